@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+
+namespace wq {
+
+// What went wrong, as a value. Each layer adds what it was doing, once, with in(); the top logs it once.
+struct Error {
+    int code = 0;      // errno, or 0 where no system call failed
+    std::string text;  // "affinity_scope: writing 'smt': Invalid argument"
+
+    // The same error, seen from one layer further out.
+    [[nodiscard]] Error in(const std::string& where) const { return {code, where + ": " + text}; }
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+using Status = Result<void>;
+
+inline tl::unexpected<Error> fail(std::string text, int code = 0) {
+    return tl::unexpected(Error{code, std::move(text)});
+}
+
+// WHAT followed by the text of errno CODE.
+tl::unexpected<Error> fail_errno(const std::string& what, int code);
+
+}  // namespace wq
