@@ -22,8 +22,8 @@ class CpuSet {
         for (unsigned cpu : cpus) add(cpu);
     }
 
-    // "0-7,88-95\n" as the kernel's *_list files have it. Empty text is the empty set. Also reads the kernel's
-    // stride form, "0-31:2/4". Error: anything else, or a CPU of kMaxCpus or more.
+    // "0-7,88-95\n" as the kernel's *_list files have it. Empty text is the empty set. Also reads the
+    // kernel's stride form, "0-31:2/4". Error: anything else, or a CPU of kMaxCpus or more.
     static Result<CpuSet> parse_list(std::string_view text);
     // "ff,00000001\n" as the kernel's mask files have it: hex words of 32 bits, highest first.
     static Result<CpuSet> parse_mask(std::string_view text);

@@ -9,8 +9,9 @@
 
 namespace wq {
 
-// One last-level cache's CPUs: the outermost data or unified cache, cut at the NUMA node, never smaller than a
-// core; the core itself where there is no cache information. What kernel/workqueue.c calls a pod of `cache`.
+// One last-level cache's CPUs: the outermost data or unified cache, cut at the NUMA node, never smaller than
+// a core; the core itself where there is no cache information. What kernel/workqueue.c calls a pod of
+// `cache`.
 struct Llc {
     CpuSet cpus;
     std::optional<unsigned> numa_node;  // empty where the source has no NUMA information
@@ -26,9 +27,9 @@ struct NumaNode {
 struct Topology {
     std::string source;  // "live", "fsroot:DIR", "xml:FILE", "synthetic:DESC"
     CpuSet online;
-    CpuSet present;   // equals online where the source does not tell
-    CpuSet possible;  // likewise
-    CpuSet isolated;  // isolcpus=domain and the like (/sys/devices/system/cpu/isolated)
+    CpuSet present;             // equals online where the source does not tell
+    CpuSet possible;            // likewise
+    CpuSet isolated;            // isolcpus=domain and the like (/sys/devices/system/cpu/isolated)
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;
     std::vector<NumaNode> nodes;        // nodes with CPUs

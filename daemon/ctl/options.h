@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/scope.h"
+
+namespace wq::ctl {
+
+// What every wq-tunectl command is given. Exit codes: 0 ok, 1 failure, 2 usage, 3 daemon not running.
+struct Options {
+    bool json = false;
+    std::string topology = "live";
+    std::optional<unsigned> shard_size;               // cores
+    std::optional<std::vector<Scope>> kernel_scopes;  // plan for a kernel that has these
+    std::optional<std::string> config;                // policy file instead of the installed ones
+    std::string root;  // prefix of /sys, /proc, /run and /etc; "" is the machine
+};
+
+enum Exit { kOk = 0, kFailure = 1, kUsage = 2, kNoDaemon = 3 };
+
+// One function per command, one file per function. Each prints to stdout, errors as one line to stderr.
+int topology(const Options& options);
+int plan(const Options& options);
+int explain(const Options& options, const std::string& target);
+int check(const Options& options, const std::vector<std::string>& files);
+int status(const Options& options);
+int pin(const Options& options, const std::string& target, const std::string& scope);
+int unpin(const Options& options, const std::string& target);
+int revert(const Options& options, const std::optional<std::string>& target);
+int undo(const Options& options);
+int reload(const Options& options);
+
+}  // namespace wq::ctl

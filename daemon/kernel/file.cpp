@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "kernel/fd.h"
+
+namespace wq {
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+        const ssize_t n = ::read(fd, buffer, sizeof buffer);
+        if (n == 0) return text;
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            return fail_errno("reading", errno);
+        }
+        text.append(buffer, static_cast<std::size_t>(n));
+        if (text.size() > limit) return fail_errno("reading", EFBIG);
+    }
+}
+
+Status write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            return fail_errno("writing", errno);
+        }
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!fd) return fail_errno(path, errno);
+    return read_all(fd.get(), limit).map_error([&](const Error& e) { return e.in(path); });
+}
+
+namespace {
+
+Status write_synced(const std::string& path, const std::string& text) {
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd) return fail_errno("creating", errno);
+    if (auto done = write_all(fd.get(), text); !done) return done;
+    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
+    return {};
+}
+
+Status sync_directory_of(const std::string& path) {
+    const auto slash = path.rfind('/');
+    const std::string dir = slash == std::string::npos ? "." : path.substr(0, slash);
+    Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) return fail_errno("fsync of " + dir, errno);
+    return {};
+}
+
+}  // namespace
+
+Status replace_file(const std::string& path, const std::string& text) {
+    const std::string temporary = path + ".new";
+    const auto in_path = [&](const Error& e) { return e.in(path); };
+    if (auto done = write_synced(temporary, text); !done) {
+        ::unlink(temporary.c_str());
+        return done.map_error(in_path);
+    }
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+        const int code = errno;
+        ::unlink(temporary.c_str());
+        return fail_errno(path + ": rename", code);
+    }
+    return sync_directory_of(path).map_error(in_path);
+}
+
+}  // namespace wq

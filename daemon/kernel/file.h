@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "model/result.h"
+
+namespace wq {
+
+// The largest file of /sys or /proc that is read here. The kernel's own are at most a page, CPU lists aside.
+inline constexpr std::size_t kMaxFile = 65536;
+
+// The whole text of PATH. Errors: errno of open or read; EFBIG beyond LIMIT bytes. The path is in the error.
+Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxFile);
+
+// Replaces PATH: a temporary file beside it, fsync, rename, fsync of the directory. Mode 0644. After an error
+// PATH is what it was.
+Status replace_file(const std::string& path, const std::string& text);
+
+}  // namespace wq

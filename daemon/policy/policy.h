@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/scope.h"
+
+namespace wq {
+
+// Where a setting came from. An empty file is the built-in default.
+struct Origin {
+    std::string file;
+    unsigned line = 0;
+    [[nodiscard]] std::string text() const;  // "FILE:LINE", or "built-in"
+};
+
+// What a rule asks for: the planner's own choice, hands off, or one scope.
+struct ScopeWish {
+    enum class Kind { automatic, leave, fixed };
+    Kind kind = Kind::automatic;
+    Scope scope = Scope::cache;              // of a fixed wish
+    [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
+};
+
+// [[workqueue]]: the first rule whose glob matches a workqueue's name decides.
+struct WorkqueueRule {
+    std::string match;  // fnmatch(3) pattern
+    ScopeWish wish;
+    std::optional<bool> strict;  // affinity_strict is written only where a rule says so
+    Origin origin;
+};
+
+enum class Mode { observe, guard, tune };
+std::string_view name_of(Mode mode);
+
+struct Policy {
+    Mode mode = Mode::guard;
+    bool keep_on_exit = false;         // on_exit = "keep"
+    bool apply_unjudged = false;       // apply the plan at once, without a trial
+    unsigned shard_size = 8;           // cores, 1..1024
+    std::vector<WorkqueueRule> rules;  // in the order in which they are tried
+    struct DefaultScope {
+        bool manage = false;
+        ScopeWish wish;
+        Origin origin;
+    } default_scope;
+
+    // The rule for a workqueue of this name, or nullptr.
+    [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
+};
+
+// One mistake in a policy, with all that is needed to find it. Line and column count from 1; 0 = the whole
+// file.
+struct PolicyError {
+    std::string file;
+    unsigned line = 0;
+    unsigned column = 0;
+    std::string message;
+    std::string excerpt;                           // the offending line, if any
+    [[nodiscard]] std::string text() const;        // "FILE:LINE:COLUMN: MESSAGE"
+    [[nodiscard]] std::string underlined() const;  // the same, then the line with a caret under the column
+};
+using PolicyErrors = std::vector<PolicyError>;
+
+// The policy files in force below ROOT ("" is the machine), main file first, then drop-ins in their order:
+// the main file is the first found of {/etc,/run,/usr/lib}/wq-tuned/wq-tuned.toml; drop-ins are
+// {...}/wq-tuned/wq-tuned.toml.d/*.toml of all three, sorted by base name, where a name in /etc hides the
+// same name in /run and /usr/lib; an empty file or a link to /dev/null masks (UAPI.6).
+std::vector<std::string> policy_files(const std::string& root);
+
+// Reads FILES, the first being the main file, and merges them. All mistakes of all files are returned at
+// once.
+tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files);
+
+}  // namespace wq
