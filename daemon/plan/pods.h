@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/cpu_set.h"
+#include "model/scope.h"
+#include "model/topology.h"
+
+namespace wq {
+
+// Which core a CPU belongs to. Made once per topology, so that looking at all pods of a scope costs as much
+// as looking at all CPUs.
+class CoreIndex {
+  public:
+    explicit CoreIndex(const Topology& topology);
+
+    // Cores with at least one CPU in POD.
+    [[nodiscard]] std::size_t cores_in(const CpuSet& pod) const;
+    // The parts of POD's cores that lie in POD, ascending by their lowest CPU there. CPUs of no core are left
+    // out.
+    [[nodiscard]] std::vector<CpuSet> split(const CpuSet& pod) const;
+
+  private:
+    std::vector<unsigned> core_of_;  // by CPU; kNone where there is none
+};
+
+// The shards of one LLC by the kernel's rule (kernel/workqueue.c, llc_calc_shard_layout()): as many as cores
+// divided by SIZE, rounded, at least one; the first ones have one core more; cores ascend by their leader and
+// siblings follow it. SIZE 0 means 1, as in the kernel.
+std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size);
+std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size);
+
+// The pods of SCOPE: a partition of the online CPUs, ascending by lowest CPU. Isolated CPUs, which belong to
+// no LLC, make one pod of their own in `cache` and shards of it in `cache_shard`.
+std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size);
+
+// What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.
+std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective);
+
+// Cores with at least one CPU in POD. For many pods of one topology, make a CoreIndex.
+std::size_t cores_in(const CpuSet& pod, const Topology& topology);
+
+}  // namespace wq
