@@ -26,14 +26,14 @@ class CoreIndex {
     std::vector<unsigned> core_of_;  // by CPU; kNone where there is none
 };
 
-// The shards of one LLC by the kernel's rule (kernel/workqueue.c, llc_calc_shard_layout()): as many as cores
+// The shards of one LLC by the kernel's rule (kernel/workqueue.c, since 7.1): as many as cores
 // divided by SIZE, rounded, at least one; the first ones have one core more; cores ascend by their leader and
 // siblings follow it. SIZE 0 means 1, as in the kernel.
 std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size);
 std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size);
 
 // The pods of SCOPE: a partition of the online CPUs, ascending by lowest CPU. Isolated CPUs, which belong to
-// no LLC, make one pod of their own in `cache` and shards of it in `cache_shard`.
+// no LLC, make one pod of their own in `cache` and `cache_shard`, as in 7.2.
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size);
 
 // What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/pods.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+namespace wq {
+namespace {
+
+constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
+
+void sort_by_first(std::vector<CpuSet>& pods) {
+    std::ranges::sort(pods, {}, &CpuSet::first);
+}
+
+CpuSet joined(std::span<const CpuSet> sets) {
+    CpuSet all;
+    for (const auto& set : sets) all |= set;
+    return all;
+}
+
+std::vector<CpuSet> one_per_cpu(const CpuSet& online) {
+    std::vector<CpuSet> pods;
+    for (unsigned cpu : online.cpus()) pods.push_back(CpuSet{cpu});
+    return pods;
+}
+
+std::vector<CpuSet> nodes_of(const Topology& topology) {
+    std::vector<CpuSet> pods;
+    for (const auto& node : topology.nodes) pods.push_back(node.cpus);
+    return pods;
+}
+
+std::vector<CpuSet> caches_of(const Topology& topology) {
+    std::vector<CpuSet> pods;
+    for (const auto& llc : topology.llcs) pods.push_back(llc.cpus);
+    return pods;
+}
+
+std::vector<CpuSet> all_shards_of(const Topology& topology, unsigned size) {
+    const CoreIndex cores(topology);
+    std::vector<CpuSet> pods;
+    for (const auto& llc : topology.llcs)
+        for (auto& shard : shards_of(llc.cpus, cores, size)) pods.push_back(std::move(shard));
+    return pods;
+}
+
+// PODS, and one more with the online CPUs that are in none of them: the isolated ones, which have no LLC
+// (7.2 gives all of them one pod), and all CPUs where the source names no NUMA node.
+std::vector<CpuSet> with_rest(std::vector<CpuSet> pods, const CpuSet& online) {
+    CpuSet rest = online - joined(pods);
+    if (!rest.empty()) pods.push_back(std::move(rest));
+    sort_by_first(pods);
+    return pods;
+}
+
+}  // namespace
+
+CoreIndex::CoreIndex(const Topology& topology) {
+    unsigned number = 0;
+    for (const auto& core : topology.cores) {
+        for (unsigned cpu : core.cpus()) {
+            if (cpu >= core_of_.size()) core_of_.resize(cpu + 1, kNone);
+            core_of_[cpu] = number;
+        }
+        number++;
+    }
+}
+
+std::vector<CpuSet> CoreIndex::split(const CpuSet& pod) const {
+    // (core, CPU) pairs in order of the core: a core's CPUs come together, ascending.
+    std::vector<std::pair<unsigned, unsigned>> members;
+    for (unsigned cpu : pod.cpus())
+        if (cpu < core_of_.size() && core_of_[cpu] != kNone) members.emplace_back(core_of_[cpu], cpu);
+    std::ranges::sort(members);
+    std::vector<CpuSet> parts;
+    unsigned last = kNone;
+    for (const auto& [core, cpu] : members) {
+        if (core != last) parts.emplace_back();
+        parts.back().add(cpu);
+        last = core;
+    }
+    sort_by_first(parts);
+    return parts;
+}
+
+std::size_t CoreIndex::cores_in(const CpuSet& pod) const {
+    std::vector<unsigned> cores;
+    for (unsigned cpu : pod.cpus())
+        if (cpu < core_of_.size() && core_of_[cpu] != kNone) cores.push_back(core_of_[cpu]);
+    std::ranges::sort(cores);
+    const auto repeated = std::ranges::unique(cores);
+    return cores.size() - repeated.size();
+}
+
+std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& index, unsigned size) {
+    const auto cores = index.split(llc);
+    if (cores.empty()) return {};
+    const std::size_t per_shard = std::max(size, 1U);
+    const std::size_t shards = std::max<std::size_t>((cores.size() + per_shard / 2) / per_shard, 1);
+    const std::size_t least = cores.size() / shards;
+    const std::size_t larger = cores.size() % shards;
+    std::vector<CpuSet> out;
+    for (auto rest = std::span(cores); !rest.empty();) {
+        const std::size_t here = least + (out.size() < larger ? 1 : 0);
+        out.push_back(joined(rest.first(here)));
+        rest = rest.subspan(here);
+    }
+    return out;
+}
+
+std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size) {
+    return shards_of(llc, CoreIndex(topology), size);
+}
+
+std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size) {
+    if (topology.online.empty()) return {};
+    switch (scope) {
+        case Scope::cpu:
+            return one_per_cpu(topology.online);
+        case Scope::smt:
+            return with_rest(topology.cores, topology.online);
+        case Scope::cache_shard:
+            return with_rest(all_shards_of(topology, shard_size), topology.online);
+        case Scope::cache:
+            return with_rest(caches_of(topology), topology.online);
+        case Scope::numa:
+            return with_rest(nodes_of(topology), topology.online);
+        case Scope::system:
+            break;
+    }
+    return {topology.online};
+}
+
+std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective) {
+    std::vector<CpuSet> out;
+    for (const auto& pod : pods)
+        if (CpuSet left = pod & effective; !left.empty()) out.push_back(std::move(left));
+    sort_by_first(out);
+    return out;
+}
+
+std::size_t cores_in(const CpuSet& pod, const Topology& topology) {
+    return CoreIndex(topology).cores_in(pod);
+}
+
+}  // namespace wq
