@@ -1,4 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-int main() {
-    return 0;
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <CLI/CLI.hpp>
+
+#include "kernel/journal.h"
+#include "model/version.h"
+#include "tuner/service.h"
+
+int main(int argc, char** argv) {
+    wq::ServiceOptions options;
+    bool restore = false;
+    CLI::App app("Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
+    app.set_version_flag("--version", wq::version());
+    app.add_flag("--restore", restore, "Put back what a daemon that is gone left behind, then exit");
+    app.add_option("--config", options.config, "Policy file instead of the installed ones");
+    app.add_option("--root", options.root, "Directory that stands for /: a tree of a test, without udev and D-Bus");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    const auto done = restore ? wq::restore_after_exit(options) : wq::Service(options).run();
+    if (done) return 0;
+    wq::Journal().write({LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
+    return 1;
 }

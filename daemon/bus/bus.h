@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-bus.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/result.h"
+
+namespace wq {
+
+// The daemon's names on the bus. They carry a version: what changes incompatibly gets another.
+inline constexpr const char* kBusName = "org.wqtuned1";
+inline constexpr const char* kBusPath = "/org/wqtuned1";
+inline constexpr const char* kBusInterface = "org.wqtuned1.Manager";
+
+struct BusClose {
+    void operator()(sd_bus* bus) const { ::sd_bus_flush_close_unref(bus); }
+};
+using BusPtr = std::unique_ptr<sd_bus, BusClose>;
+
+Result<BusPtr> open_system_bus();
+
+// Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that does not
+// run is ESRCH; it is never started by a call.
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
+
+// Whether the unit that this process belongs to is being stopped in order to be started again: then settings stay, so
+// that a restart or an upgrade does not flap. False where there is no bus or no unit.
+bool unit_is_restarting(sd_bus* bus);
+
+}  // namespace wq

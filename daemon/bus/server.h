@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bus/bus.h"
+
+namespace wq {
+
+// What the bus asks of the daemon.
+struct BusHandlers {
+    std::function<std::string()> status;
+    std::function<Status(const std::string& target, const std::string& scope)> pin;
+    std::function<Status(const std::string& target)> unpin;
+    std::function<Status(const std::optional<std::string>& target)> revert;
+    std::function<Status()> reload;
+};
+
+// org.wqtuned1 on the system bus: reading for all, orders for root (the bus policy says so first, this asks again).
+class BusServer {
+  public:
+    // Takes the name and answers from EVENT's loop. Error: another daemon has the name (EEXIST), or no bus.
+    static Result<std::unique_ptr<BusServer>> start(sd_event* event, BusHandlers handlers);
+    [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
+    [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
+
+  private:
+    BusServer(BusPtr bus, BusHandlers handlers) : bus_(std::move(bus)), handlers_(std::move(handlers)) {}
+    BusPtr bus_;
+    BusHandlers handlers_;
+};
+
+}  // namespace wq

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/machine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "kernel/hwloc_topology.h"
+#include "kernel/probe.h"
+#include "kernel/udev.h"
+#include "kernel/workqueue_fs.h"
+#include "model/known_cpus.h"
+#include "policy/installed.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
+std::optional<Paths> tree_of(const Options& options) {
+    if (options.topology == "live") return Paths{options.root};
+    if (options.topology.starts_with("fsroot:")) return Paths{options.topology.substr(7)};
+    return std::nullopt;
+}
+
+// Any unbound workqueue on that kernel's default.
+Workqueue any_workqueue(const Topology& topology, const KernelInfo& kernel) {
+    Workqueue out;
+    out.name = "*";
+    out.scope = {"default", kernel.default_scope()};
+    out.strict = false;
+    out.effective = topology.online - topology.isolated;
+    return out;
+}
+
+Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files) {
+    const auto names = files.names();
+    if (!names) return tl::unexpected(names.error());
+    std::vector<Workqueue> out;
+    for (const std::string& name : *names) {
+        auto target = files.read(name);
+        if (target) out.push_back(std::move(*target));
+        // else: vanished since it was listed
+    }
+    return out;
+}
+
+void read_kernel(const Options& options, const std::optional<Paths>& tree, Machine& out) {
+    if (tree) out.kernel = probe_kernel(*tree);
+    if (out.kernel.scopes.empty() && (!tree || options.topology != "live")) out.kernel.scopes = classic_scopes();
+    if (!options.kernel_scopes) return;
+    out.hypothetical = true;
+    out.kernel.scopes = *options.kernel_scopes;
+    out.kernel.cache_shard_size.reset();
+}
+
+// On another kernel every workqueue starts on that kernel's default.
+void put_on_default(Machine& machine) {
+    for (Workqueue& target : machine.targets) {
+        if (!target.untouchable.empty()) continue;
+        const Scope scope = machine.kernel.default_scope();
+        target.scope = {target.kind == Kind::default_scope ? std::string(name_of(scope)) : "default", scope};
+    }
+}
+
+void print_errors(const PolicyErrors& errors) {
+    for (const PolicyError& error : errors) fmt::print(stderr, "{}\n", error.text());
+}
+
+}  // namespace
+
+int complain(const std::string& text) {
+    fmt::print(stderr, "wq-tunectl: {}\n", text);
+    return kFailure;
+}
+
+std::vector<PlanLine> Machine::plan() const {
+    return make_plan({topology, kernel, policy, targets, pods_unknown, shard_size});
+}
+
+Result<Machine> read_machine(const Options& options) {
+    Machine out;
+    const auto tree = tree_of(options);
+    const std::string source =
+        options.topology == "live" && !options.root.empty() ? "fsroot:" + options.root : options.topology;
+    auto topology = read_topology(source);
+    if (!topology) return tl::unexpected(topology.error());
+    out.topology = std::move(*topology);
+    for (const std::string& warning : out.topology.warnings) fmt::print(stderr, "wq-tunectl: {}\n", warning);
+    auto policy = load_installed_policy(options.root, options.config);
+    if (!policy) {
+        print_errors(policy.error());
+        return fail("the policy is broken, there is no plan");
+    }
+    out.policy = std::move(*policy);
+    read_kernel(options, tree, out);
+    if (tree) {
+        auto targets = read_targets(WorkqueueFs(*tree));
+        if (!targets) return tl::unexpected(targets.error());
+        out.targets = std::move(*targets);
+    }
+    if (out.targets.empty() && options.topology != "live") out.targets = {any_workqueue(out.topology, out.kernel)};
+    if (out.hypothetical) put_on_default(out);
+    KnownCpus known;
+    known.see(out.topology);
+    // An archived tree says nothing of how its kernel was booted; it is planned for the CPUs that it shows.
+    if (options.topology == "live" || !out.kernel.release.empty())
+        out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel);
+    out.shard_size = options.shard_size.value_or(effective_shard_size(out.kernel, out.policy));
+    return out;
+}
+
+json kernel_json(const KernelInfo& kernel) {
+    json scopes = json::array();
+    for (const Scope scope : kernel.scopes) scopes.push_back(name_of(scope));
+    return {{"release", kernel.release.empty() ? json(nullptr) : json(kernel.release)},
+            {"scopes", std::move(scopes)},
+            {"cache_shard_size", kernel.cache_shard_size ? json(*kernel.cache_shard_size) : json(nullptr)}};
+}
+
+json plan_json(const PlanLine& line) {
+    const auto name_or_null = [](const auto& scope) { return scope ? json(name_of(*scope)) : json(nullptr); };
+    json candidates = json::array();
+    for (const Candidate& c : line.candidates)
+        candidates.push_back(
+            {{"scope", name_of(c.scope)}, {"pools", c.pools}, {"cores_per_pool", {c.min_cores, c.max_cores}}});
+    const Workqueue& target = line.target;
+    return {{"name", target.name},
+            {"kind", name_of(target.kind)},
+            {"scope", target.scope.word.empty() ? json(nullptr) : json(target.scope.word)},
+            {"effective", name_or_null(target.scope.effective)},
+            {"planned", name_or_null(line.planned)},
+            {"action", name_of(line.action)},
+            {"reason", line.reason},
+            {"rule", line.rule ? json(line.rule->text()) : json(nullptr)},
+            {"candidates", std::move(candidates)}};
+}
+
+}  // namespace wq::ctl

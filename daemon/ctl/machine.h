@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/options.h"
+#include "model/kernel_info.h"
+#include "model/topology.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+namespace wq::ctl {
+
+// All that a plan is made of, read once without a daemon and without writing anything.
+struct Machine {
+    Topology topology;
+    KernelInfo kernel;
+    Policy policy;
+    std::vector<Workqueue> targets;
+    std::string pods_unknown;
+    unsigned shard_size = 8;
+    bool hypothetical = false;  // another kernel than the one the source runs, or a source without workqueues
+
+    [[nodiscard]] std::vector<PlanLine> plan() const;
+};
+
+// Reads what OPTIONS name. A source without workqueues has the one target "*". Prints errors as they are to be shown.
+Result<Machine> read_machine(const Options& options);
+
+// Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
+int complain(const std::string& text);
+
+// A plan line as in the contract of `plan --json`.
+nlohmann::json plan_json(const PlanLine& line);
+nlohmann::json kernel_json(const KernelInfo& kernel);
+
+}  // namespace wq::ctl

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include "kernel/journal.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace wq {
+namespace {
+
+// systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have redirected it.
+bool stderr_is_journal() {
+    const char* stream = ::getenv("JOURNAL_STREAM");
+    struct stat st = {};
+    if (stream == nullptr || ::fstat(STDERR_FILENO, &st) != 0) return false;
+    return fmt::format("{}:{}", static_cast<unsigned long>(st.st_dev), st.st_ino) == stream;
+}
+
+}  // namespace
+
+// Random, and never to change.
+const char* message_id(Event event) {
+    switch (event) {
+        case Event::none:
+            return "";
+        case Event::applied:
+            return "f887b053ec2f4684928457e69598bd0c";
+        case Event::restored:
+            return "2f8fec0c460140d0bcee5e705550124c";
+        case Event::external:
+            return "34b04f0aa3c1420ba52a63ab7e5b89ae";
+        case Event::unsupported:
+            return "cd9ae711b9814256b59d3e96ccb54415";
+        case Event::quarantined:
+            return "6ed98fe7a32941abb3047babe76c5f1e";
+        case Event::pods_unknown:
+            return "d75145f5888a48a2b7962f608428eb9e";
+        case Event::policy_broken:
+            return "589d1264198e4a5ebe60cdde8b52c107";
+        case Event::policy_loaded:
+            return "3a5f7ce8356248e595d98392b8d0e2ad";
+        case Event::baseline_broken:
+            return "f1c03d547f074d718a2a08a21045be51";
+    }
+    return "";
+}
+
+void Journal::write(const LogLine& line) {
+    static const bool journal = stderr_is_journal();
+    if (!journal) {
+        fmt::print(stderr, "{}\n", line.text);
+        return;
+    }
+    std::vector<std::string> items = {"MESSAGE=" + line.text, fmt::format("PRIORITY={}", line.priority)};
+    if (line.event != Event::none) items.push_back(fmt::format("MESSAGE_ID={}", message_id(line.event)));
+    for (const auto& [key, value] : line.fields) items.push_back(fmt::format("{}={}", key, value));
+    std::vector<iovec> iov;
+    for (std::string& item : items) iov.push_back({item.data(), item.size()});
+    ::sd_journal_sendv(iov.data(), static_cast<int>(iov.size()));
+}
+
+}  // namespace wq

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+namespace wq {
+
+// Every file name of the kernel's and of ours, below ROOT: "" is the machine, a directory is a test's tree.
+struct Paths {
+    std::string root;
+
+    [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
+    [[nodiscard]] std::string parameters() const { return root + "/sys/module/workqueue/parameters"; }
+    [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
+    [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
+    [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
+    [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
+    [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
+    [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    [[nodiscard]] std::string lock() const { return run() + "/lock"; }
+};
+
+}  // namespace wq

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernel/paths.h"
+#include "model/kernel_info.h"
+
+namespace wq {
+
+// Looks at what the kernel below PATHS has. Never fails: what cannot be read is not there.
+KernelInfo probe_kernel(const Paths& paths);
+
+// The scopes of every kernel since 6.5, without cache_shard (7.1).
+std::vector<Scope> classic_scopes();
+
+}  // namespace wq

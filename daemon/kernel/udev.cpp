@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/udev.h"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <string_view>
+
+namespace wq {
+namespace {
+
+constexpr const char* kTag = "wq-tuned";
+// Room for a storm of several thousand events; what still overflows is answered by a full rescan.
+constexpr int kReceiveBuffer = 8 << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<Udev>> Udev::start(sd_event* event, std::function<void(Change)> on_change) {
+    std::unique_ptr<Udev> self(new Udev);
+    self->on_change_ = std::move(on_change);
+    self->udev_.reset(::udev_new());
+    if (!self->udev_) return fail_errno("udev", errno);
+    self->monitor_.reset(::udev_monitor_new_from_netlink(self->udev_.get(), "udev"));
+    udev_monitor* monitor = self->monitor_.get();
+    if (monitor == nullptr) return fail_errno("udev monitor", errno);
+    int r = ::udev_monitor_filter_add_match_tag(monitor, kTag);
+    (void)::udev_monitor_set_receive_buffer_size(monitor, kReceiveBuffer);  // needs privilege; smaller is fine
+    if (r >= 0) r = ::udev_monitor_enable_receiving(monitor);
+    if (r >= 0)
+        r = ::sd_event_add_io(event, &self->source_, ::udev_monitor_get_fd(monitor), EPOLLIN, on_readable, self.get());
+    if (r < 0) return fail_errno("udev monitor", -r);
+    return self;
+}
+
+Udev::~Udev() { ::sd_event_source_disable_unref(source_); }
+
+int Udev::on_readable(sd_event_source* /*source*/, int /*fd*/, unsigned /*events*/, void* self) {
+    static_cast<Udev*>(self)->drain();
+    return 0;
+}
+
+void Udev::drain() {
+    for (;;) {
+        errno = 0;
+        const std::unique_ptr<udev_device, UdevUnref> device(::udev_monitor_receive_device(monitor_.get()));
+        if (!device) {
+            if (errno == ENOBUFS) on_change_(Change::lost);
+            if (errno == ENOBUFS || errno == EINTR) continue;
+            return;
+        }
+        const char* subsystem = ::udev_device_get_subsystem(device.get());
+        if (subsystem == nullptr) continue;
+        if (std::string_view(subsystem) == "cpu") on_change_(Change::cpu);
+        if (std::string_view(subsystem) == "workqueue") on_change_(Change::workqueue);
+    }
+}
+
+bool Udev::opted_out(const std::string& workqueue) const {
+    const std::unique_ptr<udev_device, UdevUnref> device(
+        ::udev_device_new_from_subsystem_sysname(udev_.get(), "workqueue", workqueue.c_str()));
+    const char* value = device ? ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE") : nullptr;
+    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+}
+
+}  // namespace wq

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <libudev.h>
+#include <systemd/sd-event.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "model/result.h"
+
+namespace wq {
+
+struct UdevUnref {
+    void operator()(udev* p) const { ::udev_unref(p); }
+    void operator()(udev_monitor* p) const { ::udev_monitor_unref(p); }
+    void operator()(udev_device* p) const { ::udev_device_unref(p); }
+};
+
+// udev's view of workqueues and CPUs. Events come for devices that our rules tagged (60-wq-tuned.rules).
+class Udev {
+  public:
+    enum class Change { workqueue, cpu, lost };  // lost: the queue overflowed, anything may have changed
+
+    static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
+    ~Udev();
+
+    // Whether a rule set WQ_TUNED_IGNORE to anything but "0" for this workqueue.
+    [[nodiscard]] bool opted_out(const std::string& workqueue) const;
+
+  private:
+    Udev() = default;
+    static int on_readable(sd_event_source* source, int fd, unsigned events, void* self);
+    void drain();
+
+    std::unique_ptr<udev, UdevUnref> udev_;
+    std::unique_ptr<udev_monitor, UdevUnref> monitor_;
+    sd_event_source* source_ = nullptr;
+    std::function<void(Change)> on_change_;
+};
+
+}  // namespace wq

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/workqueue_fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+#include "kernel/file.h"
+
+namespace wq {
+namespace {
+
+constexpr const char* kDefaultFile = "default_affinity_scope";
+constexpr const char* kStrictFile = "affinity_strict";
+constexpr const char* kNoMask = "the unbound cpumask cannot be read";
+
+bool is_default(const std::string& name) { return name == kDefaultTarget; }
+
+// A name that came from outside must stay inside the folder.
+bool is_safe(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+Result<std::string> read_at(int dir, const char* file) {
+    Fd fd(::openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd) return fail_errno(file, errno);
+    return read_all(fd.get(), kMaxFile).map_error([&](const Error& e) { return e.in(file); });
+}
+
+Result<unsigned> number_at(int dir, const char* file) {
+    const auto text = read_at(dir, file);
+    if (!text) return tl::unexpected(text.error());
+    unsigned value = 0;
+    const char* end = text->data() + text->find_last_not_of("\n ") + 1;
+    const auto [stop, error] = std::from_chars(text->data(), end, value);
+    if (error != std::errc{} || stop != end) return fail(fmt::format("{}: not a number", file), EINVAL);
+    return value;
+}
+
+Result<ScopeFile> scope_at(int dir, const char* file) {
+    const auto text = read_at(dir, file);
+    if (!text) return tl::unexpected(text.error());
+    return parse_scope_file(*text).map_error([&](const Error& e) { return e.in(file); });
+}
+
+// From 7.1 on an ordered workqueue shows itself by a max_active that cannot be written (facts: wq_sysfs_is_visible).
+bool is_read_only(int dir, const char* file) {
+    struct stat st = {};
+    return ::fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0222) == 0;
+}
+
+// Fills in what only workqueues have. The error says which file cannot be understood.
+Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
+    const auto per_cpu = number_at(dir, "per_cpu");
+    if (!per_cpu) return tl::unexpected(per_cpu.error());
+    if (*per_cpu != 0) {
+        out.kind = Kind::per_cpu;
+        out.untouchable = "per-CPU workqueues have no affinity scope";
+        return {};
+    }
+    const auto scope = scope_at(dir, "affinity_scope");
+    if (!scope) return tl::unexpected(scope.error());
+    out.scope = *scope;
+    const auto max_active = number_at(dir, "max_active");
+    if (!max_active) return tl::unexpected(max_active.error());
+    if (is_read_only(dir, "max_active")) {
+        out.kind = Kind::ordered;
+        out.untouchable = "ordered: one item at a time, and a scope write would stall it for nothing";
+    } else if (*max_active == 1) {
+        out.untouchable = "max_active is 1: no parallelism to place";
+    }
+    const auto strict = number_at(dir, kStrictFile);
+    if (!strict) return tl::unexpected(strict.error());
+    out.strict = *strict != 0;
+    const auto text = read_at(dir, "cpumask");
+    if (!text) return tl::unexpected(text.error());
+    const auto mask = CpuSet::parse_mask(*text);
+    if (!mask) return tl::unexpected(mask.error().in("cpumask"));
+    // wqattrs_actualize_cpumask(): a mask that leaves nothing of the unbound mask means the unbound mask.
+    out.effective = *mask & unbound_mask;
+    if (out.effective.empty()) out.effective = unbound_mask;
+    return {};
+}
+
+bool is_gone(const Error& error) { return error.code == ENOENT || error.code == ENODEV; }
+
+}  // namespace
+
+Result<std::vector<std::string>> WorkqueueFs::names() const {
+    std::vector<std::string> out;
+    const std::string path = paths_.workqueues();
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
+    if (!dir && errno != ENOENT) return fail_errno(path, errno);
+    while (dir) {
+        errno = 0;
+        const dirent* entry = ::readdir(dir.get());
+        if (entry == nullptr && errno != 0) return fail_errno(path, errno);
+        if (entry == nullptr) break;
+        const std::string name = entry->d_name;
+        // Folders that are not workqueues ("power") have no per_cpu file.
+        if (is_safe(name) && ::faccessat(::dirfd(dir.get()), (name + "/per_cpu").c_str(), F_OK, 0) == 0)
+            out.push_back(name);
+    }
+    std::sort(out.begin(), out.end());
+    if (::access((paths_.parameters() + "/" + kDefaultFile).c_str(), F_OK) == 0)
+        out.insert(out.begin(), kDefaultTarget);
+    return out;
+}
+
+Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) const {
+    if (!is_safe(name)) return fail(name + ": not the name of a workqueue", EINVAL);
+    const bool parameter = is_default(name);
+    const std::string path = parameter ? paths_.parameters() : paths_.workqueues() + "/" + name;
+    Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
+                  parameter ? kDefaultFile : "affinity_scope"};
+    if (!folder.fd) return fail_errno(path, errno);
+    struct stat st = {};
+    const int rc = parameter ? ::fstatat(folder.fd.get(), kDefaultFile, &st, AT_SYMLINK_NOFOLLOW)
+                             : ::fstat(folder.fd.get(), &st);
+    if (rc != 0) return fail_errno(path, errno);
+    folder.inode = st.st_ino;
+    return folder;
+}
+
+Result<WorkqueueFs::Folder> WorkqueueFs::open_same(const std::string& name, ino_t inode) const {
+    auto folder = open_folder(name);
+    if (folder && folder->inode != inode) return fail(name + ": now another workqueue", ENODEV);
+    return folder;
+}
+
+CpuSet WorkqueueFs::unbound_mask() const {
+    const auto text = read_file(paths_.workqueues() + "/cpumask");
+    if (!text) return {};
+    return CpuSet::parse_mask(*text).value_or(CpuSet{});
+}
+
+Result<Workqueue> WorkqueueFs::read(const std::string& name) const {
+    const auto folder = open_folder(name);
+    if (!folder) return tl::unexpected(folder.error());
+    Workqueue out;
+    out.name = name;
+    out.inode = folder->inode;
+    const CpuSet mask = unbound_mask();
+    if (is_default(name)) {
+        out.kind = Kind::default_scope;
+        out.effective = mask;
+        const auto scope = scope_at(folder->fd.get(), kDefaultFile);
+        if (!scope) return tl::unexpected(scope.error().in(name));
+        out.scope = *scope;
+        if (mask.empty()) out.untouchable = kNoMask;
+        return out;
+    }
+    const auto done = read_attributes(folder->fd.get(), mask, out);
+    if (!done && is_gone(done.error())) {
+        // Gone as a whole, or a kernel without this file? Only the first is an error.
+        if (!open_same(name, out.inode)) return tl::unexpected(done.error().in(name));
+    }
+    if (!done) out.untouchable = done.error().text;
+    if (out.untouchable.empty() && mask.empty()) out.untouchable = kNoMask;
+    return out;
+}
+
+Result<ScopeFile> WorkqueueFs::read_scope(const std::string& name, ino_t inode) const {
+    const auto folder = open_same(name, inode);
+    if (!folder) return tl::unexpected(folder.error());
+    return scope_at(folder->fd.get(), folder->scope_file).map_error([&](const Error& e) {
+        return e.in(name);
+    });
+}
+
+Result<bool> WorkqueueFs::read_strict(const std::string& name, ino_t inode) const {
+    const auto folder = open_same(name, inode);
+    if (!folder) return tl::unexpected(folder.error());
+    const auto value = number_at(folder->fd.get(), kStrictFile);
+    if (!value) return tl::unexpected(value.error().in(name));
+    return *value != 0;
+}
+
+Status WorkqueueFs::write(const std::string& name, ino_t inode, const char* file, const std::string& text) {
+    const auto folder = open_same(name, inode);
+    if (!folder) return tl::unexpected(folder.error());
+    const char* real = is_default(name) ? folder->scope_file : file;
+    const std::string what = fmt::format("{}/{}: writing '{}'", name, real, text);
+    Fd fd(::openat(folder->fd.get(), real, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_TRUNC));
+    if (!fd) return fail_errno(what, errno);
+    ssize_t n = 0;
+    do n = ::write(fd.get(), text.data(), text.size());
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return fail_errno(what, errno);
+    writes_++;
+    if (static_cast<std::size_t>(n) != text.size()) return fail_errno(what + ": short write", EIO);
+    return {};
+}
+
+Status WorkqueueFs::write_scope(const std::string& name, ino_t inode, const std::string& word) {
+    return write(name, inode, "affinity_scope", word + "\n");
+}
+
+Status WorkqueueFs::write_strict(const std::string& name, ino_t inode, bool strict) {
+    return write(name, inode, kStrictFile, strict ? "1\n" : "0\n");
+}
+
+}  // namespace wq

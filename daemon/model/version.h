@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+namespace wq {
+
+const char* version();  // "0.1.0"
+
+}  // namespace wq

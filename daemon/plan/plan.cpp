@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What `auto` chooses, and why.
+//
+// A pool of many cores fights over one pool->lock; a pool of one core has no lock to fight over, but work queued there
+// cannot be taken by an idle neighbour. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores
+// inside one LLC. So the rule is: the coarsest scope that stays inside an LLC and whose largest pod would be a single
+// shard. Where every LLC is that small already, that is `cache`, the default, and nothing is written.
+//
+// The exception is a machine on which the LLC says nothing: a virtual machine given N sockets of one CPU, or a chip
+// that hides its cache. There each LLC is one core, every CPU has a pool of its own, and dm-crypt lost 60% of its
+// throughput with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken instead, if on a
+// logarithmic scale it is nearer to the shard size than a single core is.
+#include "plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "plan/pods.h"
+
+namespace wq {
+namespace {
+
+using Pods = std::vector<CpuSet>;
+
+// All that can be said about one set of CPUs: it is the same for every workqueue with that mask.
+struct Choice {
+    std::vector<Candidate> candidates;  // coarsest first
+    std::map<Scope, std::size_t> candidate_of;
+    std::optional<Scope> automatic;
+    std::string why;
+
+    [[nodiscard]] bool same_pods(Scope a, Scope b) const {
+        const auto x = candidate_of.find(a);
+        const auto y = candidate_of.find(b);
+        return x != candidate_of.end() && y != candidate_of.end() && x->second == y->second;
+    }
+};
+
+// The topology as the planner asks it: the pods of every scope, made once.
+class Machine {
+  public:
+    Machine(const Topology& topology, const KernelInfo& kernel, unsigned shard_size)
+        : cores_(topology), size_(shard_size) {
+        for (auto scope = kernel.scopes.rbegin(); scope != kernel.scopes.rend(); ++scope)
+            pods_.emplace_back(*scope, pods_of(*scope, topology, shard_size));
+        llcs_ = pods_of(Scope::cache, topology, shard_size);
+        for (unsigned i = 0; i < llcs_.size(); i++)
+            for (const unsigned cpu : llcs_[i].cpus()) {
+                if (llc_of_.size() <= cpu) llc_of_.resize(cpu + 1);
+                llc_of_[cpu] = i;
+            }
+    }
+
+    [[nodiscard]] Choice choose(const CpuSet& effective) const;
+
+  private:
+    [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
+    [[nodiscard]] bool inside_llcs(const Pods& pods) const;
+    [[nodiscard]] bool llc_says_nothing(const CpuSet& effective) const;
+    void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
+    bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
+    bool choose_wider(const CpuSet& effective, Choice& choice) const;
+
+    CoreIndex cores_;
+    unsigned size_;
+    std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
+    Pods llcs_;
+    std::vector<unsigned> llc_of_;  // by CPU
+};
+
+// Only the LLC of a pod's first CPU can hold all of it, so this costs a look at each pod.
+bool Machine::inside_llcs(const Pods& pods) const {
+    return std::all_of(pods.begin(), pods.end(), [&](const CpuSet& pod) {
+        return llcs_[llc_of_[pod.first()]].contains(pod);
+    });
+}
+
+bool Machine::llc_says_nothing(const CpuSet& effective) const {
+    const auto small = [&](const CpuSet& llc) { return cores_.cores_in(llc) == 1 && llc.count() <= 2; };
+    return std::all_of(llcs_.begin(), llcs_.end(), small) && cores_.cores_in(effective) > 1;
+}
+
+void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const {
+    Candidate candidate{scope, {scope}, pods.size(), SIZE_MAX, 0};
+    for (const CpuSet& pod : pods) {
+        const std::size_t n = cores_.cores_in(pod);
+        candidate.min_cores = std::min(candidate.min_cores, n);
+        candidate.max_cores = std::max(candidate.max_cores, n);
+    }
+    choice.candidate_of[scope] = choice.candidates.size();
+    choice.candidates.push_back(std::move(candidate));
+}
+
+bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const {
+    for (std::size_t i = 0; i < choice.candidates.size(); i++) {
+        const Candidate& c = choice.candidates[i];
+        if (shards(c.max_cores) > 1 || !inside_llcs(parts[i])) continue;
+        choice.automatic = c.scope;
+        choice.why = fmt::format("coarsest inside an LLC with at most one shard of {} in a pool (largest: {} core{})",
+                                 size_, c.max_cores, c.max_cores == 1 ? "" : "s");
+        return true;
+    }
+    return false;
+}
+
+bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
+    if (!llc_says_nothing(effective)) return false;
+    for (const Scope scope : {Scope::numa, Scope::system}) {
+        const auto found = choice.candidate_of.find(scope);
+        if (found == choice.candidate_of.end()) continue;
+        const Candidate& c = choice.candidates[found->second];
+        if (c.max_cores <= 1) continue;
+        const double size = size_;
+        if (std::fabs(std::log2(static_cast<double>(c.max_cores) / size)) >= std::log2(size)) return false;
+        choice.automatic = c.scope;
+        choice.why = fmt::format("every LLC is one core and says nothing; {} cores in a pool are nearer to {} than one is",
+                                 c.max_cores, size_);
+        return true;
+    }
+    return false;
+}
+
+Choice Machine::choose(const CpuSet& effective) const {
+    Choice choice;
+    std::vector<Pods> parts;  // by candidate
+    for (const auto& [scope, pods] : pods_) {
+        Pods part = restrict_to(pods, effective);
+        const auto same = std::find(parts.begin(), parts.end(), part);
+        if (same == parts.end()) {
+            add_candidate(scope, part, choice);
+            parts.push_back(std::move(part));
+        } else {
+            const auto i = static_cast<std::size_t>(same - parts.begin());
+            choice.candidate_of[scope] = i;
+            choice.candidates[i].same.insert(choice.candidates[i].same.begin(), scope);
+        }
+    }
+    if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
+    if (choice.candidate_of.contains(Scope::smt)) {
+        choice.automatic = choice.candidates[choice.candidate_of[Scope::smt]].scope;
+        choice.why = "no scope stays inside an LLC with one shard in a pool: a core each";
+    }
+    return choice;
+}
+
+// Plans one target after another, remembering what was said of a mask.
+class Planner {
+  public:
+    explicit Planner(const PlanInput& input)
+        : in_(input), machine_(input.topology, input.kernel, input.shard_size) {}
+
+    PlanLine line(const Workqueue& target);
+
+  private:
+    void decide(PlanLine& line);
+    void decide_by_wish(PlanLine& line, const ScopeWish& wish);
+    void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice);
+    [[nodiscard]] std::optional<Scope> effective_after_default(const Workqueue& target) const;
+    const Choice& choice_for(const CpuSet& effective);
+
+    const PlanInput& in_;
+    Machine machine_;
+    std::map<std::string, Choice> choices_;  // by CPU list
+    std::optional<Scope> default_moves_to_;  // what @default will be, where it is to be written
+};
+
+const Choice& Planner::choice_for(const CpuSet& effective) {
+    const std::string key = effective.list();
+    auto found = choices_.find(key);
+    if (found == choices_.end()) found = choices_.emplace(key, machine_.choose(effective)).first;
+    return found->second;
+}
+
+// A workqueue on `default` follows @default, which is written first.
+std::optional<Scope> Planner::effective_after_default(const Workqueue& target) const {
+    if (target.kind == Kind::unbound && target.scope.word == "default" && default_moves_to_)
+        return default_moves_to_;
+    return target.scope.effective;
+}
+
+void put(PlanLine& line, Verdict verdict, Action action, std::string reason) {
+    line.verdict = verdict;
+    line.action = action;
+    line.reason = std::move(reason);
+}
+
+void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice) {
+    const auto now = effective_after_default(line.target);
+    const bool strict_differs = line.strict && line.target.strict && *line.strict != *line.target.strict;
+    line.planned = wanted;
+    if (!now || !choice.same_pods(*now, wanted)) {
+        put(line, Verdict::change, Action::write, why);
+        return;
+    }
+    line.planned = now;
+    const bool follows = now != line.target.scope.effective;
+    std::string reason = follows          ? fmt::format("follows @default to {}", name_of(*now))
+                         : *now == wanted ? fmt::format("already {}: {}", name_of(*now), why)
+                                          : fmt::format("{} makes the same pools as {}: {}", name_of(*now),
+                                                        name_of(wanted), why);
+    if (strict_differs)
+        put(line, Verdict::change, Action::write, fmt::format("affinity_strict only; {}", reason));
+    else
+        put(line, Verdict::in_place, Action::none, std::move(reason));
+}
+
+void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
+    line.planned = effective_after_default(line.target);
+    if (wish.kind == ScopeWish::Kind::leave) return put(line, Verdict::leave, Action::none, "the rule says leave");
+    if (in_.kernel.scopes.empty())
+        return put(line, Verdict::unsupported, Action::none, "this kernel has no affinity scopes");
+    if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
+        return put(line, Verdict::unsupported, Action::none,
+                   fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
+    if (!in_.pods_unknown.empty())
+        return put(line, Verdict::pods_unknown, Action::none, "pods unknown: " + in_.pods_unknown);
+    const Choice& choice = choice_for(line.target.effective);
+    line.candidates = choice.candidates;
+    if (wish.kind == ScopeWish::Kind::fixed) return settle(line, wish.scope, "the rule names it", choice);
+    if (!choice.automatic) return put(line, Verdict::leave, Action::none, "no scope to choose from");
+    settle(line, *choice.automatic, choice.why, choice);
+}
+
+void Planner::decide(PlanLine& line) {
+    const Workqueue& target = line.target;
+    if (!target.untouchable.empty()) return put(line, Verdict::untouchable, Action::skip, target.untouchable);
+    line.planned = target.scope.effective;
+    if (target.kind == Kind::default_scope) {
+        const auto& wanted = in_.policy.default_scope;
+        if (!wanted.manage)
+            return put(line, Verdict::unmanaged, Action::none, "[default_scope] manage is not set");
+        line.rule = wanted.origin;
+        if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
+            return put(line, Verdict::leave, Action::none,
+                       "workqueue.default_affinity_scope= on the kernel command line is the administrator's word");
+        return decide_by_wish(line, wanted.wish);
+    }
+    const WorkqueueRule* rule = in_.policy.rule_for(target.name);
+    if (rule == nullptr) return put(line, Verdict::unmanaged, Action::none, "no rule matches");
+    line.rule = rule->origin;
+    line.strict = rule->strict;
+    decide_by_wish(line, rule->wish);
+}
+
+PlanLine Planner::line(const Workqueue& target) {
+    PlanLine line;
+    line.target = target;
+    decide(line);
+    if (target.kind == Kind::default_scope && line.action == Action::write) default_moves_to_ = line.planned;
+    return line;
+}
+
+}  // namespace
+
+std::string_view name_of(Action action) {
+    switch (action) {
+        case Action::none:
+            return "none";
+        case Action::write:
+            return "write";
+        case Action::skip:
+            return "skip";
+    }
+    return "?";
+}
+
+std::vector<PlanLine> make_plan(const PlanInput& input) {
+    Planner planner(input);
+    std::vector<PlanLine> out(input.targets.size());
+    // @default first: what it becomes is what its followers have.
+    for (const bool parameter : {true, false})
+        for (std::size_t i = 0; i < input.targets.size(); i++)
+            if ((input.targets[i].kind == Kind::default_scope) == parameter)
+                out[i] = planner.line(input.targets[i]);
+    return out;
+}
+
+unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
+    return kernel.cache_shard_size.value_or(policy.shard_size);
+}
+
+std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel) {
+    const CpuSet unseen = topology.present - known;
+    if (!unseen.empty() && unseen.intersects(topology.isolated))
+        return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());
+    if (!unseen.empty()) return fmt::format("CPUs {} are offline", unseen.list());
+    if (!kernel.cpus_held_back.empty())
+        return fmt::format("{} kept CPUs offline at boot", kernel.cpus_held_back);
+    if (kernel.has(Scope::cache_shard) && topology.possible != topology.present)
+        return fmt::format("CPUs {} are possible but not present", (topology.possible - topology.present).list());
+    return "";
+}
+
+}  // namespace wq

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "policy/policy.h"
+
+namespace wq {
+
+// The policy of CONFIG, where given, else the installed one below ROOT. Where no file is installed at all, what the
+// shipped file says: every workqueue, `auto`.
+tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
+                                                         const std::optional<std::string>& config);
+
+}  // namespace wq

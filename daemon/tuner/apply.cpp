@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/apply.h"
+
+#include <cerrno>
+
+namespace wq {
+namespace {
+
+Outcome error_outcome(const Error& error, bool wrote) {
+    return {kind_of_error(error.code), wrote, error.text, error.code};
+}
+
+bool is_known(const BaselineEntry& entry, const std::string& word) {
+    return word == entry.scope || entry.may_be_ours(word);
+}
+
+bool is_known(const BaselineEntry& entry, bool strict) {
+    return entry.strict == strict || entry.may_strict == strict;
+}
+
+// Read, compare, write, read back. OUTCOME is done where the file holds WORD.
+Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::string& word) {
+    const auto now = files.read_scope(entry.name, entry.inode);
+    if (!now) return error_outcome(now.error(), false);
+    if (now->word == word) return {};
+    if (!is_known(entry, now->word)) return {Outcome::Kind::foreign, false, now->word, 0};
+    if (const auto written = files.write_scope(entry.name, entry.inode, word); !written)
+        return error_outcome(written.error(), false);
+    const auto stored = files.read_scope(entry.name, entry.inode);
+    if (!stored) return error_outcome(stored.error(), true);
+    if (stored->word != word) return {Outcome::Kind::unsupported, true, stored->word, 0};
+    return {Outcome::Kind::done, true, word, 0};
+}
+
+Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict) {
+    const auto now = files.read_strict(entry.name, entry.inode);
+    if (!now) return error_outcome(now.error(), false);
+    if (*now == strict) return {};
+    if (!is_known(entry, *now)) return {Outcome::Kind::foreign, false, *now ? "strict" : "not strict", 0};
+    if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
+        return error_outcome(written.error(), false);
+    return {Outcome::Kind::done, true, "", 0};
+}
+
+}  // namespace
+
+Outcome::Kind kind_of_error(int code) {
+    switch (code) {
+        case ENOENT:
+        case ENODEV:
+        case ENXIO:
+            return Outcome::Kind::gone;
+        case ENOMEM:
+        case EBUSY:
+        case EAGAIN:
+        case EINTR:
+            return Outcome::Kind::transient;
+        default:
+            return Outcome::Kind::permanent;
+    }
+}
+
+std::string misparse_of(const std::string& word) { return word == "cache_shard" ? "cache" : ""; }
+
+Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word, std::optional<bool> strict) {
+    Outcome out = set_scope(files, entry, word);
+    if (out.kind == Outcome::Kind::unsupported) {
+        BaselineEntry ours = entry;  // whatever the kernel made of our word, it is our doing
+        ours.allow(out.text);
+        const Outcome back = restore(files, ours);
+        return back.kind == Outcome::Kind::done ? out : back;
+    }
+    if (out.kind != Outcome::Kind::done || !strict) return out;
+    const Outcome second = set_strict(files, entry, *strict);
+    return {second.kind, out.wrote || second.wrote, second.text, second.code};
+}
+
+Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
+    const Outcome scope = set_scope(files, entry, entry.scope);
+    if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
+    const Outcome strict = set_strict(files, entry, *entry.strict);
+    // The worse of the two is what has to be known; both were tried.
+    const Outcome& worse = scope.kind != Outcome::Kind::done ? scope : strict;
+    return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code};
+}
+
+}  // namespace wq

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/baseline.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "kernel/file.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+
+// A host with tens of thousands of workqueues stays below this.
+constexpr std::size_t kMaxBaseline = 16U << 20;
+
+json to_json(const std::optional<bool>& value) { return value ? json(*value) : json(nullptr); }
+
+json to_json(const BaselineEntry& e) {
+    return {{"name", e.name},         {"inode", e.inode},
+            {"scope", e.scope},       {"strict", to_json(e.strict)},
+            {"may_hold", e.may_hold}, {"may_strict", to_json(e.may_strict)},
+            {"order", e.order}};
+}
+
+std::optional<bool> maybe_bool(const json& value) {
+    return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
+}
+
+BaselineEntry from_json(const json& j) {
+    return {j.at("name").get<std::string>(),
+            j.at("inode").get<ino_t>(),
+            j.at("scope").get<std::string>(),
+            maybe_bool(j.at("strict")),
+            j.at("may_hold").get<std::vector<std::string>>(),
+            maybe_bool(j.at("may_strict")),
+            j.at("order").get<std::string>()};
+}
+
+}  // namespace
+
+bool BaselineEntry::may_be_ours(const std::string& word) const {
+    return std::find(may_hold.begin(), may_hold.end(), word) != may_hold.end();
+}
+
+void BaselineEntry::allow(const std::string& word) {
+    if (!may_be_ours(word)) may_hold.push_back(word);
+}
+
+Status BaselineStore::load() {
+    const auto text = read_file(path_, kMaxBaseline);
+    if (!text && text.error().code == ENOENT) return {};
+    if (!text) return tl::unexpected(text.error());
+    try {
+        const json document = json::parse(*text);
+        std::map<std::string, BaselineEntry> entries;
+        for (const json& item : document.at("entries")) {
+            BaselineEntry entry = from_json(item);
+            entries[entry.name] = std::move(entry);
+        }
+        entries_ = saved_ = std::move(entries);
+    } catch (const json::exception& e) {
+        return fail(path_ + ": " + e.what(), EBADMSG);
+    }
+    return {};
+}
+
+Status BaselineStore::save() {
+    if (entries_ == saved_) return {};
+    json list = json::array();
+    for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));
+    // Names come from the kernel and need not be UTF-8; they must come back as the same bytes or not at all.
+    std::string text;
+    try {
+        text = json{{"version", 1}, {"entries", std::move(list)}}.dump(1) + "\n";
+    } catch (const json::exception& e) {
+        return fail(path_ + ": " + e.what(), EILSEQ);
+    }
+    auto done = replace_file(path_, text);
+    if (done) saved_ = entries_;
+    return done;
+}
+
+BaselineEntry* BaselineStore::find(const std::string& name) {
+    const auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : &found->second;
+}
+
+void BaselineStore::put(BaselineEntry entry) { entries_[entry.name] = std::move(entry); }
+
+void BaselineStore::remove(const std::string& name) { entries_.erase(name); }
+
+}  // namespace wq

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace wq {
+
+// Turns a burst of events into one piece of work: 200 ms after the last, at most 1 s after the first. Times are
+// microseconds of one monotonic clock, which the caller brings.
+class Coalescer {
+  public:
+    static constexpr std::uint64_t kQuiet = 200'000;
+    static constexpr std::uint64_t kMost = 1'000'000;
+
+    void event(std::uint64_t now) {
+        if (!first_) first_ = now;
+        due_ = std::min(now + kQuiet, *first_ + kMost);
+    }
+    // When the work is due; empty where nothing is pending.
+    [[nodiscard]] std::optional<std::uint64_t> due() const { return first_ ? std::optional(due_) : std::nullopt; }
+    void done() { first_.reset(); }
+
+  private:
+    std::optional<std::uint64_t> first_;
+    std::uint64_t due_ = 0;
+};
+
+}  // namespace wq

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/restore.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include "tuner/apply.h"
+
+namespace wq {
+namespace {
+
+// How it ended, for the journal; nothing is said of what was at its baseline anyway.
+void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
+    using Kind = Outcome::Kind;
+    if (outcome.kind == Kind::done && outcome.wrote)
+        log.write({LOG_INFO, Event::restored, fmt::format("{}: back to '{}'", entry.name, entry.scope),
+                   {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", entry.scope}}});
+    else if (outcome.kind == Kind::foreign)
+        log.write({LOG_NOTICE, Event::external,
+                   fmt::format("{}: holds '{}', which is not ours; left as found", entry.name, outcome.text),
+                   {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", outcome.text}}});
+    else if (outcome.kind == Kind::permanent || outcome.kind == Kind::transient)
+        log.write({LOG_ERR, Event::quarantined,
+                   fmt::format("{}: not put back to '{}': {}", entry.name, entry.scope, outcome.text),
+                   {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
+}
+
+// A busy kernel gets three tries; this runs when there is no later.
+Outcome restore_with_retries(ScopeFiles& files, const BaselineEntry& entry) {
+    Outcome outcome = restore(files, entry);
+    for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = restore(files, entry);
+    return outcome;
+}
+
+}  // namespace
+
+unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log) {
+    unsigned stayed = 0;
+    const auto entries = store.entries();  // a copy: the store changes below
+    for (const auto& [name, entry] : entries) {
+        const Outcome outcome = restore_with_retries(files, entry);
+        report(entry, outcome, log);
+        if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient)
+            stayed++;
+        else
+            store.remove(name);
+    }
+    if (const auto saved = store.save(); !saved) log.write({LOG_ERR, Event::none, saved.error().text});
+    return stayed;
+}
+
+}  // namespace wq

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/service.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <systemd/sd-daemon.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "kernel/hwloc_topology.h"
+#include "kernel/probe.h"
+#include "policy/installed.h"
+#include "tuner/restore.h"
+#include "tuner/status.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
+constexpr std::uint64_t kAccuracy = 10'000;         // us
+constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
+
+std::uint64_t now_monotonic() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
+std::uint64_t now_us(sd_event* event) {
+    std::uint64_t now = 0;
+    ::sd_event_now(event, CLOCK_MONOTONIC, &now);
+    return now;
+}
+
+// Time that this boot has spent suspended: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+std::int64_t time_suspended() {
+    timespec boot{};
+    timespec mono{};
+    ::clock_gettime(CLOCK_BOOTTIME, &boot);
+    ::clock_gettime(CLOCK_MONOTONIC, &mono);
+    return (boot.tv_sec - mono.tv_sec) * 1'000'000'000LL + (boot.tv_nsec - mono.tv_nsec);
+}
+
+// The runtime directory with our lock on it. EWOULDBLOCK where another daemon holds it.
+Result<Fd> take_lock(const Paths& paths) {
+    std::error_code error;
+    std::filesystem::create_directories(paths.run(), error);
+    if (error) return fail_errno(paths.run(), error.value());
+    Fd fd(::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return fail_errno(paths.lock(), errno);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+        return fail(paths.lock() + ": another wq-tuned holds it", errno);
+    return fd;
+}
+
+void log_policy_errors(Log& log, const PolicyErrors& errors) {
+    for (const PolicyError& error : errors)
+        log.write({LOG_ERR, Event::policy_broken, error.text(), {{"WQ_POLICY_FILE", error.file}}});
+}
+
+bool is_machine(const ServiceOptions& options) { return options.root.empty(); }
+
+}  // namespace
+
+Service::Service(ServiceOptions options)
+    : options_(std::move(options)), paths_{options_.root}, files_(paths_), store_(paths_.baseline()) {}
+
+Service::~Service() {
+    ::sd_event_source_disable_unref(tick_source_);
+    ::sd_event_source_disable_unref(work_source_);
+}
+
+Status Service::run() {
+    if (auto started = start(); !started) return started;
+    notify("READY=1\nSTATUS=" + tuner_->summary());
+    const int r = ::sd_event_loop(event_.get());
+    if (r < 0) return fail_errno("event loop", -r);
+    return {};
+}
+
+Status Service::start() {
+    auto lock = take_lock(paths_);
+    if (!lock) return tl::unexpected(lock.error());
+    lock_ = std::move(*lock);
+    notify("STATUS=reading the baseline, the topology and the policy");
+    if (const auto loaded = store_.load(); !loaded) {
+        baseline_error_ = loaded.error().text;
+        log_.write({LOG_ERR, Event::baseline_broken, baseline_error_ + "; observing, nothing is written"});
+    }
+    sd_event* event = nullptr;
+    if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
+    event_.reset(event);
+    tuner_ = std::make_unique<Tuner>(
+        Tuner::Edges{files_, store_, log_,
+                     [this] { return read_topology(is_machine(options_) ? "live" : "fsroot:" + options_.root); },
+                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
+        probe_kernel(paths_));
+    if (auto added = add_sources(); !added) return added;
+    slept_ = time_suspended();
+    // Events from here on wait in the queue: what changes while we look is looked at again.
+    start_udev();
+    load_policy_at_start();
+    start_bus();
+    reconcile();
+    return {};
+}
+
+Status Service::add_sources() {
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&mask, signal);
+    ::sigprocmask(SIG_BLOCK, &mask, nullptr);
+    int r = 0;
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+        if (r >= 0) r = ::sd_event_add_signal(event_.get(), nullptr, signal, on_signal, this);
+    std::uint64_t watchdog = 0;
+    tick_period_ = ::sd_watchdog_enabled(0, &watchdog) > 0 ? watchdog / 2 : kDefaultTick;
+    if (r >= 0)
+        r = ::sd_event_add_time_relative(event_.get(), &tick_source_, CLOCK_MONOTONIC, tick_period_, tick_period_ / 10,
+                                         on_tick, this);
+    if (r >= 0) r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
+    if (r >= 0) r = ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
+    if (r < 0) return fail_errno("sd-event", -r);
+    return {};
+}
+
+// Without udev the ticks still find what changed, later.
+void Service::start_udev() {
+    if (!is_machine(options_)) return;
+    auto udev = Udev::start(event_.get(), [this](Udev::Change change) { changed(change); });
+    if (udev)
+        udev_ = std::move(*udev);
+    else
+        log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
+}
+
+// Where there is no bus, the daemon still works; ticks try again.
+void Service::start_bus() {
+    if (!is_machine(options_)) return;
+    const bool first = !bus_;
+    bus_.reset();
+    auto bus = BusServer::start(event_.get(),
+                                {[this] {
+                                     tuner_->look();
+                                     return dump_json(status_json(*tuner_, state()));
+                                 },
+                                 [this](const auto& target, const auto& scope) { return tuner_->pin(target, scope); },
+                                 [this](const auto& target) { return tuner_->unpin(target); },
+                                 [this](const auto& target) { return tuner_->revert(target); },
+                                 [this] { return reload(); }});
+    if (bus)
+        bus_ = std::move(*bus);
+    else if (first && !bus_warned_)
+        log_.write({LOG_WARNING, Event::none, bus.error().in("no D-Bus interface").text});
+    bus_warned_ = !bus;
+}
+
+// A broken policy at start means observe, never a guess.
+void Service::load_policy_at_start() {
+    auto policy = load_installed_policy(options_.root, options_.config);
+    if (policy) return tuner_->set_policy(std::move(*policy));
+    log_policy_errors(log_, policy.error());
+    policy_error_ = policy.error().front().text();
+    Policy none;
+    none.mode = Mode::observe;
+    tuner_->set_policy(none);
+    broken_at_start_ = true;
+}
+
+// A broken policy at a reload keeps the old one.
+Status Service::reload() {
+    notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
+    auto policy = load_installed_policy(options_.root, options_.config);
+    Status done;
+    if (policy) {
+        tuner_->set_policy(std::move(*policy));
+        policy_error_.clear();
+        broken_at_start_ = false;
+        log_.write({LOG_INFO, Event::policy_loaded, "policy reloaded"});
+        reconcile();
+    } else {
+        log_policy_errors(log_, policy.error());
+        policy_error_ = policy.error().front().text();
+        done = fail("the policy in use stays: " + policy_error_, EINVAL);
+    }
+    notify("READY=1\nSTATUS=" + summary());
+    return done;
+}
+
+// What stops us without a policy: looked at before anything is written.
+void Service::check_switches() {
+    std::string why;
+    paused_ = true;
+    if (tuner_->kernel().switched_off)
+        why = "wq_tuned=off on the kernel command line";
+    else if (std::filesystem::exists(std::filesystem::symlink_status(paths_.disabled())))
+        why = paths_.disabled() + " exists";
+    else
+        paused_ = false;
+    if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
+    if (why.empty() && broken_at_start_) why = "the policy is broken: " + policy_error_;
+    tuner_->observe(why);
+}
+
+void Service::reconcile() {
+    check_switches();
+    tuner_->reconcile();
+    pending_.done();
+    retries_ = tuner_->wants_retry() ? retries_ + 1 : 0;
+    arm();
+}
+
+void Service::changed(Udev::Change change) {
+    if (change != Udev::Change::workqueue) tuner_->topology_changed();
+    pending_.event(now_us(event_.get()));
+    arm();
+}
+
+// Sets the one-shot timer to what is due first: a burst that ended, or another try.
+void Service::arm() {
+    auto due = pending_.due();
+    if (!due && retries_ > 0) due = now_us(event_.get()) + (kFirstRetry << std::min(retries_ - 1, 4U));
+    if (!due) {
+        ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
+        return;
+    }
+    ::sd_event_source_set_time(work_source_, *due);
+    ::sd_event_source_set_enabled(work_source_, SD_EVENT_ONESHOT);
+}
+
+void Service::tick() {
+    notify("WATCHDOG=1");
+    if (bus_ ? ::sd_bus_is_open(bus_->bus()) <= 0 : bus_warned_) start_bus();
+    const std::int64_t slept = time_suspended();
+    if (std::abs(slept - slept_) > 100'000'000) {
+        slept_ = slept;
+        tuner_->topology_changed();  // CPUs that suspend took down and up sent no uevent
+    }
+    reconcile();
+    show_summary();
+}
+
+void Service::stop() {
+    notify("STOPPING=1\nSTATUS=restoring");
+    const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
+    if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
+    ::sd_event_exit(event_.get(), 0);
+}
+
+std::string Service::state() const {
+    if (paused_) return "paused";
+    return tuner_->observing().empty() ? "running" : "observing";
+}
+
+std::string Service::summary() const {
+    std::string out = tuner_->summary();
+    if (!policy_error_.empty() && !broken_at_start_) out += "; the policy on disk is broken: " + policy_error_;
+    return out;
+}
+
+// systemd wakes for every message: only what changed is sent.
+void Service::show_summary() {
+    const std::string now = summary();
+    if (now != shown_) notify("STATUS=" + now);
+    shown_ = now;
+}
+
+void Service::notify(const std::string& text) const {
+    if (is_machine(options_)) ::sd_notify(0, text.c_str());
+}
+
+int Service::on_signal(sd_event_source* /*source*/, const signalfd_siginfo* info, void* self) {
+    auto* service = static_cast<Service*>(self);
+    if (info->ssi_signo == SIGHUP)
+        (void)service->reload();  // said in the journal and in STATUS=
+    else
+        service->stop();
+    return 0;
+}
+
+int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self) {
+    auto* service = static_cast<Service*>(self);
+    service->tick();
+    ::sd_event_source_set_time_relative(source, service->tick_period_);
+    return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
+    auto* service = static_cast<Service*>(self);
+    service->reconcile();
+    service->show_summary();
+    return 0;
+}
+
+Status restore_after_exit(const ServiceOptions& options) {
+    const Paths paths{options.root};
+    Journal log;
+    const auto lock = take_lock(paths);
+    if (!lock) return tl::unexpected(lock.error());
+    const char* result = ::getenv("SERVICE_RESULT");
+    if (result != nullptr && std::string_view(result) == "success") {
+        const auto bus = open_system_bus();
+        if (unit_is_restarting(bus ? bus->get() : nullptr)) return {};
+    }
+    const auto policy = load_installed_policy(options.root, options.config);
+    if (policy && policy->keep_on_exit) return {};
+    BaselineStore store(paths.baseline());
+    if (auto loaded = store.load(); !loaded) return loaded;
+    WorkqueueFs files(paths);
+    if (const unsigned stayed = restore_entries(files, store, log); stayed > 0)
+        return fail(fmt::format("{} targets were not put back", stayed));
+    return {};
+}
+
+}  // namespace wq

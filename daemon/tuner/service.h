@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bus/server.h"
+#include "kernel/journal.h"
+#include "kernel/udev.h"
+#include "tuner/coalescer.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+struct ServiceOptions {
+    std::string root;                   // "" is the machine; a test's tree has no udev and no bus
+    std::optional<std::string> config;  // instead of the installed policy
+};
+
+// The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
+class Service {
+  public:
+    explicit Service(ServiceOptions options);
+    ~Service();
+    // Runs until SIGTERM or SIGINT. Error: what kept it from starting.
+    Status run();
+
+  private:
+    Status start();
+    Status add_sources();
+    void start_udev();
+    void start_bus();
+    void load_policy_at_start();
+    Status reload();
+    void check_switches();
+    void reconcile();
+    void changed(Udev::Change change);
+    void arm();
+    void tick();
+    void stop();
+    void show_summary();
+    [[nodiscard]] std::string state() const;
+    [[nodiscard]] std::string summary() const;
+    void notify(const std::string& text) const;
+
+    static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
+    static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_work(sd_event_source* source, std::uint64_t now, void* self);
+
+    struct EventUnref {
+        void operator()(sd_event* event) const { ::sd_event_unref(event); }
+    };
+
+    ServiceOptions options_;
+    Paths paths_;
+    Journal log_;
+    Fd lock_;
+    std::unique_ptr<sd_event, EventUnref> event_;
+    WorkqueueFs files_;
+    BaselineStore store_;
+    std::unique_ptr<Udev> udev_;
+    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<BusServer> bus_;
+    Coalescer pending_;
+    sd_event_source* tick_source_ = nullptr;
+    sd_event_source* work_source_ = nullptr;
+    std::uint64_t tick_period_ = 0;  // us
+    std::int64_t slept_ = 0;         // ns that this boot spent suspended, when last looked
+    unsigned retries_ = 0;           // in a row, for backing off
+    std::string policy_error_;       // of the policy on disk; at start it means observe
+    std::string baseline_error_;
+    std::string shown_;              // STATUS= as last sent by a tick or an event
+    bool broken_at_start_ = false;   // no policy could be read yet: observe
+    bool paused_ = false;            // by a kill switch
+    bool bus_warned_ = false;        // the bus was missing when last tried
+};
+
+// `wq-tuned --restore`: what ExecStopPost= and OnFailure= run. Puts back what is ours unless the policy keeps it or the
+// unit is only being restarted. Error: something could not be put back, or the daemon runs.
+Status restore_after_exit(const ServiceOptions& options);
+
+}  // namespace wq

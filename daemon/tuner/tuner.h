@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/journal.h"
+#include "kernel/workqueue_fs.h"
+#include "model/kernel_info.h"
+#include "model/known_cpus.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+#include "tuner/apply.h"
+#include "tuner/baseline.h"
+
+namespace wq {
+
+// `gone` is never shown: a target that vanished is forgotten.
+enum class State { unmanaged, leave, as_planned, waiting, applied, reverted, pinned, external, unsupported, quarantined };
+std::string_view name_of(State state);
+
+// One target, as it was last looked at, with what is known of it beyond the kernel's files.
+struct Target {
+    Workqueue now;
+    PlanLine plan;                      // made from the baseline
+    State state = State::unmanaged;
+    std::string reason;
+
+    std::string last_word;      // what the file held when we last looked, to notice other writers
+    std::string refused_word;   // a word that failed for good here: not tried again until a reload
+    State refused_as = State::unsupported;  // or quarantined
+    std::string refused_reason;
+    unsigned failures = 0;      // transient ones in a row
+    unsigned stuck = 0;         // baselines refused in a row
+    bool decided = false;       // apply_wishes() has seen it
+    bool external = false;      // somebody else's until a reload finds it otherwise
+    bool gone = false;          // found to have vanished while it was written
+};
+
+// The state machine between the plan and the files: looks, decides, applies, and puts back.
+//
+// Everything is driven by reconcile(), which may be called at any time and does nothing where nothing changed.
+class Tuner {
+  public:
+    struct Edges {
+        WorkqueueFs& files;
+        BaselineStore& store;
+        Log& log;
+        std::function<Result<Topology>()> read_topology;
+        std::function<bool(const std::string& name)> opted_out;  // by udev: WQ_TUNED_IGNORE
+    };
+
+    Tuner(Edges edges, KernelInfo kernel) : edges_(std::move(edges)), kernel_(std::move(kernel)) {}
+
+    // Takes a policy into use: what was refused, reverted or external is looked at anew.
+    void set_policy(Policy policy);
+    // Writes nothing but baselines from now on, for WHY; "" lifts it. Policies may say so as well (mode = "observe").
+    void observe(std::string why);
+
+    // CPUs came, went, or may have: the topology is read again at the next reconcile().
+    void topology_changed() { topology_stale_ = true; }
+    // Looks at every target, plans, applies.
+    void reconcile();
+    // Looks only: notices other writers and vanished targets. Writes nothing.
+    void look();
+    // Puts everything back that is ours, and forgets it.
+    void restore_all();
+
+    // An operator's orders. The error says what stands against it.
+    Status pin(const std::string& name, const std::string& scope);
+    Status unpin(const std::string& name);
+    Status revert(const std::optional<std::string>& name);
+
+    [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
+    [[nodiscard]] const Policy& policy() const { return policy_; }
+    [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
+    // Why nothing is written now; empty where the policy is followed.
+    [[nodiscard]] std::string observing() const;
+    // Whether a transient failure waits for another try.
+    [[nodiscard]] bool wants_retry() const;
+    [[nodiscard]] std::string summary() const;  // one line, for STATUS=
+    // What TARGET had before us, or nullptr where we have no hand in it.
+    [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const { return edges_.store.find(name); }
+    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
+    [[nodiscard]] unsigned plans() const { return plans_; }                  // plans made, since the start
+
+  private:
+    // What a target shall hold.
+    struct Wish {
+        std::optional<std::string> word = {};  // empty: its baseline
+        std::optional<bool> strict = {};
+        bool hands_off = false;  // nothing is to be written, whatever it holds
+    };
+
+    void refresh_topology();
+    void refresh_targets();
+    void refresh_target(const std::string& name);
+    void notice_foreign(Target& target);
+    void plan_targets();
+    [[nodiscard]] Workqueue as_before_us(const Target& target) const;
+    Wish wish_for(Target& target);
+    Wish wish_by_plan(Target& target);
+    void apply_wishes();
+    void prepare(const Target& target, const Wish& wish);
+    void carry_out(Target& target, const Wish& wish);
+    void put_back(Target& target);
+    static void show_stuck(Target& target);
+    void settle_failure(Target& target, const std::string& word, const Outcome& outcome);
+    [[nodiscard]] static bool is_so(const Target& target, const Wish& wish);
+    [[nodiscard]] ScopeFile plan_scope_of(const Target& target, const std::string& word) const;
+    void forget(const std::string& name);
+    void say_once(int priority, Event event, const std::string& text);
+    void set_external(Target& target, const std::string& word);
+    void refuse(Target& target, State as, const std::string& word, const std::string& reason, int code);
+    Result<Target*> find_for_order(const std::string& name);
+    [[nodiscard]] bool holds_ours(const Target& target) const;
+    void log(int priority, Event event, const Target& target, const std::string& text,
+             std::vector<std::pair<std::string, std::string>> more = {});
+
+    Edges edges_;
+    KernelInfo kernel_;
+    Policy policy_;
+    KnownCpus known_;
+    bool topology_stale_ = true;
+    std::string observe_why_;
+    std::string pods_unknown_;
+    std::map<std::string, Target> targets_;
+    unsigned plans_ = 0;
+    std::set<std::string> said_;  // what say_once() has said
+    static constexpr std::size_t kMaxSaid = 1000;
+};
+
+}  // namespace wq
