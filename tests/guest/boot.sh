@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Boots one guest and has it run checks:
+#   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
+#           [--append "..."] [--timeout SECONDS] [--stream] CHECK...
+#
+# DIR/CHECK.out is what the check printed, DIR/CHECK.rc its exit code; both are made
+# anew, so that what an earlier boot left can never pass. The exit code here speaks of
+# the harness alone: 0 = the guest booted, ran every check and shut down; what the
+# checks found is in their files. A guest that oopses, panics or hangs is a failure
+# that is printed, and is not tried again.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/common.sh"
+
+append="" stream=no stage="" results="" kernel="" smp="" deadline=900
+while [ $# -gt 0 ]; do
+  case $1 in
+    --kernel) kernel=$2; shift 2 ;;
+    --smp) smp=$2; shift 2 ;;
+    --append) append=$2; shift 2 ;;
+    --stage) stage=$2; shift 2 ;;
+    --results) results=$2; shift 2 ;;
+    --timeout) deadline=$2; shift 2 ;;
+    --stream) stream=yes; shift ;;
+    -*) die "unknown option $1" ;;
+    *) break ;;
+  esac
+done
+: "${kernel:?}" "${smp:?}" "${stage:?}" "${results:?}" "${1:?no check named}"
+
+kernel_dir=$cache/kernels/$kernel-$(recipe "$guest_dir/pack-kernel.sh")
+tree=$cache/tree-$(recipe "$guest_dir/pack-tree.sh").cpio
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch"
+qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
+
+rm -rf "$results"
+mkdir -p "$results"
+work=$(mktemp -d /tmp/wq-tuned-guest.XXXXXX)
+qemu_pid=""
+tidy() {
+  [ -z "$qemu_pid" ] || kill "$qemu_pid" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap tidy EXIT
+trap 'exit 130' INT TERM
+
+# The overlay: the installed project, the runner, and what this boot is to do.
+overlay=$work/overlay
+lib=$overlay/usr/lib/wq-tests
+mkdir -p "$overlay"
+cp -a "$stage/." "$overlay/"
+mkdir -p "$lib/checks" "$overlay/etc/systemd/system/multi-user.target.wants"
+cp "$guest_dir/lib.sh" "$guest_dir/runner.sh" "$lib/"
+for check in "$@"; do cp "$guest_dir/checks/$check.sh" "$lib/checks/"; done
+printf '%s\n' "$@" >"$lib/todo"
+{
+  printf 'guest_kernel=%q\nguest_release=%q\n' "$kernel" "$(cat "$kernel_dir/release")"
+  printf 'guest_smp=%q\nguest_append=%q\n' "$smp" "$append"
+} >"$lib/guest.env"
+cp "$guest_dir/wq-tests.service" "$overlay/etc/systemd/system/"
+ln -s ../wq-tests.service "$overlay/etc/systemd/system/multi-user.target.wants/wq-tests.service"
+(cd "$overlay" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) >"$work/overlay.cpio"
+cat "$tree" "$kernel_dir/modules.cpio" "$work/overlay.cpio" >"$work/initrd"
+
+# The console goes to a file, the runner's words come over the second serial port, and
+# what it asks of the machine (CPU hot-add) goes to QEMU's monitor.
+mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
+cat "$work/monitor.out" >"$results/monitor.log" &
+"$qemu" -machine q35 -m 3G -accel tcg,thread=multi -cpu Skylake-Server -smp "$smp" \
+  -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
+  -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off $append" \
+  -serial "file:$results/console.log" -serial stdio \
+  -chardev pipe,id=monitor,path="$work/monitor" -mon chardev=monitor,mode=readline \
+  </dev/null >"$work/serial" 2>"$results/qemu.log" &
+qemu_pid=$!
+exec 3<"$work/serial" 4>"$work/monitor.in"
+
+start=$SECONDS done=no check=""
+while IFS= read -r -t $((start + deadline - SECONDS > 0 ? start + deadline - SECONDS : 1)) -u 3 line; do
+  case $line in
+    '| '*)
+      printf '%s\n' "${line#| }" >>"$results/$check.out"
+      [ $stream = no ] || printf '%s\n' "${line#| }"
+      ;;
+    '@ready'*) say "booted kernel $kernel, -smp $smp in $((SECONDS - start)) s" ;;
+    '@begin '*) check=${line#@begin } ;;
+    '@end '*)
+      read -r _ name rc seconds <<<"$line"
+      printf '%s\n' "$rc" >"$results/$name.rc"
+      [ $stream = yes ] || say "$name: $([ "$rc" = 0 ] && echo passed || echo "FAILED ($rc)") in $seconds s"
+      ;;
+    '@monitor '*) printf '%s\n' "${line#@monitor }" >&4 ;;
+    '@warn '*) printf '%s\n' "${line#@warn }" >>"$results/kernel-warnings.log" ;;
+    '@done') done=yes ;;
+    *) printf '%s\n' "$line" >>"$results/stray.log" ;;
+  esac
+  [ $((SECONDS - start)) -lt "$deadline" ] || break
+done
+[ $done = yes ] || problem="gave up after $((SECONDS - start)) s${check:+ (in or after $check)}"
+[ $done = no ] || wait "$qemu_pid" || problem="QEMU failed"
+[ $done = no ] || qemu_pid=""
+if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
+if [ -n "${problem:-}" ]; then
+  say "GUEST FAILED, kernel $kernel, -smp $smp: $problem"
+  sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true
+  tail -n 40 "$results/console.log" | sed 's/^/  console: /'
+  exit 1
+fi
+say "shut down after $((SECONDS - start)) s in all"

@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The guest is the machine that was asked for, and all of it came up.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+systemctl is-system-running --wait >/dev/null || true
+check_eq "failed units" "" "$(systemctl --failed --no-legend --plain)"
+check_eq "kernel" "$guest_release" "$(uname -r)"
+
+present=$(find /sys/devices/system/cpu -maxdepth 1 -name 'cpu[0-9]*' | wc -l)
+check_eq "CPUs" "${guest_smp%%,*}" "$present"
+case $guest_append in
+  *nosmt* | *maxcpus=*) note "online: $(cat /sys/devices/system/cpu/online)" ;;
+  *)
+    columns=$(lscpu -p=socket,core | grep -v '^#')
+    sockets=$(cut -d, -f1 <<<"$columns" | sort -u | wc -l)
+    cores=$(sort -u <<<"$columns" | wc -l)
+    check_eq "topology" "$guest_smp" \
+      "$present,sockets=$sockets,cores=$((cores / sockets)),threads=$((present / cores))"
+    ;;
+esac

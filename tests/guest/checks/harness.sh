@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the other checks lean on: a crypt device's workqueue, a load on it, and the
+# kernel's pods as its workers show them, for the two scopes whose pods lscpu knows too.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+check_eq "strictness of a new workqueue" 0 "$(cat "$workqueues/$wq/affinity_strict")"
+note "$wq: $(scope_of "$wq")"
+
+siblings=$(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | sort -uV)
+check_eq "pods of smt" "$siblings" "$(real_pods "$wq" smt)"
+check_eq "pods of system" "$(cat /sys/devices/system/cpu/online)" "$(real_pods "$wq" system)"
+
+mbs=$(load_mbs c0 2 2)
+note "$mbs MB/s"
+[ "$mbs" -gt 0 ] || fail "the load moved nothing"
+
+crypt_close c0
+wait_until 5 test ! -e "$workqueues/$wq" || fail "$wq is still there"

@@ -1,0 +1,26 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What every host-side script of the guest tests shares. Sourced, never run.
+
+guest_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned
+qemu="qemu-system-x86_64"
+
+say() { printf '%s %s\n' "$(date +%T)" "$*"; }
+die() { say "$*" >&2; exit 1; }
+
+# Only apt and mmdebstrap need root; everything else runs as the caller.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# QEMU 7.2, which Debian 12 has by itself, corrupts these guests.
+qemu_is_good() {
+  local version
+  command -v "$qemu" >/dev/null || return 1
+  version=$("$qemu" --version | sed -nE '1s/.*version ([0-9]+).*/\1/p')
+  [ "${version:-0}" -ge 10 ]
+}
+
+# One recipe's fingerprint: what was made by another recipe is not reused.
+recipe() { cat "$@" | sha256sum | cut -c1-12; }

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Fills the cache with what a guest needs: fetch.sh [KERNEL...] (default: 6.12 7.2).
+#
+# Every piece is made in a temporary directory and renamed into place when it is
+# whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/common.sh"
+
+# Where apt on this machine takes bookworm from; the other suites live beside it.
+mirror() {
+  if [ -n "${WQ_TUNED_MIRROR:-}" ]; then
+    printf '%s\n' "$WQ_TUNED_MIRROR"
+    return
+  fi
+  debian_targets | awk '$1 == "bookworm" {print $2; exit}'
+}
+
+debian_targets() {
+  # shellcheck disable=SC2016 # these dollars are apt's
+  apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(COMPONENT)' \
+    'Created-By: Packages' 'Origin: Debian' 'Component: main'
+}
+
+# `apt_suite NAME COMMAND...`: apt with sources and lists of its own, so that the
+# machine's stay as they are. A mirror's Release file can be older than it allows.
+apt_suite() {
+  local dir=$cache/apt/$1
+  local command=$2
+  shift 2
+  "$command" -oDir::Etc::sourcelist="$dir/sources.list" -oDir::Etc::sourceparts=/dev/null \
+    -oDir::Etc::preferences=/dev/null -oDir::Etc::preferencesparts=/dev/null \
+    -oDir::State::Lists="$dir/lists" -oDir::Cache="$dir/cache" -oAPT::Sandbox::User=root \
+    -oAcquire::Check-Valid-Until=false -oAcquire::Languages=none -oAcquire::Retries=3 "$@"
+}
+
+update_suite() { # NAME, with the lines of its sources on stdin
+  mkdir -p "$cache/apt/$1/lists/partial" "$cache/apt/$1/cache/archives/partial"
+  cat >"$cache/apt/$1/sources.list"
+  apt_suite "$1" apt-get -qq update
+}
+
+source_line() { # SUITE
+  local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  uri=$(mirror)
+  [ -n "$uri" ] || die "no Debian bookworm among apt's sources: run 'apt-get update', or set WQ_TUNED_MIRROR"
+  [ -r "$keyring" ] || die "$keyring is missing: install debian-archive-keyring"
+  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$1"
+}
+
+# The libraries come from the machine's own suites, security updates included.
+machine_lines() {
+  debian_targets | while read -r suite uri component; do
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s %s\n' \
+      "$uri" "$suite" "$component"
+  done
+}
+
+get_qemu() {
+  qemu_is_good && return
+  say "QEMU: installing 10 from bookworm-backports"
+  { machine_lines; source_line bookworm-backports; } | update_suite qemu
+  DEBIAN_FRONTEND=noninteractive apt_suite qemu as_root_apt -qq install -y --no-install-recommends \
+    -t bookworm-backports qemu-system-x86 >"$cache/qemu-install.log" 2>&1 ||
+    { tail -n 20 "$cache/qemu-install.log"; die "QEMU could not be installed"; }
+  qemu_is_good || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
+}
+
+as_root_apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+
+# kernels/VERSION/{vmlinuz,modules.cpio,release}, of the newest build the mirror has.
+get_kernel() {
+  local version=$1 suite work packages release dir
+  dir=$cache/kernels/$version-$(recipe "$guest_dir/pack-kernel.sh")
+  [ -e "$dir" ] && return
+  case $version in
+    6.12) suite=trixie ;;
+    6.18 | 7.0 | 7.1) suite=trixie-backports ;;
+    7.2) suite=sid ;;
+    *) die "no suite known for kernel $version" ;;
+  esac
+  say "kernel $version: downloading from $suite"
+  source_line "$suite" | update_suite "$suite"
+  # From 7.0 on the image is split in two; before, one package holds both.
+  release=$(apt_suite "$suite" apt-cache pkgnames "linux-" |
+    sed -nE "s/^linux-(image|binary)-(${version//./\\.}\.[0-9].*-cloud-amd64)$/\2/p" | sort -uV | tail -n 1)
+  [ -n "$release" ] || die "the mirror's $suite has no kernel $version any more"
+  packages=$(apt_suite "$suite" apt-cache pkgnames "linux-" |
+    grep -Fx -e "linux-binary-$release" -e "linux-modules-$release" -e "linux-base-$release" || echo "linux-image-$release")
+  work=$(mktemp -d "$cache/tmp.XXXXXX")
+  # shellcheck disable=SC2086 # one to three names
+  (cd "$work" && apt_suite "$suite" apt-get -qq download $packages)
+  "$guest_dir/pack-kernel.sh" "$work" "$release"
+  mkdir -p "$cache/kernels"
+  mv "$work/out" "$dir"
+  rm -rf "$work"
+  say "kernel $version: $release, modules $(du -h "$dir/modules.cpio" | cut -f1)"
+}
+
+get_tree() {
+  local work file
+  file=$cache/tree-$(recipe "$guest_dir/pack-tree.sh").cpio
+  [ -e "$file" ] && return
+  say "guest tree: building (half a minute)"
+  work=$(mktemp -d "$cache/tmp.XXXXXX")
+  as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log"; die "the guest tree could not be built"; }
+  mv "$work/tree.cpio" "$file"
+  rm -rf "$work"
+  say "guest tree: $(du -h "$file" | cut -f1)"
+}
+
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
+# Nobody else holds the lock, so these are leftovers of a run that was killed.
+rm -rf "$cache"/tmp.*
+
+get_qemu
+get_tree
+for version in "${@:-6.12 7.2}"; do
+  for one in $version; do get_kernel "$one"; done
+done

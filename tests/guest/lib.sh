@@ -1,0 +1,111 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# For the checks that run inside a guest.
+#
+# Adding a check: write tests/guest/checks/NAME.sh, beginning with
+#     # shellcheck source=tests/guest/lib.sh
+#     . /usr/lib/wq-tests/lib.sh
+# and name it after CHECKS in a guest_boot() of tests/guest/CMakeLists.txt. It runs as root
+# under `set -euo pipefail` and passes if and only if it exits 0. A line `# timeout: 300`
+# gives it more than the usual 180 seconds. All that it prints is shown by CTest.
+#
+# It finds wq-tuned installed, stopped and without a policy in /etc, all CPUs online that
+# were so at boot, no crypt device, and every workqueue as the kernel made it. The
+# runner puts that back after it (runner.sh says what: service, /etc/wq-tuned, drop-ins of
+# the unit, /run/wq-tuned, /var/lib/wq-tuned, crypt devices, CPUs); anything else that
+# it changes it undoes by a trap. A scope or strictness that still differs once the
+# service is stopped fails the check: "a setting left behind".
+#
+# guest_kernel (6.12), guest_release, guest_smp and guest_append say which guest it is.
+set -euo pipefail
+# shellcheck disable=SC2034
+guest_kernel="" guest_release="" guest_smp="" guest_append=""
+# shellcheck disable=SC1091
+. /usr/lib/wq-tests/guest.env
+workqueues=/sys/devices/virtual/workqueue
+
+note() { printf '%s\n' "$*"; }
+fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
+trap 'printf "FAILED: line %s: %s\n" "$LINENO" "$BASH_COMMAND"' ERR
+
+check_eq() { # WHAT EXPECTED ACTUAL
+  if [ "$2" != "$3" ]; then
+    printf 'FAILED: %s\n  expected: %s\n  actual:   %s\n' "$1" "$2" "$3"
+    exit 1
+  fi
+  note "ok: $1"
+}
+
+# `wait_until SECONDS COMMAND...`: until the command succeeds; after that time, fails.
+wait_until() {
+  local limit=$1 end
+  shift
+  end=$((${EPOCHREALTIME/./} + limit * 1000000))
+  until "$@"; do
+    [ "${EPOCHREALTIME/./}" -lt "$end" ] || return 1
+    sleep 0.1
+  done
+}
+
+# The daemon's status, as JSON; exit code 3 (not running) is not a failure here.
+status() { wq-tunectl status --json || [ $? = 3 ]; }
+
+# What the file says: `default (cache)`, or a scope's name.
+scope_of() { cat "$workqueues/$1/affinity_scope"; }
+
+# `crypt_open NAME [N]`: /dev/mapper/NAME over the RAM disk N (0 to 3).
+crypt_open() {
+  local key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+  [ -e /dev/ram0 ] || modprobe brd rd_nr=4 rd_size=65536
+  dmsetup create "$1" --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram${2:-0} 0"
+}
+crypt_close() { dmsetup remove --retry "$1"; }
+
+# The unbound workqueue of the crypt device NAME.
+wq_of() {
+  local number
+  number=$(dmsetup info -c --noheadings --separator : -o major,minor "$1")
+  basename "$(echo "$workqueues/kcryptd-$number-"*)"
+}
+
+# `load_mbs NAME SECONDS JOBS`: writes to /dev/mapper/NAME; prints MB/s.
+load_mbs() {
+  fio --name=load --filename="/dev/mapper/$1" --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio \
+    --direct=1 --time_based --runtime="$2" --numjobs="$3" --group_reporting \
+    --output-format=json --output=/run/wq-tests/fio.json >/dev/null
+  jq -r '.jobs[0].write.bw_bytes / 1e6 | round' /run/wq-tests/fio.json
+}
+
+# Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
+host_monitor() { echo "@monitor $*" >/dev/ttyS1; }
+
+# The CPU lists that the unbound workers are allowed on, each once.
+worker_lists() {
+  local dir comm
+  for dir in /proc/[0-9]*; do
+    comm=""
+    read -r comm 2>/dev/null <"$dir/comm" || continue
+    case $comm in kworker/u*) sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null || true ;; esac
+  done | sort -uV
+}
+only_one_list() { [ "$(worker_lists | wc -l)" = 1 ]; }
+
+# `real_pods WQ SCOPE`: the pods that the kernel made, one CPU list a line, as they show in
+# the workers of a strict workqueue: every pool has at least one. Workers of all
+# other workqueues are allowed everywhere, and so is that of the workqueue's own default pool.
+# Asks for a guest in which nothing else is strict, and wq-tuned is not at work on WQ.
+real_pods() {
+  local dir=$workqueues/$1 scope strict everywhere lists
+  wait_until 15 only_one_list || fail "some workers were bound before real_pods began: $(worker_lists | tr '\n' ' ')"
+  everywhere=$(worker_lists)
+  read -r scope _ <"$dir/affinity_scope"
+  read -r strict <"$dir/affinity_strict"
+  echo "$2" >"$dir/affinity_scope"
+  echo 1 >"$dir/affinity_strict"
+  sleep 0.5 # the pools of the step between (new scope, not yet strict) are released
+  lists=$(worker_lists | grep -vxF "$everywhere" || true)
+  printf '%s\n' "${lists:-$everywhere}"
+  echo "$strict" >"$dir/affinity_strict"
+  [ "$(cut -d' ' -f1 "$dir/affinity_scope")" = "$scope" ] || echo "$scope" >"$dir/affinity_scope"
+  wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
+}

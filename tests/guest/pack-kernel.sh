@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# From a kernel's packages to what a guest boots: pack-kernel.sh DIR RELEASE.
+# DIR holds the .deb files; DIR/out becomes {vmlinuz,modules.cpio,release}.
+set -euo pipefail
+dir=$1 release=$2
+
+# A whole modules tree triples the initrd; these and what they need are enough. What a
+# kernel has built in, or has not at all, is passed over.
+wanted="dm-crypt brd null_blk loop aesni-intel xts aes_generic aes essiv ecb cbc sha256_generic sha256
+  virtio_console virtio_pci virtio_rng configfs nvme nvme-loop nvmet raid456 xfs btrfs"
+
+for deb in "$dir"/*.deb; do dpkg-deb -x "$deb" "$dir/all"; done
+[ -e "$dir/all/usr/lib/modules" ] || { mkdir -p "$dir/all/usr/lib" && mv "$dir/all/lib/modules" "$dir/all/usr/lib/"; }
+all=$dir/all/usr/lib/modules/$release
+[ -d "$all" ] || mkdir -p "$all" # 7.0 and 7.1 have no modules package
+ln -sfn usr/lib "$dir/all/lib"
+depmod -b "$dir/all" "$release" 2>/dev/null
+
+mkdir -p "$dir/out" "$dir/small/usr/lib/modules/$release"
+ln -s usr/lib "$dir/small/lib"
+small=$dir/small/usr/lib/modules/$release
+for module in $wanted; do
+  modprobe --dirname="$dir/all" --set-version="$release" --show-depends "$module" 2>/dev/null || true
+done | sed -nE 's/^insmod (\S+).*/\1/p' | sort -u | while read -r file; do
+  relative=${file#*"/modules/$release/"}
+  install -D -m 644 "$file" "$small/$relative"
+  # The host is quicker at this than the guest.
+  case $relative in *.xz) xz -d "$small/$relative" ;; *.zst) zstd -q -d --rm "$small/$relative" ;; esac
+done
+for list in modules.builtin modules.builtin.modinfo modules.order; do
+  [ ! -e "$all/$list" ] || cp "$all/$list" "$small/"
+done
+depmod -b "$dir/small" "$release"
+rm "$dir/small/lib" # the guest's own link stays as it is
+
+for image in "$dir/all/boot/vmlinuz-$release" "$all/vmlinuz"; do
+  [ ! -e "$image" ] || cp "$image" "$dir/out/vmlinuz"
+done
+[ -e "$dir/out/vmlinuz" ]
+(cd "$dir/small" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) >"$dir/out/modules.cpio"
+printf '%s\n' "$release" >"$dir/out/release"

@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Inside the guest: runs the checks of /usr/lib/wq-tests/todo one after the other and
+# tells the host over the second serial port, a line at a time:
+#   @ready    @begin NAME    | what the check prints    @end NAME EXITCODE SECONDS    @done
+# Between two checks the guest is put back as it was at boot; a workqueue setting that
+# differs then was left behind by the check before, which fails for it.
+set -uo pipefail
+here=/usr/lib/wq-tests
+workqueues=/sys/devices/virtual/workqueue
+
+exec 3>/dev/ttyS1
+stty -F /dev/ttyS1 raw -echo
+
+# Every setting there is to leave behind, one a line.
+settings() {
+  local file
+  grep -H . /sys/module/workqueue/parameters/default_affinity_scope $workqueues/cpumask
+  for file in "$workqueues"/*/affinity_{scope,strict}; do
+    grep -H . "$file" 2>/dev/null
+  done
+}
+
+put_back_cpus() {
+  local cpu
+  [ "$(cat /sys/devices/system/cpu/smt/control)" = "$smt_at_boot" ] ||
+    echo "$smt_at_boot" >/sys/devices/system/cpu/smt/control
+  for cpu in $online_at_boot; do
+    # CPU 0 has no such file
+    [ "$(cat "$cpu/online" 2>/dev/null || echo 1)" = 1 ] || echo 1 >"$cpu/online"
+  done
+}
+
+reset() {
+  local name
+  systemctl disable --quiet wq-tuned.service 2>/dev/null
+  systemctl stop wq-tuned.service wq-tuned-restore.service 2>/dev/null
+  systemctl reset-failed
+  rm -rf /etc/wq-tuned /run/wq-tuned /var/lib/wq-tuned
+  if ls -d /{etc,run}/systemd/system/wq-tuned*.d >/dev/null 2>&1; then
+    rm -rf /{etc,run}/systemd/system/wq-tuned*.d
+    systemctl daemon-reload
+  fi
+  dmsetup ls --target crypt 2>/dev/null | awk '/\t/ {print $1}' | while read -r name; do
+    dmsetup remove --retry "$name"
+  done
+  put_back_cpus
+}
+
+# A workqueue that was not there at boot must stand at its kernel's defaults.
+left_behind() {
+  settings | grep -vxFf /run/wq-tests/settings |
+    grep -vE ':(default \(.*|0)$'
+  # One that was there at boot and differs now is caught here even if it says default.
+  local line file
+  while IFS= read -r line; do
+    file=${line%%:[a-z0-9]*}
+    file=$(sed -E 's#^(/.*/(affinity_scope|affinity_strict|cpumask|default_affinity_scope)):.*#\1#' <<<"$line")
+    [ ! -e "$file" ] || [ "$(grep -H . "$file")" = "$line" ] || grep -H . "$file"
+  done </run/wq-tests/settings
+}
+
+force_back() {
+  local line file value
+  while IFS= read -r line; do
+    file=$(sed -E 's#^(/.*/(affinity_scope|affinity_strict|cpumask|default_affinity_scope)):.*#\1#' <<<"$line")
+    value=${line#"$file:"}
+    [ "$(cat "$file" 2>/dev/null)" = "$value" ] || echo "${value%% *}" >"$file"
+  done </run/wq-tests/settings 2>/dev/null
+}
+
+run_check() { # NAME
+  local name=$1 limit pid rc began left output=/run/wq-tests/$1.out
+  limit=$(sed -nE 's/^# timeout: ([0-9]+)$/\1/p' "$here/checks/$name.sh")
+  echo "@begin $name" >&3
+  began=$EPOCHREALTIME
+  : >"$output"
+  # In a process group of its own, so that what it leaves running can be ended. Its output
+  # goes by a file: a pipe would stay open for as long as a daemon of the check lives.
+  set -m
+  timeout --kill-after=5 "${limit:-180}" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
+  pid=$!
+  set +m
+  tail -n +1 -f -s 0.2 --pid="$pid" "$output" | sed -u 's/^/| /' >&3
+  wait "$pid"
+  rc=$?
+  kill -KILL -- "-$pid" 2>/dev/null
+  [ $rc != 124 ] || echo "| timed out after ${limit:-180} s" >&3
+  if [ $rc != 0 ]; then
+    { systemctl status wq-tuned --no-pager -n 0; journalctl -u wq-tuned -u wq-tuned-restore --no-pager -o short-monotonic \
+      --since "@${began%.*}" -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
+  fi
+  reset >/dev/null 2>&1
+  left=$(left_behind | sort -u)
+  if [ -n "$left" ]; then
+    printf '%s\n' "$left" | sed 's/^/| a setting left behind: /' >&3
+    [ $rc != 0 ] || rc=99
+    force_back
+  fi
+  echo "@end $name $rc $(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}')" >&3
+}
+
+mkdir -p /run/wq-tests
+online_at_boot=$(for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+  [ "$(cat "$cpu/online" 2>/dev/null || echo 1)" = 0 ] || echo "$cpu"
+done)
+smt_at_boot=$(cat /sys/devices/system/cpu/smt/control)
+settings >/run/wq-tests/settings
+
+echo "@ready" >&3
+while read -r name <&9; do run_check "$name"; done 9<$here/todo
+# A warning of the kernel's is not printed on a quiet console, but is worth a look.
+dmesg --level=emerg,alert,crit,err,warn 2>/dev/null | sed 's/^/@warn /' >&3
+echo "@done" >&3
+# The port's last bytes must be out before the machine is off.
+sync /dev/ttyS1 2>/dev/null
+sleep 0.5
+systemctl poweroff --force --force

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the guests get to see of the project: stage.sh BUILD-DIR STAGE-DIR.
+set -euo pipefail
+rm -rf "$2"
+DESTDIR=$2 cmake --install "$1" >/dev/null
+(cd "$2" && find . -type f | sort)
