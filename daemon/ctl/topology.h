@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "ctl/options.h"
+#include "model/topology.h"
+
+namespace wq::ctl {
+
+// What `wq-tunectl topology` prints, without its warnings.
+nlohmann::ordered_json topology_json(const Topology& topology, unsigned shard_size);
+// COLUMNS: width of the terminal.
+std::string topology_table(const Topology& topology, unsigned shard_size, std::size_t columns);
+
+// Cores per shard: the option, else the live kernel's own, else 8.
+unsigned shard_size_for(const Options& options);
+
+}  // namespace wq::ctl

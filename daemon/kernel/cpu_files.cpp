@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/cpu_files.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "kernel/file.h"
+
+namespace wq {
+namespace {
+
+using Parser = Result<CpuSet> (*)(std::string_view);
+
+// Lines for the administrator. A tree that is broken throughout says so in a few lines, not in thousands, and
+// whatever bytes it holds, a terminal and JSON can show them.
+class Warnings {
+  public:
+    void add(std::string line) {
+        if (lines_.size() == kMost) {
+            more_++;
+            return;
+        }
+        std::ranges::replace_if(
+            line, [](char c) { return c < ' ' || c > '~'; }, '?');
+        lines_.push_back(std::move(line));
+    }
+
+    std::vector<std::string> take() {
+        if (more_ > 0) lines_.push_back(fmt::format("and {} more", more_));
+        return std::move(lines_);
+    }
+
+  private:
+    static constexpr std::size_t kMost = 32;
+    std::vector<std::string> lines_;
+    std::size_t more_ = 0;
+};
+
+// The text of a file, without the terminating NUL that some kernels left in their mask files (Kunpeng 920).
+// Empty where there is no such file.
+Result<std::optional<std::string>> read_if_there(const std::string& path) {
+    auto text = read_file(path);
+    if (!text) {
+        if (text.error().code == ENOENT) return std::nullopt;
+        return tl::unexpected(text.error());
+    }
+    while (!text->empty() && text->back() == '\0') text->pop_back();
+    return std::move(*text);
+}
+
+Result<std::optional<CpuSet>> parse_if_there(const std::string& path, Parser parse) {
+    const auto text = read_if_there(path);
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) return std::nullopt;
+    auto set = parse(**text);
+    if (!set) return tl::unexpected(set.error().in(path));
+    return std::move(*set);
+}
+
+// A set that the kernel prints twice, as a mask and as a list. Both must be sane; the mask is what counts: it
+// is what hwloc reads, and where the two differ (Opteron 6276) the list is the wrong one.
+Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std::string& list_path) {
+    auto mask = parse_if_there(mask_path, CpuSet::parse_mask);
+    if (!mask) return mask;
+    auto list = parse_if_there(list_path, CpuSet::parse_list);
+    if (!list || !*mask) return list;
+    return mask;
+}
+
+// The number in names such as "cpu12", "node0" and "index3".
+std::optional<unsigned> number_after(std::string_view prefix, std::string_view name) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    name.remove_prefix(prefix.size());
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (end != name.data() + name.size() || name.empty()) return std::nullopt;
+    // Too large for unsigned is still a number, and one that the caller refuses.
+    return error == std::errc{} ? number : CpuSet::kMaxCpus;
+}
+
+// Numbers of the entries PREFIX<number> of a folder; nothing where there is no such folder.
+std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+    std::vector<unsigned> numbers;
+    if (!dir) return numbers;
+    while (const dirent* entry = ::readdir(dir.get()))
+        if (auto number = number_after(prefix, entry->d_name)) numbers.push_back(*number);
+    return numbers;
+}
+
+// Reads one tree. Each step uses what the earlier ones found.
+class Reader {
+  public:
+    explicit Reader(const std::string& root)
+        : cpu_(root + "/sys/devices/system/cpu"), node_(root + "/sys/devices/system/node") {}
+
+    Result<CpuFiles> read() {
+        if (auto found = find_online(); !found) return tl::unexpected(found.error());
+        files_.present = whole_machine("present") | files_.online;
+        files_.possible = whole_machine("possible") | files_.present;
+        files_.isolated = whole_machine("isolated") & files_.online;
+        find_cores();
+        find_nodes();
+        check_caches();
+        files_.warnings = warnings_.take();
+        return std::move(files_);
+    }
+
+  private:
+    [[nodiscard]] std::string of_cpu(unsigned cpu, std::string_view file) const {
+        return fmt::format("{}/cpu{}/{}", cpu_, cpu, file);
+    }
+
+    // Online CPUs: those of the `online` file. POWER7's tree has none; then each CPU tells for itself. A CPU
+    // without a folder is no CPU: hotplug (or the range 0-65535) has overtaken us.
+    Status find_online() {
+        CpuSet folders;
+        bool beyond = false;
+        for (unsigned cpu : numbered(cpu_, "cpu"))
+            if (cpu < CpuSet::kMaxCpus)
+                folders.add(cpu);
+            else
+                beyond = true;
+        if (beyond) warnings_.add(fmt::format("{}: CPUs from {} on: left out", cpu_, CpuSet::kMaxCpus));
+        if (folders.empty()) return fail(cpu_ + ": no CPU there");
+
+        const std::string path = cpu_ + "/online";
+        const auto online = parse_if_there(path, CpuSet::parse_list);
+        if (!online) return tl::unexpected(online.error());
+        if (!*online) {
+            for (unsigned cpu : folders.cpus())
+                if (says_online(cpu)) files_.online.add(cpu);
+        } else {
+            files_.online = **online & folders;
+            if (const CpuSet missing = **online - folders; !missing.empty())
+                warnings_.add(fmt::format("{}: CPUs {} have no folder: left out", path, missing.list()));
+        }
+        if (files_.online.empty()) return fail(path + ": no CPU is online");
+        return {};
+    }
+
+    // cpuN/online is absent where a CPU cannot go offline.
+    bool says_online(unsigned cpu) {
+        const auto text = read_if_there(of_cpu(cpu, "online"));
+        if (text && (!*text || **text == "1\n" || **text == "1")) return true;
+        if (text && (**text == "0\n" || **text == "0")) return false;
+        warn_cpu(cpu, text ? of_cpu(cpu, "online") + ": neither 0 nor 1" : text.error().text, "left out");
+        return false;
+    }
+
+    void warn_cpu(unsigned cpu, const std::string& why, std::string_view then) {
+        warnings_.add(fmt::format("CPU {}: {}: {}", cpu, why, then));
+    }
+
+    CpuSet whole_machine(const char* name) {
+        auto set = parse_if_there(cpu_ + "/" + name, CpuSet::parse_list);
+        if (!set) warnings_.add(set.error().text + ": ignored");
+        return set && *set ? **set : CpuSet{};
+    }
+
+    Result<CpuSet> siblings_of(unsigned cpu) const {
+        for (const char* name : {"thread_siblings", "core_cpus"}) {  // the old name, which all kernels have
+            const std::string path = of_cpu(cpu, "topology/") + name;
+            const auto set = read_twin(path, path + "_list");
+            if (!set) return tl::unexpected(set.error());
+            if (!*set) continue;
+            if (!(*set)->has(cpu)) return fail(path + ": names others only");
+            return **set;
+        }
+        return fail(of_cpu(cpu, "topology") + ": no thread siblings");
+    }
+
+    // A CPU belongs to the core of its lowest online sibling, as in the kernel's topology_sibling_cpumask().
+    void find_cores() {
+        std::map<unsigned, CpuSet> siblings;
+        CpuSet alone;
+        for (unsigned cpu : files_.online.cpus()) {
+            auto set = siblings_of(cpu);
+            if (!set) {
+                warn_cpu(cpu, set.error().text, "taken for a core of its own");
+                alone.add(cpu);
+            }
+            siblings[cpu] = set ? std::move(*set) & files_.online : CpuSet{cpu};
+        }
+        std::map<unsigned, CpuSet> cores;
+        for (auto& [cpu, set] : siblings) {
+            if (!alone.has(cpu)) set -= alone;
+            cores[set.first()].add(cpu);
+        }
+        for (auto& [leader, core] : cores) {
+            for (unsigned cpu : core.cpus())
+                if (siblings[cpu] != core) {
+                    warn_cpu(cpu, "its thread siblings disagree",
+                             fmt::format("taken for one of the core {}", core.list()));
+                    break;
+                }
+            files_.cores.push_back(std::move(core));
+        }
+    }
+
+    void find_nodes() {
+        CpuSet rest = files_.online;
+        auto ids = numbered(node_, "node");
+        std::ranges::sort(ids);
+        for (unsigned id : ids) {
+            const std::string folder = fmt::format("{}/node{}", node_, id);
+            auto set = read_twin(folder + "/cpumap", folder + "/cpulist");
+            if (!set) {
+                warnings_.add(set.error().text + ": node left out");
+                continue;
+            }
+            const CpuSet here = *set ? **set & files_.online : CpuSet{};
+            if (!rest.contains(here)) warnings_.add(folder + ": CPUs of another node too: left there");
+            if (CpuSet cpus = here & rest; !cpus.empty()) {
+                rest -= cpus;
+                files_.nodes.push_back({id, std::move(cpus)});
+            }
+        }
+    }
+
+    void check_caches() {
+        for (unsigned cpu : files_.online.cpus())
+            if (auto sane = check_caches_of(cpu); sane)
+                files_.cache_known.add(cpu);
+            else
+                warn_cpu(cpu, sane.error().text, "its caches are not known");
+    }
+
+    Status check_caches_of(unsigned cpu) const {
+        for (unsigned index = 0; index < 10; index++) {  // as many as hwloc looks at
+            const std::string folder = of_cpu(cpu, fmt::format("cache/index{}", index));
+            const auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
+            if (!set) return tl::unexpected(set.error());
+            if (!*set) return {};
+            // Empty on ia64: hwloc takes the core then.
+            if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
+            // hwloc asks the first CPU of a cache for the rest, and so for all others that share it.
+            if (!(*set)->intersects(files_.cache_known))
+                if (auto sane = check_level(folder + "/level"); !sane) return sane;
+        }
+        return {};
+    }
+
+    static Status check_level(const std::string& path) {
+        const auto text = read_if_there(path);
+        if (!text) return tl::unexpected(text.error());
+        if (*text && (**text).find_first_not_of("0123456789 \n") != std::string::npos)
+            return fail(path + ": not a number");
+        return {};
+    }
+
+    std::string cpu_;
+    std::string node_;
+    CpuFiles files_;
+    Warnings warnings_;
+};
+
+}  // namespace
+
+Result<CpuFiles> read_cpu_files(const std::string& root) {
+    return Reader(root).read();
+}
+
+}  // namespace wq

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cpu_set.h"
+#include "model/result.h"
+#include "model/topology.h"
+
+namespace wq {
+
+// What sys/devices/system/{cpu,node} say, read strictly. No file is believed that is larger than kMaxFile or
+// does not parse; what it would have told is missing then, and a line in `warnings` says so.
+struct CpuFiles {
+    CpuSet online;
+    CpuSet present;
+    CpuSet possible;
+    CpuSet isolated;
+    std::vector<CpuSet> cores;    // a partition of `online`, by leader
+    std::vector<NumaNode> nodes;  // disjoint; those with online CPUs. None: no NUMA information
+    CpuSet cache_known;           // online CPUs whose cache files are sane
+    std::vector<std::string> warnings;
+};
+
+// ROOT is the prefix of /sys; "" is this machine. Error: no such tree, or one that does not tell which CPUs
+// are online.
+Result<CpuFiles> read_cpu_files(const std::string& root);
+
+}  // namespace wq

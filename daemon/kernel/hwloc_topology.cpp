@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/hwloc_topology.h"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "kernel/cpu_files.h"
+#include "kernel/file.h"
+
+namespace wq {
+namespace {
+namespace fs = std::filesystem;
+
+// hwloc takes much of its configuration from the environment. While one of these lives, the environment holds
+// ours only: whatever HWLOC_* variables the user has are put aside, and put back.
+class HwlocEnvironment {
+  public:
+    // FSROOT: a tree instead of this machine's; "" for none.
+    explicit HwlocEnvironment(const std::string& fsroot) {
+        for (char** entry = environ; *entry != nullptr; entry++)
+            if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
+                saved_.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+        for (const auto& [name, value] : saved_) ::unsetenv(name.c_str());
+        // Only the Linux component: the x86 one runs CPUID on each CPU in turn and binds the calling thread
+        // there (hwloc.h at HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING, which is set too).
+        if (!fsroot.empty()) set("HWLOC_FSROOT", fsroot);
+        set("HWLOC_COMPONENTS", "linux,stop");
+        set("HWLOC_HIDE_ERRORS", "2");              // errors are ours to tell
+        set("HWLOC_PLUGINS_PATH", "/nonexistent");  // no CUDA, no OpenCL in a daemon
+    }
+    ~HwlocEnvironment() {
+        for (const auto& name : ours_) ::unsetenv(name.c_str());
+        for (const auto& [name, value] : saved_) ::setenv(name.c_str(), value.c_str(), 1);
+    }
+    HwlocEnvironment(const HwlocEnvironment&) = delete;
+    HwlocEnvironment& operator=(const HwlocEnvironment&) = delete;
+
+  private:
+    void set(const char* name, const std::string& value) {
+        ::setenv(name, value.c_str(), 1);
+        ours_.emplace_back(name);
+    }
+
+    std::vector<std::pair<std::string, std::string>> saved_;
+    std::vector<std::string> ours_;
+};
+
+// A tree of links to those CPU folders of another tree that are known to be sane. hwloc believes what it
+// reads: a range past 2^31 costs it gigabytes, an empty node folder trips an assert, and garbage at a cache's
+// first CPU hides the cache from all others.
+class SaneTree {
+  public:
+    SaneTree() = default;
+    ~SaneTree() {
+        std::error_code ignored;
+        if (!root_.empty()) fs::remove_all(root_, ignored);
+    }
+    SaneTree(const SaneTree&) = delete;
+    SaneTree& operator=(const SaneTree&) = delete;
+
+    [[nodiscard]] const std::string& root() const { return root_; }
+
+    Status make(const std::string& original, const CpuSet& cpus) {
+        std::error_code error;
+        std::string pattern = (fs::temp_directory_path(error) / "wq-tuned-XXXXXX").string();
+        if (error || ::mkdtemp(pattern.data()) == nullptr) return fail_errno(pattern, errno);
+        root_ = pattern;
+        const fs::path to = root_ + "/sys/devices/system/cpu";
+        const fs::path from = fs::absolute(original + "/sys/devices/system/cpu", error);
+        fs::create_directories(to, error);
+        for (unsigned cpu : cpus.cpus()) {
+            const std::string name = fmt::format("cpu{}", cpu);
+            if (!error) fs::create_directory_symlink(from / name, to / name, error);
+        }
+        if (error) return fail(to.string() + ": " + error.message(), error.value());
+        // POWER7's tree has no such file, and a copied tree's own may not fit its CPUs' folders.
+        return replace_file(to / "online", cpus.list() + "\n");
+    }
+
+  private:
+    std::string root_;
+};
+
+using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
+
+// What the caller wants kept of hwloc's objects, beside caches, NUMA nodes and CPUs.
+enum class Keep { caches, cores_too };
+
+Result<Hwloc> new_hwloc(Keep keep) {
+    hwloc_topology_t raw = nullptr;
+    if (hwloc_topology_init(&raw) != 0) return fail_errno("hwloc_topology_init", errno);
+    Hwloc hwloc(raw, hwloc_topology_destroy);
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED |
+                                      HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
+                                      HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                      HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_cache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (keep == Keep::cores_too) {
+        hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+        // A NUMA node inside a cache hangs from a group.
+        hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    }
+    return hwloc;
+}
+
+Status load(const Hwloc& hwloc) {
+    if (hwloc_topology_load(hwloc.get()) != 0)
+        return fail("hwloc finds no topology there", errno != 0 ? errno : EINVAL);
+    return {};
+}
+
+Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
+    if (hwloc_bitmap_last(bitmap) >= static_cast<int>(CpuSet::kMaxCpus) || hwloc_bitmap_weight(bitmap) < 0)
+        return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
+    CpuSet set;
+    for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu))
+        set.add(static_cast<unsigned>(cpu));
+    return set;
+}
+
+// Of each CPU: its outermost data or unified cache, as a number; kNone where there is none.
+class CacheIndex {
+  public:
+    static constexpr unsigned kNone = ~0U;
+
+    explicit CacheIndex(const Hwloc& hwloc) {
+        std::map<hwloc_obj_t, unsigned> numbers;
+        const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
+        for (int i = 0; i < cpus; i++) {
+            const hwloc_obj_t cpu =
+                hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
+            hwloc_obj_t outermost = nullptr;
+            for (hwloc_obj_t up = cpu->parent; up != nullptr; up = up->parent)
+                if (hwloc_obj_type_is_dcache(up->type) != 0) outermost = up;
+            if (outermost == nullptr || cpu->os_index >= CpuSet::kMaxCpus) continue;
+            if (cpu->os_index >= cache_of_.size()) cache_of_.resize(cpu->os_index + 1, kNone);
+            cache_of_[cpu->os_index] = numbers.emplace(outermost, numbers.size()).first->second;
+        }
+    }
+
+    // That of the core's first CPU for which it is known: a core is never cut.
+    [[nodiscard]] unsigned of_core(const CpuSet& core) const {
+        for (unsigned cpu : core.cpus())
+            if (cpu < cache_of_.size() && cache_of_[cpu] != kNone) return cache_of_[cpu];
+        return kNone;
+    }
+
+  private:
+    std::vector<unsigned> cache_of_;
+};
+
+// The node of each CPU.
+std::map<unsigned, unsigned> node_index(const std::vector<NumaNode>& nodes) {
+    std::map<unsigned, unsigned> node_of;
+    for (const auto& node : nodes)
+        for (unsigned cpu : node.cpus.cpus()) node_of[cpu] = node.id;
+    return node_of;
+}
+
+// Cores that share both cache and node are one LLC; a core without a cache is one by itself.
+std::vector<Llc> llcs_of(const Topology& topology, const CacheIndex& caches) {
+    const auto node_of = node_index(topology.nodes);
+    std::map<std::tuple<unsigned, unsigned, std::optional<unsigned>>, Llc> by_key;
+    for (const auto& core : topology.cores) {
+        const CpuSet cpus = core - topology.isolated;
+        if (cpus.empty()) continue;
+        const auto node = node_of.find(core.first());
+        const auto id = node == node_of.end() ? std::nullopt : std::optional(node->second);
+        const unsigned cache = caches.of_core(core);
+        auto& llc = by_key[{cache, cache == CacheIndex::kNone ? core.first() : 0, id}];
+        llc.cpus |= cpus;
+        llc.numa_node = id;
+    }
+    std::vector<Llc> llcs;
+    for (auto& [key, llc] : by_key) llcs.push_back(std::move(llc));
+    std::ranges::sort(llcs, {}, [](const Llc& llc) { return llc.cpus.first(); });
+    return llcs;
+}
+
+// CPUs that hwloc was to look at and did not find, such as those without any topology files.
+void warn_of_unseen(const Hwloc& hwloc, const CpuSet& known, std::vector<std::string>& warnings) {
+    const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
+    const CpuSet unseen = seen ? known - *seen : known;
+    if (!unseen.empty())
+        warnings.push_back(fmt::format("CPUs {}: not seen by hwloc: caches not known", unseen.list()));
+}
+
+// The kernel's files first, strictly; hwloc then gets to see no CPU whose cache files are not sane. A tree is
+// always seen through links; this machine directly if there is nothing to hide, so that the daemon needs no
+// temporary folder.
+Result<Topology> read_tree(const std::string& root) {
+    auto files = read_cpu_files(root);
+    if (!files) return tl::unexpected(files.error());
+    SaneTree links;
+    if (!root.empty() || !files->warnings.empty())
+        if (auto made = links.make(root, files->cache_known); !made) return tl::unexpected(made.error());
+
+    const HwlocEnvironment environment(links.root());
+    const auto hwloc = new_hwloc(Keep::caches);
+    if (!hwloc) return tl::unexpected(hwloc.error());
+    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error());
+
+    Topology topology;
+    topology.online = std::move(files->online);
+    topology.present = std::move(files->present);
+    topology.possible = std::move(files->possible);
+    topology.isolated = std::move(files->isolated);
+    topology.cores = std::move(files->cores);
+    topology.nodes = std::move(files->nodes);
+    topology.warnings = std::move(files->warnings);
+    warn_of_unseen(*hwloc, files->cache_known, topology.warnings);
+    topology.llcs = llcs_of(topology, CacheIndex(*hwloc));
+    return topology;
+}
+
+// hwloc's Core of each CPU, or the CPU where there is none.
+Result<std::vector<CpuSet>> cores_in(const Hwloc& hwloc) {
+    std::vector<CpuSet> cores;
+    CpuSet seen;
+    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
+    for (int i = 0; i < cpus; i++) {
+        hwloc_obj_t object = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
+        if (const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hwloc.get(), HWLOC_OBJ_CORE, object))
+            object = core;
+        auto set = to_cpu_set(object->cpuset);
+        if (!set) return tl::unexpected(set.error());
+        if (seen.intersects(*set)) continue;
+        seen |= *set;
+        cores.push_back(std::move(*set));
+    }
+    std::ranges::sort(cores, {}, &CpuSet::first);
+    return cores;
+}
+
+Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
+    std::vector<NumaNode> nodes;
+    CpuSet seen;
+    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE);
+    for (int i = 0; i < count; i++) {
+        const hwloc_obj_t node =
+            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+        auto set = to_cpu_set(node->cpuset);
+        if (!set) return tl::unexpected(set.error());
+        *set -= seen;  // high-bandwidth memory is a second node of the same CPUs
+        if (set->empty()) continue;
+        seen |= *set;
+        nodes.push_back({node->os_index, std::move(*set)});
+    }
+    std::ranges::sort(nodes, {}, [](const NumaNode& node) { return node.cpus.first(); });
+    return nodes;
+}
+
+Result<Topology> topology_in(const Hwloc& hwloc) {
+    auto online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
+    auto complete = to_cpu_set(hwloc_topology_get_complete_cpuset(hwloc.get()));
+    auto cores = cores_in(hwloc);
+    auto nodes = nodes_in(hwloc);
+    for (const auto* set : {&online, &complete})
+        if (!*set) return tl::unexpected(set->error());
+    if (!cores) return tl::unexpected(cores.error());
+    if (!nodes) return tl::unexpected(nodes.error());
+    if (online->empty()) return fail("no CPU there");
+
+    Topology topology;
+    topology.present = topology.possible = std::move(*complete);
+    topology.online = std::move(*online);
+    topology.cores = std::move(*cores);
+    topology.nodes = std::move(*nodes);
+    topology.llcs = llcs_of(topology, CacheIndex(hwloc));
+    return topology;
+}
+
+// hwloc reads the whole file into memory. 8,192 CPUs take it some tens of megabytes.
+Status check_xml(const std::string& path) {
+    constexpr off_t kMost = off_t{256} << 20;
+    struct stat info = {};
+    if (::stat(path.c_str(), &info) != 0) return fail_errno(path, errno);
+    if (!S_ISREG(info.st_mode)) return fail(path + ": not a file");
+    if (info.st_size > kMost) return fail_errno(path, EFBIG);
+    if (::access(path.c_str(), R_OK) != 0) return fail_errno(path, errno);
+    return {};
+}
+
+Result<Topology> read_xml(const std::string& path) {
+    if (auto sane = check_xml(path); !sane) return tl::unexpected(sane.error());
+    const HwlocEnvironment environment("");
+    const auto hwloc = new_hwloc(Keep::cores_too);
+    if (!hwloc) return tl::unexpected(hwloc.error());
+    if (hwloc_topology_set_xml(hwloc->get(), path.c_str()) != 0)
+        return fail(path + ": not a topology of hwloc", EINVAL);
+    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error().in(path));
+    return topology_in(*hwloc);
+}
+
+// CPUs that DESCRIPTION stands for, counted as hwloc's own parser reads it (topology-synthetic.c): levels
+// "TYPE:N" or "N", attributes in (), memory in []. More than kMaxCpus, of which hwloc would make objects
+// until the memory is full, is kMaxCpus + 1. What hwloc refuses may count as anything.
+unsigned long synthetic_cpus(const std::string& description) {
+    unsigned long cpus = 1;
+    const char* at = description.c_str();
+    while (*at != '\0') {
+        if (*at == ' ' || *at == '\n') {
+            at++;
+            continue;
+        }
+        if (*at == '[' || *at == '(') {
+            at = std::strchr(at, *at == '[' ? ']' : ')');
+            if (at == nullptr) return cpus;
+            at++;
+            continue;
+        }
+        if (std::isdigit(static_cast<unsigned char>(*at)) == 0) {
+            at = std::strchr(at, ':');
+            if (at == nullptr) return cpus;
+            at++;
+        }
+        char* end = nullptr;
+        const unsigned long count = std::strtoul(at, &end, 0);
+        if (end == at) return cpus;
+        if (count > CpuSet::kMaxCpus || (cpus *= count) > CpuSet::kMaxCpus) return CpuSet::kMaxCpus + 1;
+        at = end;
+    }
+    return cpus;
+}
+
+// Whether some "indexes=0,2,1,3" names a CPU beyond the largest: hwloc would make sets that reach there.
+bool has_absurd_indexes(const std::string& description) {
+    static constexpr std::string_view kKey = "indexes=";
+    for (auto at = description.find(kKey); at != std::string::npos; at = description.find(kKey, at + 1)) {
+        const char* text = description.c_str() + at + kKey.size();
+        while (std::isdigit(static_cast<unsigned char>(*text)) != 0) {
+            char* end = nullptr;
+            if (std::strtoul(text, &end, 10) >= CpuSet::kMaxCpus) return true;
+            text = *end == ',' ? end + 1 : end;
+        }
+    }
+    return false;
+}
+
+Result<Topology> read_synthetic(const std::string& description) {
+    if (synthetic_cpus(description) > CpuSet::kMaxCpus || has_absurd_indexes(description))
+        return fail(fmt::format("more than {} CPUs", CpuSet::kMaxCpus), EOVERFLOW);
+    const HwlocEnvironment environment("");
+    const auto hwloc = new_hwloc(Keep::cores_too);
+    if (!hwloc) return tl::unexpected(hwloc.error());
+    if (hwloc_topology_set_synthetic(hwloc->get(), description.c_str()) != 0)
+        return fail("not a synthetic topology of hwloc (such as \"package:2 l3:1 core:8 pu:2\")", EINVAL);
+    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error());
+    return topology_in(*hwloc);
+}
+
+Result<Topology> read_any(const std::string& source, const std::string& root) {
+    if (source == "live") return read_tree(root);
+    const auto colon = source.find(':');
+    const std::string kind = source.substr(0, colon);
+    const std::string rest = colon == std::string::npos ? "" : source.substr(colon + 1);
+    if (rest.empty()) return fail("not live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+    if (kind == "fsroot") return read_tree(rest);
+    if (kind == "xml") return read_xml(rest);
+    if (kind == "synthetic") return read_synthetic(rest);
+    return fail("not live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+}
+
+}  // namespace
+
+Result<Topology> read_topology(const std::string& source, const std::string& root) {
+    auto topology = read_any(source, root);
+    if (!topology) return tl::unexpected(topology.error().in(source));
+    topology->source = source;
+    return topology;
+}
+
+}  // namespace wq
