@@ -65,7 +65,7 @@ std::vector<Group> groups_of(const Topology& topology, unsigned shard_size) {
     return groups;
 }
 
-// "3 of 7,7,6": shards of an LLC and their cores.
+// "3 of 6-7": shards of an LLC and the cores of each.
 std::string describe(const std::vector<std::size_t>& sizes) {
     if (sizes.empty()) return "-";
     if (sizes.front() == sizes.back()) return fmt::format("{} of {}", sizes.size(), sizes.front());
@@ -138,10 +138,10 @@ std::string topology_table(const Topology& topology, unsigned shard_size, std::s
     text += fmt::format("shard size: {}\n", counted(shard_size, "core"));
     if (!topology.isolated.empty())
         text += "isolated, in no LLC:\n" + wrapped({topology.isolated.list()}, columns, 4);
-    text += fmt::format("\n{:>5} {:>6}  {:<9} {}\n", "LLCS", "CORES", "NODES", "SHARDS OF EACH");
+    text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
     for (const auto& group : groups_of(topology, shard_size)) {
-        text += fmt::format("{:>5} {:>6}  {:<9} {}\n", group.llcs, group.cores,
-                            group.nodes.empty() ? "-" : group.nodes.list(), describe(group.shard_cores));
+        text += fmt::format("{:>5} {:>6}  {:<15} {}\n", group.llcs, group.cores, describe(group.shard_cores),
+                            group.nodes.empty() ? "-" : group.nodes.list());
         text += wrapped(lists_of(group.shards), columns, 4);
     }
     return text;

@@ -120,8 +120,7 @@ Result<Hwloc> new_hwloc(Keep keep) {
 }
 
 Status load(const Hwloc& hwloc) {
-    if (hwloc_topology_load(hwloc.get()) != 0)
-        return fail("hwloc finds no topology there", errno != 0 ? errno : EINVAL);
+    if (hwloc_topology_load(hwloc.get()) != 0) return fail("not a topology of hwloc", EINVAL);
     return {};
 }
 
@@ -290,10 +289,10 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
 Status check_xml(const std::string& path) {
     constexpr off_t kMost = off_t{256} << 20;
     struct stat info = {};
-    if (::stat(path.c_str(), &info) != 0) return fail_errno(path, errno);
-    if (!S_ISREG(info.st_mode)) return fail(path + ": not a file");
-    if (info.st_size > kMost) return fail_errno(path, EFBIG);
-    if (::access(path.c_str(), R_OK) != 0) return fail_errno(path, errno);
+    if (::stat(path.c_str(), &info) != 0) return fail_errno("reading", errno);
+    if (!S_ISREG(info.st_mode)) return fail("not a file");
+    if (info.st_size > kMost) return fail_errno("reading", EFBIG);
+    if (::access(path.c_str(), R_OK) != 0) return fail_errno("reading", errno);
     return {};
 }
 
@@ -303,8 +302,8 @@ Result<Topology> read_xml(const std::string& path) {
     const auto hwloc = new_hwloc(Keep::cores_too);
     if (!hwloc) return tl::unexpected(hwloc.error());
     if (hwloc_topology_set_xml(hwloc->get(), path.c_str()) != 0)
-        return fail(path + ": not a topology of hwloc", EINVAL);
-    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error().in(path));
+        return fail("not a topology of hwloc", EINVAL);
+    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error());
     return topology_in(*hwloc);
 }
 
