@@ -24,6 +24,11 @@ struct ScopeWish {
     [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
 };
 
+// The most rules that one file may have.
+inline constexpr unsigned kMaxRules = 1024;
+// The largest [shard] size, in cores.
+inline constexpr unsigned kMaxShardSize = 1024;
+
 // [[workqueue]]: the first rule whose glob matches a workqueue's name decides.
 struct WorkqueueRule {
     std::string match;  // fnmatch(3) pattern
@@ -39,7 +44,7 @@ struct Policy {
     Mode mode = Mode::guard;
     bool keep_on_exit = false;         // on_exit = "keep"
     bool apply_unjudged = false;       // apply the plan at once, without a trial
-    unsigned shard_size = 8;           // cores, 1..1024
+    unsigned shard_size = 8;           // cores, 1..kMaxShardSize
     std::vector<WorkqueueRule> rules;  // in the order in which they are tried
     struct DefaultScope {
         bool manage = false;
@@ -51,14 +56,15 @@ struct Policy {
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
 };
 
-// One mistake in a policy, with all that is needed to find it. Line and column count from 1; 0 = the whole
-// file.
+// One mistake in a policy, with all that is needed to find it. Line and column count from 1, columns in
+// bytes; 0 = the whole file. Excerpt and message hold nothing that a terminal would obey.
 struct PolicyError {
     std::string file;
     unsigned line = 0;
     unsigned column = 0;
     std::string message;
-    std::string excerpt;                           // the offending line, if any
+    std::string excerpt;                           // the offending line, if any; a piece of a long one
+    unsigned caret = 0;                            // byte of the excerpt that `column` is, from 1; 0 = none
     [[nodiscard]] std::string text() const;        // "FILE:LINE:COLUMN: MESSAGE"
     [[nodiscard]] std::string underlined() const;  // the same, then the line with a caret under the column
 };
@@ -67,11 +73,13 @@ using PolicyErrors = std::vector<PolicyError>;
 // The policy files in force below ROOT ("" is the machine), main file first, then drop-ins in their order:
 // the main file is the first found of {/etc,/run,/usr/lib}/wq-tuned/wq-tuned.toml; drop-ins are
 // {...}/wq-tuned/wq-tuned.toml.d/*.toml of all three, sorted by base name, where a name in /etc hides the
-// same name in /run and /usr/lib; an empty file or a link to /dev/null masks (UAPI.6).
+// same name in /run and /usr/lib; an empty file or a link to /dev/null masks (UAPI.6). Names with a leading
+// dot are passed over. What is there but cannot be looked at is returned too: load_policy() says why.
 std::vector<std::string> policy_files(const std::string& root);
 
-// Reads FILES, the first being the main file, and merges them. All mistakes of all files are returned at
-// once.
+// Reads FILES, the first being the main file, and merges them: a key set by a later file wins, and the rules
+// of a later file are tried before those of an earlier one. All mistakes of all files are returned at once,
+// in the order of the files and of their lines. No files, or empty ones: the built-in defaults.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files);
 
 }  // namespace wq

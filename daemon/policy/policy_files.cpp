@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "policy/policy.h"
+
+namespace wq {
+namespace {
+
+constexpr std::array kFolders = {"/etc", "/run", "/usr/lib"};  // first wins
+constexpr const char* kMainFile = "/wq-tuned/wq-tuned.toml";
+constexpr const char* kDropIns = "/wq-tuned/wq-tuned.toml.d";
+
+bool is_there(const std::string& path) {
+    struct stat st {};
+    return ::lstat(path.c_str(), &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+// Empty, or a link to /dev/null: it hides others of its name and says nothing itself.
+bool masks(const std::string& path) {
+    struct stat st {};
+    if (::stat(path.c_str(), &st) != 0) return false;
+    if (S_ISREG(st.st_mode)) return st.st_size == 0;
+    return S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+}
+
+std::string main_file(const std::string& root) {
+    for (const char* folder : kFolders)
+        if (auto path = root + folder + kMainFile; is_there(path)) return path;
+    return "";
+}
+
+bool is_drop_in(std::string_view name) {
+    constexpr std::string_view suffix = ".toml";
+    return name.size() > suffix.size() && name.front() != '.' && name.ends_with(suffix);
+}
+
+struct CloseDir {
+    void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+// Adds the drop-ins of one folder to PATHS, by name, but for names that are there already. False: the folder
+// is there and cannot be read.
+bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>& paths) {
+    const std::unique_ptr<DIR, CloseDir> dir(::opendir(folder.c_str()));
+    if (!dir) return !is_there(folder);
+    for (;;) {
+        errno = 0;
+        const dirent* entry = ::readdir(dir.get());
+        if (entry == nullptr) return errno == 0;
+        if (is_drop_in(entry->d_name)) paths.emplace(entry->d_name, folder + "/" + entry->d_name);
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> policy_files(const std::string& root) {
+    std::map<std::string, std::string> drop_ins;
+    std::vector<std::string> files{main_file(root)};
+    std::vector<std::string> unreadable;
+    for (const char* folder : kFolders)
+        if (const auto path = root + folder + kDropIns; !list_drop_ins(path, drop_ins))
+            unreadable.push_back(path + "/");  // the slash: never to be read as if it were a file
+    for (const auto& [name, path] : drop_ins) files.push_back(path);
+    std::erase_if(files, [](const std::string& path) { return path.empty() || masks(path); });
+    files.insert(files.end(), unreadable.begin(), unreadable.end());
+    return files;
+}
+
+}  // namespace wq

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace wq {
+
+// The largest policy file, and the longest line of one, that is read: toml11 3.7 takes time with the square
+// of a line's length.
+inline constexpr std::size_t kMaxPolicyFile = 1 << 20;
+inline constexpr std::size_t kMaxPolicyLine = 4096;
+
+// Where something stands in a file; both count from 1, columns in bytes. 0 = the whole file.
+struct Place {
+    unsigned line = 0;
+    unsigned column = 0;
+
+    friend bool operator==(const Place&, const Place&) = default;
+};
+
+// The text of one policy file; turns offsets into places, and places into errors.
+class SourceText {
+  public:
+    SourceText(std::string file, std::string text);
+
+    [[nodiscard]] const std::string& file() const { return file_; }
+    [[nodiscard]] const std::string& text() const { return text_; }
+    [[nodiscard]] std::size_t lines() const { return starts_.size(); }
+    // Line NUMBER without its end; empty where there is none.
+    [[nodiscard]] std::string_view line(std::size_t number) const;
+    [[nodiscard]] Place place_of(std::size_t offset) const;
+    [[nodiscard]] PolicyError error(Place place, std::string message) const;
+
+  private:
+    std::string file_;
+    std::string text_;
+    std::vector<std::size_t> starts_;  // offset of each line
+};
+
+// Reads a policy file. A link to /dev/null reads as empty. The one error: it cannot be read, is not a regular
+// file, is too large, or may be written by everyone.
+tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path);
+
+// TEXT with what a terminal might obey (control characters, bytes that are not UTF-8) replaced, byte by byte.
+std::string printable(std::string_view text);
+
+// How many bytes the UTF-8 character at OFFSET has; 0 where there is no valid one.
+std::size_t utf8_length(std::string_view text, std::size_t offset);
+
+}  // namespace wq

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/source_text.h"
+
+namespace wq {
+
+// One table of a TOML file, read strictly: a key is asked for by its type, a mistake goes to the file's
+// errors with its place, and refuse_the_rest() takes every key that nobody asked for as a mistake. Nothing
+// throws; toml11 and its exceptions stay in toml_table.cpp. The text and the errors must outlive all tables.
+class TomlTable {
+  public:
+    // The top of a file. Empty after a syntax error, which is the one error then.
+    static std::optional<TomlTable> parse(const SourceText& text, PolicyErrors& errors);
+
+    // The value of KEY; empty where there is none, and where it is wrong, which is an error then.
+    std::optional<bool> flag(const std::string& key);
+    std::optional<unsigned> number(const std::string& key, unsigned min, unsigned max);
+    std::optional<std::string> string(const std::string& key);  // not the empty one
+    std::optional<std::string> word(const std::string& key, const std::vector<std::string_view>& words);
+    std::optional<TomlTable> table(const std::string& key);
+    std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
+
+    // KEY is of a later version: an error where it is set.
+    void unsupported(const std::string& key);
+    // Every key that nobody asked for is an error.
+    void refuse_the_rest();
+
+    [[nodiscard]] bool has(const std::string& key) const;
+    [[nodiscard]] Place place() const;  // of the table's header
+    [[nodiscard]] Place place_of(const std::string& key) const;
+    void error(Place place, const std::string& message);
+
+  private:
+    struct Node;
+    TomlTable(std::shared_ptr<const Node> node, std::string name, const TomlTable& parent);
+    TomlTable(std::shared_ptr<const Node> node, const SourceText& text, PolicyErrors& errors);
+    std::shared_ptr<const Node> ask(const std::string& key);
+    void refuse(const Node& node, const std::string& message);
+    [[nodiscard]] std::string unknown(const std::string& key) const;
+
+    std::shared_ptr<const Node> node_;
+    std::string name_;  // "[shard]", "[[workqueue]]"; empty at the top
+    const SourceText* text_;
+    PolicyErrors* errors_;
+    std::set<std::string> asked_;
+    std::set<std::string> later_;  // known, but not supported
+};
+
+// The one of WORDS that is a slip of the keyboard away from WORD, or "".
+std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words);
+
+}  // namespace wq
