@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ctl/options.h"
+#include "policy/policy.h"
+
+namespace wq::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> files_to_check(const Options& options, const std::vector<std::string>& files) {
+    if (!files.empty()) return files;
+    if (options.config) return {*options.config};
+    return policy_files(options.root);
+}
+
+Json to_json(const PolicyError& error) {
+    return {{"file", error.file}, {"line", error.line}, {"column", error.column}, {"message", error.message}};
+}
+
+void print_json(const std::vector<std::string>& files, const PolicyErrors& errors) {
+    Json report = {{"ok", errors.empty()}, {"files", files}, {"errors", Json::array()}};
+    for (const PolicyError& error : errors) report["errors"].push_back(to_json(error));
+    // A file's name may be anything, JSON is UTF-8.
+    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string counted(std::size_t rules) {
+    return fmt::format("{} rule{}", rules, rules == 1 ? "" : "s");
+}
+
+void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
+    if (files.empty()) fmt::print("no policy file: the built-in defaults, no rules\n");
+    for (const std::string& file : files) {
+        const auto rules = std::count_if(policy.rules.begin(), policy.rules.end(),
+                                         [&](const WorkqueueRule& rule) { return rule.origin.file == file; });
+        fmt::print("{}: ok, {}\n", file, counted(static_cast<std::size_t>(rules)));
+    }
+}
+
+}  // namespace
+
+int check(const Options& options, const std::vector<std::string>& files) {
+    const auto names = files_to_check(options, files);
+    const auto policy = load_policy(names);
+    if (options.json)
+        print_json(names, policy ? PolicyErrors{} : policy.error());
+    else if (policy)
+        print_accepted(names, *policy);
+    else
+        for (const PolicyError& error : policy.error()) fmt::print(stderr, "{}\n", error.underlined());
+    return policy ? kOk : kFailure;
+}
+
+}  // namespace wq::ctl
