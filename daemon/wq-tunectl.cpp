@@ -1,4 +1,129 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-int main() {
-    return 0;
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "ctl/options.h"
+#include "model/version.h"
+
+namespace {
+
+using wq::ctl::Options;
+
+struct Arguments {
+    Options options;
+    std::string target;
+    std::string scope;
+    std::string revert_target;
+    std::string kernel_scopes;
+    std::vector<std::string> files;
+    bool print = false;
+};
+
+void add_source_options(CLI::App& command, Arguments& a) {
+    command.add_option("--topology", a.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
+        ->capture_default_str();
+    command.add_option("--shard-size", a.options.shard_size, "Cores per shard")->check(CLI::Range(1, 65536));
+}
+
+void add_plan_options(CLI::App& command, Arguments& a) {
+    add_source_options(command, a);
+    command.add_option("--kernel-scopes", a.kernel_scopes,
+                       "Plan for a kernel that has these: cpu,smt,cache,...");
+}
+
+void add_json(CLI::App& command, Arguments& a) {
+    command.add_flag("--json", a.options.json, "For machines");
+}
+
+void add_config(CLI::App& command, Arguments& a) {
+    command.add_option("--config", a.options.config, "Policy file instead of the installed ones");
+}
+
+CLI::App* add(CLI::App& app, const char* name, const char* text, const std::function<int()>& run, int& code) {
+    CLI::App* command = app.add_subcommand(name, text);
+    command->callback([run, &code] { code = run(); });
+    return command;
+}
+
+void add_looking(CLI::App& app, Arguments& a, int& code) {
+    const auto& o = a.options;
+    auto* status = add(
+        app, "status", "What the daemon does with each target", [&] { return wq::ctl::status(o); }, code);
+    add_json(*status, a);
+    add_config(*status, a);
+    auto* topology = add(
+        app, "topology", "LLCs, cores and shards of a machine", [&] { return wq::ctl::topology(o); }, code);
+    add_source_options(*topology, a);
+    add_json(*topology, a);
+    auto* plan = add(
+        app, "plan", "What would be set, and why", [&] { return wq::ctl::plan(o); }, code);
+    add_plan_options(*plan, a);
+    add_json(*plan, a);
+    add_config(*plan, a);
+    auto* explain = add(
+        app, "explain", "One target's plan with its candidates",
+        [&] { return wq::ctl::explain(o, a.target); }, code);
+    explain->add_option("TARGET", a.target, "A workqueue's name, or @default")->required();
+    add_plan_options(*explain, a);
+    add_json(*explain, a);
+    add_config(*explain, a);
+    auto* check = add(
+        app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
+    check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");
+    add_json(*check, a);
+}
+
+void add_orders(CLI::App& app, Arguments& a, int& code) {
+    const auto& o = a.options;
+    auto* pin = add(
+        app, "pin", "Hold a target at a scope", [&] { return wq::ctl::pin(o, a.target, a.scope); }, code);
+    pin->add_option("TARGET", a.target)->required();
+    pin->add_option("SCOPE", a.scope)->required();
+    auto* unpin = add(
+        app, "unpin", "Give a pinned or reverted target back to the policy",
+        [&] { return wq::ctl::unpin(o, a.target); }, code);
+    unpin->add_option("TARGET", a.target)->required();
+    auto* revert = add(
+        app, "revert", "Put a target, or all, back to the baseline until a reload",
+        [&] {
+            return wq::ctl::revert(o,
+                                   a.revert_target.empty() ? std::nullopt : std::optional(a.revert_target));
+        },
+        code);
+    revert->add_option("TARGET", a.revert_target);
+    auto* undo = add(
+        app, "undo", "Shell commands that would put everything back", [&] { return wq::ctl::undo(o); }, code);
+    undo->add_flag("--print", a.print, "Print the commands; nothing is run")->required();
+    add(
+        app, "reload", "Read the policy again", [&] { return wq::ctl::reload(o); }, code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    int code = 0;
+    CLI::App app("Looks into wq-tuned and the kernel's workqueues, and gives orders.");
+    app.set_version_flag("--version", wq::version());
+    app.require_subcommand(1);
+    app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
+    app.parse_complete_callback([&] {
+        if (a.kernel_scopes.empty()) return;
+        const auto scopes = wq::parse_scopes(a.kernel_scopes);
+        if (!scopes) throw CLI::ValidationError("--kernel-scopes", scopes.error().text);
+        a.options.kernel_scopes = *scopes;
+    });
+    add_looking(app, a, code);
+    add_orders(app, a, code);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kUsage;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "wq-tunectl: {}\n", error.what());
+        return wq::ctl::kFailure;
+    }
+    return code;
 }

@@ -53,16 +53,16 @@ std::string job_type(sd_bus* bus, const char* unit) {
     const char* unit_path = nullptr;
     if (::sd_bus_message_read(raw, "o", &unit_path) < 0) return "";
     sd_bus_message* raw_job = nullptr;
-    if (::sd_bus_get_property(bus, kManager, unit_path, "org.freedesktop.systemd1.Unit", "Job", nullptr, &raw_job,
-                              "(uo)") < 0)
+    if (::sd_bus_get_property(bus, kManager, unit_path, "org.freedesktop.systemd1.Unit", "Job", nullptr,
+                              &raw_job, "(uo)") < 0)
         return "";
     MessagePtr job(raw_job);
     unsigned id = 0;
     const char* job_path = nullptr;
     if (::sd_bus_message_read(raw_job, "(uo)", &id, &job_path) < 0 || id == 0) return "";
     char* raw_type = nullptr;
-    if (::sd_bus_get_property_string(bus, kManager, job_path, "org.freedesktop.systemd1.Job", "JobType", nullptr,
-                                     &raw_type) < 0)
+    if (::sd_bus_get_property_string(bus, kManager, job_path, "org.freedesktop.systemd1.Job", "JobType",
+                                     nullptr, &raw_type) < 0)
         return "";
     return Text(raw_type).get();
 }

@@ -23,12 +23,12 @@ using BusPtr = std::unique_ptr<sd_bus, BusClose>;
 
 Result<BusPtr> open_system_bus();
 
-// Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that does not
-// run is ESRCH; it is never started by a call.
+// Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that
+// does not run is ESRCH; it is never started by a call.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
-// Whether the unit that this process belongs to is being stopped in order to be started again: then settings stay, so
-// that a restart or an upgrade does not flap. False where there is no bus or no unit.
+// Whether the unit that this process belongs to is being stopped in order to be started again: then settings
+// stay, so that a restart or an upgrade does not flap. False where there is no bus or no unit.
 bool unit_is_restarting(sd_bus* bus);
 
 }  // namespace wq

@@ -21,7 +21,8 @@ struct BusHandlers {
     std::function<Status()> reload;
 };
 
-// org.wqtuned1 on the system bus: reading for all, orders for root (the bus policy says so first, this asks again).
+// org.wqtuned1 on the system bus: reading for all, orders for root (the bus policy says so first, this asks
+// again).
 class BusServer {
   public:
     // Takes the name and answers from EVENT's loop. Error: another daemon has the name (EEXIST), or no bus.

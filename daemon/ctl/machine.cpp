@@ -50,7 +50,8 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files) {
 
 void read_kernel(const Options& options, const std::optional<Paths>& tree, Machine& out) {
     if (tree) out.kernel = probe_kernel(*tree);
-    if (out.kernel.scopes.empty() && (!tree || options.topology != "live")) out.kernel.scopes = classic_scopes();
+    if (out.kernel.scopes.empty() && (!tree || options.topology != "live"))
+        out.kernel.scopes = classic_scopes();
     if (!options.kernel_scopes) return;
     out.hypothetical = true;
     out.kernel.scopes = *options.kernel_scopes;
@@ -102,13 +103,12 @@ Result<Machine> read_machine(const Options& options) {
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
     }
-    if (out.targets.empty() && options.topology != "live") out.targets = {any_workqueue(out.topology, out.kernel)};
+    if (out.targets.empty() && options.topology != "live")
+        out.targets = {any_workqueue(out.topology, out.kernel)};
     if (out.hypothetical) put_on_default(out);
     KnownCpus known;
     known.see(out.topology);
-    // An archived tree says nothing of how its kernel was booted; it is planned for the CPUs that it shows.
-    if (options.topology == "live" || !out.kernel.release.empty())
-        out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel);
+    out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel);
     out.shard_size = options.shard_size.value_or(effective_shard_size(out.kernel, out.policy));
     return out;
 }
@@ -125,8 +125,9 @@ json plan_json(const PlanLine& line) {
     const auto name_or_null = [](const auto& scope) { return scope ? json(name_of(*scope)) : json(nullptr); };
     json candidates = json::array();
     for (const Candidate& c : line.candidates)
-        candidates.push_back(
-            {{"scope", name_of(c.scope)}, {"pools", c.pools}, {"cores_per_pool", {c.min_cores, c.max_cores}}});
+        candidates.push_back({{"scope", name_of(c.scope)},
+                              {"pools", c.pools},
+                              {"cores_per_pool", {c.min_cores, c.max_cores}}});
     const Workqueue& target = line.target;
     return {{"name", target.name},
             {"kind", name_of(target.kind)},

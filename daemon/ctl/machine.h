@@ -27,7 +27,8 @@ struct Machine {
     [[nodiscard]] std::vector<PlanLine> plan() const;
 };
 
-// Reads what OPTIONS name. A source without workqueues has the one target "*". Prints errors as they are to be shown.
+// Reads what OPTIONS name. A source without workqueues has the one target "*". Prints errors as they are to
+// be shown.
 Result<Machine> read_machine(const Options& options);
 
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.

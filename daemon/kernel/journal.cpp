@@ -14,7 +14,8 @@
 namespace wq {
 namespace {
 
-// systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have redirected it.
+// systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have
+// redirected it.
 bool stderr_is_journal() {
     const char* stream = ::getenv("JOURNAL_STREAM");
     struct stat st = {};

@@ -7,7 +7,8 @@
 
 namespace wq {
 
-// What happened, as the journal's catalog knows it (conf/wq-tuned.catalog). Each kind has a stable MESSAGE_ID.
+// What happened, as the journal's catalog knows it (conf/wq-tuned.catalog). Each kind has a stable
+// MESSAGE_ID.
 enum class Event {
     none,  // a plain line, no MESSAGE_ID
     applied,

@@ -12,7 +12,9 @@
 namespace wq {
 namespace {
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
 
 std::string first_line(const std::string& path) {
     const auto text = read_file(path);

@@ -24,15 +24,19 @@ Result<std::unique_ptr<Udev>> Udev::start(sd_event* event, std::function<void(Ch
     udev_monitor* monitor = self->monitor_.get();
     if (monitor == nullptr) return fail_errno("udev monitor", errno);
     int r = ::udev_monitor_filter_add_match_tag(monitor, kTag);
-    (void)::udev_monitor_set_receive_buffer_size(monitor, kReceiveBuffer);  // needs privilege; smaller is fine
+    (void)::udev_monitor_set_receive_buffer_size(monitor,
+                                                 kReceiveBuffer);  // needs privilege; smaller is fine
     if (r >= 0) r = ::udev_monitor_enable_receiving(monitor);
     if (r >= 0)
-        r = ::sd_event_add_io(event, &self->source_, ::udev_monitor_get_fd(monitor), EPOLLIN, on_readable, self.get());
+        r = ::sd_event_add_io(event, &self->source_, ::udev_monitor_get_fd(monitor), EPOLLIN, on_readable,
+                              self.get());
     if (r < 0) return fail_errno("udev monitor", -r);
     return self;
 }
 
-Udev::~Udev() { ::sd_event_source_disable_unref(source_); }
+Udev::~Udev() {
+    ::sd_event_source_disable_unref(source_);
+}
 
 int Udev::on_readable(sd_event_source* /*source*/, int /*fd*/, unsigned /*events*/, void* self) {
     static_cast<Udev*>(self)->drain();

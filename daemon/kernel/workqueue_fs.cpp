@@ -20,7 +20,9 @@ constexpr const char* kDefaultFile = "default_affinity_scope";
 constexpr const char* kStrictFile = "affinity_strict";
 constexpr const char* kNoMask = "the unbound cpumask cannot be read";
 
-bool is_default(const std::string& name) { return name == kDefaultTarget; }
+bool is_default(const std::string& name) {
+    return name == kDefaultTarget;
+}
 
 // A name that came from outside must stay inside the folder.
 bool is_safe(const std::string& name) {
@@ -49,7 +51,8 @@ Result<ScopeFile> scope_at(int dir, const char* file) {
     return parse_scope_file(*text).map_error([&](const Error& e) { return e.in(file); });
 }
 
-// From 7.1 on an ordered workqueue shows itself by a max_active that cannot be written (facts: wq_sysfs_is_visible).
+// From 7.1 on an ordered workqueue shows itself by a max_active that cannot be written (facts:
+// wq_sysfs_is_visible).
 bool is_read_only(int dir, const char* file) {
     struct stat st = {};
     return ::fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0222) == 0;
@@ -88,7 +91,9 @@ Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
     return {};
 }
 
-bool is_gone(const Error& error) { return error.code == ENOENT || error.code == ENODEV; }
+bool is_gone(const Error& error) {
+    return error.code == ENOENT || error.code == ENODEV;
+}
 
 }  // namespace
 

@@ -13,15 +13,15 @@ namespace wq {
 
 // /sys/devices/virtual/workqueue and the module parameter: the only place that writes to /sys.
 //
-// A workqueue can vanish between any two calls: every call then fails with ENOENT or ENODEV. Writes go through the
-// directory that was checked to have the expected inode, so that a workqueue that took over the name of another
-// (dm-crypt does) is never written on the strength of what was read of its predecessor.
+// A workqueue can vanish between any two calls: every call then fails with ENOENT or ENODEV. Writes go
+// through the directory that was checked to have the expected inode, so that a workqueue that took over the
+// name of another (dm-crypt does) is never written on the strength of what was read of its predecessor.
 class WorkqueueFs : public ScopeFiles {
   public:
     explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}
 
-    // Names of all workqueues in sysfs, sorted, with kDefaultTarget first where the kernel has that parameter.
-    // No workqueue folder at all is not an error: the list is empty.
+    // Names of all workqueues in sysfs, sorted, with kDefaultTarget first where the kernel has that
+    // parameter. No workqueue folder at all is not an error: the list is empty.
     [[nodiscard]] Result<std::vector<std::string>> names() const;
 
     // Everything about one target. A file that is absurd makes the target untouchable, with the reason.
@@ -32,7 +32,8 @@ class WorkqueueFs : public ScopeFiles {
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
 
-    // Successful writes to /sys since construction. Shown in status, so that "nothing was written" can be seen.
+    // Successful writes to /sys since construction. Shown in status, so that "nothing was written" can be
+    // seen.
     [[nodiscard]] unsigned writes() const { return writes_; }
 
   private:
@@ -43,7 +44,8 @@ class WorkqueueFs : public ScopeFiles {
     };
     [[nodiscard]] Result<Folder> open_folder(const std::string& name) const;
     [[nodiscard]] Result<Folder> open_same(const std::string& name, ino_t inode) const;
-    [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file, const std::string& text);
+    [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file,
+                               const std::string& text);
     [[nodiscard]] CpuSet unbound_mask() const;
 
     Paths paths_;

@@ -14,9 +14,9 @@ struct KernelInfo {
     std::string release;                       // empty where the source is not a running kernel
     std::vector<Scope> scopes;                 // finest first; empty before 6.5, which has no affinity scopes
     std::optional<unsigned> cache_shard_size;  // cores; only kernels that have cache_shard
-    bool default_on_cmdline = false;  // workqueue.default_affinity_scope=: an administrator's word
-    bool switched_off = false;        // wq_tuned=off
-    std::string cpus_held_back;       // the boot option that kept CPUs offline at boot ("nosmt"), or ""
+    bool default_on_cmdline = false;           // workqueue.default_affinity_scope=: an administrator's word
+    bool switched_off = false;                 // wq_tuned=off
+    std::string cpus_held_back;  // the boot option that kept CPUs offline at boot ("nosmt"), or ""
 
     [[nodiscard]] bool has(Scope scope) const;
     // The scope that `default` means on a kernel fresh from boot.

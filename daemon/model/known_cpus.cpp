@@ -6,9 +6,15 @@
 namespace wq {
 namespace {
 
-CpuSet& cpus_of(CpuSet& group) { return group; }
-CpuSet& cpus_of(Llc& group) { return group.cpus; }
-CpuSet& cpus_of(NumaNode& group) { return group.cpus; }
+CpuSet& cpus_of(CpuSet& group) {
+    return group;
+}
+CpuSet& cpus_of(Llc& group) {
+    return group.cpus;
+}
+CpuSet& cpus_of(NumaNode& group) {
+    return group.cpus;
+}
 
 // Joins each group of NOW to the group of ALL that it shares CPUs with, or adds it.
 template <class Group>

@@ -5,8 +5,8 @@
 
 namespace wq {
 
-// The machine as the kernel made its pods of it: at boot, once, over CPUs that may be offline now. Every CPU that was
-// seen online and not isolated stays known, with its core, LLC and node, when it goes offline later.
+// The machine as the kernel made its pods of it: at boot, once, over CPUs that may be offline now. Every CPU
+// that was seen online and not isolated stays known, with its core, LLC and node, when it goes offline later.
 class KnownCpus {
   public:
     // Takes in what is seen now.

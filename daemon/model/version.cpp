@@ -3,6 +3,8 @@
 
 namespace wq {
 
-const char* version() { return WQ_TUNED_VERSION; }
+const char* version() {
+    return WQ_TUNED_VERSION;
+}
 
 }  // namespace wq

@@ -2,15 +2,16 @@
 //
 // What `auto` chooses, and why.
 //
-// A pool of many cores fights over one pool->lock; a pool of one core has no lock to fight over, but work queued there
-// cannot be taken by an idle neighbour. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores
-// inside one LLC. So the rule is: the coarsest scope that stays inside an LLC and whose largest pod would be a single
-// shard. Where every LLC is that small already, that is `cache`, the default, and nothing is written.
+// A pool of many cores fights over one pool->lock; a pool of one core has no lock to fight over, but work
+// queued there cannot be taken by an idle neighbour. The kernel's answer since 7.1 is cache_shard: groups of
+// about `size` cores inside one LLC. So the rule is: the coarsest scope that stays inside an LLC and whose
+// largest pod would be a single shard. Where every LLC is that small already, that is `cache`, the default,
+// and nothing is written.
 //
-// The exception is a machine on which the LLC says nothing: a virtual machine given N sockets of one CPU, or a chip
-// that hides its cache. There each LLC is one core, every CPU has a pool of its own, and dm-crypt lost 60% of its
-// throughput with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken instead, if on a
-// logarithmic scale it is nearer to the shard size than a single core is.
+// The exception is a machine on which the LLC says nothing: a virtual machine given N sockets of one CPU, or
+// a chip that hides its cache. There each LLC is one core, every CPU has a pool of its own, and dm-crypt lost
+// 60% of its throughput with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken
+// instead, if on a logarithmic scale it is nearer to the shard size than a single core is.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
@@ -74,9 +75,8 @@ class Machine {
 
 // Only the LLC of a pod's first CPU can hold all of it, so this costs a look at each pod.
 bool Machine::inside_llcs(const Pods& pods) const {
-    return std::all_of(pods.begin(), pods.end(), [&](const CpuSet& pod) {
-        return llcs_[llc_of_[pod.first()]].contains(pod);
-    });
+    return std::all_of(pods.begin(), pods.end(),
+                       [&](const CpuSet& pod) { return llcs_[llc_of_[pod.first()]].contains(pod); });
 }
 
 bool Machine::llc_says_nothing(const CpuSet& effective) const {
@@ -100,8 +100,9 @@ bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) 
         const Candidate& c = choice.candidates[i];
         if (shards(c.max_cores) > 1 || !inside_llcs(parts[i])) continue;
         choice.automatic = c.scope;
-        choice.why = fmt::format("coarsest inside an LLC with at most one shard of {} in a pool (largest: {} core{})",
-                                 size_, c.max_cores, c.max_cores == 1 ? "" : "s");
+        choice.why =
+            fmt::format("coarsest inside an LLC with at most one shard of {} in a pool (largest: {} core{})",
+                        size_, c.max_cores, c.max_cores == 1 ? "" : "s");
         return true;
     }
     return false;
@@ -117,8 +118,9 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
         const double size = size_;
         if (std::fabs(std::log2(static_cast<double>(c.max_cores) / size)) >= std::log2(size)) return false;
         choice.automatic = c.scope;
-        choice.why = fmt::format("every LLC is one core and says nothing; {} cores in a pool are nearer to {} than one is",
-                                 c.max_cores, size_);
+        choice.why = fmt::format(
+            "every LLC is one core and says nothing; {} cores in a pool are nearer to {} than one is",
+            c.max_cores, size_);
         return true;
     }
     return false;
@@ -210,7 +212,8 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     line.planned = effective_after_default(line.target);
-    if (wish.kind == ScopeWish::Kind::leave) return put(line, Verdict::leave, Action::none, "the rule says leave");
+    if (wish.kind == ScopeWish::Kind::leave)
+        return put(line, Verdict::leave, Action::none, "the rule says leave");
     if (in_.kernel.scopes.empty())
         return put(line, Verdict::unsupported, Action::none, "this kernel has no affinity scopes");
     if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
@@ -235,8 +238,9 @@ void Planner::decide(PlanLine& line) {
             return put(line, Verdict::unmanaged, Action::none, "[default_scope] manage is not set");
         line.rule = wanted.origin;
         if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
-            return put(line, Verdict::leave, Action::none,
-                       "workqueue.default_affinity_scope= on the kernel command line is the administrator's word");
+            return put(
+                line, Verdict::leave, Action::none,
+                "workqueue.default_affinity_scope= on the kernel command line is the administrator's word");
         return decide_by_wish(line, wanted.wish);
     }
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);
@@ -291,7 +295,8 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
     if (!kernel.cpus_held_back.empty())
         return fmt::format("{} kept CPUs offline at boot", kernel.cpus_held_back);
     if (kernel.has(Scope::cache_shard) && topology.possible != topology.present)
-        return fmt::format("CPUs {} are possible but not present", (topology.possible - topology.present).list());
+        return fmt::format("CPUs {} are possible but not present",
+                           (topology.possible - topology.present).list());
     return "";
 }
 

@@ -60,9 +60,12 @@ Outcome::Kind kind_of_error(int code) {
     }
 }
 
-std::string misparse_of(const std::string& word) { return word == "cache_shard" ? "cache" : ""; }
+std::string misparse_of(const std::string& word) {
+    return word == "cache_shard" ? "cache" : "";
+}
 
-Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word, std::optional<bool> strict) {
+Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+              std::optional<bool> strict) {
     Outcome out = set_scope(files, entry, word);
     if (out.kind == Outcome::Kind::unsupported) {
         BaselineEntry ours = entry;  // whatever the kernel made of our word, it is our doing

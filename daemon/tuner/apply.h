@@ -25,12 +25,14 @@ struct Outcome {
     int code = 0;      // errno of an error
 };
 
-// Makes NAME hold WORD (and STRICT, if given), as read, compare, write, read back. ENTRY has the baseline and must be
-// on disk already, with WORD and STRICT in it. A word that is neither the baseline nor ours is left alone.
-Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word, std::optional<bool> strict);
+// Makes NAME hold WORD (and STRICT, if given), as read, compare, write, read back. ENTRY has the baseline and
+// must be on disk already, with WORD and STRICT in it. A word that is neither the baseline nor ours is left
+// alone.
+Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+              std::optional<bool> strict);
 
-// Puts the baseline back, where what the target holds is ours. `done` and `foreign` and `gone` all mean that nothing
-// of ours is left.
+// Puts the baseline back, where what the target holds is ours. `done` and `foreign` and `gone` all mean that
+// nothing of ours is left.
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry);
 
 // What a kernel may store when WORD is written, WORD aside. Before 7.1 names were matched by prefix, so that

@@ -15,7 +15,9 @@ using nlohmann::json;
 // A host with tens of thousands of workqueues stays below this.
 constexpr std::size_t kMaxBaseline = 16U << 20;
 
-json to_json(const std::optional<bool>& value) { return value ? json(*value) : json(nullptr); }
+json to_json(const std::optional<bool>& value) {
+    return value ? json(*value) : json(nullptr);
+}
 
 json to_json(const BaselineEntry& e) {
     return {{"name", e.name},         {"inode", e.inode},
@@ -87,8 +89,12 @@ BaselineEntry* BaselineStore::find(const std::string& name) {
     return found == entries_.end() ? nullptr : &found->second;
 }
 
-void BaselineStore::put(BaselineEntry entry) { entries_[entry.name] = std::move(entry); }
+void BaselineStore::put(BaselineEntry entry) {
+    entries_[entry.name] = std::move(entry);
+}
 
-void BaselineStore::remove(const std::string& name) { entries_.erase(name); }
+void BaselineStore::remove(const std::string& name) {
+    entries_.erase(name);
+}
 
 }  // namespace wq

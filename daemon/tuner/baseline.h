@@ -16,25 +16,26 @@ namespace wq {
 struct BaselineEntry {
     std::string name;
     ino_t inode = 0;
-    std::string scope;                 // first word of the file
-    std::optional<bool> strict;        // affinity_strict; empty where the target has none
-    std::vector<std::string> may_hold;  // words we wrote or were about to, and what the kernel may make of them
-    std::optional<bool> may_strict;    // the strictness we wrote or were about to
-    std::string order;                 // an operator's word on this target: "pin SCOPE", "revert", or ""
+    std::string scope;           // first word of the file
+    std::optional<bool> strict;  // affinity_strict; empty where the target has none
+    std::vector<std::string>
+        may_hold;                    // words we wrote or were about to, and what the kernel may make of them
+    std::optional<bool> may_strict;  // the strictness we wrote or were about to
+    std::string order;               // an operator's word on this target: "pin SCOPE", "revert", or ""
 
     [[nodiscard]] bool may_be_ours(const std::string& word) const;
     void allow(const std::string& word);  // adds to may_hold
     friend bool operator==(const BaselineEntry&, const BaselineEntry&) = default;
 };
 
-// baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which resets the
-// kernel, forgets it too.
+// baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which
+// resets the kernel, forgets it too.
 class BaselineStore {
   public:
     explicit BaselineStore(std::string path) : path_(std::move(path)) {}
 
-    // Absent file: no entries. Error: unreadable or not ours; then nothing may be written to /sys, since what the
-    // kernel had before us is not known.
+    // Absent file: no entries. Error: unreadable or not ours; then nothing may be written to /sys, since what
+    // the kernel had before us is not known.
     Status load();
     // Writes the file if it differs from what was last loaded or saved.
     Status save();

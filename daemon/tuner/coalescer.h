@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// Turns a burst of events into one piece of work: 200 ms after the last, at most 1 s after the first. Times are
-// microseconds of one monotonic clock, which the caller brings.
+// Turns a burst of events into one piece of work: 200 ms after the last, at most 1 s after the first. Times
+// are microseconds of one monotonic clock, which the caller brings.
 class Coalescer {
   public:
     static constexpr std::uint64_t kQuiet = 200'000;
@@ -19,7 +19,9 @@ class Coalescer {
         due_ = std::min(now + kQuiet, *first_ + kMost);
     }
     // When the work is due; empty where nothing is pending.
-    [[nodiscard]] std::optional<std::uint64_t> due() const { return first_ ? std::optional(due_) : std::nullopt; }
+    [[nodiscard]] std::optional<std::uint64_t> due() const {
+        return first_ ? std::optional(due_) : std::nullopt;
+    }
     void done() { first_.reset(); }
 
   private:

@@ -13,14 +13,18 @@ namespace {
 void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
     using Kind = Outcome::Kind;
     if (outcome.kind == Kind::done && outcome.wrote)
-        log.write({LOG_INFO, Event::restored, fmt::format("{}: back to '{}'", entry.name, entry.scope),
+        log.write({LOG_INFO,
+                   Event::restored,
+                   fmt::format("{}: back to '{}'", entry.name, entry.scope),
                    {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", entry.scope}}});
     else if (outcome.kind == Kind::foreign)
-        log.write({LOG_NOTICE, Event::external,
+        log.write({LOG_NOTICE,
+                   Event::external,
                    fmt::format("{}: holds '{}', which is not ours; left as found", entry.name, outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", outcome.text}}});
     else if (outcome.kind == Kind::permanent || outcome.kind == Kind::transient)
-        log.write({LOG_ERR, Event::quarantined,
+        log.write({LOG_ERR,
+                   Event::quarantined,
                    fmt::format("{}: not put back to '{}': {}", entry.name, entry.scope, outcome.text),
                    {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
 }

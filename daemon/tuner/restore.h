@@ -7,8 +7,9 @@
 
 namespace wq {
 
-// Puts every baseline of STORE back where what the target holds is ours, and removes each entry that is settled so.
-// What could not be restored stays in STORE and is logged with its errno. Returns how many stayed.
+// Puts every baseline of STORE back where what the target holds is ours, and removes each entry that is
+// settled so. What could not be restored stays in STORE and is logged with its errno. Returns how many
+// stayed.
 unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log);
 
 }  // namespace wq

@@ -31,7 +31,8 @@ constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
 std::uint64_t now_monotonic() {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
 std::uint64_t now_us(sd_event* event) {
@@ -66,7 +67,9 @@ void log_policy_errors(Log& log, const PolicyErrors& errors) {
         log.write({LOG_ERR, Event::policy_broken, error.text(), {{"WQ_POLICY_FILE", error.file}}});
 }
 
-bool is_machine(const ServiceOptions& options) { return options.root.empty(); }
+bool is_machine(const ServiceOptions& options) {
+    return options.root.empty();
+}
 
 }  // namespace
 
@@ -99,9 +102,10 @@ Status Service::start() {
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
     tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{files_, store_, log_,
-                     [this] { return read_topology(is_machine(options_) ? "live" : "fsroot:" + options_.root); },
-                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
+        Tuner::Edges{
+            files_, store_, log_,
+            [this] { return read_topology(is_machine(options_) ? "live" : "fsroot:" + options_.root); },
+            [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
         probe_kernel(paths_));
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();
@@ -124,9 +128,10 @@ Status Service::add_sources() {
     std::uint64_t watchdog = 0;
     tick_period_ = ::sd_watchdog_enabled(0, &watchdog) > 0 ? watchdog / 2 : kDefaultTick;
     if (r >= 0)
-        r = ::sd_event_add_time_relative(event_.get(), &tick_source_, CLOCK_MONOTONIC, tick_period_, tick_period_ / 10,
-                                         on_tick, this);
-    if (r >= 0) r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
+        r = ::sd_event_add_time_relative(event_.get(), &tick_source_, CLOCK_MONOTONIC, tick_period_,
+                                         tick_period_ / 10, on_tick, this);
+    if (r >= 0)
+        r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
     if (r >= 0) r = ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
     if (r < 0) return fail_errno("sd-event", -r);
     return {};
@@ -147,15 +152,15 @@ void Service::start_bus() {
     if (!is_machine(options_)) return;
     const bool first = !bus_;
     bus_.reset();
-    auto bus = BusServer::start(event_.get(),
-                                {[this] {
-                                     tuner_->look();
-                                     return dump_json(status_json(*tuner_, state()));
-                                 },
-                                 [this](const auto& target, const auto& scope) { return tuner_->pin(target, scope); },
-                                 [this](const auto& target) { return tuner_->unpin(target); },
-                                 [this](const auto& target) { return tuner_->revert(target); },
-                                 [this] { return reload(); }});
+    auto bus = BusServer::start(
+        event_.get(),
+        {[this] {
+             tuner_->look();
+             return dump_json(status_json(*tuner_, state()));
+         },
+         [this](const auto& target, const auto& scope) { return tuner_->pin(target, scope); },
+         [this](const auto& target) { return tuner_->unpin(target); },
+         [this](const auto& target) { return tuner_->revert(target); }, [this] { return reload(); }});
     if (bus)
         bus_ = std::move(*bus);
     else if (first && !bus_warned_)
@@ -262,7 +267,8 @@ std::string Service::state() const {
 
 std::string Service::summary() const {
     std::string out = tuner_->summary();
-    if (!policy_error_.empty() && !broken_at_start_) out += "; the policy on disk is broken: " + policy_error_;
+    if (!policy_error_.empty() && !broken_at_start_)
+        out += "; the policy on disk is broken: " + policy_error_;
     return out;
 }
 

@@ -72,14 +72,14 @@ class Service {
     unsigned retries_ = 0;           // in a row, for backing off
     std::string policy_error_;       // of the policy on disk; at start it means observe
     std::string baseline_error_;
-    std::string shown_;              // STATUS= as last sent by a tick or an event
-    bool broken_at_start_ = false;   // no policy could be read yet: observe
-    bool paused_ = false;            // by a kill switch
-    bool bus_warned_ = false;        // the bus was missing when last tried
+    std::string shown_;             // STATUS= as last sent by a tick or an event
+    bool broken_at_start_ = false;  // no policy could be read yet: observe
+    bool paused_ = false;           // by a kill switch
+    bool bus_warned_ = false;       // the bus was missing when last tried
 };
 
-// `wq-tuned --restore`: what ExecStopPost= and OnFailure= run. Puts back what is ours unless the policy keeps it or the
-// unit is only being restarted. Error: something could not be put back, or the daemon runs.
+// `wq-tuned --restore`: what ExecStopPost= and OnFailure= run. Puts back what is ours unless the policy keeps
+// it or the unit is only being restarted. Error: something could not be put back, or the daemon runs.
 Status restore_after_exit(const ServiceOptions& options);
 
 }  // namespace wq

@@ -8,9 +8,13 @@ namespace {
 
 using nlohmann::json;
 
-json word_or_null(const std::string& word) { return word.empty() ? json(nullptr) : json(word); }
+json word_or_null(const std::string& word) {
+    return word.empty() ? json(nullptr) : json(word);
+}
 
-json name_or_null(const std::optional<Scope>& scope) { return scope ? json(name_of(*scope)) : json(nullptr); }
+json name_or_null(const std::optional<Scope>& scope) {
+    return scope ? json(name_of(*scope)) : json(nullptr);
+}
 
 json target_json(const Target& target, const BaselineEntry* entry) {
     return {{"name", target.now.name},

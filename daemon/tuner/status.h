@@ -8,8 +8,8 @@
 
 namespace wq {
 
-// The document of `wq-tunectl status --json`: {"daemon":{...},"kernel":{...},"targets":[...]}. DAEMON_STATE is running, paused
-// (a kill switch), observing or absent.
+// The document of `wq-tunectl status --json`: {"daemon":{...},"kernel":{...},"targets":[...]}. DAEMON_STATE
+// is running, paused (a kill switch), observing or absent.
 nlohmann::json status_json(const Tuner& tuner, const std::string& daemon_state);
 
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.

@@ -21,7 +21,9 @@ std::optional<std::string> pinned_scope(const BaselineEntry* entry) {
     return entry->order.substr(std::string_view(kPin).size());
 }
 
-bool is_reverted(const BaselineEntry* entry) { return entry != nullptr && entry->order == kRevert; }
+bool is_reverted(const BaselineEntry* entry) {
+    return entry != nullptr && entry->order == kRevert;
+}
 
 // The state that a plan alone gives a target that is left at its baseline.
 State state_of(Verdict verdict) {
@@ -89,7 +91,9 @@ void Tuner::set_policy(Policy policy) {
     }
 }
 
-void Tuner::observe(std::string why) { observe_why_ = std::move(why); }
+void Tuner::observe(std::string why) {
+    observe_why_ = std::move(why);
+}
 
 std::string Tuner::observing() const {
     if (!observe_why_.empty()) return observe_why_;
@@ -104,6 +108,7 @@ void Tuner::reconcile() {
 }
 
 void Tuner::look() {
+    refresh_topology();
     refresh_targets();
     plan_targets();
     for (auto& [name, target] : targets_)
@@ -122,8 +127,8 @@ Result<Target*> Tuner::find_for_order(const std::string& name) {
     Target& target = found->second;
     if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
     if (target.external)
-        return fail(fmt::format("{}: external: holds '{}', which somebody else wrote; put it back and reload", name,
-                                target.now.scope.word),
+        return fail(fmt::format("{}: external: holds '{}', which somebody else wrote; put it back and reload",
+                                name, target.now.scope.word),
                     EPERM);
     if (const std::string why = observing(); !why.empty())
         return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
@@ -167,7 +172,8 @@ Status Tuner::revert(const std::optional<std::string>& name) {
         names.push_back(*name);
     } else {
         for (const auto& [each, target] : targets_)
-            if (!target.external && (edges_.store.find(each) != nullptr || target.plan.verdict == Verdict::change))
+            if (!target.external &&
+                (edges_.store.find(each) != nullptr || target.plan.verdict == Verdict::change))
                 names.push_back(each);
     }
     for (const std::string& each : names) {
@@ -211,7 +217,8 @@ void Tuner::refresh_topology() {
         why = "no topology: " + now.error().text;
     }
     if (why != pods_unknown_ && !why.empty())
-        edges_.log.write({LOG_NOTICE, Event::pods_unknown, "pods unknown: " + why + "; no new settings until they are"});
+        edges_.log.write(
+            {LOG_NOTICE, Event::pods_unknown, "pods unknown: " + why + "; no new settings until they are"});
     pods_unknown_ = why;
 }
 
@@ -252,8 +259,8 @@ void Tuner::forget(const std::string& name) {
     edges_.store.remove(name);
 }
 
-// Where we have a hand in a target, its word changes by our writes alone. What else is found is somebody else's; one of
-// our own words, too, if it is not the one that we left there.
+// Where we have a hand in a target, its word changes by our writes alone. What else is found is somebody
+// else's; one of our own words, too, if it is not the one that we left there.
 void Tuner::notice_foreign(Target& target) {
     const std::string& word = target.now.scope.word;
     const BaselineEntry* entry = edges_.store.find(target.now.name);
@@ -276,14 +283,15 @@ void Tuner::set_external(Target& target, const std::string& word) {
 bool Tuner::holds_ours(const Target& target) const {
     const BaselineEntry* entry = edges_.store.find(target.now.name);
     if (entry == nullptr) return false;
-    const bool strict = entry->may_strict && target.now.strict == entry->may_strict &&
-                        entry->may_strict != entry->strict;
+    const bool strict =
+        entry->may_strict && target.now.strict == entry->may_strict && entry->may_strict != entry->strict;
     return strict || (target.now.scope.word != entry->scope && entry->may_be_ours(target.now.scope.word));
 }
 
 // ---- planning
 
-// The target as it would be without us: plans are made from there, so that what we did does not argue for itself.
+// The target as it would be without us: plans are made from there, so that what we did does not argue for
+// itself.
 Workqueue Tuner::as_before_us(const Target& target) const {
     Workqueue out = target.now;
     const BaselineEntry* entry = edges_.store.find(out.name);
@@ -310,9 +318,10 @@ void Tuner::plan_targets() {
         }
     }
     for (Workqueue& w : before)
-        if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope) w.scope.effective = default_scope;
-    const auto plan = make_plan({known_.topology(), kernel_, policy_, before, pods_unknown_,
-                                 effective_shard_size(kernel_, policy_)});
+        if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
+            w.scope.effective = default_scope;
+    const auto plan = make_plan(
+        {known_.topology(), kernel_, policy_, before, pods_unknown_, effective_shard_size(kernel_, policy_)});
     plans_++;
     for (const PlanLine& line : plan) targets_.at(line.target.name).plan = line;
 }
@@ -421,7 +430,8 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     if (outcome.kind != Kind::done) return settle_failure(target, *wish.word, outcome);
     target.failures = 0;
     target.last_word = *wish.word;
-    target.now.scope = {*wish.word, *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
+    target.now.scope = {*wish.word,
+                        *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
     if (wish.strict) target.now.strict = wish.strict;
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
@@ -441,8 +451,9 @@ void Tuner::settle_failure(Target& target, const std::string& word, const Outcom
             (void)wish_for(target);
             return;
         case Kind::unsupported:
-            return refuse(target, State::unsupported, word,
-                          fmt::format("the kernel stored '{}' for '{}'; baseline put back", outcome.text, word), 0);
+            return refuse(
+                target, State::unsupported, word,
+                fmt::format("the kernel stored '{}' for '{}'; baseline put back", outcome.text, word), 0);
         case Kind::transient:
             if (++target.failures < kTries) {
                 target.state = State::waiting;

@@ -20,30 +20,42 @@
 namespace wq {
 
 // `gone` is never shown: a target that vanished is forgotten.
-enum class State { unmanaged, leave, as_planned, waiting, applied, reverted, pinned, external, unsupported, quarantined };
+enum class State {
+    unmanaged,
+    leave,
+    as_planned,
+    waiting,
+    applied,
+    reverted,
+    pinned,
+    external,
+    unsupported,
+    quarantined
+};
 std::string_view name_of(State state);
 
 // One target, as it was last looked at, with what is known of it beyond the kernel's files.
 struct Target {
     Workqueue now;
-    PlanLine plan;                      // made from the baseline
+    PlanLine plan;  // made from the baseline
     State state = State::unmanaged;
     std::string reason;
 
-    std::string last_word;      // what the file held when we last looked, to notice other writers
-    std::string refused_word;   // a word that failed for good here: not tried again until a reload
+    std::string last_word;     // what the file held when we last looked, to notice other writers
+    std::string refused_word;  // a word that failed for good here: not tried again until a reload
     State refused_as = State::unsupported;  // or quarantined
     std::string refused_reason;
-    unsigned failures = 0;      // transient ones in a row
-    unsigned stuck = 0;         // baselines refused in a row
-    bool decided = false;       // apply_wishes() has seen it
-    bool external = false;      // somebody else's until a reload finds it otherwise
-    bool gone = false;          // found to have vanished while it was written
+    unsigned failures = 0;  // transient ones in a row
+    unsigned stuck = 0;     // baselines refused in a row
+    bool decided = false;   // apply_wishes() has seen it
+    bool external = false;  // somebody else's until a reload finds it otherwise
+    bool gone = false;      // found to have vanished while it was written
 };
 
 // The state machine between the plan and the files: looks, decides, applies, and puts back.
 //
-// Everything is driven by reconcile(), which may be called at any time and does nothing where nothing changed.
+// Everything is driven by reconcile(), which may be called at any time and does nothing where nothing
+// changed.
 class Tuner {
   public:
     struct Edges {
@@ -58,7 +70,8 @@ class Tuner {
 
     // Takes a policy into use: what was refused, reverted or external is looked at anew.
     void set_policy(Policy policy);
-    // Writes nothing but baselines from now on, for WHY; "" lifts it. Policies may say so as well (mode = "observe").
+    // Writes nothing but baselines from now on, for WHY; "" lifts it. Policies may say so as well (mode =
+    // "observe").
     void observe(std::string why);
 
     // CPUs came, went, or may have: the topology is read again at the next reconcile().
@@ -84,7 +97,9 @@ class Tuner {
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;  // one line, for STATUS=
     // What TARGET had before us, or nullptr where we have no hand in it.
-    [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const { return edges_.store.find(name); }
+    [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const {
+        return edges_.store.find(name);
+    }
     [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
     [[nodiscard]] unsigned plans() const { return plans_; }                  // plans made, since the start
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// pin, unpin, revert, reload: each is one call to the daemon.
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "bus/bus.h"
+#include "ctl/machine.h"
+
+namespace wq::ctl {
+namespace {
+
+int order(const char* method, const std::vector<std::string>& arguments) {
+    const auto bus = open_system_bus();
+    if (!bus) {
+        complain(bus.error().text);
+        return kNoDaemon;
+    }
+    const auto answer = call_daemon(bus->get(), method, arguments);
+    if (answer) return kOk;
+    complain(answer.error().text);
+    return answer.error().code == ESRCH ? kNoDaemon : kFailure;
+}
+
+}  // namespace
+
+int pin(const Options& /*options*/, const std::string& target, const std::string& scope) {
+    return order("Pin", {target, scope});
+}
+
+int unpin(const Options& /*options*/, const std::string& target) {
+    return order("Unpin", {target});
+}
+
+int revert(const Options& /*options*/, const std::optional<std::string>& target) {
+    return order("Revert", {target.value_or("")});
+}
+
+int reload(const Options& /*options*/) {
+    return order("Reload", {});
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace wq::ctl {
+namespace {
+
+constexpr std::size_t kUnlimited = 100'000;
+constexpr std::size_t kLeastText = 24;  // columns; below this, free text gets a line of its own
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kPlain = "\x1b[0m";
+
+std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(rows.front().size());
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
+    return widths;
+}
+
+// A workqueue's name is the kernel's text: control characters do not reach a terminal.
+std::string printable(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return text;
+}
+
+}  // namespace
+
+std::size_t terminal_columns() {
+    if (const char* text = ::getenv("COLUMNS"); text != nullptr) {
+        unsigned value = 0;
+        const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+        if (error == std::errc{} && value > 0) return value;
+    }
+    if (::isatty(STDOUT_FILENO) == 0) return kUnlimited;
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+bool wants_colour() {
+    const char* no = ::getenv("NO_COLOR");
+    return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+}
+
+std::vector<std::string> wrap(const std::string& text, std::size_t width) {
+    std::vector<std::string> lines;
+    std::string rest = text;
+    while (rest.size() > width) {
+        auto cut = rest.rfind(' ', width);
+        if (cut == std::string::npos || cut == 0) cut = rest.find(' ');
+        if (cut == std::string::npos) break;
+        lines.push_back(rest.substr(0, cut));
+        rest = rest.substr(cut + 1);
+    }
+    lines.push_back(rest);
+    return lines;
+}
+
+std::string Table::text(std::size_t columns, bool colour) const {
+    const auto widths = widths_of(rows_);
+    std::size_t indent = 0;
+    for (std::size_t i = 0; i + 1 < widths.size(); i++) indent += widths[i] + 2;
+    const bool below = indent + kLeastText > columns && indent + widths.back() > columns;
+    const std::size_t at = below ? 4 : indent;
+    const std::size_t room = columns > at + 8 ? columns - at : 8;
+    std::string out;
+    for (std::size_t r = 0; r < rows_.size(); r++) {
+        std::string line;
+        for (std::size_t i = 0; i + 1 < widths.size(); i++)
+            line += fmt::format("{:<{}}  ", printable(rows_[r][i]), widths[i]);
+        auto lines = wrap(printable(rows_[r].back()), room);
+        if (!below) line += lines.front();
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += r == 0 && colour ? fmt::format("{}{}{}\n", kBold, line, kPlain) : line + "\n";
+        for (std::size_t i = below ? 0 : 1; i < lines.size(); i++)
+            if (!lines[i].empty()) out += fmt::format("{:{}}{}\n", "", at, lines[i]);
+    }
+    return out;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace wq::ctl {
+
+// Columns of the terminal on stdout: COLUMNS, else what the terminal says, else 80 (no limit where stdout is
+// a file).
+std::size_t terminal_columns();
+
+// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+bool wants_colour();
+
+// A table for people. The last column is free text: it takes what room is left, is wrapped there, and moves
+// to a line of its own, indented, where little is left.
+class Table {
+  public:
+    explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
+
+  private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+// TEXT in lines of at most WIDTH characters, broken at spaces.
+std::vector<std::string> wrap(const std::string& text, std::size_t width);
+
+}  // namespace wq::ctl

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "ctl/machine.h"
+#include "kernel/workqueue_fs.h"
+#include "tuner/baseline.h"
+
+namespace wq::ctl {
+namespace {
+
+// In single quotes, as a POSIX shell takes literally.
+std::string quoted(const std::string& text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+    return out + "'";
+}
+
+std::string scope_path(const Paths& paths, const std::string& name) {
+    return name == kDefaultTarget ? paths.parameters() + "/default_affinity_scope"
+                                  : paths.workqueues() + "/" + name + "/affinity_scope";
+}
+
+// The commands for one entry: only where what the target holds now is ours.
+std::string commands(const Paths& paths, const WorkqueueFs& files, const BaselineEntry& entry) {
+    std::string out;
+    const auto scope = files.read_scope(entry.name, entry.inode);
+    if (scope && scope->word != entry.scope && entry.may_be_ours(scope->word))
+        out += fmt::format("echo {} > {}\n", entry.scope, quoted(scope_path(paths, entry.name)));
+    if (!entry.may_strict || !entry.strict) return out;
+    const auto strict = files.read_strict(entry.name, entry.inode);
+    if (strict && *strict != *entry.strict)
+        out += fmt::format("echo {} > {}\n", *entry.strict ? 1 : 0,
+                           quoted(paths.workqueues() + "/" + entry.name + "/affinity_strict"));
+    return out;
+}
+
+}  // namespace
+
+int undo(const Options& options) {
+    const Paths paths{options.root};
+    const WorkqueueFs files(paths);
+    BaselineStore store(paths.baseline());
+    if (const auto loaded = store.load(); !loaded) return complain(loaded.error().text);
+    for (const auto& [name, entry] : store.entries()) fmt::print("{}", commands(paths, files, entry));
+    return kOk;
+}
+
+}  // namespace wq::ctl
