@@ -18,7 +18,9 @@ printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --inclu
 cd "$tree"
 rm -rf usr/share/{doc,man,locale,info,zoneinfo,i18n,fio,bash-completion} usr/lib/udev/hwdb.* \
   usr/lib/x86_64-linux-gnu/{gconv,perl*,dri} usr/share/perl* var/lib/{apt,dpkg} var/cache var/log/* \
-  usr/lib/apt boot home media
+  usr/lib/apt boot home media usr/bin/{python3*,perl*} usr/lib/python3* usr/share/python3 usr/lib/terminfo \
+  usr/lib/x86_64-linux-gnu/{libperl*,libapt*,libpython*} usr/lib/systemd/systemd-{networkd,resolved,timesyncd} \
+  usr/share/{pixmaps,polkit-1,zsh,lintian,perl5,debconf,gdb}
 mkdir -p var/cache var/lib/dpkg home
 
 ln -sf usr/lib/systemd/systemd init

@@ -84,6 +84,7 @@ run_check() { # NAME
   tail -n +1 -f -s 0.2 --pid="$pid" "$output" | sed -u 's/^/| /' >&3
   wait "$pid"
   rc=$?
+  [ -z "$(tail -c 1 "$output")" ] || echo >&3 # a last line that has no end
   kill -KILL -- "-$pid" 2>/dev/null
   [ $rc != 124 ] || echo "| timed out after ${limit:-180} s" >&3
   if [ $rc != 0 ]; then

@@ -1,0 +1,7 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Must be reported as failed, its unfinished last line included.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+printf 'no end of line'
+false

@@ -1,0 +1,8 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Must be ended, and all that it started with it.
+# timeout: 3
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+sleep 4321 &
+sleep 4321

@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# After the checks before it, the guest is as it was at boot.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+check_eq "scope of writeback" "default (cache)" "$(scope_of writeback)"
+check_eq "CPUs online" 0-7 "$(cat /sys/devices/system/cpu/online)"
+[ ! -e /etc/wq-tuned ] || fail "/etc/wq-tuned is still there"
+[ ! -e /dev/mapper/c0 ] || fail "c0 is still there"
+check_eq "processes left running" "" "$(pgrep -af 'sleep 4321' || true)"

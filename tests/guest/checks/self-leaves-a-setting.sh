@@ -1,0 +1,9 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Exits 0, and must be reported as failed for what it leaves behind.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+echo cpu >"$workqueues/writeback/affinity_scope"
+echo 0 >/sys/devices/system/cpu/cpu5/online
+mkdir -p /etc/wq-tuned
+crypt_open c0
