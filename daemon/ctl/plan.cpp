@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
+#include "plan/pods.h"
 #include "tuner/status.h"
 
 namespace wq::ctl {
@@ -23,27 +25,50 @@ std::string planned_text(const PlanLine& line) {
     return line.planned ? std::string(name_of(*line.planned)) : "-";
 }
 
-std::string candidate_text(const Candidate& c) {
+std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
+    return restrict_to(pods_of(c.scope, machine.topology, machine.shard_size), line.target.effective);
+}
+
+std::string candidate_text(const Machine& machine, const PlanLine& line, const Candidate& c) {
     std::string names;
     for (auto scope = c.same.rbegin(); scope != c.same.rend(); ++scope)
         names += fmt::format("{}{}", names.empty() ? "" : " = ", name_of(*scope));
     const std::string cores = c.min_cores == c.max_cores ? std::to_string(c.max_cores)
                                                          : fmt::format("{}..{}", c.min_cores, c.max_cores);
-    return fmt::format("  {}: {} pool{} of {} core{}\n", names, c.pools, c.pools == 1 ? "" : "s", cores,
-                       cores == "1" ? "" : "s");
+    std::string pods;
+    for (const CpuSet& pod : pods_of_candidate(machine, line, c))
+        pods += (pods.empty() ? "" : "  ") + pod.list();
+    std::string out = fmt::format("  {}: {} pool{} of {} core{}\n", names, c.pools, c.pools == 1 ? "" : "s",
+                                  cores, cores == "1" ? "" : "s");
+    for (const std::string& part : wrap(pods, std::max<std::size_t>(terminal_columns(), 20) - 6))
+        out += fmt::format("      {}\n", part);
+    return out;
 }
 
-void print_explanation(const PlanLine& line) {
+void print_explanation(const Machine& machine, const PlanLine& line) {
     fmt::print("{}\n", line.target.name);
     fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
                scope_text(line.target.scope));
     if (!line.target.effective.empty()) fmt::print("  CPUs       {}\n", line.target.effective.list());
     fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
-    fmt::print("  planned    {}\n  action     {}\n  reason     {}\n", planned_text(line),
-               name_of(line.action), line.reason);
+    fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
+    Table reason({"  reason    ", line.reason});
+    fmt::print("{}", reason.text(terminal_columns(), false));
     if (line.candidates.empty()) return;
-    fmt::print("candidates, coarsest first:\n");
-    for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(c));
+    fmt::print("candidates, coarsest first, with their pods:\n");
+    for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
+}
+
+// The plan line, and what `plan` leaves out: which scopes are one candidate, and its pods.
+nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
+    nlohmann::json out = plan_json(line);
+    for (std::size_t i = 0; i < line.candidates.size(); i++) {
+        const Candidate& c = line.candidates[i];
+        nlohmann::json& candidate = out["candidates"][i];
+        for (const Scope scope : c.same) candidate["same"].push_back(name_of(scope));
+        for (const CpuSet& pod : pods_of_candidate(machine, line, c)) candidate["pods"].push_back(pod.list());
+    }
+    return out;
 }
 
 }  // namespace
@@ -73,9 +98,9 @@ int explain(const Options& options, const std::string& name) {
     for (const PlanLine& line : machine->plan()) {
         if (line.target.name != name) continue;
         if (options.json)
-            fmt::print("{}\n", dump_json(plan_json(line)));
+            fmt::print("{}\n", dump_json(explanation_json(*machine, line)));
         else
-            print_explanation(line);
+            print_explanation(*machine, line);
         return kOk;
     }
     return complain(name + ": no such target; `wq-tunectl plan` lists them");

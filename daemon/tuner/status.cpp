@@ -41,7 +41,7 @@ json status_json(const Tuner& tuner, const std::string& daemon_state) {
               {"version", version()},
               {"reason", tuner.observing()},
               {"writes", tuner.writes()},
-              {"plans", tuner.plans()}}},
+              {"topology_reads", tuner.topology_reads()}}},
             {"targets", std::move(targets)}};
 }
 

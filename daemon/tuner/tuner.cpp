@@ -112,7 +112,16 @@ void Tuner::look() {
     refresh_targets();
     plan_targets();
     for (auto& [name, target] : targets_)
-        if (target.external || !target.decided) (void)wish_for(target);
+        if (target.external || !target.decided) show(target);
+}
+
+// The state of a target that nothing was decided for yet. What a daemon that is gone left behind is still in
+// force.
+void Tuner::show(Target& target) {
+    (void)wish_for(target);
+    if (!holds_ours(target)) return;
+    target.state = State::applied;
+    target.reason = "left in force";
 }
 
 void Tuner::restore_all() {
@@ -207,6 +216,7 @@ std::string Tuner::summary() const {
 void Tuner::refresh_topology() {
     if (!topology_stale_) return;
     topology_stale_ = false;
+    topology_reads_++;
     const auto now = edges_.read_topology();
     std::string why;
     if (now) {
@@ -322,7 +332,6 @@ void Tuner::plan_targets() {
             w.scope.effective = default_scope;
     const auto plan = make_plan(
         {known_.topology(), kernel_, policy_, before, pods_unknown_, effective_shard_size(kernel_, policy_)});
-    plans_++;
     for (const PlanLine& line : plan) targets_.at(line.target.name).plan = line;
 }
 

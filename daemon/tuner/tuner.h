@@ -100,8 +100,8 @@ class Tuner {
     [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const {
         return edges_.store.find(name);
     }
-    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
-    [[nodiscard]] unsigned plans() const { return plans_; }                  // plans made, since the start
+    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }    // to /sys, since the start
+    [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
 
   private:
     // What a target shall hold.
@@ -111,6 +111,7 @@ class Tuner {
         bool hands_off = false;  // nothing is to be written, whatever it holds
     };
 
+    void show(Target& target);
     void refresh_topology();
     void refresh_targets();
     void refresh_target(const std::string& name);
@@ -144,7 +145,7 @@ class Tuner {
     std::string observe_why_;
     std::string pods_unknown_;
     std::map<std::string, Target> targets_;
-    unsigned plans_ = 0;
+    unsigned topology_reads_ = 0;
     std::set<std::string> said_;  // what say_once() has said
     static constexpr std::size_t kMaxSaid = 1000;
 };

@@ -109,3 +109,45 @@ real_pods() {
   [ "$(cut -d' ' -f1 "$dir/affinity_scope")" = "$scope" ] || echo "$scope" >"$dir/affinity_scope"
   wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
 }
+
+# ---- wq-tuned itself
+
+# `policy <<EOF`: /etc/wq-tuned/wq-tuned.toml. `apply_policy` is the one that most checks want.
+policy() { mkdir -p /etc/wq-tuned && cat >/etc/wq-tuned/wq-tuned.toml; }
+apply_policy() { # [SCOPE]
+  policy <<EOF
+[daemon]
+apply_unjudged = true
+[[workqueue]]
+match = "kcryptd-*"
+scope = "${1:-auto}"
+EOF
+}
+
+# `target NAME KEY`: one field of one target's status.
+target() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .[$key]'; }
+daemon_field() { status | jq -r --arg key "$1" '.daemon[$key]'; }
+has_target() { [ -n "$(target "$1" name)" ]; }
+scope_is() { [ "$(cut -d' ' -f1 "$workqueues/$1/affinity_scope" 2>/dev/null)" = "$2" ]; }
+state_is() { [ "$(target "$1" state)" = "$2" ]; }
+is_active() { systemctl is-active --quiet wq-tuned; }
+
+# `expect_scope WQ WORD`: within five seconds the file's first word is WORD.
+expect_scope() {
+  wait_until 5 scope_is "$1" "$2" || fail "$1 holds '$(scope_of "$1")', not '$2'"
+  note "ok: $1 holds '$2'"
+}
+
+# A scope that differs from the default here, by its pods as well: smt where cores are grouped, system where not.
+other_scope() {
+  case $guest_smp in 8,sockets=8,*) echo system ;; *) echo smt ;; esac
+}
+
+# Settings of `unit` for this check alone; the runner takes them away.
+drop_in() { # UNIT <<EOF
+  mkdir -p "/run/systemd/system/$1.d"
+  cat >"/run/systemd/system/$1.d/check.conf"
+  systemctl daemon-reload
+}
+
+entries() { jq '.entries | length' /run/wq-tuned/baseline.json 2>/dev/null || echo 0; }

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A crypt device opened later gets its rule within a second of its uevent; closing leaves no trace; the same name
+# opened again is another workqueue with an entry of its own; stop leaves the baseline.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+scope=$(other_scope)
+apply_policy "$scope"
+systemctl start wq-tuned
+check_eq "state before" running "$(daemon_field state)"
+check_eq "writes before" 0 "$(daemon_field writes)"
+
+udevadm monitor --udev --subsystem-match=workqueue >/run/wq-tests/uevents &
+sleep 0.5
+crypt_open c0
+wq=$(wq_of c0)
+expect_scope "$wq" "$scope"
+wait_until 5 grep -q "add .*kcryptd-" /run/wq-tests/uevents || fail "no uevent was seen"
+kill %1
+
+# Both clocks are CLOCK_MONOTONIC; the journal's is in microseconds.
+uevent=$(sed -nE 's/^UDEV +\[([0-9.]+)\] add .*kcryptd-[0-9].*/\1/p' /run/wq-tests/uevents | head -1)
+applied=$(journalctl -u wq-tuned -o json WQ_NAME="$wq" | jq -r 'select(.WQ_SCOPE_NEW) | .__MONOTONIC_TIMESTAMP' | head -1)
+delay=$(awk -v u="$uevent" -v a="$applied" 'BEGIN {printf "%.3f", a / 1e6 - u}')
+note "uevent to applied: $delay s"
+awk -v d="$delay" 'BEGIN {exit !(d < 1)}' || fail "more than a second from the uevent to the setting"
+
+state_is "$wq" applied || fail "state is $(target "$wq" state)"
+check_eq "its baseline" default "$(target "$wq" baseline)"
+first=$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
+check_eq "entry of the baseline file" "default" "$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .scope' /run/wq-tuned/baseline.json)"
+
+crypt_close c0
+gone() { ! has_target "$1" && [ "$(entries)" = 0 ]; }
+wait_until 5 gone "$wq" || fail "$wq left a trace: $(status) $(cat /run/wq-tuned/baseline.json)"
+
+crypt_open c0
+again=$(wq_of c0)
+expect_scope "$again" "$scope"
+second=$(jq -r --arg n "$again" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
+[ "$first" != "$second" ] || fail "the entry of the first device was taken for the second ($again, inode $first)"
+
+# Closed and opened again at once, within one burst of events: the new one still gets its own.
+crypt_close c0
+crypt_open c0
+again=$(wq_of c0)
+expect_scope "$again" "$scope"
+wait_until 5 state_is "$again" applied || fail "state is $(target "$again" state)"
+check_eq "baseline of the one opened at once" default "$(target "$again" baseline)"
+
+systemctl stop wq-tuned
+scope_is "$again" default || fail "after stop it holds $(scope_of "$again")"
+check_eq "entries after stop" 0 "$(entries)"

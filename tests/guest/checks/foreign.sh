@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What somebody else wrote is never overwritten, and is what remains, bit for bit.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+apply_policy "$(other_scope)"
+systemctl start wq-tuned
+expect_scope "$wq" "$(other_scope)"
+echo numa >"$workqueues/$wq/affinity_scope"
+check_eq "state" external "$(target "$wq" state)"
+echo 0 >/sys/devices/system/cpu/cpu3/online
+echo 1 >/sys/devices/system/cpu/cpu3/online
+sleep 1.5
+check_eq "after events" numa "$(scope_of "$wq")"
+wq-tunectl pin "$wq" cpu 2>/run/wq-tests/err && fail "pin took what is not ours"
+grep -q external /run/wq-tests/err || fail "pin says: $(cat /run/wq-tests/err)"
+systemctl restart wq-tuned
+check_eq "after a restart" numa "$(scope_of "$wq")"
+check_eq "state after a restart" external "$(target "$wq" state)"
+systemctl kill --kill-whom=main --signal=KILL wq-tuned
+sleep 1
+wait_until 10 is_active || fail "not started again"
+systemctl stop wq-tuned
+note "after kill -9 and stop it holds '$(scope_of "$wq")'"
+check_eq "somebody else's word" numa "$(scope_of "$wq")"
+crypt_close c0

@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Broken policies, kill switches, guard and observe: where nothing may be written, nothing is.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+scope=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+
+note "-- a broken policy at start"
+apply_policy "$scope"
+echo 'scop = "smt"' >>/etc/wq-tuned/wq-tuned.toml
+wq-tunectl check 2>/run/wq-tests/err && fail "check finds nothing"
+grep -qE '^/etc/wq-tuned/wq-tuned.toml:6:1: ' /run/wq-tests/err || fail "check says: $(cat /run/wq-tests/err)"
+systemctl start wq-tuned
+check_eq "state" observing "$(daemon_field state)"
+daemon_field reason | grep -q 'wq-tuned.toml:6:1' || fail "reason: $(daemon_field reason)"
+check_eq "writes" 0 "$(daemon_field writes)"
+scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+
+note "-- mended and reloaded"
+apply_policy "$scope"
+systemctl reload wq-tuned
+expect_scope "$wq" "$scope"
+
+note "-- broken again: the old one stays"
+echo '[[workqueue' >>/etc/wq-tuned/wq-tuned.toml
+wq-tunectl reload 2>/run/wq-tests/err && fail "the reload was taken"
+grep -q "wq-tuned.toml:6" /run/wq-tests/err || fail "reload says: $(cat /run/wq-tests/err)"
+check_eq "state" running "$(daemon_field state)"
+check_eq "scope" "$scope" "$(scope_of "$wq")"
+
+note "-- restarted with the broken one: observe, and the baseline"
+systemctl restart wq-tuned
+check_eq "state" observing "$(daemon_field state)"
+expect_scope "$wq" default
+check_eq "entries" 0 "$(entries)"
+apply_policy "$scope"
+systemctl reload wq-tuned
+expect_scope "$wq" "$scope"
+
+note "-- the kill switch"
+touch /etc/wq-tuned/disabled
+systemctl reload wq-tuned
+expect_scope "$wq" default
+check_eq "state" paused "$(daemon_field state)"
+rm /etc/wq-tuned/disabled
+systemctl reload wq-tuned
+expect_scope "$wq" "$scope"
+
+note "-- guard: waits at the baseline"
+sed -i '/apply_unjudged/d' /etc/wq-tuned/wq-tuned.toml
+systemctl reload wq-tuned
+expect_scope "$wq" default
+check_eq "state" waiting "$(target "$wq" state)"
+
+note "-- observe"
+sed -i 's/^\[daemon\]$/&\nmode = "observe"\napply_unjudged = true/' /etc/wq-tuned/wq-tuned.toml
+systemctl reload wq-tuned
+check_eq "state" observing "$(daemon_field state)"
+scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+systemctl stop wq-tuned
+
+note "-- a workqueue opted out by a udev rule"
+apply_policy "$scope"
+trap 'rm -f /run/udev/rules.d/70-check.rules; udevadm control --reload; udevadm trigger --subsystem-match=workqueue' EXIT
+mkdir -p /run/udev/rules.d
+echo 'SUBSYSTEM=="workqueue", KERNEL=="kcryptd-*", ENV{WQ_TUNED_IGNORE}="1"' >/run/udev/rules.d/70-check.rules
+udevadm control --reload
+udevadm trigger --subsystem-match=workqueue --settle
+systemctl start wq-tuned
+check_eq "state" unmanaged "$(target "$wq" state)"
+target "$wq" reason | grep -q WQ_TUNED_IGNORE || fail "reason: $(target "$wq" reason)"
+check_eq "writes" 0 "$(daemon_field writes)"

@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# However the daemon ends, what it leaves is the baseline, or, where it is only being restarted, the setting with its
+# entry. The first baseline stays the baseline.
+# timeout: 400
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+scope=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+apply_policy "$scope"
+entry() { jq -c --arg n "$wq" '.entries[] | select(.name == $n) | [.scope, .strict]' /run/wq-tuned/baseline.json; }
+mark() { journalctl --sync; cursor=$(journalctl -n 0 --show-cursor -o cat | sed 's/^-- cursor: //'); }
+since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --after-cursor="$cursor"; }
+
+note "-- stop"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+systemctl stop wq-tuned
+check_eq "after stop" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+
+note "-- restart and upgrade: no flap"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+mark
+systemctl restart wq-tuned
+check_eq "scope after restart" "$scope" "$(scope_of "$wq")"
+check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
+check_eq "state" applied "$(target "$wq" state)"
+check_eq "the first baseline" '["default",false]' "$(entry)"
+cp /usr/sbin/wq-tuned /usr/sbin/wq-tuned.new && mv /usr/sbin/wq-tuned.new /usr/sbin/wq-tuned # as dpkg does
+systemctl daemon-reload
+systemctl restart wq-tuned
+check_eq "scope after an upgrade" "$scope" "$(scope_of "$wq")"
+check_eq "writes of the newer daemon" 0 "$(daemon_field writes)"
+[ -z "$(since_mark | grep "back to" || true)" ] || fail "something was put back: $(since_mark)"
+
+note "-- kill -9: put back by ExecStopPost, started again, same baseline"
+mark
+systemctl kill --kill-whom=main --signal=KILL wq-tuned
+restored() { since_mark | grep -q "$wq: back to 'default'"; }
+wait_until 10 restored || fail "not put back: $(since_mark)"
+wait_until 10 is_active || fail "not started again"
+expect_scope "$wq" "$scope"
+check_eq "the first baseline" '["default",false]' "$(entry)"
+
+note "-- a hang: the watchdog ends it"
+systemctl stop wq-tuned
+drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=3s\nTimeoutAbortSec=2s'
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+sleep 4
+is_active || fail "a healthy daemon was ended by the watchdog"
+mark
+systemctl kill --kill-whom=main --signal=STOP wq-tuned
+wait_until 20 restored || fail "not put back: $(since_mark)"
+systemctl stop wq-tuned
+rm -r /run/systemd/system/wq-tuned.service.d
+systemctl daemon-reload
+
+note "-- a restart refused by the start limit"
+systemctl reset-failed wq-tuned
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+for _ in 1 2 3 4 5 6 7; do systemctl restart wq-tuned 2>/dev/null || break; done
+systemctl is-failed --quiet wq-tuned || fail "seven restarts in a row were not refused"
+expect_scope "$wq" default
+check_eq "entries" 0 "$(entries)"
+systemctl reset-failed wq-tuned
+
+note "-- a start that fails, in a restart"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+drop_in wq-tuned.service <<<$'[Service]\nRestart=no\nExecStart=\nExecStart=/bin/false'
+systemctl restart wq-tuned 2>/dev/null && fail "/bin/false is no daemon"
+expect_scope "$wq" default
+check_eq "entries" 0 "$(entries)"
+rm -r /run/systemd/system/wq-tuned.service.d
+systemctl daemon-reload
+systemctl reset-failed wq-tuned
+
+note "-- on_exit = keep, and back"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+systemctl reload wq-tuned
+systemctl stop wq-tuned
+check_eq "kept" "$scope" "$(scope_of "$wq")"
+check_eq "its entry" '["default",false]' "$(entry)"
+check_eq "status without a daemon" "absent applied default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
+check_eq "undo" "echo default > '$workqueues/$wq/affinity_scope'" "$(wq-tunectl undo --print)"
+sed -i '/^on_exit/d' /etc/wq-tuned/wq-tuned.toml
+systemctl start wq-tuned
+check_eq "entry after the next start" '["default",false]' "$(entry)"
+check_eq "writes after the next start" 0 "$(daemon_field writes)"
+systemctl stop wq-tuned
+check_eq "and back" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The units as installed: nothing to complain of, tight, quiet, and with nothing to tune just as content.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+# The guest has no man program; that the pages exist is the build's affair.
+complaints=$(systemd-analyze verify --man=no /usr/lib/systemd/system/wq-tuned*.service 2>&1 || true)
+check_eq "systemd-analyze verify" "" "$complaints"
+score=$(systemd-analyze security --offline=true --no-pager /usr/lib/systemd/system/wq-tuned.service | sed -nE 's/.*exposure level.*: ([0-9.]+) .*/\1/p')
+note "exposure: $score"
+awk -v s="$score" 'BEGIN {exit !(s != "" && s <= 1.6)}' || fail "exposure $score is above 1.6"
+
+note "-- nothing to tune"
+policy <<<$'[daemon]\napply_unjudged = true'
+systemctl start wq-tuned
+check_eq "state" running "$(daemon_field state)"
+check_eq "writes" 0 "$(daemon_field writes)"
+lines() { journalctl --sync; journalctl -u wq-tuned -o json _SYSTEMD_INVOCATION_ID="$(systemctl show -P InvocationID wq-tuned)" | wc -l; }
+first=$(lines)
+for _ in 1 2 3 4 5 6; do echo 0 >/sys/devices/system/cpu/cpu1/online; echo 1 >/sys/devices/system/cpu/cpu1/online; done
+sleep 2
+check_eq "journal lines after six rounds of hotplug" "$first" "$(lines)"
+systemctl show -P StatusText wq-tuned
+systemctl stop wq-tuned
+check_eq "result" success "$(systemctl show -P Result wq-tuned)"
+
+note "-- a kernel without affinity scopes (a fake tree)"
+root=$(mktemp -d)
+mkdir -p "$root"/{proc,etc,run,sys/devices/virtual/workqueue/writeback,sys/devices/system}
+cp -r /sys/devices/system/cpu "$root/sys/devices/system/" 2>/dev/null || true
+echo ff >"$root/sys/devices/virtual/workqueue/cpumask"
+echo 0 >"$root/sys/devices/virtual/workqueue/writeback/per_cpu"
+wq-tuned --root "$root" 2>"$root/log" &
+sleep 2
+kill -TERM %1
+wait %1 || fail "exit code $?: $(cat "$root/log")"
+[ "$(wc -l <"$root/log")" -le 2 ] || fail "not quiet: $(cat "$root/log")"

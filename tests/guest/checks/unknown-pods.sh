@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# CPUs that were offline or isolated at boot: the kernel's pods cannot be derived, so nothing is written.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+apply_policy "$(other_scope)"
+systemctl start wq-tuned
+check_eq "state" leave "$(target "$wq" state)"
+target "$wq" reason | grep -q '^pods unknown: ' || fail "reason: $(target "$wq" reason)"
+note "reason: $(target "$wq" reason)"
+check_eq "writes" 0 "$(daemon_field writes)"
+wq-tunectl plan --json | jq -e '[.targets[] | select(.action == "write")] | length == 0' >/dev/null || fail "plan would write"
+wq-tunectl pin "$wq" smt 2>/run/wq-tests/err && fail "pin was taken"
+grep -q "pods unknown" /run/wq-tests/err || fail "pin says: $(cat /run/wq-tests/err)"
+
+# Bringing them online later does not change what the kernel made of them at boot.
+if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then
+  echo on >/sys/devices/system/cpu/smt/control
+  sleep 2
+  target "$wq" reason | grep -q '^pods unknown: ' || fail "after SMT on, reason: $(target "$wq" reason)"
+  check_eq "writes after SMT on" 0 "$(daemon_field writes)"
+fi
+systemctl stop wq-tuned
