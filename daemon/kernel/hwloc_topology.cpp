@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/hwloc_topology.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include <utility>
 
 #include "kernel/cpu_files.h"
-#include "kernel/file.h"
+#include "kernel/fd.h"
 
 namespace wq {
 namespace {
@@ -88,7 +89,10 @@ class SaneTree {
         }
         if (error) return fail(to.string() + ": " + error.message(), error.value());
         // POWER7's tree has no such file, and a copied tree's own may not fit its CPUs' folders.
-        return replace_file(to / "online", cpus.list() + "\n");
+        // (Not replace_file(), whose fsync waits for the disk.)
+        const Fd fd(::open((to / "online").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+        if (!fd) return fail_errno((to / "online").string(), errno);
+        return write_all(fd.get(), cpus.list() + "\n");
     }
 
   private:

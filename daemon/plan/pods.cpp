@@ -94,20 +94,23 @@ std::size_t CoreIndex::cores_in(const CpuSet& pod) const {
     return cores.size() - repeated.size();
 }
 
-std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& index, unsigned size) {
-    const auto cores = index.split(llc);
+std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size) {
     if (cores.empty()) return {};
     const std::size_t per_shard = std::max(size, 1U);
     const std::size_t shards = std::max<std::size_t>((cores.size() + per_shard / 2) / per_shard, 1);
     const std::size_t least = cores.size() / shards;
     const std::size_t larger = cores.size() % shards;
     std::vector<CpuSet> out;
-    for (auto rest = std::span(cores); !rest.empty();) {
+    for (auto rest = cores; !rest.empty();) {
         const std::size_t here = least + (out.size() < larger ? 1 : 0);
         out.push_back(joined(rest.first(here)));
         rest = rest.subspan(here);
     }
     return out;
+}
+
+std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size) {
+    return shards_of(cores.split(llc), size);
 }
 
 std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "model/cpu_set.h"
@@ -26,9 +27,11 @@ class CoreIndex {
     std::vector<unsigned> core_of_;  // by CPU; kNone where there is none
 };
 
-// The shards of one LLC by the kernel's rule (kernel/workqueue.c, since 7.1): as many as cores
-// divided by SIZE, rounded, at least one; the first ones have one core more; cores ascend by their leader and
-// siblings follow it. SIZE 0 means 1, as in the kernel.
+// The shards of CORES, ascending by their lowest CPU, by the kernel's rule (kernel/workqueue.c, since 7.1):
+// as many as cores divided by SIZE, rounded, at least one; the first ones have one core more; siblings follow
+// their leader. SIZE 0 means 1, as in the kernel.
+std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size);
+// The shards of one LLC.
 std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size);
 std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size);
 
