@@ -5,10 +5,10 @@
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
-rounds=5 seconds=4
+rounds=6 seconds=4
 step() { printf '\n[guest] %s\n' "$*"; }
-median_of() { tr ' ' '\n' <<<"$*" | sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
-spread_of() { tr ' ' '\n' <<<"$*" | sort -n | sed -n '1p;$p' | paste -sd- ; }
+median_of() { printf '%s\n' "$@" | sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
+spread_of() { printf '%s\n' "$@" | sort -n | sed -n '1p;$p' | paste -sd- ; }
 
 step "a policy: apply the plan at once, without a trial"
 mkdir -p /etc/wq-tuned/wq-tuned.toml.d
@@ -26,7 +26,7 @@ note "$wq: $(scope_of "$wq")"
 wq-tunectl status
 
 step "throughput of two writers on it, in turns without and with wq-tuned, $rounds times (MB/s)"
-before=() after=()
+before=() after=() gains=()
 for round in $(seq "$rounds"); do
   systemctl stop wq-tuned
   without="$(scope_of "$wq")"
@@ -35,13 +35,14 @@ for round in $(seq "$rounds"); do
   sleep 0.5
   with="$(scope_of "$wq")"
   after+=("$(load_mbs c0 "$seconds" 2)")
+  gains+=("$(awk -v b="${before[-1]}" -v a="${after[-1]}" 'BEGIN {print (a / b - 1) * 100}')")
   printf '  %s/%s   without: %s at "%s"   with: %s at "%s"\n' "$round" "$rounds" \
     "${before[-1]}" "$without" "${after[-1]}" "$with"
   systemctl reset-failed wq-tuned 2>/dev/null || true # its start limit is not for demos
 done
-printf '  median without %s (%s), with %s (%s): %+.0f%%\n' "$(median_of "${before[@]}")" "$(spread_of "${before[@]}")" \
-  "$(median_of "${after[@]}")" "$(spread_of "${after[@]}")" \
-  "$(awk -v b="$(median_of "${before[@]}")" -v a="$(median_of "${after[@]}")" 'BEGIN {print (a / b - 1) * 100}')"
+printf '  median (spread) without: %s (%s), with: %s (%s); median of the %s gains: %+.0f%%\n' \
+  "$(median_of "${before[@]}")" "$(spread_of "${before[@]}")" \
+  "$(median_of "${after[@]}")" "$(spread_of "${after[@]}")" "$rounds" "$(median_of "${gains[@]}")"
 
 step "systemctl stop wq-tuned: all is as the kernel had it"
 systemctl stop wq-tuned
