@@ -150,7 +150,7 @@ std::string topology_table(const Topology& topology, unsigned shard_size, std::s
 unsigned shard_size_for(const Options& options) {
     if (options.shard_size) return *options.shard_size;
     if (options.topology == "live")
-        if (const auto size = probe_kernel({options.root}).cache_shard_size) return std::max(*size, 1U);
+        if (const auto size = probe_kernel({options.root}).cache_shard_size) return *size;
     return kDefaultShardSize;
 }
 

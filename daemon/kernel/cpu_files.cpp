@@ -226,33 +226,34 @@ class Reader {
     }
 
     void check_caches() {
-        for (unsigned cpu : files_.online.cpus())
-            if (auto sane = check_caches_of(cpu); sane)
-                files_.cache_known.add(cpu);
-            else
-                warn_cpu(cpu, sane.error().text, "its caches are not known");
+        for (unsigned cpu : files_.online.cpus()) {
+            const auto known = knows_caches(cpu);
+            if (!known) warn_cpu(cpu, known.error().text, "its caches are not known");
+            if (known && *known) files_.cache_known.add(cpu);
+        }
     }
 
-    Status check_caches_of(unsigned cpu) const {
+    // Whether there is any; all that are there must be sane.
+    [[nodiscard]] Result<bool> knows_caches(unsigned cpu) const {
         for (unsigned index = 0; index < 10; index++) {  // as many as hwloc looks at
             const std::string folder = of_cpu(cpu, fmt::format("cache/index{}", index));
             const auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
             if (!set) return tl::unexpected(set.error());
-            if (!*set) return {};
+            if (!*set) return index > 0;
             // Empty on ia64: hwloc takes the core then.
             if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
             // hwloc asks the first CPU of a cache for the rest, and so for all others that share it.
             if (!(*set)->intersects(files_.cache_known))
-                if (auto sane = check_level(folder + "/level"); !sane) return sane;
+                if (auto sane = check_level(folder + "/level"); !sane) return tl::unexpected(sane.error());
         }
-        return {};
+        return true;
     }
 
     static Status check_level(const std::string& path) {
         const auto text = read_if_there(path);
         if (!text) return tl::unexpected(text.error());
-        if (*text && (**text).find_first_not_of("0123456789 \n") != std::string::npos)
-            return fail(path + ": not a number");
+        if (*text && ((*text)->size() > 2 || (*text)->find_first_not_of("0123456789\n") != std::string::npos))
+            return fail(path + ": no level of a cache");
         return {};
     }
 

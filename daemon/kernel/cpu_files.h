@@ -19,7 +19,7 @@ struct CpuFiles {
     CpuSet isolated;
     std::vector<CpuSet> cores;    // a partition of `online`, by leader
     std::vector<NumaNode> nodes;  // disjoint; those with online CPUs. None: no NUMA information
-    CpuSet cache_known;           // online CPUs whose cache files are sane
+    CpuSet cache_known;           // online CPUs that have cache files, all of them sane
     std::vector<std::string> warnings;
 };
 

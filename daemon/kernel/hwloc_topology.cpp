@@ -142,6 +142,7 @@ class CacheIndex {
   public:
     static constexpr unsigned kNone = ~0U;
 
+    CacheIndex() = default;
     explicit CacheIndex(const Hwloc& hwloc) {
         std::map<hwloc_obj_t, unsigned> numbers;
         const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
@@ -196,12 +197,26 @@ std::vector<Llc> llcs_of(const Topology& topology, const CacheIndex& caches) {
     return llcs;
 }
 
-// CPUs that hwloc was to look at and did not find, such as those without any topology files.
-void warn_of_unseen(const Hwloc& hwloc, const CpuSet& known, std::vector<std::string>& warnings) {
-    const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
-    const CpuSet unseen = seen ? known - *seen : known;
+// What hwloc makes of the caches of the KNOWN CPUs below ROOT. It may still fail to see them, where a tree
+// has caches but none of the topology files that it looks for.
+Result<CacheIndex> read_caches(const std::string& root, const CpuSet& known, bool through_links,
+                               std::vector<std::string>& warnings) {
+    if (known.empty()) return CacheIndex{};
+    SaneTree links;
+    if (through_links)
+        if (auto made = links.make(root, known); !made) return tl::unexpected(made.error());
+    const HwlocEnvironment environment(links.root());
+    const auto hwloc = new_hwloc(Keep::caches);
+    if (!hwloc) return tl::unexpected(hwloc.error());
+    CpuSet unseen = known;
+    CacheIndex caches;
+    if (load(*hwloc)) {
+        caches = CacheIndex(*hwloc);
+        if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
+    }
     if (!unseen.empty())
-        warnings.push_back(fmt::format("CPUs {}: not seen by hwloc: caches not known", unseen.list()));
+        warnings.push_back(fmt::format("CPUs {}: hwloc does not see their caches", unseen.list()));
+    return caches;
 }
 
 // The kernel's files first, strictly; hwloc then gets to see no CPU whose cache files are not sane. A tree is
@@ -210,14 +225,9 @@ void warn_of_unseen(const Hwloc& hwloc, const CpuSet& known, std::vector<std::st
 Result<Topology> read_tree(const std::string& root) {
     auto files = read_cpu_files(root);
     if (!files) return tl::unexpected(files.error());
-    SaneTree links;
-    if (!root.empty() || !files->warnings.empty())
-        if (auto made = links.make(root, files->cache_known); !made) return tl::unexpected(made.error());
-
-    const HwlocEnvironment environment(links.root());
-    const auto hwloc = new_hwloc(Keep::caches);
-    if (!hwloc) return tl::unexpected(hwloc.error());
-    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error());
+    const bool through_links = !root.empty() || !files->warnings.empty();
+    const auto caches = read_caches(root, files->cache_known, through_links, files->warnings);
+    if (!caches) return tl::unexpected(caches.error());
 
     Topology topology;
     topology.online = std::move(files->online);
@@ -227,8 +237,7 @@ Result<Topology> read_tree(const std::string& root) {
     topology.cores = std::move(files->cores);
     topology.nodes = std::move(files->nodes);
     topology.warnings = std::move(files->warnings);
-    warn_of_unseen(*hwloc, files->cache_known, topology.warnings);
-    topology.llcs = llcs_of(topology, CacheIndex(*hwloc));
+    topology.llcs = llcs_of(topology, *caches);
     return topology;
 }
 

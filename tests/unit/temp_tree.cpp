@@ -160,6 +160,7 @@ class CpuTreeBuilder {
     [[nodiscard]] unsigned cpus() const { return m_.sockets * m_.cores * m_.threads; }
     [[nodiscard]] CpuSet all() const { return CpuSet::range(0, cpus() - 1); }
     [[nodiscard]] unsigned core_of(unsigned cpu) const {  // over the whole machine
+        if (m_.interleaved) return cpu % m_.sockets * m_.cores + cpu / m_.sockets % m_.cores;
         return m_.neighbours ? cpu / m_.threads : cpu % (m_.sockets * m_.cores);
     }
     [[nodiscard]] unsigned socket_of(unsigned cpu) const { return core_of(cpu) / m_.cores; }
@@ -167,7 +168,7 @@ class CpuTreeBuilder {
     [[nodiscard]] unsigned part_of(unsigned cpu, unsigned parts) const {
         return socket_of(cpu) * parts + core_of(cpu) % m_.cores * parts / m_.cores;
     }
-    // Every CPU for which GROUP says the same as for CPU. One pass, so that large machines build fast.
+    // Every CPU for which GROUP says the same as for CPU.
     template <class Group>
     [[nodiscard]] CpuSet alike(unsigned cpu, Group group) const {
         CpuSet set;

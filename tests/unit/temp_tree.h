@@ -62,6 +62,7 @@ struct CpuTree {
     unsigned nodes = 1;           // NUMA nodes per socket; 0: no node directory at all
     bool caches = true;           // false: no cache directories
     bool neighbours = false;      // number the threads of a core next to each other
+    bool interleaved = false;     // CPU n is in socket n modulo SOCKETS
     std::string offline = "";     // CPU list: present, but not in `online`, no topology, no cache
     bool stale = false;           // siblings and shared lists still name the offline ones
     std::string isolated = "";    // CPU list: isolcpus=domain

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hwloc.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/topology.h"
+#include "kernel/hwloc_topology.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using ctl::Options;
+using test::cpu_tree;
+using test::CpuTree;
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kCpu = "sys/devices/system/cpu/";
+const std::string kNode = "sys/devices/system/node/";
+
+std::vector<std::string> lists(const std::vector<CpuSet>& sets) {
+    std::vector<std::string> out;
+    for (const auto& set : sets) out.push_back(set.list());
+    return out;
+}
+
+std::vector<std::string> llcs(const Topology& topology) {
+    std::vector<std::string> out;
+    for (const auto& llc : topology.llcs) out.push_back(llc.cpus.list());
+    return out;
+}
+
+Topology must_read(const std::string& source) {
+    auto topology = read_topology(source);
+    if (!topology) throw std::runtime_error(topology.error().text);
+    return *topology;
+}
+
+Topology read(const TempTree& tree) {
+    return must_read("fsroot:" + tree.root());
+}
+
+// One line that says why, and nothing of hwloc's own on stderr.
+std::string why_not(const std::string& source) {
+    testing::internal::CaptureStderr();
+    const auto topology = read_topology(source);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << source;
+    EXPECT_FALSE(topology) << source;
+    return topology ? "" : topology.error().text;
+}
+
+std::string mask_of(const std::string& list) {
+    unsigned bits = 0;
+    for (unsigned cpu : CpuSet::parse_list(list)->cpus()) bits |= 1U << cpu;
+    return fmt::format("{:08x}\n", bits);
+}
+
+// Makes the CPUs of LIST share FILE ("topology/thread_siblings" or "cache/index2/shared_cpu_map").
+void share(TempTree& tree, const std::string& list, const std::string& file) {
+    const std::string twin =
+        file.ends_with("_map") ? file.substr(0, file.size() - 4) + "_list" : file + "_list";
+    for (unsigned cpu : CpuSet::parse_list(list)->cpus()) {
+        tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, file), mask_of(list));
+        tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, twin), list + "\n");
+    }
+}
+
+void remove_from_all(TempTree& tree, unsigned cpus, const std::vector<std::string>& files) {
+    for (unsigned cpu = 0; cpu < cpus; cpu++)
+        for (const auto& file : files) tree.remove(fmt::format("{}cpu{}/{}", kCpu, cpu, file));
+}
+
+// --- machines as they should be ---
+
+TEST(Topology, OfTwoSockets) {
+    const TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .threads = 2})};
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.source, "fsroot:" + tree.root());
+    EXPECT_EQ(topology.online.list(), "0-15");
+    EXPECT_THAT(lists(topology.cores),
+                ElementsAre("0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-3,8-11", "4-7,12-15"));
+    EXPECT_EQ(topology.llcs[0].numa_node, 0U);
+    EXPECT_EQ(topology.llcs[1].numa_node, 1U);
+    ASSERT_EQ(topology.nodes.size(), 2U);
+    EXPECT_EQ(topology.nodes[1].cpus.list(), "4-7,12-15");
+    EXPECT_THAT(topology.warnings, IsEmpty());
+}
+
+TEST(Topology, TellsPresentPossibleAndIsolated) {
+    const TempTree tree{cpu_tree({.cores = 8, .offline = "6-7", .isolated = "2,6", .extra_possible = 8})};
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.online.list(), "0-5");
+    EXPECT_EQ(topology.present.list(), "0-7");
+    EXPECT_EQ(topology.possible.list(), "0-15");
+    EXPECT_EQ(topology.isolated.list(), "2") << "6 is not online";
+    EXPECT_THAT(llcs(topology), ElementsAre("0-1,3-5")) << "what pod 2 is in cannot be known";
+    EXPECT_EQ(topology.cores.size(), 6U);
+}
+
+TEST(Topology, LeavesOutOfflineCpusThatListsStillName) {
+    const TempTree tree{
+        cpu_tree({.sockets = 2, .cores = 3, .threads = 2, .offline = "0,4,9-10", .stale = true})};
+    const Topology topology = read(tree);
+    EXPECT_THAT(lists(topology.cores), ElementsAre("1,7", "2,8", "3", "5,11", "6"));
+    EXPECT_THAT(llcs(topology), ElementsAre("1-2,6-8", "3,5,11"));
+    EXPECT_THAT(topology.warnings, IsEmpty());
+}
+
+TEST(Topology, OfInterleavedNumbers) {
+    const TempTree tree{cpu_tree({.sockets = 2, .cores = 12, .interleaved = true, .offline = "0-3,21-23"})};
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("4,6,8,10,12,14,16,18,20", "5,7,9,11,13,15,17,19"));
+}
+
+TEST(Topology, OfHybridCores) {
+    TempTree tree{cpu_tree({.cores = 8})};
+    for (const char* pair : {"0-1", "2-3"})
+        for (const char* file : {"topology/thread_siblings", "topology/core_cpus",
+                                 "cache/index0/shared_cpu_map", "cache/index2/shared_cpu_map"})
+            share(tree, pair, file);
+    share(tree, "4-7", "cache/index2/shared_cpu_map");
+    const Topology topology = read(tree);
+    EXPECT_THAT(lists(topology.cores), ElementsAre("0-1", "2-3", "4", "5", "6", "7"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+    EXPECT_THAT(topology.warnings, IsEmpty());
+}
+
+TEST(Topology, CutsACacheAtTheNode) {
+    const TempTree tree{cpu_tree({.cores = 6, .threads = 2, .nodes = 2})};
+    const Topology topology = read(tree);
+    EXPECT_THAT(llcs(topology), ElementsAre("0-2,6-8", "3-5,9-11"));
+    EXPECT_EQ(topology.llcs[1].numa_node, 1U);
+}
+
+TEST(Topology, NeverCutsACore) {
+    TempTree tree{cpu_tree({.cores = 4, .threads = 2, .nodes = 2})};
+    // A node that takes one thread of core 1 (1,5), and a second-level cache that does too.
+    tree.write(kNode + "node0/cpumap", mask_of("0-1,4"));
+    tree.write(kNode + "node0/cpulist", "0-1,4\n");
+    tree.write(kNode + "node1/cpumap", mask_of("2-3,5-7"));
+    tree.write(kNode + "node1/cpulist", "2-3,5-7\n");
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0-1,4-5", "2-3,6-7"));
+}
+
+TEST(Topology, OfMasksWithoutListsAndWithoutAnOnlineFile) {
+    TempTree tree{cpu_tree({.sockets = 2, .cores = 2, .threads = 4, .neighbours = true, .offline = "5"})};
+    for (const char* file : {"online", "present", "possible", "isolated", "offline"})
+        tree.remove(kCpu + file);
+    remove_from_all(tree, 16,
+                    {"topology/thread_siblings_list", "topology/core_cpus", "topology/core_cpus_list",
+                     "topology/package_cpus", "topology/package_cpus_list", "cache/index0/shared_cpu_list",
+                     "cache/index1/shared_cpu_list", "cache/index2/shared_cpu_list", "cache/index3"});
+    tree.remove(kNode + "online");
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.online.list(), "0-4,6-15");
+    EXPECT_EQ(topology.present, topology.online);
+    EXPECT_THAT(lists(topology.cores), ElementsAre("0-3", "4,6-7", "8-11", "12-15"));
+    EXPECT_EQ(llcs(topology), lists(topology.cores)) << "POWER7: L2 and L3 are a core's own";
+    EXPECT_THAT(topology.warnings, IsEmpty());
+}
+
+TEST(Topology, WithoutCachesEveryCoreIsAnLlc) {
+    const TempTree tree{cpu_tree({.cores = 3, .threads = 2, .nodes = 0, .caches = false})};
+    const Topology topology = read(tree);
+    EXPECT_THAT(llcs(topology), ElementsAre("0,3", "1,4", "2,5"));
+    EXPECT_THAT(topology.nodes, IsEmpty());
+    EXPECT_EQ(topology.llcs[0].numa_node, std::nullopt);
+}
+
+TEST(Topology, OfCoresThatLostOneThread) {
+    const TempTree tree{cpu_tree({.cores = 4, .threads = 2, .offline = "2,5"})};
+    const Topology topology = read(tree);
+    EXPECT_THAT(lists(topology.cores), ElementsAre("0,4", "1", "3,7", "6"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-1,3-4,6-7"));
+}
+
+// Opteron 6276: two threads share a module, and hwloc makes a Core of each.
+TEST(Topology, CountsCoresByThreadSiblingsNotByHwloc) {
+    TempTree tree{cpu_tree({.cores = 8})};
+    tree.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\nmodel\t\t: 1\n");
+    for (const char* pair : {"0-1", "2-3", "4-5", "6-7"}) {
+        share(tree, pair, "topology/thread_siblings");
+        share(tree, pair, "topology/core_cpus");
+        share(tree, pair, "cache/index2/shared_cpu_map");
+    }
+    const Topology topology = read(tree);
+    EXPECT_THAT(lists(topology.cores), ElementsAre("0-1", "2-3", "4-5", "6-7"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+}
+
+TEST(Topology, BelievesTheMaskWhereTheListDiffers) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree.write(fmt::format("{}cpu{}/cache/index3/shared_cpu_list", kCpu, cpu), "0\n");
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
+}
+
+TEST(Topology, SeesThroughTheNulThatSomeKernelsPrint) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    for (const char* file : {"cpu0/topology/thread_siblings", "cpu0/cache/index3/shared_cpu_map"})
+        tree.write(kCpu + file, tree.read(kCpu + file) + std::string(1, '\0'));
+    const Topology topology = read(tree);
+    EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
+    EXPECT_THAT(topology.warnings, IsEmpty());
+}
+
+TEST(Topology, LiveIsReadBelowARoot) {
+    const TempTree tree{cpu_tree({.cores = 2})};
+    const auto topology = read_topology("live", tree.root());
+    ASSERT_TRUE(topology);
+    EXPECT_EQ(topology->source, "live");
+    EXPECT_EQ(topology->online.list(), "0-1");
+}
+
+// --- absurd files ---
+
+struct Absurd {
+    const char* name;
+    std::string text;
+};
+
+std::vector<Absurd> absurdities() {
+    std::string megabyte;
+    while (megabyte.size() < 1U << 20) megabyte += "0-3,";
+    return {{"garbage", "these are not numbers\n"},
+            {"range past 2^31", "0-2147483648\n"},
+            {"number past 2^64", "99999999999999999999999\n"},
+            {"one megabyte", megabyte + "0\n"},
+            {"bytes", std::string("\x01\xff\x1b[31m\x00\x80", 10)},
+            {"reversed", "3-0\n"}};
+}
+
+class AbsurdFiles : public testing::TestWithParam<Absurd> {
+  protected:
+    TempTree tree_{cpu_tree({.cores = 4, .threads = 2})};
+
+    // Writes the parameter to FILE and reads the tree.
+    Topology read_with(const std::string& file) {
+        tree_.write(file, GetParam().text);
+        return read(tree_);
+    }
+};
+
+TEST_P(AbsurdFiles, OnlineIsAnError) {
+    tree_.write(kCpu + "online", GetParam().text);
+    EXPECT_THAT(why_not("fsroot:" + tree_.root()), HasSubstr("cpu/online"));
+}
+
+TEST_P(AbsurdFiles, ThreadSiblingsCostTheCpuItsCore) {
+    const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
+    EXPECT_THAT(lists(topology.cores), ElementsAre("0,4", "1", "2,6", "3,7", "5"));
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+    ASSERT_EQ(topology.warnings.size(), 1U);
+    EXPECT_THAT(topology.warnings[0], HasSubstr("cpu5/topology/thread_siblings"));
+}
+
+// hwloc asks a cache's first CPU only: CPU 0 must not take the cache from all others.
+TEST_P(AbsurdFiles, SharedCpusCostTheCpuItsCache) {
+    for (const char* file : {"shared_cpu_map", "shared_cpu_list"}) {
+        const std::string path = kCpu + "cpu0/cache/index3/" + file;
+        const std::string sane = tree_.read(path);
+        const Topology topology = read_with(path);
+        tree_.write(path, sane);
+        EXPECT_THAT(llcs(topology), ElementsAre("0-7")) << "its sibling knows it";
+        ASSERT_EQ(topology.warnings.size(), 1U);
+        EXPECT_THAT(topology.warnings[0], HasSubstr(path));
+    }
+}
+
+TEST_P(AbsurdFiles, SharedCpusOfAWholeCoreLeaveItAlone) {
+    tree_.write(kCpu + "cpu0/cache/index3/shared_cpu_map", GetParam().text);
+    const Topology topology = read_with(kCpu + "cpu4/cache/index3/shared_cpu_map");
+    EXPECT_THAT(llcs(topology), ElementsAre("0,4", "1-3,5-7"));
+    EXPECT_EQ(topology.warnings.size(), 2U);
+}
+
+TEST_P(AbsurdFiles, LevelCostsTheCpuItsCache) {
+    const Topology topology = read_with(kCpu + "cpu0/cache/index3/level");
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+    EXPECT_EQ(topology.warnings.size(), 1U);
+}
+
+TEST_P(AbsurdFiles, NodesAreLeftOut) {
+    const Topology topology = read_with(kNode + "node0/cpumap");
+    EXPECT_THAT(topology.nodes, IsEmpty());
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+    EXPECT_EQ(topology.warnings.size(), 1U);
+}
+
+TEST_P(AbsurdFiles, OthersAreIgnored) {
+    for (const char* file : {"present", "possible", "isolated"}) tree_.write(kCpu + file, GetParam().text);
+    tree_.write(kNode + "online", GetParam().text);
+    tree_.write(kNode + "has_memory", GetParam().text);
+    tree_.write(kNode + "node0/meminfo", GetParam().text);
+    tree_.write(kNode + "node0/distance", GetParam().text);
+    tree_.write("proc/cpuinfo", GetParam().text);
+    tree_.write("proc/self/cgroup", GetParam().text);
+    tree_.write(kCpu + "cpu1/topology/core_id", GetParam().text);
+    tree_.write(kCpu + "cpu1/topology/package_cpus", GetParam().text);
+    tree_.write(kCpu + "cpu1/cache/index3/size", GetParam().text);
+    const Topology topology = read(tree_);
+    EXPECT_EQ(topology.possible.list(), "0-7");
+    EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
+    EXPECT_EQ(topology.warnings.size(), 3U) << "present, possible, isolated";
+}
+
+TEST_P(AbsurdFiles, AreShownInPrintableBytes) {
+    const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
+    for (char c : topology.warnings.at(0)) EXPECT_TRUE(c >= ' ' && c <= '~');
+    EXPECT_LT(topology.warnings[0].size(), 300U);
+    const std::string json = ctl::topology_json(topology, 8).dump();
+    EXPECT_THAT(json, HasSubstr("warnings"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AbsurdFiles, testing::ValuesIn(absurdities()), [](const auto& absurd) {
+    std::string name = absurd.param.name;
+    std::ranges::replace_if(
+        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    return name;
+});
+
+TEST(AbsurdTree, WithEmptyFiles) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    tree.write(kCpu + "cpu1/topology/thread_siblings", "");
+    tree.write(kCpu + "cpu2/cache/index3/shared_cpu_map", "");
+    tree.write(kNode + "online", "");
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0-1,3", "2"));
+    tree.write(kCpu + "online", "");
+    EXPECT_THAT(why_not("fsroot:" + tree.root()), HasSubstr("no CPU is online"));
+}
+
+TEST(AbsurdTree, WithCpusOfNoFolder) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    tree.write(kCpu + "online", "0-65535\n");
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.online.list(), "0-3");
+    EXPECT_THAT(topology.warnings, ElementsAre(HasSubstr("CPUs 4-65535 have no folder")));
+}
+
+TEST(AbsurdTree, WithFoldersOfNoCpu) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    for (const char* cpu :
+         {"cpu65536", "cpu4294967295", "cpu99999999999999999999", "cpu-1", "cpu1x", "cpufreq"})
+        tree.add(Dir(kCpu + cpu));
+    for (const char* node : {"node4294967295", "nodes"}) tree.add(Dir(kNode + node));
+    const Topology topology = read(tree);
+    EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
+    EXPECT_THAT(topology.warnings, ElementsAre(HasSubstr("CPUs from 65536 on")));
+}
+
+TEST(AbsurdTree, WithCpusOfNoTopology) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    tree.remove(kCpu + "cpu2/topology");
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.cores.size(), 4U);
+    EXPECT_THAT(llcs(topology), ElementsAre("0-1,3", "2"));
+    EXPECT_FALSE(topology.warnings.empty());
+}
+
+TEST(AbsurdTree, WithFoldersOnly) {
+    const TempTree tree{Dir(kCpu, {Dir("cpu0"), Dir("cpu1"), File("online", "0-1\n")})};
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0", "1"));
+}
+
+TEST(AbsurdTree, WithAnEmptyNodeFolder) {  // an assert of hwloc's
+    TempTree tree{cpu_tree({.cores = 4, .nodes = 0})};
+    tree.add(Dir(kNode));
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
+}
+
+TEST(AbsurdTree, WithSiblingsThatDisagree) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    tree.write(kCpu + "cpu1/topology/thread_siblings", mask_of("0-1"));
+    tree.write(kCpu + "cpu2/topology/thread_siblings", mask_of("1-2"));
+    const Topology topology = read(tree);
+    CpuSet all;
+    for (const auto& core : topology.cores) {
+        EXPECT_FALSE(all.intersects(core));
+        all |= core;
+    }
+    EXPECT_EQ(all, topology.online) << "still a partition";
+    EXPECT_FALSE(topology.warnings.empty());
+}
+
+TEST(AbsurdTree, WithOverlappingNodes) {
+    TempTree tree{cpu_tree({.sockets = 2, .cores = 2})};
+    tree.write(kNode + "node1/cpumap", mask_of("1-3"));
+    const Topology topology = read(tree);
+    ASSERT_EQ(topology.nodes.size(), 2U);
+    EXPECT_EQ(topology.nodes[0].cpus.list(), "0-1");
+    EXPECT_EQ(topology.nodes[1].cpus.list(), "2-3");
+    EXPECT_EQ(topology.warnings.size(), 1U);
+}
+
+TEST(AbsurdTree, IsSaidInFewLines) {
+    TempTree tree{cpu_tree({.cores = 100})};
+    for (unsigned cpu = 0; cpu < 100; cpu++)
+        tree.write(fmt::format("{}cpu{}/topology/thread_siblings", kCpu, cpu), "?");
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.warnings.size(), 33U);
+    EXPECT_EQ(topology.warnings.back(), "and 68 more");
+}
+
+// --- other sources ---
+
+TEST(OtherSources, Synthetic) {
+    const Topology topology = must_read("synthetic:package:2 l3:2 core:3 pu:2");
+    EXPECT_EQ(topology.online.list(), "0-23");
+    EXPECT_EQ(topology.cores.size(), 12U);
+    EXPECT_THAT(llcs(topology), ElementsAre("0-5", "6-11", "12-17", "18-23"));
+    EXPECT_THAT(llcs(must_read("synthetic:numa:2 pu:2")), ElementsAre("0", "1", "2", "3"));
+    EXPECT_EQ(must_read("synthetic:numa:2 pu:2").nodes.size(), 2U);
+    EXPECT_EQ(must_read("synthetic:core:2 pu:2(indexes=0,2,1,3)").cores[0].list(), "0,2");
+}
+
+TEST(OtherSources, BadSyntheticIsOneLine) {
+    for (const char* text :
+         {"rubbish", "pu:0", "core:2", "(", "[", "[numa", "pu", ":", " ", "pu:2(indexes=", "0"})
+        EXPECT_THAT(why_not(std::string("synthetic:") + text), HasSubstr("not a synthetic topology")) << text;
+    for (const char* text : {"pu:65537", "package:4000000000 pu:4000000000", "pu:0x7fffffff",
+                             "pu:99999999999999999999", "pu:2(indexes=0,4000000000)", "65536 2 1"})
+        EXPECT_THAT(why_not(std::string("synthetic:") + text), HasSubstr("more than 65536 CPUs")) << text;
+}
+
+TEST(OtherSources, XmlIsWhatWasExported) {
+    TempTree tree;
+    hwloc_topology_t hwloc = nullptr;
+    ASSERT_EQ(hwloc_topology_init(&hwloc), 0);
+    ASSERT_EQ(hwloc_topology_set_synthetic(hwloc, "numa:2 l3:2 core:3 pu:2"), 0);
+    ASSERT_EQ(hwloc_topology_load(hwloc), 0);
+    ASSERT_EQ(hwloc_topology_export_xml(hwloc, tree.path("machine.xml").c_str(), 0), 0);
+    hwloc_topology_destroy(hwloc);
+    const Topology topology = must_read("xml:" + tree.path("machine.xml"));
+    const Topology same = must_read("synthetic:numa:2 l3:2 core:3 pu:2");
+    EXPECT_EQ(topology.cores, same.cores);
+    EXPECT_EQ(llcs(topology), llcs(same));
+    EXPECT_EQ(topology.llcs[2].numa_node, 1U);
+
+    // Cut short anywhere it is a topology no longer, and no more than that.
+    const std::string text = tree.read("machine.xml");
+    for (std::size_t length = 0; length < text.size() - 20; length += 97) {
+        tree.write("cut.xml", text.substr(0, length));
+        EXPECT_THAT(why_not("xml:" + tree.path("cut.xml")), HasSubstr("cut.xml")) << length;
+    }
+}
+
+TEST(OtherSources, BadOnesAreOneLine) {
+    const TempTree tree{File("empty.xml"), File("text.xml", "hello\n"), Dir("folder")};
+    EXPECT_THAT(why_not("xml:" + tree.path("absent.xml")), HasSubstr("No such file"));
+    EXPECT_THAT(why_not("xml:" + tree.path("folder")), HasSubstr("not a file"));
+    EXPECT_THAT(why_not("xml:/dev/zero"), HasSubstr("not a file"));
+    EXPECT_THAT(why_not("xml:" + tree.path("empty.xml")), HasSubstr("not a topology"));
+    EXPECT_THAT(why_not("xml:" + tree.path("text.xml")), HasSubstr("not a topology"));
+    EXPECT_THAT(why_not("fsroot:" + tree.path("absent")), HasSubstr("no CPU there"));
+    EXPECT_THAT(why_not("fsroot:" + tree.path("folder")), HasSubstr("no CPU there"));
+    for (const char* source : {"", "live:", "fsroot", "fsroot:", "xml:", "synthetic:", "other:thing"})
+        EXPECT_THAT(why_not(source), HasSubstr("not live, fsroot:DIR")) << source;
+}
+
+TEST(OtherSources, TheUsersEnvironmentNeitherMattersNorChanges) {
+    ::setenv("HWLOC_XMLFILE", "/nonexistent", 1);
+    ::setenv("HWLOC_SYNTHETIC", "pu:1", 1);
+    ::setenv("HWLOC_COMPONENTS", "synthetic", 1);
+    const TempTree tree{cpu_tree({.cores = 4})};
+    EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
+    EXPECT_STREQ(::getenv("HWLOC_XMLFILE"), "/nonexistent");
+    EXPECT_STREQ(::getenv("HWLOC_COMPONENTS"), "synthetic");
+    EXPECT_EQ(::getenv("HWLOC_FSROOT"), nullptr);
+    for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_COMPONENTS"}) ::unsetenv(name);
+}
+
+// --- the command ---
+
+struct Output {
+    int exit;
+    std::string out;
+    std::string err;
+};
+
+Output run(const Options& options) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int exit = ctl::topology(options);
+    std::fflush(stdout);
+    const std::string out = testing::internal::GetCapturedStdout();
+    return {exit, out, testing::internal::GetCapturedStderr()};
+}
+
+Options of(const TempTree& tree) {
+    Options options;
+    options.json = true;
+    options.topology = "fsroot:" + tree.root();
+    return options;
+}
+
+TEST(TopologyCommand, PrintsTheContract) {
+    const TempTree tree{cpu_tree({.cores = 3, .threads = 2, .nodes = 0})};
+    Options options = of(tree);
+    options.shard_size = 2;
+    const auto [exit, out, err] = run(options);
+    EXPECT_EQ(exit, ctl::kOk);
+    EXPECT_EQ(err, "");
+    EXPECT_EQ(out, R"({"source":"fsroot:)" + tree.root() +
+                       R"(","cpus":6,"cores":3,"threads_per_core":2,"shard_size":2,"llcs":[)"
+                       R"({"cpus":"0-5","cores":3,"numa_node":null,"shards":["0-1,3-4","2,5"]}]})"
+                       "\n");
+}
+
+TEST(TopologyCommand, AddsIsolatedCpusAndWarningsWhereThereAreAny) {
+    TempTree tree{cpu_tree({.cores = 4, .isolated = "3"})};
+    tree.write(kCpu + "cpu1/topology/thread_siblings", "?");
+    const auto [exit, out, err] = run(of(tree));
+    EXPECT_EQ(exit, ctl::kOk);
+    const auto json = nlohmann::json::parse(out);
+    EXPECT_EQ(json["isolated"], "3");
+    EXPECT_EQ(json["llcs"][0]["cpus"], "0-2");
+    EXPECT_EQ(json["warnings"].size(), 1U);
+    EXPECT_EQ(std::ranges::count(err, '\n'), 1);
+}
+
+TEST(TopologyCommand, TakesTheShardSizeOfTheOptionTheKernelOrEight) {
+    TempTree tree{cpu_tree({.cores = 4}),
+                  Dir("sys/module/workqueue/parameters",
+                      {File("default_affinity_scope", "cache_shard\n"), File("cache_shard_size", "4\n")})};
+    Options options = of(tree);
+    options.root = tree.root();
+    EXPECT_EQ(ctl::shard_size_for(options), 8U) << "another machine's tree";
+    options.topology = "live";
+    EXPECT_EQ(ctl::shard_size_for(options), 4U);
+    tree.write("sys/module/workqueue/parameters/cache_shard_size", "0\n");
+    EXPECT_EQ(ctl::shard_size_for(options), 1U) << "which is how the kernel takes it";
+    options.shard_size = 16;
+    EXPECT_EQ(ctl::shard_size_for(options), 16U);
+}
+
+TEST(TopologyCommand, RefusesSizesThatAreNone) {
+    const TempTree tree{cpu_tree({.cores = 4})};
+    for (unsigned size : {0U, 65537U}) {
+        Options options = of(tree);
+        options.shard_size = size;
+        EXPECT_EQ(run(options).exit, ctl::kUsage);
+    }
+    Options options = of(tree);
+    options.shard_size = 65536;
+    EXPECT_EQ(run(options).exit, ctl::kOk);
+}
+
+TEST(TopologyCommand, FailsInOneLine) {
+    Options options;
+    options.topology = "fsroot:/nonexistent";
+    const auto [exit, out, err] = run(options);
+    EXPECT_EQ(exit, ctl::kFailure);
+    EXPECT_EQ(out, "");
+    EXPECT_EQ(std::ranges::count(err, '\n'), 1);
+}
+
+TEST(TopologyTable, FitsTheTerminal) {
+    const TempTree tree{cpu_tree({.sockets = 2, .cores = 24, .threads = 2, .llcs = 2, .interleaved = true})};
+    for (std::size_t columns : {40U, 80U, 200U}) {
+        Topology topology = read(tree);
+        topology.source = "fsroot:trees/two-sockets";
+        const std::string table = ctl::topology_table(topology, 8, columns);
+        EXPECT_THAT(table, HasSubstr("2 of 6")) << table;
+        std::istringstream lines(table);
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+    }
+}
+
+}  // namespace
+}  // namespace wq
