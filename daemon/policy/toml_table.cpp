@@ -4,38 +4,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <sstream>
-#include <toml.hpp>
+#include <algorithm>
 
 #include "policy/syntax_error.h"
+#include "policy/toml11.h"
 #include "policy/toml_guard.h"
 
 namespace wq {
 
 // A value, and the file's whole tree, which keeps it alive.
 struct TomlTable::Node {
-    std::shared_ptr<const toml::value> tree;
-    const toml::value& value;
+    std::shared_ptr<const TomlValue> tree;
+    const TomlValue& value;
 };
 
 namespace {
 
+// Nobody reads more, and each place costs 3.7 a walk through the file.
+constexpr std::size_t kMaxMistakes = 1000;
 constexpr std::size_t kQuoted = 40;  // bytes of a user's words that a message repeats
-
-// Lines and columns are named differently in 3.7 and in 4.
-template <class Location>
-auto to_place(const Location& at) -> decltype(at.line(), Place{}) {
-    return {static_cast<unsigned>(at.line()), static_cast<unsigned>(at.column())};
-}
-
-template <class Location>
-auto to_place(const Location& at) -> decltype(at.first_line_number(), Place{}) {
-    return {static_cast<unsigned>(at.first_line_number()), static_cast<unsigned>(at.first_column_number())};
-}
-
-Place place_of_value(const toml::value& value) {
-    return to_place(value.location());
-}
 
 std::string in_quotes(std::string_view words) {
     if (words.size() <= kQuoted) return fmt::format("\"{}\"", printable(words));
@@ -45,7 +32,7 @@ std::string in_quotes(std::string_view words) {
 }
 
 // What a value is, to end "must be a number, not ...".
-std::string description(const toml::value& value) {
+std::string description(const TomlValue& value) {
     if (value.is_string()) return "the string " + in_quotes(toml::get<std::string>(value));
     if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
     if (value.is_boolean()) return toml::get<bool>(value) ? "true" : "false";
@@ -89,8 +76,7 @@ std::optional<TomlTable> TomlTable::parse(const SourceText& text, PolicyErrors& 
         return std::nullopt;
     }
     try {
-        std::istringstream stream(text.text());
-        auto tree = std::make_shared<const toml::value>(toml::parse(stream, "policy"));
+        auto tree = std::make_shared<const TomlValue>(parse_toml(text.text()));
         return TomlTable(std::make_shared<const Node>(Node{tree, *tree}), text, errors);
     } catch (const std::exception& exception) {
         errors.push_back(read_syntax_error(text, exception.what()));
@@ -167,7 +153,7 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
         refuse(*node, message);
         return tables;
     }
-    for (const toml::value& element : node->value.as_array()) {
+    for (const TomlValue& element : node->value.as_array()) {
         const Node one{node->tree, element};
         if (element.is_table())
             tables.push_back(TomlTable(std::make_shared<const Node>(one), name, *this));
@@ -185,8 +171,14 @@ void TomlTable::unsupported(const std::string& key) {
 }
 
 void TomlTable::refuse_the_rest() {
-    for (const auto& [key, value] : node_->value.as_table())
-        if (!asked_.contains(key) && !later_.contains(key)) error(place_of(key), unknown(key));
+    for (const auto& [key, value] : node_->value.as_table()) {
+        if (asked_.contains(key) || later_.contains(key)) continue;
+        if (errors_->size() > kMaxMistakes) return;
+        if (errors_->size() == kMaxMistakes)
+            error({}, fmt::format("more than {} mistakes; the rest is not told", kMaxMistakes));
+        else
+            error(place_of(key), unknown(key));
+    }
 }
 
 std::string TomlTable::unknown(const std::string& key) const {

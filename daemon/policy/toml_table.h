@@ -32,7 +32,7 @@ class TomlTable {
 
     // KEY is of a later version: an error where it is set.
     void unsupported(const std::string& key);
-    // Every key that nobody asked for is an error.
+    // Every key that nobody asked for is an error, up to a thousand in a file.
     void refuse_the_rest();
 
     [[nodiscard]] bool has(const std::string& key) const;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/options.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+struct Outcome {
+    int code;
+    std::string out;
+    std::string err;
+};
+
+Outcome run_check(const ctl::Options& options, const std::vector<std::string>& files = {}) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = ctl::check(options, files);
+    std::fflush(stdout);
+    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+const char* const kTwoRules = "[[workqueue]]\nmatch = \"a\"\n[[workqueue]]\nmatch = \"b\"\n";
+
+TEST(Check, TellsTheFilesInForceAndTheirRules) {
+    const TempTree tree{
+        Dir("etc/wq-tuned", {File("wq-tuned.toml", kTwoRules),
+                             Dir("wq-tuned.toml.d", {File("a.toml", "[[workqueue]]\nmatch = \"c\"\n")})})};
+    ctl::Options options;
+    options.root = tree.root();
+    const Outcome run = run_check(options);
+    EXPECT_EQ(run.code, ctl::kOk);
+    EXPECT_EQ(run.out, tree.path("etc/wq-tuned/wq-tuned.toml") + ": ok, 2 rules\n" +
+                           tree.path("etc/wq-tuned/wq-tuned.toml.d/a.toml") + ": ok, 1 rule\n");
+    EXPECT_THAT(run.err, IsEmpty());
+}
+
+TEST(Check, SaysSoWhereThereIsNoPolicy) {
+    const TempTree tree;
+    ctl::Options options;
+    options.root = tree.root();
+    const Outcome run = run_check(options);
+    EXPECT_EQ(run.code, ctl::kOk);
+    EXPECT_EQ(run.out, "no policy file: the built-in defaults, no rules\n");
+}
+
+TEST(Check, ConfigAndFilesTakeThePlaceOfWhatIsInForce) {
+    const TempTree tree{File("etc/wq-tuned/wq-tuned.toml", "broken"), File("a.toml", kTwoRules),
+                        File("b.toml")};
+    ctl::Options options;
+    options.root = tree.root();
+    options.config = tree.path("a.toml");
+    EXPECT_EQ(run_check(options).out, tree.path("a.toml") + ": ok, 2 rules\n");
+    EXPECT_EQ(run_check(options, {tree.path("b.toml")}).out, tree.path("b.toml") + ": ok, 0 rules\n");
+}
+
+TEST(Check, PrintsEveryMistakeUnderlined) {
+    const TempTree tree{File("a.toml", "[shard]\nsize = 0\nsiez = 1\n")};
+    const Outcome run = run_check({}, {tree.path("a.toml")});
+    EXPECT_EQ(run.code, ctl::kFailure);
+    EXPECT_THAT(run.out, IsEmpty());
+    EXPECT_EQ(run.err, tree.path("a.toml") + ":2:8: size must be a whole number from 1 to 1024, not 0\n" +
+                           "    2 | size = 0\n      |        ^\n" + tree.path("a.toml") +
+                           ":3:1: unknown key \"siez\" in [shard]; did you mean \"size\"?\n" +
+                           "    3 | siez = 1\n      | ^\n");
+}
+
+TEST(Check, JsonIsForMachines) {
+    const TempTree tree{File("a.toml", "[shard]\nsize = 0\n"), File("b.toml")};
+    ctl::Options options;
+    options.json = true;
+    const Outcome bad = run_check(options, {tree.path("a.toml")});
+    EXPECT_EQ(bad.code, ctl::kFailure);
+    EXPECT_THAT(bad.err, IsEmpty());
+    EXPECT_EQ(Json::parse(bad.out),
+              (Json{{"ok", false},
+                    {"files", {tree.path("a.toml")}},
+                    {"errors",
+                     Json::array({{{"file", tree.path("a.toml")},
+                                   {"line", 2},
+                                   {"column", 8},
+                                   {"message", "size must be a whole number from 1 to 1024, not 0"}}})}}));
+    const Outcome good = run_check(options, {tree.path("b.toml")});
+    EXPECT_EQ(good.code, ctl::kOk);
+    EXPECT_EQ(Json::parse(good.out),
+              (Json{{"ok", true}, {"files", {tree.path("b.toml")}}, {"errors", Json::array()}}));
+}
+
+TEST(Check, JsonStaysUtf8WhateverAFileIsCalled) {
+    ctl::Options options;
+    options.json = true;
+    EXPECT_FALSE(Json::parse(run_check(options, {"/nonexistent/\xff.toml"}).out)["ok"]);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "policy/policy.h"
+#include "policy/toml_table.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+PolicyErrors errors_of(const std::string& text) {
+    const TempTree tree{File("policy.toml", text)};
+    const auto policy = load_policy({tree.path("policy.toml")});
+    PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
+    for (PolicyError& error : errors) error.file.erase(0, tree.root().size() + 1);
+    return errors;
+}
+
+std::vector<std::string> mistakes(const std::string& text) {
+    std::vector<std::string> out;
+    for (const PolicyError& error : errors_of(text)) out.push_back(error.text());
+    return out;
+}
+
+std::string repeat(const std::string& piece, std::size_t times) {
+    std::string out;
+    for (std::size_t i = 0; i < times; ++i) out += piece;
+    return out;
+}
+
+struct Case {
+    std::string text;
+    std::string error;  // how the one error begins
+};
+
+void expect_one_error(const Case& wrong) {
+    EXPECT_THAT(mistakes(wrong.text), ElementsAre(StartsWith("policy.toml:" + wrong.error)))
+        << wrong.text.substr(0, 100);
+}
+
+// The places are ours, so they are the same with every version of toml11.
+TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
+    const std::string scopes = R"("auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system")";
+    const std::vector<Case> cases = {
+        // Wrong types.
+        {"[shard]\nsize = \"8\"\n", "2:8: size must be a whole number from 1 to 1024, not the string \"8\""},
+        {"[shard]\n  size=3.5\n",
+         "2:8: size must be a whole number from 1 to 1024, not a floating-point number"},
+        {"[shard]\nsize = 3.0\n", "2:8: size must be"},
+        {"[shard]\nsize = true\n", "2:8: size must be a whole number from 1 to 1024, not true"},
+        {"[shard]\nsize = [8]\n", "2:8: size must be a whole number from 1 to 1024, not an array"},
+        {"[shard]\nsize = {}\n", "2:8: size must be a whole number from 1 to 1024, not a table"},
+        {"[shard]\nsize = 1979-05-27\n",
+         "2:8: size must be a whole number from 1 to 1024, not a date or time"},
+        {"[daemon]\napply_unjudged = 1\n", "2:18: apply_unjudged must be true or false, not 1"},
+        {"[daemon]\napply_unjudged = \"true\"\n",
+         "2:18: apply_unjudged must be true or false, not the string"},
+        {"[daemon]\nmode = 3\n", R"(2:8: mode must be one of "observe", "guard", "tune", not 3)"},
+        {"[default_scope]\nmanage = \"no\"\n", "2:10: manage must be true or false, not the string \"no\""},
+        {"[[workqueue]]\nmatch = 7\n", "2:9: match must be a string that is not empty, not 7"},
+        {"[[workqueue]]\nmatch = \"*\"\nstrict = \"yes\"\n", "3:10: strict must be true or false"},
+        {"shard = 8\n", "1:9: shard must be one table, [shard], not 8"},
+        {"[[shard]]\nsize = 8\n", "1:1: shard must be one table, [shard], not an array"},
+        {"[workqueue]\nmatch = \"*\"\n",
+         "1:1: workqueue must be a list of tables, each below its own [[workqueue]]"},
+        {"workqueue = [3]\n", "1:14: workqueue must be a list of tables"},
+        {"workqueue = \"*\"\n", "1:13: workqueue must be a list of tables"},
+        // Out of range.
+        {"[shard]\nsize = -1\n", "2:8: size must be a whole number from 1 to 1024, not -1"},
+        {"[shard]\nsize = 0\n", "2:8: size must be a whole number from 1 to 1024, not 0"},
+        {"[shard]\nsize = 1025\n", "2:8: size must be a whole number from 1 to 1024, not 1025"},
+        {"[shard]\nsize = 4294967304\n", "2:8: size must be"},
+        {"[shard]\nsize = 0x401\n", "2:8: size must be"},
+        {"[daemon]\non_exit = \"stay\"\n",
+         R"(2:11: on_exit must be one of "restore", "keep", not the string "stay")"},
+        {"[daemon]\nmode = \"Guard\"\n",
+         R"(2:8: mode must be one of "observe", "guard", "tune", not the string "Guard"; did you mean "guard"?)"},
+        {"[[workqueue]]\nmatch = \"*\"\nscope = \"default\"\n",
+         "3:9: scope must be one of " + scopes + ", not the string \"default\""},
+        {"[[workqueue]]\nmatch = \"*\"\nscope = \"cache-shard\"\n",
+         "3:9: scope must be one of " + scopes +
+             ", not the string \"cache-shard\"; did you mean \"cache_shard\"?"},
+        {"[default_scope]\nscope = \"\"\n", "2:9: scope must be one of"},
+        {"[[workqueue]]\nmatch = \"\"\n", "2:9: match must be a string that is not empty"},
+        {"[[workqueue]]\nmatch = \"" + std::string(256, 'x') + "\"\n", "2:1: match is longer than 255 bytes"},
+        {"\n[[workqueue]]\nscope = \"smt\"\n", "2:1: a rule needs a match"},
+        {repeat("[[workqueue]]\nmatch = \"*\"\n", 1025), "2049:1: more than 1024 rules"},
+        // Unknown keys: the place is the key's.
+        {"[shard]\nsiez = 8\n", "2:1: unknown key \"siez\" in [shard]; did you mean \"size\"?"},
+        {"[shard]\n\t\"si ze\"  =  8\n", "2:2: unknown key \"si ze\" in [shard]; did you mean \"size\"?"},
+        {"[shard]\nsize = 8\ncolour = 'red'\n",
+         "3:1: unknown key \"colour\" in [shard], which may have size"},
+        {"shard.size = 8\nshard.a.b = 8\n", "2:1: unknown key \"a\" in [shard]"},
+        {"shard = {size = 8, é.b = 1}\n", "1:20: "},
+        {"shard = {size = 8, 'é' = 1}\n", "1:20: unknown key \"é\" in [shard]"},
+        {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
+        {"mode = \"guard\"\n",
+         "1:1: unknown key \"mode\", which may have daemon, default_scope, shard, workqueue"},
+        {"[daemon]\n[work]\n", "2:1: unknown key \"work\", which may"},
+        {"[daemons]\nmode = 3\n", "1:1: unknown key \"daemons\"; did you mean \"daemon\"?"},
+        {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n", "3:1: unknown key \"host\" in [[workqueue]]"},
+        // Of later versions.
+        {"[judge]\nalpha = 0.05\n", "1:1: [judge] is not supported by this version"},
+        {"judge = 3\n", "1:1: [judge] is not supported by this version"},
+        {"[[host]]\nname = \"x\"\n", "1:1: [host] is not supported by this version"},
+        {"[shard]\n[metrics]\n", "2:1: [metrics] is not supported by this version"},
+        {"[daemon]\nkeep = \"if-improved\"\n", "2:1: keep is not supported by this version"},
+    };
+    for (const Case& wrong : cases) expect_one_error(wrong);
+}
+
+// Found before toml11 sees the text: again the same with every version.
+TEST(PolicyError, WrongWordsHaveTheirPlace) {
+    const std::vector<Case> cases = {
+        {"a = \"abc\nb = 1\n", "1:5: string is not closed on its line"},
+        {"[shard]\nsize = 8\nx = 'abc", "3:5: string is not closed on its line"},
+        {"x = \"abc\\\"\n", "1:5: string is not closed on its line"},
+        {"x = \"\"\"abc\n\ndef\n", "1:5: string is not closed"},
+        {"x = '''abc''\n", "1:5: string is not closed"},
+        {"x = \"\"\"abc\\\"\"\"\n", "1:5: string is not closed"},
+        {"x = \"C:\\path\"\n", "1:8: no such escape"},
+        {"x = \"ab\\\n", "1:8: no such escape"},
+        {"x = \"\"\"\n\\x\"\"\"\n", "2:1: no such escape"},
+        {"x = \"\\u12\"\n", "1:6: 4 hexadecimal digits must follow"},
+        {"x = \"\\U0000zzzz\"\n", "1:6: 8 hexadecimal digits must follow"},
+        {"x = \"\\uD800\"\n", "1:6: no such character"},
+        {"x = \"\\UFFFFFFFF\"\n", "1:6: no such character"},
+        {"[[workqueue]]\nmatch = \"a\\u0000*\"\n", "2:11: NUL character"},
+        {std::string("[shard]\nsi\0ze = 8\n", 18), "2:3: NUL byte"},
+        {std::string(1, '\0'), "1:1: NUL byte"},
+        {"# \x1b[2J\n", "1:3: control character 0x1b"},
+        {"a = 1\r b = 2\n", "1:6: control character 0x0d"},
+        {"a = 1\r", "1:6: control character 0x0d"},
+        {"x = \"\x7f\"\n", "1:6: control character 0x7f"},
+        {"x = 1 # \xff\n", "1:9: not UTF-8: byte 0xff"},
+        {"x = \"\xc0\x80\"\n", "1:6: not UTF-8"},
+        {"x = \"\xed\xa0\x80\"\n", "1:6: not UTF-8"},
+        {"x = \"\xf4\x90\x80\x80\"\n", "1:6: not UTF-8"},
+        {"x = \"\xe2\x82", "1:6: not UTF-8"},
+        {"#" + std::string(5000, 'x') + "\n", "1:4097: line longer than 4096 bytes"},
+        {"a = " + std::string(4000, '['), "1:69: nested deeper than 64 levels"},
+        {"a = " + repeat("[\n", 100000), "65:1: nested deeper than 64 levels"},
+        {"a = " + repeat("{a=", 1000), "1:197: nested deeper than 64 levels"},
+        {repeat("a.", 1000) + "a = 1\n", "1:128: a key of more than 64 parts"},
+        {"[" + repeat("a.", 1000) + "a]\n", "1:129: a key of more than 64 parts"},
+        {"a = []\n[a.b]\n", "1:5: an empty array says nothing here"},
+        {"a = [ # none\n\n]\n", "1:5: an empty array says nothing here"},
+    };
+    for (const Case& wrong : cases) expect_one_error(wrong);
+}
+
+// Found by toml11: each version chooses its own column and words.
+TEST(PolicyError, WrongSyntaxIsOneErrorWithItsLine) {
+    const std::vector<Case> cases = {
+        {"a = 1\nb = 2\na = 3\n", "3:"},
+        {"[shard]\nsize = 8\n[daemon]\n[shard]\n", "4:"},
+        {"[[workqueue]]\n[workqueue]\n", "2:"},
+        {"[workqueue]\n[[workqueue]]\n", "2:"},
+        {"a = 1\na.b = 2\n", "2:"},
+        {"a = {b = 1}\n\na.c = 2\n", "3:"},
+        {"[a]\nb = 1\n[a.b]\n", "3:"},
+        {"\na = 1979-13-01\n", "2:"},
+        {"\na = 2023-02-29\n", "2:"},
+        {"a = 25:00:00\n", "1:"},
+        {"\na = 1979-05-27T07:32:00Zx\n", "2:"},
+        {"\n\n[a\nb = 1\n", "3:"},
+        {"[shard]\n]\n", "2:"},
+        {"[]\n", "1:"},
+        {"[a.]\n", "1:"},
+        {"[[a]\n", "1:"},
+        {"[a] b = 1\n", "1:"},
+        {"a = [1, 2\nb = 3\n", "2:"},
+        {"a = {b = 1\n}\n", "1:"},
+        {"\na = 3 4\n", "2:"},
+        {"\na b = 4\n", "2:"},
+        {"\n= 4\n", "2:"},
+        {"\na\n", "2:"},
+        {"\na = \nb = 1\n", "2:"},
+        {"\na = 0xZZ\n", "2:"},
+        {"\na = 01\n", "2:"},
+        {"\na = 1__0\n", "2:"},
+        {"\na = 1.\n", "2:"},
+        {"\na = tru\n", "2:"},
+        {"\na = \"b\"c\n", "2:"},
+        // toml11 4.4 never ends here, if it may.
+        {"e=[[b]{[=\n", "1:"},
+    };
+    for (const Case& wrong : cases) {
+        expect_one_error(wrong);
+        EXPECT_THAT(mistakes(wrong.text), ElementsAre(HasSubstr(": syntax error"))) << wrong.text;
+    }
+}
+
+TEST(PolicyError, WhatTomlAllowsIsAllowed) {
+    for (const char* text :
+         {"", "\n", "# nothing", "\xef\xbb\xbf[shard]\nsize = 8\n", "[shard]\r\nsize = 8\r\n",
+          "shard = {size = 0x8}", "[ shard ]\n'size' = 1_0 # a comment with \" and [\n",
+          "[[workqueue]]\nmatch = '''\na\\q\"*'''\n", "[[workqueue]]\nmatch = \"\"\"a\"\"\"\"\"\n",
+          "[[workqueue]]\nmatch = \"\"\"\\  \n\n  a\"\"\"\n",
+          "[[workqueue]]\nmatch = \"\\u00e9\\U0001F600\\t\\\"\"\n",
+          "workqueue = [\n  {match = '*'}, # one\n]\n"})
+        EXPECT_THAT(mistakes(text), SizeIs(0)) << text;
+}
+
+TEST(PolicyError, AllMistakesOfAllFilesAreToldInOrder) {
+    const TempTree tree{File("a.toml", "[shard]\nsize = 0\n[daemon]\nmode = 1\nx = 2\n[judge]\n"),
+                        File("b.toml", "[shard\n"), File("c.toml", "[shard]\nsize = 1\n"),
+                        File("d.toml", "[[workqueue]]\nscope = 1\n")};
+    const auto policy = load_policy({tree.path("a.toml"), tree.path("b.toml"), tree.path("c.toml"),
+                                     tree.path("gone.toml"), tree.path("d.toml")});
+    ASSERT_FALSE(policy);
+    std::vector<std::string> places;
+    for (const PolicyError& error : policy.error())
+        places.push_back(error.file.substr(tree.root().size() + 1) + ":" + std::to_string(error.line));
+    EXPECT_THAT(places, ElementsAre("a.toml:2", "a.toml:4", "a.toml:5", "a.toml:6", "b.toml:1", "gone.toml:0",
+                                    "d.toml:1", "d.toml:2"));
+}
+
+TEST(PolicyError, IsUnderlined) {
+    const auto errors = errors_of("[shard]\n\t'é' = 1\n\tsize = -1 # é\n");
+    ASSERT_THAT(errors, SizeIs(2));
+    EXPECT_THAT(errors[0].underlined(), testing::EndsWith("\n    2 | \t'é' = 1\n      | \t^"));
+    EXPECT_THAT(errors[1].underlined(), testing::EndsWith("\n    3 | \tsize = -1 # é\n      | \t       ^"));
+    EXPECT_EQ((PolicyError{"x.toml", 0, 0, "gone", "", 0}).underlined(), "x.toml: gone");
+}
+
+// The excerpt is a piece of the line, cut between characters, and the caret still is under its column.
+TEST(PolicyError, ALongLineIsCutAroundThePlace) {
+    for (std::size_t length : {10U, 49U, 50U, 51U, 90U, 100U, 101U, 150U, 1000U, 1900U})
+        for (const char* tail :
+             {"", " # the end", " # and some more words than fit into what is shown of a long line"}) {
+            const auto errors =
+                errors_of("shard = {size = 8, '" + repeat("é", length) + "' = 1, X = 1}" + tail);
+            ASSERT_THAT(errors, SizeIs(2));
+            EXPECT_EQ(errors[1].excerpt[errors[1].caret - 1], 'X') << errors[1].underlined();
+            EXPECT_LE(errors[1].excerpt.size(), 100U);
+            EXPECT_EQ(printable(errors[1].excerpt), errors[1].excerpt) << "cut within a character";
+        }
+}
+
+TEST(PolicyError, NothingReachesATerminalThatItWouldObey) {
+    const std::string clear = "\x1b[2J";
+    EXPECT_EQ(printable(clear + "é\t\xc2\x9b" + "\xff\n"), "?[2Jé\t????");
+    for (const std::string& text : {"x = \"" + clear + "\"\n", std::string("\"\\u001b[2J\" = 1\n"),
+                                    std::string("daemon.mode = \"\\u001b\\u009b\"\n")})
+        for (const PolicyError& error : errors_of(text))
+            EXPECT_EQ(error.underlined().find_first_of("\x1b\x9b"), std::string::npos);
+}
+
+TEST(PolicyError, ALongWordIsNotRepeatedWhole) {
+    const auto errors = errors_of("daemon.mode = \"" + repeat("é", 1000) + "\"\n");
+    ASSERT_THAT(errors, SizeIs(1));
+    EXPECT_THAT(errors[0].message, HasSubstr("the string \"" + repeat("é", 20) + "...\""));
+}
+
+// What would cost toml11 3.7 minutes, or its stack, is told before it is begun or has a bound.
+TEST(PolicyError, AFileFullOfMistakesIsReadInBearableTime) {
+    std::string keys;
+    for (int i = 0; keys.size() < 200000; ++i) keys += "k" + std::to_string(i) + " = 1\n";
+    const auto start = std::chrono::steady_clock::now();
+    const auto errors = errors_of(keys);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+    ASSERT_THAT(errors, SizeIs(1001));
+    EXPECT_EQ(errors[0].message, "more than 1000 mistakes; the rest is not told");
+}
+
+TEST(NearestWord, IsASlipAwayOrNothing) {
+    const std::vector<std::string_view> words = {"cpu", "cache", "cache_shard", "system"};
+    EXPECT_EQ(nearest_word("cpus", words), "cpu");
+    EXPECT_EQ(nearest_word("sytsem", words), "system");
+    EXPECT_EQ(nearest_word("cache_shrd", words), "cache_shard");
+    for (const char* far : {"", "x", "default", "zzz"}) EXPECT_EQ(nearest_word(far, words), "") << far;
+    EXPECT_EQ(nearest_word(std::string(100000, 'c'), words), "");
+    EXPECT_EQ(nearest_word("cpu", {}), "");
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "policy/policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/file.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+
+// The policy of files "0.toml", "1.toml", ... with these texts, in this order.
+tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts) {
+    TempTree tree;
+    std::vector<std::string> files;
+    for (const std::string& text : texts) {
+        const std::string name = std::to_string(files.size()) + ".toml";
+        tree.add(File(name, text));
+        files.push_back(tree.path(name));
+    }
+    return load_policy(files);
+}
+
+std::vector<std::string> matches(const Policy& policy) {
+    std::vector<std::string> out;
+    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match);
+    return out;
+}
+
+TEST(Policy, ReadsEveryKey) {
+    const auto policy =
+        load({"[daemon]\nmode = \"tune\"\non_exit = \"keep\"\napply_unjudged = true\n"
+              "[shard]\nsize = 16\n"
+              "[default_scope]\nmanage = true\nscope = \"numa\"\n"
+              "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_TRUE(policy->keep_on_exit);
+    EXPECT_TRUE(policy->apply_unjudged);
+    EXPECT_EQ(policy->shard_size, 16U);
+    EXPECT_TRUE(policy->default_scope.manage);
+    EXPECT_EQ(policy->default_scope.wish.text(), "numa");
+    EXPECT_EQ(policy->default_scope.origin.line, 9U);
+    ASSERT_EQ(policy->rules.size(), 1U);
+    EXPECT_EQ(policy->rules[0].wish.text(), "smt");
+    EXPECT_EQ(policy->rules[0].strict, true);
+    EXPECT_EQ(policy->rules[0].origin.line, 10U);
+}
+
+TEST(Policy, EveryWordForAScopeIsUnderstood) {
+    for (const char* word : {"auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system"}) {
+        const auto policy = load({std::string("default_scope.scope = '") + word + "'\n"});
+        ASSERT_TRUE(policy) << word;
+        EXPECT_EQ(policy->default_scope.wish.text(), word);
+    }
+}
+
+TEST(Policy, ARuleNeedsOnlyAMatch) {
+    const auto policy = load({"[[workqueue]]\nmatch = \"*\"\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(policy->rules[0].wish.text(), "auto");
+    EXPECT_EQ(policy->rules[0].strict, std::nullopt);
+}
+
+TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
+    const auto policy = load({"[daemon]\nmode = \"observe\"\napply_unjudged = true\n[shard]\nsize = 4\n",
+                              "[daemon]\nmode = \"tune\"\n", "[daemon]\non_exit = \"keep\"\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_TRUE(policy->apply_unjudged);
+    EXPECT_TRUE(policy->keep_on_exit);
+    EXPECT_EQ(policy->shard_size, 4U);
+}
+
+TEST(Policy, ALaterFileMaySetADefaultAgain) {
+    const auto policy = load(
+        {"[daemon]\non_exit = \"keep\"\napply_unjudged = true\n[default_scope]\nscope = \"cpu\"\n",
+         "[daemon]\non_exit = \"restore\"\napply_unjudged = false\n[default_scope]\nscope = \"auto\"\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_FALSE(policy->keep_on_exit || policy->apply_unjudged);
+    EXPECT_EQ(policy->default_scope.wish.text(), "auto");
+}
+
+TEST(Policy, RulesOfTheLatestFileAreTriedFirstAndWithinOneFromTheTop) {
+    const auto policy = load({"[[workqueue]]\nmatch = \"a\"\n[[workqueue]]\nmatch = \"b\"\n", "[shard]\n",
+                              "[[workqueue]]\nmatch = \"c\"\n[[workqueue]]\nmatch = \"d\"\n",
+                              "workqueue = [{match = \"e\"}]\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_THAT(matches(*policy), ElementsAre("e", "c", "d", "a", "b"));
+}
+
+TEST(Policy, TheFirstRuleWhoseGlobMatchesDecides) {
+    const auto policy =
+        load({"[[workqueue]]\nmatch = \"*\"\n",
+              "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n"
+              "[[workqueue]]\nmatch = \"nvme-[a-z]?-wq\"\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(policy->rule_for("kcryptd-253:0")->match, "kcryptd-*");
+    EXPECT_EQ(policy->rule_for("nvme-id-wq")->match, "nvme-[a-z]?-wq");
+    EXPECT_EQ(policy->rule_for("writeback")->match, "*");
+}
+
+TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
+    const auto policy = load_policy({SOURCE_DIR "/conf/wq-tuned.toml"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    EXPECT_THAT(matches(*policy), ElementsAre("*"));
+    EXPECT_EQ(policy->rules[0].wish.text(), "auto");
+    EXPECT_EQ(policy->rules[0].strict, std::nullopt);
+}
+
+// What the shipped file says about the defaults, with the comment signs taken away, must be the defaults.
+TEST(Policy, TheShippedCommentsAreTheDefaults) {
+    std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
+    for (const char* key : {"mode", "on_exit", "apply_unjudged", "size", "manage", "scope"}) {
+        const auto at = text.find(std::string("\n#") + key + " = ");
+        ASSERT_NE(at, std::string::npos) << key;
+        text.erase(at + 1, 1);
+    }
+    const auto policy = load({text});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    const Policy defaults;
+    EXPECT_EQ(policy->mode, defaults.mode);
+    EXPECT_EQ(policy->keep_on_exit, defaults.keep_on_exit);
+    EXPECT_EQ(policy->apply_unjudged, defaults.apply_unjudged);
+    EXPECT_EQ(policy->shard_size, defaults.shard_size);
+    EXPECT_EQ(policy->default_scope.manage, defaults.default_scope.manage);
+    EXPECT_EQ(policy->default_scope.wish.text(), defaults.default_scope.wish.text());
+}
+
+}  // namespace
+}  // namespace wq
