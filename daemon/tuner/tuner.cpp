@@ -387,7 +387,10 @@ Tuner::Wish Tuner::wish_by_plan(Target& target) {
         return {};
     }
     target.state = State::applied;
-    return {.word = word, .strict = plan.strict};
+    // A strictness of ours that no rule names any more goes back.
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    const bool strict_is_ours = entry != nullptr && entry->may_strict;
+    return {.word = word, .strict = plan.strict || !strict_is_ours ? plan.strict : entry->strict};
 }
 
 // ---- doing
@@ -399,22 +402,27 @@ void Tuner::apply_wishes() {
         wishes.emplace_back(name, wish_for(target));
         target.decided = true;
         const Wish& wish = wishes.back().second;
-        if (wish.word && !is_so(target, wish)) prepare(target, wish);
+        if (wish.word && !is_so(target, wish))
+            prepare(target, wish);
+        else
+            target.failures = 0;  // no try is left to be made
     }
-    if (const auto saved = edges_.store.save(); !saved) {
-        say_once(LOG_ERR, Event::baseline_broken, saved.error().in("nothing is written").text);
-        return;
-    }
+    const auto saved = edges_.store.save();
+    if (!saved) say_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (const auto& [name, wish] : wishes) {
         Target& target = targets_.at(name);
         if (wish.hands_off) continue;
-        if (wish.word)
+        if (!wish.word) {
+            put_back(target);  // what is put back was on disk before it was written
+        } else if (saved) {
             carry_out(target, wish);
-        else
-            put_back(target);
+        } else if (!is_so(target, wish)) {
+            target.state = State::waiting;
+            target.reason = saved.error().in("its baseline cannot be saved").text;
+        }
     }
     std::erase_if(targets_, [](const auto& item) { return item.second.gone; });
-    if (const auto saved = edges_.store.save(); !saved) say_once(LOG_ERR, Event::none, saved.error().text);
+    if (const auto again = edges_.store.save(); !again) say_once(LOG_ERR, Event::none, again.error().text);
 }
 
 bool Tuner::is_so(const Target& target, const Wish& wish) {
@@ -428,7 +436,7 @@ void Tuner::prepare(const Target& target, const Wish& wish) {
     BaselineEntry& entry = *edges_.store.find(now.name);
     entry.allow(*wish.word);
     if (const std::string other = misparse_of(*wish.word); !other.empty()) entry.allow(other);
-    if (wish.strict) entry.may_strict = wish.strict;
+    if (wish.strict && wish.strict != entry.strict) entry.may_strict = wish.strict;
 }
 
 void Tuner::carry_out(Target& target, const Wish& wish) {
@@ -436,7 +444,10 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     const std::string old = target.now.scope.word;
     const Outcome outcome = apply(edges_.files, *edges_.store.find(target.now.name), *wish.word, wish.strict);
     using Kind = Outcome::Kind;
-    if (outcome.kind != Kind::done) return settle_failure(target, *wish.word, outcome);
+    if (outcome.kind != Kind::done) {
+        look_again(target);
+        return settle_failure(target, *wish.word, outcome);
+    }
     target.failures = 0;
     target.last_word = *wish.word;
     target.now.scope = {*wish.word,
@@ -444,6 +455,13 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     if (wish.strict) target.now.strict = wish.strict;
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
+}
+
+// After a failure the file may hold our word, the baseline or a misparse: what we left there is not foreign.
+void Tuner::look_again(Target& target) {
+    const auto scope = edges_.files.read_scope(target.now.name, target.now.inode);
+    target.last_word = scope ? scope->word : "";
+    if (scope) target.now.scope = *scope;
 }
 
 void Tuner::settle_failure(Target& target, const std::string& word, const Outcome& outcome) {
@@ -493,6 +511,7 @@ void Tuner::put_back(Target& target) {
     if (target.stuck >= kTries) return show_stuck(target);
     const Outcome outcome = restore(edges_.files, *entry);
     if (failed(outcome)) {
+        look_again(target);
         target.stuck++;
         target.refused_reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
         show_stuck(target);

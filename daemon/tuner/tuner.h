@@ -123,6 +123,7 @@ class Tuner {
     void apply_wishes();
     void prepare(const Target& target, const Wish& wish);
     void carry_out(Target& target, const Wish& wish);
+    void look_again(Target& target);
     void put_back(Target& target);
     static void show_stuck(Target& target);
     void settle_failure(Target& target, const std::string& word, const Outcome& outcome);
