@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernel/workqueue_fs.h"
+#include "temp_tree.h"
+
+namespace wq::test {
+
+// The real WorkqueueFs on a temporary tree, with a kernel behind it: what is written reads back as a kernel
+// would show it (`default (cache)`), workqueues on `default` follow the module parameter, and calls fail as
+// told.
+class FakeKernel : public WorkqueueFs {
+  public:
+    explicit FakeKernel(TempTree& tree) : WorkqueueFs(Paths{tree.root()}), tree_(tree) {}
+
+    bool prefixes = false;  // before 7.1: 'cache_shard' is stored as 'cache'
+    // Called before each write of a scope and each read of one; the errno it returns, if any, is how it ends.
+    std::function<int(const std::string& name, const std::string& word)> on_write;
+    std::function<int(const std::string& name)> on_read;
+    std::vector<std::string> asked;  // "kcryptd=smt", "kcryptd strict=1": every write, failed ones included
+
+    [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
+    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
+    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
+
+  private:
+    void show_defaults();
+    TempTree& tree_;
+};
+
+}  // namespace wq::test

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernel/journal.h"
+
+namespace wq::test {
+
+// Keeps what was said.
+class FakeLog : public Log {
+  public:
+    void write(const LogLine& line) override { lines.push_back(line); }
+
+    [[nodiscard]] std::size_t count(Event event) const {
+        return static_cast<std::size_t>(
+            std::count_if(lines.begin(), lines.end(), [&](const LogLine& l) { return l.event == event; }));
+    }
+    // Lines of this priority or worse.
+    [[nodiscard]] std::size_t at_least(int priority) const {
+        return static_cast<std::size_t>(std::count_if(
+            lines.begin(), lines.end(), [&](const LogLine& l) { return l.priority <= priority; }));
+    }
+
+    std::vector<LogLine> lines;
+};
+
+}  // namespace wq::test

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "fake_rig.h"
+
+namespace wq::test {
+
+Rig::Rig(KernelInfo kernel) : kernel_(std::move(kernel)) {
+    restart();
+}
+
+void Rig::restart() {
+    const Policy policy = tuner_ ? tuner_->policy() : rule_for_all();
+    files_ = std::make_unique<FakeKernel>(tree_);
+    store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
+    EXPECT_TRUE(store_->load());
+    tuner_ = std::make_unique<Tuner>(
+        Tuner::Edges{*files_, *store_, log_,
+                     [this]() -> Result<Topology> {
+                         if (!topology_error_.empty()) return fail(topology_error_);
+                         return topology_;
+                     },
+                     [this](const std::string& name) { return opted_out_.contains(name); }},
+        kernel_);
+    tuner_->set_policy(policy);
+}
+
+void Rig::see(const Topology& topology) {
+    topology_ = topology;
+    tuner_->topology_changed();
+    tuner_->reconcile();
+}
+
+void Rig::set_scope(const std::string& name, const std::string& text) {
+    tree_.write(wq_path(name), text + "\n");
+}
+
+// The old folder is kept aside, so that no file system gives its inode to the new one.
+void Rig::recreate(const std::string& name) {
+    tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name + "-new", {.cpumask = "ffffff"})}));
+    const std::string path = tree_.path("sys/devices/virtual/workqueue/" + name);
+    EXPECT_EQ(::rename(path.c_str(), tree_.path("old-" + name).c_str()), 0);
+    EXPECT_EQ(::rename((path + "-new").c_str(), path.c_str()), 0);
+}
+
+std::string Rig::scope(const std::string& name) const {
+    std::string text = tree_.read(wq_path(name));
+    return text.substr(0, text.find('\n'));
+}
+
+std::string Rig::strict(const std::string& name) const {
+    return tree_.read(wq_path(name, "affinity_strict")).substr(0, 1);
+}
+
+std::string Rig::default_scope() const {
+    std::string text = tree_.read(kDefaultPath);
+    return text.substr(0, text.find('\n'));
+}
+
+std::map<std::string, BaselineEntry> Rig::on_disk() const {
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    EXPECT_TRUE(store.load());
+    return store.entries();
+}
+
+}  // namespace wq::test

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+
+#include "fake_kernel.h"
+#include "fake_log.h"
+#include "fake_machine.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+inline void PrintTo(State state, std::ostream* out) {
+    *out << name_of(state);
+}
+
+}  // namespace wq
+
+namespace wq::test {
+
+// A Tuner between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
+// kernel no cache_shard: `auto` means smt. Two workqueues, kcryptd and writeback, are on `default (cache)`.
+class Rig : public testing::Test {
+  protected:
+    explicit Rig(KernelInfo kernel = kernel_612());
+
+    // The daemon is gone, in whatever way, and another one starts on what it left.
+    void restart();
+    // The daemon is told of CPUs, and looks.
+    void see(const Topology& topology);
+    void set_scope(const std::string& name, const std::string& text);  // by somebody else
+    void recreate(const std::string& name);  // closed, and opened under the same name
+
+    [[nodiscard]] std::string scope(
+        const std::string& name) const;  // what the file says, without the newline
+    [[nodiscard]] std::string strict(const std::string& name) const;
+    [[nodiscard]] std::string default_scope() const;
+    [[nodiscard]] const Target& target(const std::string& name) const { return tuner_->targets().at(name); }
+    [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
+    [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
+    [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, failed ones included
+    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
+
+    TempTree tree_{kernel_tree(
+        {workqueue("kcryptd", {.cpumask = "ffffff"}), workqueue("writeback", {.cpumask = "ffffff"})}, "cache",
+        "", "ffffff")};
+    KernelInfo kernel_;
+    Topology topology_ = machine({.cores = 12, .threads = 2});
+    std::string topology_error_;
+    std::set<std::string> opted_out_;
+    FakeLog log_;
+    std::unique_ptr<FakeKernel> files_;
+    std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<Tuner> tuner_;
+};
+
+}  // namespace wq::test

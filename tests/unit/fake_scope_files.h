@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernel/scope_files.h"
+
+namespace wq::test {
+
+// The scope files of a kernel, in memory. Records what was asked, fails as told.
+class FakeScopeFiles : public ScopeFiles {
+  public:
+    struct File {
+        ino_t inode = 1;
+        std::string word = "default";
+        bool strict = false;
+    };
+    std::map<std::string, File> files;
+    bool prefixes = false;  // a kernel before 7.1: 'cache_shard' is stored as 'cache'
+
+    // errno of the coming calls of each kind; 0, and none, is a call that works.
+    mutable std::deque<int> read_errors;
+    mutable std::deque<int> read_strict_errors;
+    std::deque<int> write_errors;
+    std::deque<int> write_strict_errors;
+    std::function<void()> before_write;  // runs in every write_scope(), before it does anything
+
+    mutable std::vector<std::string> asked;  // "read a", "write a smt", "read strict a", "write strict a 1"
+
+    [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
+    [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override;
+    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
+    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
+
+    // How many of the calls in `asked` were writes.
+    [[nodiscard]] std::size_t writes() const;
+
+  private:
+    [[nodiscard]] Status check(const std::string& name, ino_t inode, std::deque<int>& errors) const;
+};
+
+}  // namespace wq::test

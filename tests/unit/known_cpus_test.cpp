@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/known_cpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_machine.h"
+
+namespace wq {
+namespace {
+
+using test::machine;
+using test::without;
+using testing::ElementsAre;
+
+std::vector<std::string> cores_of(const Topology& topology) {
+    std::vector<std::string> out;
+    for (const CpuSet& core : topology.cores) out.push_back(core.list());
+    return out;
+}
+
+std::vector<std::string> llcs_of(const Topology& topology) {
+    std::vector<std::string> out;
+    for (const Llc& llc : topology.llcs) out.push_back(llc.cpus.list());
+    return out;
+}
+
+std::vector<std::string> nodes_of(const Topology& topology) {
+    std::vector<std::string> out;
+    for (const NumaNode& node : topology.nodes) out.push_back(node.cpus.list());
+    return out;
+}
+
+const Topology kTwoSockets = machine({.sockets = 2, .cores = 2, .threads = 2});  // n and n+4 are siblings
+
+void expect_all_of_two_sockets(const KnownCpus& known) {
+    EXPECT_EQ(known.cpus().list(), "0-7");
+    EXPECT_EQ(known.topology().online.list(), "0-7");
+    EXPECT_THAT(cores_of(known.topology()), ElementsAre("0,4", "1,5", "2,6", "3,7"));
+    EXPECT_THAT(llcs_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6-7"));
+    EXPECT_THAT(nodes_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6-7"));
+}
+
+TEST(KnownCpus, AreNoneAtFirst) {
+    EXPECT_TRUE(KnownCpus().cpus().empty());
+}
+
+TEST(KnownCpus, StayInTheirGroupsWhenTheyGoOffline) {
+    // One thread, a core, all second threads, a whole socket, CPU 0.
+    for (const char* offline : {"4", "1,5", "4-7", "2-3,6-7", "0"}) {
+        KnownCpus known;
+        known.see(kTwoSockets);
+        known.see(without(kTwoSockets, offline));
+        expect_all_of_two_sockets(known);
+        known.see(kTwoSockets);
+        expect_all_of_two_sockets(known);
+    }
+}
+
+TEST(KnownCpus, AreFoundOneAfterAnother) {
+    KnownCpus known;
+    known.see(without(kTwoSockets, "4-7"));
+    EXPECT_EQ(known.cpus().list(), "0-3");
+    EXPECT_THAT(cores_of(known.topology()), ElementsAre("0", "1", "2", "3"));
+    known.see(without(kTwoSockets, "0-3"));  // never all at once
+    EXPECT_EQ(known.cpus().list(), "0-7");
+    known.see(kTwoSockets);
+    expect_all_of_two_sockets(known);
+}
+
+TEST(KnownCpus, DoNotCountWhileIsolated) {
+    Topology isolated = kTwoSockets;
+    isolated.isolated = {3, 7};
+    KnownCpus known;
+    known.see(isolated);
+    EXPECT_EQ(known.cpus().list(), "0-2,4-6");
+    known.see(kTwoSockets);
+    EXPECT_EQ(known.cpus().list(), "0-7");
+    known.see(isolated);  // a cpuset partition, made later: the pods of boot stay
+    EXPECT_EQ(known.cpus().list(), "0-7");
+    EXPECT_EQ(known.topology().isolated.list(), "3,7");
+}
+
+TEST(KnownCpus, PassOnWhatIsPresentNow) {
+    KnownCpus known;
+    known.see(kTwoSockets);
+    Topology fewer = without(kTwoSockets, "7");
+    fewer.present = CpuSet::range(0, 6);
+    fewer.possible = CpuSet::range(0, 15);
+    fewer.warnings = {"careful"};
+    known.see(fewer);
+    EXPECT_EQ(known.topology().present.list(), "0-6");
+    EXPECT_EQ(known.topology().possible.list(), "0-15");
+    EXPECT_THAT(known.topology().warnings, ElementsAre("careful"));
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// @default and its followers, strictness, unknown pods, and plans for other kernels.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ctl/machine.h"
+#include "fake_machine.h"
+#include "plan/plan.h"
+
+namespace wq {
+namespace {
+
+using test::default_target;
+using test::fixed;
+using test::kernel_612;
+using test::kernel_72;
+using test::leave;
+using test::machine;
+using test::rule_for_all;
+using test::unbound;
+using testing::HasSubstr;
+
+const Topology kOneLlc = machine({.cores = 12, .threads = 2});
+
+Policy managed(const ScopeWish& wish = {}, const ScopeWish& rules = {}) {
+    Policy out = rule_for_all(rules);
+    out.default_scope = {true, wish, {"rules.toml", 20}};
+    return out;
+}
+
+// The lines of @default and of a workqueue on `default`, on a machine that wants smt.
+struct Pair {
+    PlanLine parameter;
+    PlanLine follower;
+};
+Pair plan_both(const Policy& policy, const KernelInfo& kernel = kernel_612(),
+               const std::string& unknown = "") {
+    // The follower first, so that its place in the list says nothing.
+    const auto lines = make_plan({kOneLlc,
+                                  kernel,
+                                  policy,
+                                  {unbound(kOneLlc, Scope::cache), default_target(kOneLlc, Scope::cache)},
+                                  unknown,
+                                  8});
+    return {lines.at(1), lines.at(0)};
+}
+
+TEST(PlanDefault, IsLeftUnlessManaged) {
+    const auto [parameter, follower] = plan_both(rule_for_all());
+    EXPECT_EQ(parameter.verdict, Verdict::unmanaged);
+    EXPECT_EQ(parameter.action, Action::none);
+    EXPECT_EQ(follower.action, Action::write) << "which then writes the workqueue itself";
+    EXPECT_EQ(follower.planned, Scope::smt);
+}
+
+TEST(PlanDefault, MovesItsFollowers) {
+    const auto [parameter, follower] = plan_both(managed());
+    EXPECT_EQ(parameter.action, Action::write);
+    EXPECT_EQ(parameter.planned, Scope::smt);
+    EXPECT_EQ(parameter.rule->text(), "rules.toml:20");
+    EXPECT_EQ(follower.verdict, Verdict::in_place);
+    EXPECT_EQ(follower.action, Action::none);
+    EXPECT_EQ(follower.planned, Scope::smt);
+    EXPECT_EQ(follower.reason, "follows @default to smt");
+}
+
+TEST(PlanDefault, MovesAFollowerThatIsToBeLeft) {
+    const auto [parameter, follower] = plan_both(managed({}, leave()));
+    EXPECT_EQ(parameter.action, Action::write);
+    EXPECT_EQ(follower.verdict, Verdict::leave);
+    EXPECT_EQ(follower.action, Action::none) << "`leave` leaves the word `default`";
+    EXPECT_EQ(follower.planned, Scope::smt) << "what it will mean";
+}
+
+TEST(PlanDefault, HasAFollowerWhosePlanDiffersWritten) {
+    const auto [parameter, follower] = plan_both(managed({}, fixed(Scope::cache)));
+    EXPECT_EQ(parameter.planned, Scope::smt);
+    EXPECT_EQ(follower.action, Action::write) << "to stay where it is";
+    EXPECT_EQ(follower.planned, Scope::cache);
+}
+
+TEST(PlanDefault, DoesNotMoveAWorkqueueWithAScopeOfItsOwn) {
+    Workqueue own = unbound(kOneLlc, Scope::cache);
+    own.scope.word = "cache";
+    const Policy policy = managed({}, leave());
+    const KernelInfo kernel = kernel_612();
+    const auto lines =
+        make_plan({kOneLlc, kernel, policy, {default_target(kOneLlc, Scope::cache), own}, "", 8});
+    EXPECT_EQ(lines.at(1).planned, Scope::cache);
+}
+
+TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
+    KernelInfo kernel = kernel_612();
+    kernel.default_on_cmdline = true;
+    const auto [parameter, follower] = plan_both(managed(), kernel);
+    EXPECT_EQ(parameter.verdict, Verdict::leave);
+    EXPECT_EQ(parameter.action, Action::none);
+    EXPECT_THAT(parameter.reason, HasSubstr("kernel command line"));
+    EXPECT_EQ(follower.action, Action::write);
+    EXPECT_EQ(plan_both(managed(fixed(Scope::smt)), kernel).parameter.action, Action::write)
+        << "a rule that names a scope is newer than the command line";
+}
+
+TEST(PlanDefault, IsAlreadyInPlaceWhereTheKernelShards) {
+    const KernelInfo kernel = kernel_72();
+    const Policy policy = managed();
+    const auto lines =
+        make_plan({kOneLlc, kernel, policy, {default_target(kOneLlc, Scope::cache_shard)}, "", 8});
+    EXPECT_EQ(lines.at(0).verdict, Verdict::in_place);
+}
+
+// ---- strictness
+
+PlanLine plan_strict(std::optional<bool> wanted, std::optional<bool> is, const ScopeWish& wish) {
+    Workqueue target = unbound(kOneLlc, Scope::cache);
+    target.strict = is;
+    const KernelInfo kernel = kernel_612();
+    const Policy policy = rule_for_all(wish, wanted);
+    return make_plan({kOneLlc, kernel, policy, {target}, "", 8}).at(0);
+}
+
+TEST(PlanStrict, IsAReasonToWriteByItself) {
+    const PlanLine line = plan_strict(true, false, fixed(Scope::cache));
+    EXPECT_EQ(line.action, Action::write);
+    EXPECT_EQ(line.planned, Scope::cache);
+    EXPECT_EQ(line.strict, true);
+    EXPECT_THAT(line.reason, HasSubstr("affinity_strict only"));
+    EXPECT_EQ(plan_strict(false, true, fixed(Scope::cache)).action, Action::write);
+}
+
+TEST(PlanStrict, IsLeftWhereItIsSoOrNoRuleSaysOrThereIsNone) {
+    EXPECT_EQ(plan_strict(true, true, fixed(Scope::cache)).verdict, Verdict::in_place);
+    EXPECT_EQ(plan_strict(std::nullopt, true, fixed(Scope::cache)).verdict, Verdict::in_place);
+    EXPECT_EQ(plan_strict(true, std::nullopt, fixed(Scope::cache)).verdict, Verdict::in_place);
+}
+
+TEST(PlanStrict, GoesWithAScope) {
+    const PlanLine line = plan_strict(true, false, {});
+    EXPECT_EQ(line.planned, Scope::smt);
+    EXPECT_EQ(line.strict, true);
+    EXPECT_EQ(plan_strict(true, false, leave()).action, Action::none);
+}
+
+// ---- unknown pods
+
+std::string why_unknown(const Topology& topology, const std::string& known, const KernelInfo& kernel) {
+    return why_pods_unknown(topology, *CpuSet::parse_list(known), kernel);
+}
+
+TEST(PodsUnknown, WhereACpuWasNeverSeenOnline) {
+    const Topology all = machine({.cores = 4});
+    EXPECT_EQ(why_unknown(all, "0-3", kernel_612()), "");
+    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-2", kernel_612()), "CPUs 3 are offline");
+    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-3", kernel_612()), "") << "seen earlier";
+}
+
+TEST(PodsUnknown, WhereACpuWasAlwaysIsolated) {
+    Topology isolated = machine({.cores = 4});
+    isolated.isolated = {1, 2};
+    EXPECT_EQ(why_unknown(isolated, "0,3", kernel_612()), "CPUs 1-2 are isolated");
+    EXPECT_EQ(why_unknown(isolated, "0-3", kernel_612()), "") << "a partition made since then";
+}
+
+TEST(PodsUnknown, WhereTheCommandLineKeptCpusOffline) {
+    KernelInfo kernel = kernel_612();
+    kernel.cpus_held_back = "nosmt";
+    EXPECT_EQ(why_unknown(machine({.cores = 4}), "0-3", kernel), "nosmt kept CPUs offline at boot");
+}
+
+TEST(PodsUnknown, WhereShardsAreCutOverCpusThatAreNotThere) {
+    Topology pluggable = machine({.cores = 4});
+    pluggable.possible = CpuSet::range(0, 7);
+    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_612()), "");
+    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_72()), "CPUs 4-7 are possible but not present");
+}
+
+TEST(PodsUnknown, MeansToWriteNothing) {
+    const auto [parameter, follower] = plan_both(managed(), kernel_612(), "CPUs 3 are offline");
+    for (const PlanLine* line : {&parameter, &follower}) {
+        EXPECT_EQ(line->verdict, Verdict::pods_unknown);
+        EXPECT_EQ(line->action, Action::none);
+        EXPECT_EQ(line->reason, "pods unknown: CPUs 3 are offline");
+        EXPECT_EQ(line->planned, Scope::cache) << "it stays";
+        EXPECT_TRUE(line->candidates.empty());
+    }
+    EXPECT_EQ(plan_both(managed(fixed(Scope::smt), fixed(Scope::smt)), kernel_612(), "x").follower.action,
+              Action::none);
+    EXPECT_EQ(plan_both(managed({}, leave()), kernel_612(), "x").follower.verdict, Verdict::leave);
+}
+
+// ---- other kernels
+
+TEST(OtherKernel, WithoutScopesSupportsNothing) {
+    const auto [parameter, follower] = plan_both(managed(), KernelInfo{});
+    EXPECT_EQ(follower.verdict, Verdict::unsupported);
+    EXPECT_EQ(follower.reason, "this kernel has no affinity scopes");
+    EXPECT_EQ(parameter.verdict, Verdict::unsupported);
+}
+
+TEST(OtherKernel, ThatHasNoSmtAndNothingSmallIsLeft) {
+    KernelInfo kernel;
+    kernel.scopes = {Scope::cache, Scope::system};
+    const auto [parameter, follower] = plan_both(rule_for_all(), kernel);
+    EXPECT_EQ(follower.verdict, Verdict::leave);
+    EXPECT_EQ(follower.reason, "no scope to choose from");
+}
+
+TEST(OtherKernel, BringsItsOwnShardSize) {
+    Policy policy;
+    policy.shard_size = 4;
+    EXPECT_EQ(effective_shard_size(kernel_612(), policy), 4U);
+    EXPECT_EQ(effective_shard_size(kernel_72(16), policy), 16U);
+}
+
+PlanLine plan_of(const ctl::Options& options) {
+    const auto machine = ctl::read_machine(options);
+    EXPECT_TRUE(machine) << machine.error().text;
+    return machine->plan().at(0);
+}
+
+class SyntheticSource : public testing::Test {
+  protected:
+    SyntheticSource() {
+        options_.root = tree_.root();  // whose policy is none: the shipped one
+        options_.topology = "synthetic:package:1 l3:1 core:12 pu:2";
+    }
+    test::TempTree tree_;
+    ctl::Options options_;
+};
+
+TEST_F(SyntheticSource, PlansAnyWorkqueueOnAKernelOfToday) {
+    const PlanLine line = plan_of(options_);
+    EXPECT_EQ(line.target.name, "*");
+    EXPECT_EQ(line.target.scope, (ScopeFile{"default", Scope::cache}));
+    EXPECT_EQ(line.planned, Scope::smt);
+    EXPECT_EQ(line.action, Action::write);
+}
+
+TEST_F(SyntheticSource, PlansForAnotherKernel) {
+    options_.kernel_scopes = {Scope::cpu,   Scope::smt,  Scope::cache_shard,
+                              Scope::cache, Scope::numa, Scope::system};
+    EXPECT_EQ(plan_of(options_).target.scope.effective, Scope::cache_shard);
+    EXPECT_EQ(plan_of(options_).verdict, Verdict::in_place);
+    options_.shard_size = 12;
+    EXPECT_EQ(plan_of(options_).planned, Scope::cache_shard) << "one shard is the whole LLC";
+    EXPECT_EQ(plan_of(options_).verdict, Verdict::in_place);
+    options_.kernel_scopes = {Scope::cache};
+    options_.shard_size.reset();
+    EXPECT_EQ(plan_of(options_).verdict, Verdict::leave);
+}
+
+TEST_F(SyntheticSource, ThatIsNoneIsAnError) {
+    options_.topology = "synthetic:nonsense";
+    EXPECT_FALSE(ctl::read_machine(options_));
+}
+
+}  // namespace
+}  // namespace wq

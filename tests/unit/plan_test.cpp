@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_machine.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::kernel_612;
+using test::kernel_72;
+using test::leave;
+using test::machine;
+using test::rule_for_all;
+using test::unbound;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Topology kOneLlc = machine({.cores = 12, .threads = 2});
+const Topology kTwoSockets = machine({.sockets = 2, .cores = 4, .threads = 2});
+
+// The line of TARGET alone.
+PlanLine plan(const Topology& topology, const KernelInfo& kernel, const Workqueue& target,
+              const Policy& policy = rule_for_all(), unsigned size = 8, const std::string& unknown = "") {
+    return make_plan({topology, kernel, policy, {target}, unknown, size}).at(0);
+}
+
+// The line of any workqueue on this kernel's default.
+PlanLine plan(const Topology& topology, const KernelInfo& kernel, unsigned size = 8) {
+    return plan(topology, kernel, unbound(topology, kernel.default_scope()), rule_for_all(), size);
+}
+
+// "system 1x8..8": scope, pools, cores of the smallest and the largest.
+std::vector<std::string> candidates(const PlanLine& line) {
+    std::vector<std::string> out;
+    for (const Candidate& c : line.candidates)
+        out.push_back(std::string(name_of(c.scope)) + " " + std::to_string(c.pools) + "x" +
+                      std::to_string(c.min_cores) + ".." + std::to_string(c.max_cores));
+    return out;
+}
+
+void expect_write(const PlanLine& line, Scope planned) {
+    EXPECT_EQ(line.action, Action::write) << line.reason;
+    EXPECT_EQ(line.verdict, Verdict::change);
+    EXPECT_EQ(line.planned, planned);
+}
+
+void expect_none(const PlanLine& line, Verdict verdict, std::optional<Scope> planned) {
+    EXPECT_EQ(line.action, Action::none) << line.reason;
+    EXPECT_EQ(line.verdict, verdict);
+    EXPECT_EQ(line.planned, planned);
+}
+
+// ---- the rule
+
+TEST(Plan, CutsALargeLlcToItsCoresWhereThereAreNoShards) {
+    const PlanLine line = plan(kOneLlc, kernel_612());
+    expect_write(line, Scope::smt);
+    EXPECT_THAT(candidates(line), ElementsAre("system 1x12..12", "smt 12x1..1", "cpu 24x1..1"));
+    EXPECT_THAT(line.reason, HasSubstr("1 core)"));
+}
+
+TEST(Plan, LeavesShardsWhereTheKernelHasThem) {
+    const PlanLine line = plan(kOneLlc, kernel_72());
+    expect_none(line, Verdict::in_place, Scope::cache_shard);
+    EXPECT_THAT(candidates(line),
+                ElementsAre("system 1x12..12", "cache_shard 2x6..6", "smt 12x1..1", "cpu 24x1..1"));
+    EXPECT_THAT(line.reason, HasSubstr("already cache_shard"));
+}
+
+TEST(Plan, ChoosesShardsForAWorkqueueOnAnotherScope) {
+    expect_write(plan(kOneLlc, kernel_72(), unbound(kOneLlc, Scope::cache)), Scope::cache_shard);
+}
+
+TEST(Plan, OfTwoSmallSocketsIsToLeaveThem) {
+    const PlanLine line = plan(kTwoSockets, kernel_612());
+    expect_none(line, Verdict::in_place, Scope::cache);
+    EXPECT_THAT(candidates(line), ElementsAre("system 1x8..8", "numa 2x4..4", "smt 8x1..1", "cpu 16x1..1"));
+    expect_none(plan(kTwoSockets, kernel_72()), Verdict::in_place, Scope::cache_shard);
+}
+
+TEST(Plan, NamesEqualPodsByTheCoarsest) {
+    const PlanLine line = plan(kTwoSockets, kernel_72());
+    ASSERT_EQ(line.candidates.size(), 4U);
+    EXPECT_THAT(line.candidates[1].same, ElementsAre(Scope::cache_shard, Scope::cache, Scope::numa));
+    EXPECT_THAT(line.candidates[2].same, ElementsAre(Scope::smt));
+    const Topology flat = machine({.cores = 4});  // one LLC, no siblings
+    EXPECT_THAT(candidates(plan(flat, kernel_72())), ElementsAre("system 1x4..4", "smt 4x1..1"));
+}
+
+TEST(Plan, IsNothingOnOneCpu) {
+    const Topology one = machine({.cores = 1});
+    const PlanLine line = plan(one, kernel_612());
+    expect_none(line, Verdict::in_place, Scope::cache);
+    EXPECT_THAT(candidates(line), ElementsAre("system 1x1..1"));
+}
+
+TEST(Plan, RoundsCoresToShards) {
+    // round(11 / 8) is one shard, round(12 / 8) two.
+    expect_none(plan(machine({.cores = 11}), kernel_612()), Verdict::in_place, Scope::cache);
+    expect_write(plan(machine({.cores = 12}), kernel_612()), Scope::smt);
+    expect_none(plan(machine({.cores = 5}), kernel_612(), 4), Verdict::in_place, Scope::cache);
+    expect_write(plan(machine({.cores = 6}), kernel_612(), 4), Scope::smt);
+}
+
+TEST(Plan, LooksAtTheLargestPod) {
+    Topology uneven = machine({.sockets = 2, .cores = 12});
+    uneven = test::without(uneven, "16-23");  // 12 cores and 4
+    uneven.present = uneven.possible = uneven.online;
+    expect_write(plan(uneven, kernel_612()), Scope::smt);
+}
+
+TEST(Plan, NeverCrossesAnLlcByItself) {
+    const Topology small = machine({.sockets = 4, .cores = 2, .one_node = true});
+    // system would be one shard of 8 cores, but of four LLCs.
+    expect_none(plan(small, kernel_612()), Verdict::in_place, Scope::cache);
+}
+
+// ---- machines whose LLC says nothing
+
+TEST(Plan, WidensSocketsOfOneCpu) {
+    for (const bool one_node : {true, false}) {
+        const Topology vm = machine({.sockets = 8, .cores = 1, .one_node = one_node});
+        const PlanLine line = plan(vm, kernel_612());
+        expect_write(line, Scope::system);
+        EXPECT_THAT(line.reason, HasSubstr("every LLC is one core"));
+        EXPECT_THAT(candidates(line),
+                    ElementsAre("system 1x8..8", one_node ? "cache 8x1..1" : "numa 8x1..1"));
+        expect_write(plan(vm, kernel_72()), Scope::system);
+    }
+}
+
+TEST(Plan, WidensToTheFinestThatJoinsCores) {
+    // 16 sockets of one CPU in two nodes: numa has pools of 8.
+    Topology vm = machine({.sockets = 16, .cores = 1, .one_node = true});
+    vm.nodes = {{0, CpuSet::range(0, 7)}, {1, CpuSet::range(8, 15)}};
+    expect_write(plan(vm, kernel_612()), Scope::numa);
+}
+
+TEST(Plan, WidensOnlyWhereThatIsNearerToTheSizeThanACoreIs) {
+    const auto sockets = [](unsigned n) { return machine({.sockets = n, .cores = 1}); };
+    expect_write(plan(sockets(2), kernel_612()), Scope::system);   // 2 is nearer to 8 than 1 is
+    expect_write(plan(sockets(16), kernel_612()), Scope::system);  // |log2(16/8)| = 1 < 3
+    expect_write(plan(sockets(63), kernel_612()), Scope::system);
+    expect_none(plan(sockets(64), kernel_612()), Verdict::in_place, Scope::cache);  // 3 < 3 is false
+    expect_none(plan(sockets(8), kernel_612(), 1), Verdict::in_place, Scope::cache);
+    expect_write(plan(sockets(15), kernel_612(), 4), Scope::system);
+    expect_none(plan(sockets(16), kernel_612(), 4), Verdict::in_place, Scope::cache);
+}
+
+TEST(Plan, WidensCoresOfTwoThreadsButNotOfFour) {
+    expect_write(plan(machine({.sockets = 8, .cores = 1, .threads = 2}), kernel_612()), Scope::system);
+    // Four siblings are a POWER or a ThunderX2 that is what it says.
+    expect_none(plan(machine({.sockets = 8, .cores = 1, .threads = 4}), kernel_612()), Verdict::in_place,
+                Scope::cache);
+}
+
+TEST(Plan, DoesNotWidenWhereOneLlcHasTwoCores) {
+    Topology mixed = machine({.sockets = 8, .cores = 1, .one_node = true});
+    mixed.llcs[6].cpus |= mixed.llcs[7].cpus;
+    mixed.llcs.pop_back();
+    expect_none(plan(mixed, kernel_612()), Verdict::in_place, Scope::cache);
+}
+
+// ---- masks
+
+TEST(Plan, LooksAtTheCpusOfTheWorkqueueOnly) {
+    Workqueue few = unbound(kOneLlc, Scope::cache);
+    few.effective = *CpuSet::parse_list("0-3,12-15");
+    const PlanLine line = plan(kOneLlc, kernel_612(), few);
+    expect_none(line, Verdict::in_place, Scope::cache);  // 4 cores are one shard
+    EXPECT_THAT(candidates(line), ElementsAre("system 1x4..4", "smt 4x1..1", "cpu 8x1..1"));
+
+    Workqueue one = unbound(kOneLlc, Scope::cache);
+    one.effective = {5};
+    EXPECT_THAT(candidates(plan(kOneLlc, kernel_612(), one)), ElementsAre("system 1x1..1"));
+}
+
+TEST(Plan, DoesNotWidenAWorkqueueThatHasOneCpu) {
+    const Topology vm = machine({.sockets = 8, .cores = 1});
+    Workqueue one = unbound(vm, Scope::cache);
+    one.effective = {3};
+    expect_none(plan(vm, kernel_612(), one), Verdict::in_place, Scope::cache);
+    one.effective = {3, 4};
+    expect_write(plan(vm, kernel_612(), one), Scope::system);
+}
+
+TEST(Plan, GivesEachTargetItsOwnMask) {
+    Workqueue few = unbound(kOneLlc, Scope::cache, "few");
+    few.effective = *CpuSet::parse_list("0-3");
+    const Policy policy = rule_for_all();
+    const KernelInfo kernel = kernel_612();
+    const auto lines =
+        make_plan({kOneLlc, kernel, policy, {unbound(kOneLlc, Scope::cache, "all"), few}, "", 8});
+    expect_write(lines.at(0), Scope::smt);
+    expect_none(lines.at(1), Verdict::in_place, Scope::cache);
+}
+
+// ---- rules
+
+TEST(Plan, FollowsARuleThatNamesAScope) {
+    const PlanLine line =
+        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::cpu)));
+    expect_write(line, Scope::cpu);  // though it splits siblings
+    ASSERT_TRUE(line.rule);
+    EXPECT_EQ(line.rule->text(), "rules.toml:1");
+    EXPECT_EQ(line.reason, "the rule names it");
+}
+
+TEST(Plan, DoesNotWriteANamedScopeThatMakesTheSamePods) {
+    const PlanLine line =
+        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::system)));
+    expect_none(line, Verdict::in_place, Scope::cache);
+    EXPECT_EQ(line.reason, "cache makes the same pools as system: the rule names it");
+}
+
+TEST(Plan, SaysThatAKernelHasNoSuchScope) {
+    const PlanLine line =
+        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::cache_shard)));
+    expect_none(line, Verdict::unsupported, Scope::cache);
+    EXPECT_EQ(line.reason, "unsupported: this kernel has no cache_shard");
+}
+
+TEST(Plan, LeavesWhatARuleLeaves) {
+    const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(leave()));
+    expect_none(line, Verdict::leave, Scope::cache);
+    EXPECT_THAT(line.candidates, testing::IsEmpty());
+}
+
+TEST(Plan, LeavesWhatNoRuleMatches) {
+    Policy policy = rule_for_all();
+    policy.rules[0].match = "nvme*";
+    const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), policy);
+    expect_none(line, Verdict::unmanaged, Scope::cache);
+    EXPECT_EQ(line.reason, "no rule matches");
+    EXPECT_FALSE(line.rule);
+}
+
+TEST(Plan, TakesTheFirstRuleThatMatches) {
+    Policy policy = rule_for_all(leave());
+    policy.rules.insert(policy.rules.begin(), {"kcrypt*", fixed(Scope::numa), {}, {"rules.toml", 7}});
+    policy.rules.insert(policy.rules.begin(), {"nvme*", fixed(Scope::cpu), {}, {"rules.toml", 9}});
+    const PlanLine line = plan(kTwoSockets, kernel_612(), unbound(kTwoSockets, Scope::system), policy);
+    expect_write(line, Scope::numa);
+    EXPECT_EQ(line.rule->line, 7U);
+}
+
+TEST(Plan, PassesOverWhatCannotBeTouched) {
+    for (const char* why : {"ordered", "max_active is 1", "affinity_scope: not an affinity scope"}) {
+        Workqueue target = unbound(kOneLlc, Scope::cache);
+        target.untouchable = why;
+        const PlanLine line = plan(kOneLlc, kernel_612(), target, rule_for_all(fixed(Scope::smt)));
+        EXPECT_EQ(line.action, Action::skip);
+        EXPECT_EQ(line.verdict, Verdict::untouchable);
+        EXPECT_EQ(line.reason, why);
+        EXPECT_FALSE(line.planned);
+    }
+}
+
+TEST(Plan, KeepsTheOrderOfTheTargets) {
+    const Policy policy = rule_for_all();
+    const KernelInfo kernel = kernel_612();
+    const auto lines =
+        make_plan({kOneLlc,
+                   kernel,
+                   policy,
+                   {unbound(kOneLlc, Scope::cache, "b"), test::default_target(kOneLlc, Scope::cache),
+                    unbound(kOneLlc, Scope::cache, "a")},
+                   "",
+                   8});
+    ASSERT_EQ(lines.size(), 3U);
+    EXPECT_EQ(lines[0].target.name, "b");
+    EXPECT_EQ(lines[1].target.name, "@default");
+    EXPECT_EQ(lines[2].target.name, "a");
+}
+
+TEST(Plan, OfAScopeThatWeDoNotKnowIsToSetOurs) {
+    Workqueue target = unbound(kOneLlc, Scope::cache);
+    target.scope = {"pony", std::nullopt};
+    expect_write(plan(kOneLlc, kernel_612(), target), Scope::smt);
+}
+
+}  // namespace
+}  // namespace wq
