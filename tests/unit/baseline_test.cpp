@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/baseline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::TempTree;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const BaselineEntry kEntry = {"kcryptd-254:0-1", 4711, "default", false, {"smt", "cache"}, true, "pin smt"};
+// A module parameter has no strictness.
+const BaselineEntry kDefaultEntry = {"@default", 1ULL << 40, "cache", {}, {}, {}, ""};
+
+class Baseline : public testing::Test {
+  protected:
+    ino_t inode() {
+        struct stat st = {};
+        EXPECT_EQ(::stat(path_.c_str(), &st), 0);
+        return st.st_ino;
+    }
+    TempTree tree_;
+    std::string path_ = tree_.path("baseline.json");
+    BaselineStore store_{path_};
+};
+
+TEST_F(Baseline, IsEmptyWhereThereIsNoFile) {
+    EXPECT_TRUE(store_.load());
+    EXPECT_THAT(store_.entries(), IsEmpty());
+    EXPECT_TRUE(store_.save());
+    EXPECT_FALSE(tree_.exists("baseline.json")) << "nothing to keep, nothing written";
+}
+
+TEST_F(Baseline, ComesBackAsItWas) {
+    store_.put(kEntry);
+    store_.put(kDefaultEntry);
+    ASSERT_TRUE(store_.save());
+    BaselineStore later(path_);
+    ASSERT_TRUE(later.load());
+    EXPECT_EQ(later.entries(), store_.entries());
+    EXPECT_EQ(*later.find("kcryptd-254:0-1"), kEntry);
+    EXPECT_EQ(*later.find("@default"), kDefaultEntry);
+    EXPECT_EQ(later.find("other"), nullptr);
+}
+
+TEST_F(Baseline, HasTheKeysThatScriptsRead) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    const auto entry = nlohmann::json::parse(tree_.read("baseline.json")).at("entries").at(0);
+    EXPECT_EQ(entry.at("name"), "kcryptd-254:0-1");
+    EXPECT_EQ(entry.at("inode"), 4711);
+    EXPECT_EQ(entry.at("scope"), "default");
+    EXPECT_EQ(entry.at("strict"), false);
+    EXPECT_THAT(entry.at("may_hold"), testing::ElementsAre("smt", "cache"));
+}
+
+TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    const ino_t first = inode();
+    ASSERT_TRUE(store_.save());
+    store_.put(kEntry);
+    store_.find(kEntry.name)->allow("smt");  // known already
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(inode(), first);
+
+    BaselineStore later(path_);
+    ASSERT_TRUE(later.load());
+    ASSERT_TRUE(later.save());
+    EXPECT_EQ(inode(), first) << "nor by one that only loaded it";
+
+    later.find(kEntry.name)->allow("numa");
+    ASSERT_TRUE(later.save());
+    EXPECT_NE(inode(), first);
+    later.remove(kEntry.name);
+    ASSERT_TRUE(later.save());
+    ASSERT_TRUE(store_.load());
+    EXPECT_THAT(store_.entries(), IsEmpty());
+}
+
+TEST_F(Baseline, ThatIsNotOursIsAnErrorAndLeavesNoEntries) {
+    for (const char* text :
+         {"", "{", "[]", "null", "{\"version\":1}", "{\"entries\":[1]}", "{\"entries\":[{\"name\":\"a\"}]}",
+          "{\"entries\":[{\"name\":\"a\",\"inode\":\"x\",\"scope\":\"default\",\"strict\":null,"
+          "\"may_hold\":[],\"may_strict\":null,\"order\":\"\"}]}",
+          "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":0,"
+          "\"may_hold\":[],\"may_strict\":null,\"order\":\"\"}]}"}) {
+        tree_.write("baseline.json", text);
+        BaselineStore store(path_);
+        const auto loaded = store.load();
+        ASSERT_FALSE(loaded) << text;
+        EXPECT_THAT(loaded.error().text, HasSubstr(path_));
+        EXPECT_THAT(store.entries(), IsEmpty());
+        EXPECT_EQ(tree_.read("baseline.json"), text) << "kept for people to look at";
+    }
+}
+
+TEST_F(Baseline, OfSixteenMebibytesIsAnError) {
+    tree_.write("baseline.json", std::string((16 << 20) + 1, ' '));
+    const auto loaded = store_.load();
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code, EFBIG);
+}
+
+TEST_F(Baseline, KeepsNamesThatJsonMustEscape) {
+    for (const std::string name : {"a\"b", "a\\b", "a\nb", "caf\xc3\xa9"}) {
+        BaselineEntry entry = kEntry;
+        entry.name = name;
+        store_.put(entry);
+    }
+    ASSERT_TRUE(store_.save());
+    BaselineStore later(path_);
+    ASSERT_TRUE(later.load());
+    EXPECT_EQ(later.entries(), store_.entries());
+}
+
+TEST_F(Baseline, RefusesANameThatWouldComeBackAsAnother) {
+    store_.put(kEntry);
+    ASSERT_TRUE(store_.save());
+    const std::string before = tree_.read("baseline.json");
+    BaselineEntry latin1 = kEntry;
+    latin1.name = "caf\xe9";
+    store_.put(latin1);
+    EXPECT_FALSE(store_.save());
+    EXPECT_EQ(tree_.read("baseline.json"), before);
+    store_.remove(latin1.name);
+    EXPECT_TRUE(store_.save());
+}
+
+TEST_F(Baseline, IsTriedAgainAfterASaveThatFailed) {
+    BaselineStore store(tree_.path("run/baseline.json"));
+    store.put(kEntry);
+    EXPECT_FALSE(store.save());
+    EXPECT_FALSE(store.save()) << "a failed save is not taken for a done one";
+    tree_.add(test::Dir("run"));
+    EXPECT_TRUE(store.save());
+    ASSERT_TRUE(store.load());
+    EXPECT_THAT(store.entries(), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace wq

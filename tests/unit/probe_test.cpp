@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <syslog.h>
+
+#include "fake_rig.h"
+
+namespace wq {
+namespace {
+
+using test::kernel_tree;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+KernelInfo probe(const TempTree& tree) {
+    return probe_kernel(Paths{tree.root()});
+}
+
+KernelInfo with_cmdline(const std::string& line, const std::string& smt = "on") {
+    TempTree tree(kernel_tree({}));
+    tree.write("proc/cmdline", line + "\n");
+    tree.write("sys/devices/system/cpu/present", "0-7\n");
+    if (!smt.empty()) tree.write("sys/devices/system/cpu/smt/control", smt + "\n");
+    return probe(tree);
+}
+
+TEST(Probe, FindsShardsByTheirParameter) {
+    const KernelInfo info = probe(TempTree(kernel_tree({}, "cache_shard", "8")));
+    EXPECT_EQ(info.release, "6.12.107") << "whatever the version says";
+    EXPECT_THAT(info.scopes, ElementsAre(Scope::cpu, Scope::smt, Scope::cache_shard, Scope::cache,
+                                         Scope::numa, Scope::system));
+    EXPECT_EQ(info.cache_shard_size, 8U);
+    EXPECT_EQ(info.default_scope(), Scope::cache_shard);
+}
+
+TEST(Probe, TakesSizeZeroForOneAsTheKernelDoes) {
+    EXPECT_EQ(probe(TempTree(kernel_tree({}, "cache_shard", "0"))).cache_shard_size, 1U);
+}
+
+TEST(Probe, FindsNoShardsWithoutIt) {
+    for (const char* size : {"", "many", "8 cores", "-1", "99999999999"}) {
+        const KernelInfo info = probe(TempTree(kernel_tree({}, "cache", size)));
+        EXPECT_EQ(info.scopes, classic_scopes()) << size;
+        EXPECT_EQ(info.cache_shard_size, std::nullopt);
+        EXPECT_EQ(info.default_scope(), Scope::cache);
+    }
+}
+
+TEST(Probe, FindsNoScopesOnAKernelWithoutTheParameter) {
+    TempTree tree(kernel_tree({}));
+    tree.remove("sys/module/workqueue/parameters");
+    EXPECT_THAT(probe(tree).scopes, IsEmpty());
+    const TempTree nothing;
+    EXPECT_THAT(probe(nothing).scopes, IsEmpty());
+    EXPECT_EQ(probe(nothing).release, "");
+}
+
+TEST(Probe, ReadsTheCommandLine) {
+    EXPECT_TRUE(with_cmdline("ro wq_tuned=off quiet").switched_off);
+    EXPECT_TRUE(with_cmdline("workqueue.default_affinity_scope=smt").default_on_cmdline);
+    for (const char* line : {"", "ro quiet", "xwq_tuned=off", "wq_tuned=offline", "wq_tuned=on",
+                             "init=/bin/sh -- wq_tuned=off workqueue.default_affinity_scope=smt"}) {
+        EXPECT_FALSE(with_cmdline(line).switched_off) << line;
+        EXPECT_FALSE(with_cmdline(line).default_on_cmdline) << line;
+    }
+}
+
+TEST(Probe, FindsWhatKeptCpusOfflineAtBoot) {
+    EXPECT_EQ(with_cmdline("quiet").cpus_held_back, "");
+    EXPECT_EQ(with_cmdline("nosmt").cpus_held_back, "nosmt");
+    EXPECT_EQ(with_cmdline("nosmt=force", "forceoff").cpus_held_back, "nosmt=force");
+    EXPECT_EQ(with_cmdline("maxcpus=4").cpus_held_back, "maxcpus=4");
+    EXPECT_EQ(with_cmdline("maxcpus=0").cpus_held_back, "maxcpus=0");
+}
+
+TEST(Probe, DoesNotMindOptionsThatKeepNothingOffline) {
+    EXPECT_EQ(with_cmdline("nosmt", "notsupported").cpus_held_back, "");
+    EXPECT_EQ(with_cmdline("nosmt", "").cpus_held_back, "");
+    EXPECT_EQ(with_cmdline("maxcpus=8").cpus_held_back, "");
+    EXPECT_EQ(with_cmdline("maxcpus=lots").cpus_held_back, "");
+    EXPECT_EQ(with_cmdline("-- nosmt").cpus_held_back, "");
+}
+
+// ---- a kernel before 6.5, the whole way
+
+class OldKernel : public test::Rig {
+  protected:
+    OldKernel() : Rig(KernelInfo{}) {
+        tree_.remove(test::kDefaultPath);
+        for (const char* name : {"kcryptd", "writeback"})
+            for (const char* file : {"affinity_scope", "affinity_strict"})
+                tree_.remove(test::wq_path(name, file));
+    }
+};
+
+TEST_F(OldKernel, IsLeftAloneQuietly) {
+    tuner_->reconcile();
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_TRUE(log_.lines.empty());
+    EXPECT_EQ(tuner_->targets().size(), 2U);
+    EXPECT_EQ(target("kcryptd").plan.action, Action::skip);
+    EXPECT_THAT(tuner_->summary(), testing::HasSubstr("no affinity scopes, nothing to tune"));
+    EXPECT_FALSE(tuner_->pin("kcryptd", "smt"));
+    tuner_->restore_all();
+    EXPECT_TRUE(log_.lines.empty());
+}
+
+TEST_F(OldKernel, WithoutAnyWorkqueueIsLeftAloneQuietly) {
+    tree_.remove("sys");
+    tuner_->reconcile();
+    tuner_->restore_all();
+    EXPECT_TRUE(tuner_->targets().empty());
+    EXPECT_TRUE(log_.lines.empty());
+    EXPECT_THAT(tuner_->summary(), testing::HasSubstr("no workqueues to tune"));
+}
+
+}  // namespace
+}  // namespace wq

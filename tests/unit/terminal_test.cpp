@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/terminal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <sstream>
+
+namespace wq::ctl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Table status_table() {
+    Table table({"TARGET", "SCOPE", "REASON"});
+    table.add({"kcryptd-254:0-1", "default (cache)",
+               "guard: stays at its baseline until it is judged; plan: coarsest inside an LLC"});
+    table.add({"writeback", "smt", "the rule says leave"});
+    return table;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(Wrap, BreaksAtSpaces) {
+    EXPECT_THAT(wrap("one two three", 7), ElementsAre("one two", "three"));
+    EXPECT_THAT(wrap("one two three", 6), ElementsAre("one", "two", "three"));
+    EXPECT_THAT(wrap("one two three", 13), ElementsAre("one two three"));
+    EXPECT_THAT(wrap("", 5), ElementsAre(""));
+}
+
+TEST(Wrap, LetsALongWordStickOutRatherThanCutIt) {
+    EXPECT_THAT(wrap("a incomprehensible b", 5), ElementsAre("a", "incomprehensible", "b"));
+    EXPECT_THAT(wrap("incomprehensible", 5), ElementsAre("incomprehensible"));
+}
+
+TEST(Table, IsOneLinePerRowWhereThereIsRoom) {
+    EXPECT_EQ(
+        status_table().text(200, false),
+        "TARGET           SCOPE            REASON\n"
+        "kcryptd-254:0-1  default (cache)  guard: stays at its baseline until it is judged; plan: coarsest"
+        " inside an LLC\n"
+        "writeback        smt              the rule says leave\n");
+}
+
+TEST(Table, WrapsTheLastColumnOnEightyColumns) {
+    const auto lines = lines_of(status_table().text(80, false));
+    ASSERT_EQ(lines.size(), 4U);
+    for (const std::string& line : lines) EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_THAT(lines[1], testing::EndsWith("default (cache)  guard: stays at its baseline until it is"));
+    EXPECT_EQ(lines[2], std::string(34, ' ') + "judged; plan: coarsest inside an LLC");
+}
+
+TEST(Table, PutsTheTextBelowOnThirtyColumns) {
+    const auto lines = lines_of(status_table().text(30, false));
+    EXPECT_EQ(lines[0], "TARGET           SCOPE");
+    EXPECT_EQ(lines[1], "    REASON");
+    EXPECT_EQ(lines[2], "kcryptd-254:0-1  default (cache)");
+    std::string text;
+    for (std::size_t i = 3; i + 2 < lines.size(); i++) {
+        EXPECT_TRUE(lines[i].starts_with("    ")) << lines[i];
+        EXPECT_LE(lines[i].size(), 30U) << lines[i];
+        text += lines[i].substr(4) + " ";
+    }
+    EXPECT_EQ(text, "guard: stays at its baseline until it is judged; plan: coarsest inside an LLC ");
+    EXPECT_THAT(lines.back(), "    the rule says leave");
+}
+
+TEST(Table, SurvivesATerminalOfOneColumn) {
+    EXPECT_THAT(status_table().text(1, false), HasSubstr("writeback"));
+    EXPECT_THAT(status_table().text(0, false), HasSubstr("writeback"));
+}
+
+TEST(Table, LeavesNoSpacesAtTheEnds) {
+    for (const std::size_t columns : {30U, 80U, 200U})
+        for (const std::string& line : lines_of(status_table().text(columns, false)))
+            EXPECT_FALSE(line.ends_with(' ')) << "'" << line << "'";
+}
+
+TEST(Table, ColoursTheHeaderOnlyWhereAsked) {
+    const std::string escape = "\x1b";
+    EXPECT_THAT(status_table().text(80, false), Not(HasSubstr(escape)));
+    EXPECT_THAT(lines_of(status_table().text(80, true))[0], HasSubstr(escape));
+    EXPECT_THAT(lines_of(status_table().text(80, true))[1], Not(HasSubstr(escape)));
+}
+
+TEST(Table, DoesNotObeyANameThatIsAnEscapeSequence) {
+    Table table({"A", "B"});
+    table.add({"\x1b[2J", "tab\there\x7f"});
+    EXPECT_EQ(lines_of(table.text(80, false))[1], "?[2J  tab?here?");
+}
+
+TEST(Terminal, TakesItsWidthFromColumns) {
+    ::setenv("COLUMNS", "30", 1);
+    EXPECT_EQ(terminal_columns(), 30U);
+    for (const char* nonsense : {"0", "-3", "wide", ""}) {
+        ::setenv("COLUMNS", nonsense, 1);
+        EXPECT_GE(terminal_columns(), 1U) << nonsense;
+    }
+    ::unsetenv("COLUMNS");
+}
+
+TEST(Terminal, HasNoColourWhereTheUserSaysSo) {
+    ::setenv("NO_COLOR", "1", 1);
+    EXPECT_FALSE(wants_colour());
+    ::unsetenv("NO_COLOR");
+}
+
+}  // namespace
+}  // namespace wq::ctl

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/workqueue_fs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "fake_rig.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::File;
+using test::kDefaultPath;
+using test::kernel_tree;
+using test::TempTree;
+using test::workqueue;
+using test::wq_path;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// One workqueue, "a", made of FILES.
+TempTree tree_of(const test::WorkqueueFiles& files) {
+    return TempTree(kernel_tree({workqueue("a", files)}));
+}
+
+std::string untouchable(const TempTree& tree) {
+    const auto read = WorkqueueFs(Paths{tree.root()}).read("a");
+    return read ? read->untouchable : "not readable: " + read.error().text;
+}
+
+TEST(WorkqueueFs, ReadsAWorkqueue) {
+    const TempTree tree(kernel_tree({workqueue("kcryptd-254:0-1", {.cpumask = "0f", .strict = "1"})}));
+    const auto w = WorkqueueFs(Paths{tree.root()}).read("kcryptd-254:0-1");
+    ASSERT_TRUE(w) << w.error().text;
+    EXPECT_EQ(w->name, "kcryptd-254:0-1");
+    EXPECT_EQ(w->kind, Kind::unbound);
+    EXPECT_EQ(w->scope, (ScopeFile{"default", Scope::cache}));
+    EXPECT_EQ(w->strict, true);
+    EXPECT_EQ(w->effective.list(), "0-3");
+    EXPECT_EQ(w->untouchable, "");
+    struct stat st = {};
+    ASSERT_EQ(::stat(tree.path("sys/devices/virtual/workqueue/kcryptd-254:0-1").c_str(), &st), 0);
+    EXPECT_EQ(w->inode, st.st_ino);
+}
+
+TEST(WorkqueueFs, ReadsTheDefault) {
+    const TempTree tree(kernel_tree({}, "cache_shard", "8", "3f"));
+    const auto w = WorkqueueFs(Paths{tree.root()}).read(kDefaultTarget);
+    ASSERT_TRUE(w);
+    EXPECT_EQ(w->kind, Kind::default_scope);
+    EXPECT_EQ(w->scope, (ScopeFile{"cache_shard", Scope::cache_shard}));
+    EXPECT_EQ(w->effective.list(), "0-5");
+    EXPECT_EQ(w->strict, std::nullopt);
+}
+
+TEST(WorkqueueFs, CutsAMaskToTheUnboundMask) {
+    const auto effective = [](const std::string& mask, const std::string& unbound) {
+        const TempTree tree(kernel_tree({workqueue("a", {.cpumask = mask})}, "cache", "", unbound));
+        return WorkqueueFs(Paths{tree.root()}).read("a")->effective.list();
+    };
+    EXPECT_EQ(effective("ff", "0f"), "0-3");
+    EXPECT_EQ(effective("3c", "0f"), "2-3");
+    EXPECT_EQ(effective("f0", "0f"), "0-3") << "what leaves nothing means all of it";
+    EXPECT_EQ(effective("0", "0f"), "0-3");
+    EXPECT_EQ(effective("1,00000000", "1,00000001"), "32");
+}
+
+TEST(WorkqueueFs, NamesWorkqueuesAndNothingElse) {
+    TempTree tree(
+        kernel_tree({workqueue("writeback"), workqueue("kcryptd"), Dir("power", {File("control")})}));
+    const WorkqueueFs files(Paths{tree.root()});
+    EXPECT_THAT(*files.names(), ElementsAre("@default", "kcryptd", "writeback"));
+    tree.remove("sys/module");
+    EXPECT_THAT(*files.names(), ElementsAre("kcryptd", "writeback"));
+    tree.remove("sys");
+    EXPECT_THAT(*files.names(), IsEmpty());
+}
+
+TEST(WorkqueueFs, TellsKindsThatAreNeverWritten) {
+    EXPECT_THAT(untouchable(tree_of({.max_active = "1"})), HasSubstr("max_active is 1"));
+    const TempTree ordered = tree_of({.max_active = "1", .max_active_mode = 0444});
+    const auto w = WorkqueueFs(Paths{ordered.root()}).read("a");
+    EXPECT_EQ(w->kind, Kind::ordered);
+    EXPECT_THAT(w->untouchable, HasSubstr("ordered"));
+    EXPECT_EQ(w->scope.word, "default") << "shown all the same";
+    TempTree per_cpu = tree_of({});
+    per_cpu.write(wq_path("a", "per_cpu"), "1\n");
+    per_cpu.remove(wq_path("a"));
+    EXPECT_EQ(WorkqueueFs(Paths{per_cpu.root()}).read("a")->kind, Kind::per_cpu);
+}
+
+// ---- absurd files
+
+struct Absurd {
+    const char* file;
+    std::string text;
+    const char* why;
+};
+void PrintTo(const Absurd& absurd, std::ostream* out) {
+    *out << absurd.file << ", " << absurd.text.size() << " bytes";
+}
+
+class AbsurdAttributes : public test::Rig, public testing::WithParamInterface<Absurd> {};
+
+// The whole way, from the file to what is not written.
+TEST_P(AbsurdAttributes, AreSkippedWithAReasonAndNeverWritten) {
+    const Absurd& absurd = GetParam();
+    tree_.write(wq_path("kcryptd", absurd.file), absurd.text);
+    tuner_->reconcile();
+    tuner_->reconcile();
+    EXPECT_THAT(files_->asked, ElementsAre("writeback=smt")) << "the sane one is";
+    EXPECT_EQ(state("kcryptd"), State::unmanaged);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr(absurd.why));
+    EXPECT_LT(reason("kcryptd").size(), 200U);
+    EXPECT_EQ(tree_.read(wq_path("kcryptd", absurd.file)), absurd.text);
+    tuner_->restore_all();
+    EXPECT_EQ(tree_.read(wq_path("kcryptd", absurd.file)), absurd.text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, AbsurdAttributes,
+    testing::Values(Absurd{"cpumask", std::string(1 << 20, 'f'), "cpumask: reading: File too large"},
+                    Absurd{"cpumask", "", "cpumask: not a CPU mask: empty"},
+                    Absurd{"cpumask", "0-3\n", "cpumask: not a CPU mask"},
+                    Absurd{"cpumask", "fff,,f\n", "cpumask: not a CPU mask"},
+                    Absurd{"cpumask", std::string("f\0f", 3), "cpumask: not a CPU mask"},
+                    Absurd{"max_active", "many\n", "max_active: not a number"},
+                    Absurd{"max_active", "", "max_active: not"},
+                    Absurd{"max_active", "-1\n", "max_active: not a number"},
+                    Absurd{"max_active", "99999999999\n", "max_active: not a number"},
+                    Absurd{"per_cpu", "no\n", "per_cpu: not a number"},
+                    Absurd{"affinity_strict", "yes\n", "affinity_strict:"},
+                    Absurd{"affinity_scope", "", "affinity_scope: not an affinity scope"},
+                    Absurd{"affinity_scope", "\n", "affinity_scope: not an affinity scope"},
+                    Absurd{"affinity_scope", "default (cache\n", "after 'default'"},
+                    Absurd{"affinity_scope", "default cache\n", "after 'default'"},
+                    Absurd{"affinity_scope", "default ()\n", "after 'default'"},
+                    Absurd{"affinity_scope", "smt cache\n", "more than one word"},
+                    Absurd{"affinity_scope", "SMT\n", "not an affinity scope"},
+                    Absurd{"affinity_scope", "\x1b[31msmt\n", "not an affinity scope"},
+                    Absurd{"affinity_scope", std::string(1 << 20, 's'),
+                           "affinity_scope: reading: File too large"}));
+
+TEST(WorkqueueFs, PlansNothingWithoutTheUnboundMask) {
+    TempTree tree = tree_of({});
+    const WorkqueueFs files(Paths{tree.root()});
+    for (const char* text : {"", "garbage\n"}) {
+        tree.write("sys/devices/virtual/workqueue/cpumask", text);
+        EXPECT_THAT(untouchable(tree), HasSubstr("unbound cpumask"));
+        EXPECT_THAT(files.read(kDefaultTarget)->untouchable, HasSubstr("unbound cpumask"));
+    }
+    tree.remove("sys/devices/virtual/workqueue/cpumask");
+    EXPECT_THAT(untouchable(tree), HasSubstr("unbound cpumask"));
+}
+
+TEST(WorkqueueFs, SkipsAKernelWithoutScopeFiles) {
+    TempTree tree = tree_of({});
+    tree.remove(wq_path("a"));
+    EXPECT_THAT(untouchable(tree), HasSubstr("affinity_scope"));
+}
+
+// ---- writing
+
+class WorkqueueFsWrite : public testing::Test {
+  protected:
+    TempTree tree_ = tree_of({});
+    WorkqueueFs files_{Paths{tree_.root()}};
+    ino_t inode_ = files_.read("a")->inode;
+};
+
+TEST_F(WorkqueueFsWrite, WritesAWordAndALine) {
+    ASSERT_TRUE(files_.write_scope("a", inode_, "smt"));
+    EXPECT_EQ(tree_.read(wq_path("a")), "smt\n");
+    EXPECT_EQ(files_.read_scope("a", inode_)->word, "smt");
+    ASSERT_TRUE(files_.write_strict("a", inode_, true));
+    EXPECT_EQ(tree_.read(wq_path("a", "affinity_strict")), "1\n");
+    EXPECT_EQ(files_.read_strict("a", inode_), true);
+    ASSERT_TRUE(files_.write_scope(kDefaultTarget, files_.read(kDefaultTarget)->inode, "numa"));
+    EXPECT_EQ(tree_.read(kDefaultPath), "numa\n");
+    EXPECT_EQ(files_.writes(), 3U);
+}
+
+TEST_F(WorkqueueFsWrite, RefusesAnotherWorkqueueOfTheSameName) {
+    for (const auto& error :
+         {files_.write_scope("a", inode_ + 1, "smt"), files_.write_strict("a", inode_ + 1, true)}) {
+        ASSERT_FALSE(error);
+        EXPECT_EQ(error.error().code, ENODEV);
+    }
+    EXPECT_EQ(files_.read_scope("a", inode_ + 1).error().code, ENODEV);
+    EXPECT_EQ(files_.read_strict("a", inode_ + 1).error().code, ENODEV);
+    EXPECT_EQ(tree_.read(wq_path("a")), "default (cache)\n");
+    EXPECT_EQ(files_.writes(), 0U);
+}
+
+TEST_F(WorkqueueFsWrite, SaysWhatIsGone) {
+    tree_.remove("sys/devices/virtual/workqueue/a");
+    EXPECT_EQ(files_.read("a").error().code, ENOENT);
+    const auto written = files_.write_scope("a", inode_, "smt");
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, ENOENT);
+}
+
+TEST_F(WorkqueueFsWrite, StaysInItsFolder) {
+    tree_.add(workqueue("outside"));
+    for (const std::string name : {"", ".", "..", "../../../../outside", "a/../a", "/a"}) {
+        EXPECT_FALSE(files_.read(name)) << name;
+        EXPECT_EQ(files_.write_scope(name, inode_, "smt").error().code, EINVAL) << name;
+    }
+    tree_.link("sys/devices/virtual/workqueue/link", "../../../../outside");
+    EXPECT_FALSE(files_.read("link"));
+    tree_.remove(wq_path("a"));
+    tree_.link(wq_path("a"), tree_.path("outside/affinity_scope"));
+    EXPECT_FALSE(files_.write_scope("a", inode_, "smt"));
+    EXPECT_EQ(tree_.read("outside/affinity_scope"), "default (cache)\n");
+    EXPECT_EQ(files_.writes(), 0U);
+}
+
+}  // namespace
+}  // namespace wq
