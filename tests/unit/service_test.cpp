@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The daemon itself, as a child process, on a tree that stands for the machine.
+#include "tuner/service.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "fake_machine.h"
+#include "tuner/baseline.h"
+
+namespace wq {
+namespace {
+
+using test::cpu_tree;
+using test::kernel_tree;
+using test::TempTree;
+using test::workqueue;
+using test::wq_path;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kPolicy = "etc/wq-tuned/wq-tuned.toml";
+constexpr const char* kApply =
+    "[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
+constexpr const char* kKeep =
+    "[daemon]\non_exit = \"keep\"\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
+
+bool eventually(const std::function<bool()>& so) {
+    for (int i = 0; i < 1000; i++) {
+        if (so()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+}
+
+// `wq-tuned --root TREE`, killed at the latest with this object. Signals that are sent before it listens wait
+// for it.
+class Daemon {
+  public:
+    explicit Daemon(const TempTree& tree) {
+        sigset_t ours;
+        sigset_t before;
+        ::sigemptyset(&ours);
+        for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ours, signal);
+        ::sigprocmask(SIG_BLOCK, &ours, &before);
+        child_ = ::fork();
+        if (child_ != 0) {
+            ::sigprocmask(SIG_SETMASK, &before, nullptr);
+            return;
+        }
+        const int log = ::open(tree.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+        ::dup2(log, STDERR_FILENO);
+        ::_exit(Service({tree.root(), std::nullopt}).run() ? 0 : 1);
+    }
+    ~Daemon() {
+        if (child_ > 0) (void)end(SIGKILL);
+    }
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    void send(int signal) const { ::kill(child_, signal); }
+    // Exit status, or minus the signal that ended it.
+    int wait() {
+        int status = 0;
+        EXPECT_GT(::waitpid(std::exchange(child_, -1), &status, 0), 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    int end(int signal) {
+        send(signal);
+        return wait();
+    }
+
+  private:
+    pid_t child_ = -1;
+};
+
+class ServiceTest : public testing::Test {
+  protected:
+    ServiceTest() {
+        tree_.add(cpu_tree({.cores = 4, .threads = 2}));
+        tree_.write(kPolicy, kApply);
+    }
+    [[nodiscard]] std::string scope() const { return tree_.read(wq_path("kcryptd")); }
+    [[nodiscard]] bool applied() const {
+        return eventually([&] { return scope() == "smt\n"; });
+    }
+    [[nodiscard]] bool logged(const std::string& text) const {
+        return eventually(
+            [&] { return tree_.exists("log") && tree_.read("log").find(text) != std::string::npos; });
+    }
+    [[nodiscard]] std::map<std::string, BaselineEntry> entries() const {
+        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        EXPECT_TRUE(store.load());
+        return store.entries();
+    }
+    [[nodiscard]] Status restore() const { return restore_after_exit({tree_.root(), std::nullopt}); }
+
+    TempTree tree_{kernel_tree({workqueue("kcryptd"), workqueue("writeback")})};
+};
+
+TEST_F(ServiceTest, AppliesAndRestoresOnSigterm) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default\n");
+    EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(ServiceTest, EndsOnSigintToo) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    EXPECT_EQ(daemon.end(SIGINT), 0);
+    EXPECT_EQ(scope(), "default\n");
+}
+
+TEST_F(ServiceTest, ReloadsOnSighup) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded"));
+    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBroken) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leaf\"\n");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("wq-tuned.toml:3:"));
+    EXPECT_EQ(scope(), "smt\n");
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default\n") << "on_exit is that of the policy in use";
+}
+
+TEST_F(ServiceTest, ObservesWhereThePolicyIsBrokenAtStart) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+    }  // kill -9
+    ASSERT_EQ(scope(), "smt\n");
+    tree_.write(kPolicy, "[daemon\n");
+    Daemon daemon(tree_);
+    EXPECT_TRUE(logged("wq-tuned.toml:1:"));
+    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; })) << "what the dead one left is put back";
+    tree_.write(kPolicy, kApply);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(applied());
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+TEST_F(ServiceTest, KeepsTheSettingsAndTheEntriesWhereToldTo) {
+    tree_.write(kPolicy, kKeep);
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        EXPECT_EQ(daemon.end(SIGTERM), 0);
+    }
+    EXPECT_EQ(scope(), "smt\n");
+    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_TRUE(restore());
+    EXPECT_EQ(scope(), "smt\n") << "ExecStopPost= obeys too";
+    // And back: the next daemon knows the first baseline.
+    tree_.write(kPolicy, kApply);
+    Daemon daemon(tree_);
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default\n");
+    EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(ServiceTest, IsCleanedUpAfterAKill) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    EXPECT_EQ(daemon.end(SIGKILL), -SIGKILL);
+    EXPECT_EQ(scope(), "smt\n");
+    tree_.write(wq_path("writeback"), "numa\n");  // by somebody else, meanwhile
+    const auto restored = restore();
+    EXPECT_TRUE(restored) << restored.error().text;
+    EXPECT_EQ(scope(), "default\n");
+    EXPECT_EQ(tree_.read(wq_path("writeback")), "numa\n");
+    EXPECT_THAT(entries(), IsEmpty());
+    EXPECT_TRUE(restore()) << "a second time finds nothing to do";
+}
+
+TEST_F(ServiceTest, IsAloneOnItsTree) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    Daemon second(tree_);
+    EXPECT_EQ(second.wait(), 1);
+    const auto restored = restore();
+    ASSERT_FALSE(restored) << "what a running daemon holds is not taken from it";
+    EXPECT_THAT(restored.error().text, HasSubstr("another wq-tuned"));
+    EXPECT_EQ(scope(), "smt\n");
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default\n");
+}
+
+TEST_F(ServiceTest, WritesNothingWhereDisabledAndRestores) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+    }  // kill -9
+    tree_.write("etc/wq-tuned/disabled", "");
+    Daemon daemon(tree_);
+    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
+    tree_.remove("etc/wq-tuned/disabled");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(applied());
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+TEST_F(ServiceTest, WritesNothingWhereTheCommandLineSaysOff) {
+    tree_.write("proc/cmdline", "wq_tuned=off\n");
+    Daemon daemon(tree_);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default (cache)\n") << "never touched";
+}
+
+TEST_F(ServiceTest, WritesNothingWhereTheBaselineIsBroken) {
+    tree_.write("run/wq-tuned/baseline.json", "{");
+    Daemon daemon(tree_);
+    EXPECT_TRUE(logged("observing, nothing is written"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default (cache)\n");
+    EXPECT_EQ(tree_.read("run/wq-tuned/baseline.json"), "{") << "kept for people to look at";
+    EXPECT_FALSE(restore());
+}
+
+TEST_F(ServiceTest, IsQuietWhereThereIsNothingToTune) {
+    tree_.remove("sys/devices/virtual/workqueue");
+    tree_.remove("sys/module");
+    Daemon daemon(tree_);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(tree_.read("log"), "policy reloaded\n");
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// @default and its followers, and strictness, in the tuner's hands.
+#include <gmock/gmock.h>
+
+#include "fake_rig.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::leave;
+using test::rule_for_all;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Key;
+
+class TunerDefault : public test::Rig {
+  protected:
+    Policy managed() {
+        Policy policy = rule_for_all();
+        policy.default_scope.manage = true;
+        return policy;
+    }
+    // A policy with its rules changed, taken into use.
+    void use(const Policy& policy) {
+        tuner_->set_policy(policy);
+        tuner_->reconcile();
+    }
+};
+
+// ---- @default
+
+TEST_F(TunerDefault, WritesTheManagedDefaultAloneForItsFollowers) {
+    use(managed());
+    EXPECT_THAT(files_->asked, ElementsAre("@default=smt"));
+    EXPECT_EQ(scope("kcryptd"), "default (smt)");
+    EXPECT_EQ(state("kcryptd"), State::as_planned);
+    EXPECT_EQ(state("@default"), State::applied);
+    EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 1U);
+    EXPECT_EQ(log_.count(Event::external), 0U) << "our doing, not a foreign write";
+}
+
+TEST_F(TunerDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
+    Policy policy = managed();
+    policy.rules.insert(policy.rules.begin(), {"kcryptd", fixed(Scope::cpu), {}, {}});
+    policy.rules.insert(policy.rules.begin(), {"writeback", leave(), {}, {}});
+    use(policy);
+    EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "kcryptd=cpu"));
+    EXPECT_EQ(scope("writeback"), "default (smt)");
+    EXPECT_EQ(state("writeback"), State::leave);
+    use(rule_for_all(leave()));
+    EXPECT_EQ(default_scope(), "cache");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TunerDefault, HandsAFollowerOverToTheDefault) {
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    use(managed());
+    EXPECT_EQ(scope("kcryptd"), "default (smt)");
+    EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
+}
+
+// ---- strictness
+
+TEST_F(TunerDefault, SetsAndTakesBackStrictness) {
+    use(rule_for_all({}, true));
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(strict("kcryptd"), "1");
+    EXPECT_EQ(on_disk().at("kcryptd").may_strict, true);
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 4U);
+    use(rule_for_all());
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->restore_all();
+    EXPECT_EQ(strict("kcryptd"), "0");
+}
+
+TEST_F(TunerDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
+    use(rule_for_all(fixed(Scope::cache), true));
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd strict=1", "writeback strict=1"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    use(rule_for_all(leave()));
+    EXPECT_EQ(strict("kcryptd"), "0");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TunerDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
+    use(rule_for_all({}, true));
+    use(rule_for_all());
+    EXPECT_EQ(strict("kcryptd"), "0") << "what we set, nobody asks for any more";
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Kernels that refuse, or store another word than was written.
+#include <gmock/gmock.h>
+#include <syslog.h>
+
+#include <cerrno>
+
+#include "fake_rig.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::rule_for_all;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+
+// Only kcryptd is planned, so that counts are of one target.
+Policy kcryptd_only(const ScopeWish& wish = {}) {
+    Policy policy = rule_for_all(wish);
+    policy.rules[0].match = "kcryptd";
+    return policy;
+}
+
+class TunerFaults : public test::Rig {
+  protected:
+    TunerFaults() { tuner_->set_policy(kcryptd_only()); }
+    void reconcile(int times) {
+        for (int i = 0; i < times; i++) tuner_->reconcile();
+    }
+    // The writes of kcryptd that come fail so, one after another; then they work.
+    void fail_writes(std::vector<int> codes) {
+        files_->on_write = [codes, next = std::size_t{0}](const auto&, const auto&) mutable {
+            return next < codes.size() ? codes[next++] : 0;
+        };
+    }
+};
+
+// ---- refusals
+
+TEST_F(TunerFaults, SaysAPermanentErrorOnceAndDoesNotTryAgain) {
+    fail_writes({EINVAL, EINVAL, EINVAL, EINVAL});
+    reconcile(5);
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("Invalid argument"));
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
+    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_THAT(on_disk(), IsEmpty()) << "nothing of ours is there";
+}
+
+TEST_F(TunerFaults, TriesARefusedWordAgainAfterAReload) {
+    fail_writes({EPERM});
+    reconcile(2);
+    tuner_->set_policy(kcryptd_only());
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+}
+
+TEST_F(TunerFaults, TriesAnotherWordThanTheRefusedOne) {
+    fail_writes({EPERM});
+    reconcile(1);
+    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+}
+
+TEST_F(TunerFaults, TriesABusyKernelThreeTimesThenQuarantines) {
+    fail_writes({EBUSY, ENOMEM, EAGAIN, EBUSY, EBUSY});
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("try 1 of 3"));
+    EXPECT_TRUE(tuner_->wants_retry());
+    EXPECT_THAT(log_.lines, IsEmpty());
+    reconcile(1);
+    EXPECT_TRUE(tuner_->wants_retry());
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_FALSE(tuner_->wants_retry());
+    reconcile(3);
+    EXPECT_EQ(asked(), 3U);
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
+}
+
+TEST_F(TunerFaults, GetsThereAfterABusyMoment) {
+    fail_writes({EBUSY, EBUSY});
+    reconcile(3);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
+}
+
+TEST_F(TunerFaults, DoesNotAskForTriesThatItWillNotMake) {
+    fail_writes({EBUSY});
+    reconcile(1);
+    tuner_->observe("switched off");
+    reconcile(1);
+    EXPECT_FALSE(tuner_->wants_retry()) << "else the service's timer never sleeps";
+}
+
+TEST_F(TunerFaults, ForgetsATargetThatVanishesInTheMiddle) {
+    files_->on_write = [&](const auto&, const auto&) {
+        tree_.remove("sys/devices/virtual/workqueue/kcryptd");
+        return 0;
+    };
+    reconcile(1);
+    EXPECT_FALSE(tuner_->targets().contains("kcryptd"));
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
+    reconcile(1);
+}
+
+TEST_F(TunerFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
+    int reads = 0;
+    files_->on_read = [&](const auto&) { return ++reads == 2 ? ENOMEM : 0; };
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    reconcile(2);
+    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(log_.count(Event::external), 0U);
+}
+
+TEST_F(TunerFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd) {
+    reconcile(1);
+    fail_writes({EPERM, EPERM, EPERM});
+    tuner_->observe("switched off");
+    reconcile(6);
+    EXPECT_EQ(asked(), 4U);
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("not put back to 'default'"));
+    EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+// ---- kernels that store another word
+
+class Prefixes : public TunerFaults {
+  protected:
+    Prefixes() {
+        files_->prefixes = true;
+        kernel_ = test::kernel_72();  // says that it has cache_shard, and has not
+        const Policy policy = kcryptd_only(fixed(Scope::cache_shard));
+        restart();
+        files_->prefixes = true;
+        tuner_->set_policy(policy);
+    }
+};
+
+TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
+    reconcile(4);
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cache_shard", "kcryptd=default"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::unsupported);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("stored 'cache' for 'cache_shard'"));
+    EXPECT_EQ(log_.count(Event::unsupported), 1U);
+    EXPECT_EQ(log_.count(Event::external), 0U);
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
+    std::vector<std::string> may_hold;
+    files_->on_write = [&](const auto&, const auto& word) {
+        if (word == "cache_shard") may_hold = on_disk().at("kcryptd").may_hold;
+        return 0;
+    };
+    reconcile(1);
+    EXPECT_THAT(may_hold, ElementsAre("cache_shard", "cache"));
+}
+
+TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {
+    files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
+    EXPECT_THROW(tuner_->reconcile(), std::runtime_error);
+    set_scope("kcryptd", "cache");  // what the kernel made of it
+    restart();
+    tuner_->set_policy(test::rule_for_all(test::leave()));
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(log_.count(Event::external), 0U);
+}
+
+TEST_F(Prefixes, AreUndoneLaterWhereThatFailsAtFirst) {
+    fail_writes({0, ENOMEM});
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "cache");
+    reconcile(3);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(log_.count(Event::external), 0U);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Other writers of the same files, daemons that died among them.
+#include <gmock/gmock.h>
+#include <syslog.h>
+
+#include "fake_rig.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::rule_for_all;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+
+// Only kcryptd is planned, so that counts are of one target.
+Policy kcryptd_only(const ScopeWish& wish = {}) {
+    Policy policy = rule_for_all(wish);
+    policy.rules[0].match = "kcryptd";
+    return policy;
+}
+
+class Foreign : public test::Rig {
+  protected:
+    Foreign() { tuner_->set_policy(kcryptd_only()); }
+    void reconcile(int times) {
+        for (int i = 0; i < times; i++) tuner_->reconcile();
+    }
+};
+
+// ---- other writers
+
+class OtherWriters : public Foreign {
+  protected:
+    OtherWriters() { reconcile(1); }
+};
+
+TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
+    set_scope("kcryptd", "numa");
+    reconcile(3);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("'numa'"));
+    EXPECT_EQ(log_.count(Event::external), 1U);
+    set_scope("kcryptd", "default (cache)");  // back at the baseline: still theirs
+    reconcile(2);
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(files_->writes(), 1U);
+    tuner_->set_policy(kcryptd_only());
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+}
+
+TEST_F(OtherWriters, AreStillOthersAfterAReloadWhileTheirWordIsThere) {
+    set_scope("kcryptd", "numa");
+    reconcile(1);
+    tuner_->set_policy(kcryptd_only());
+    reconcile(2);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(OtherWriters, AreNoticedWhereTheyWriteOurBaseline) {
+    set_scope("kcryptd", "default (cache)");
+    reconcile(3);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(files_->writes(), 1U);
+}
+
+TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
+    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    reconcile(1);
+    set_scope("kcryptd", "smt");
+    reconcile(2);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(OtherWriters, AreNoticedByALook) {
+    set_scope("kcryptd", "numa");
+    tuner_->look();
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(OtherWriters, KeepTheirWordWhenWeStopAndLeaveNoEntry) {
+    set_scope("kcryptd", "numa");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(OtherWriters, KeepTheirWordWhenWeObserveOrLeave) {
+    set_scope("kcryptd", "numa");
+    tuner_->observe("switched off");
+    reconcile(2);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+}
+
+TEST_F(OtherWriters, BetweenOurLookAndOurWriteAreFoundByTheRead) {
+    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    int reads = 0;
+    files_->on_read = [&](const auto&) {
+        if (++reads == 1) set_scope("kcryptd", "numa");
+        return 0;
+    };
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(files_->writes(), 1U);
+}
+
+TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
+    tuner_->restore_all();
+    set_scope("kcryptd", "numa");
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
+}
+
+TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    tuner_->set_policy(policy);
+    reconcile(1);
+    ASSERT_EQ(default_scope(), "smt");
+    tree_.write(test::kDefaultPath, "system\n");
+    set_scope("kcryptd", "default (system)");
+    set_scope("writeback", "default (system)");
+    reconcile(2);
+    EXPECT_EQ(default_scope(), "system");
+    EXPECT_EQ(state("@default"), State::external);
+    EXPECT_EQ(state("kcryptd"), State::applied) << "which its rule still covers";
+    tuner_->restore_all();
+    EXPECT_EQ(default_scope(), "system");
+}
+
+// ---- daemons that died
+
+using DeadDaemons = Foreign;
+
+TEST_F(DeadDaemons, AdoptsWhatAnEarlierDaemonLeft) {
+    reconcile(1);
+    const auto before = on_disk();
+    restart();
+    reconcile(2);
+    EXPECT_EQ(files_->writes(), 0U);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(on_disk(), before) << "our own word is nobody's baseline";
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(DeadDaemons, PutsBackWhatAnEarlierDaemonLeftWhereItIsNotWantedAnyMore) {
+    reconcile(1);
+    restart();
+    tuner_->set_policy(rule_for_all(test::leave()));
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(DeadDaemons, SeesAForeignWordThatWasWrittenWhileNoDaemonRan) {
+    reconcile(1);
+    set_scope("kcryptd", "numa");
+    restart();
+    reconcile(2);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "default") << "not taken for a baseline";
+}
+
+TEST_F(DeadDaemons, AppliesWhatADeadDaemonOnlyAnnounced) {
+    files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
+    EXPECT_THROW(tuner_->reconcile(), std::runtime_error);
+    EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
+    restart();
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+}
+
+TEST_F(DeadDaemons, ForgetsEntriesOfWorkqueuesThatWentAwayMeanwhile) {
+    reconcile(1);
+    tree_.remove("sys/devices/virtual/workqueue/kcryptd");
+    restart();
+    reconcile(1);
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// pin, unpin, revert: what they do, and what stands against them.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "fake_rig.h"
+#include "tuner/status.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+using test::rule_for_all;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+
+class Orders : public test::Rig {
+  protected:
+    Orders() {
+        Policy guard = rule_for_all();
+        guard.apply_unjudged = false;
+        tuner_->set_policy(guard);
+        tuner_->reconcile();
+    }
+    void apply_the_plan() {
+        tuner_->set_policy(rule_for_all());
+        tuner_->reconcile();
+    }
+    static void expect_refused(const Status& done, const std::string& why, int code) {
+        ASSERT_FALSE(done);
+        EXPECT_THAT(done.error().text, HasSubstr(why));
+        EXPECT_EQ(done.error().code, code);
+    }
+};
+
+TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+    EXPECT_EQ(on_disk().at("kcryptd").order, "pin cpu");
+    apply_the_plan();
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(scope("writeback"), "smt");
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+}
+
+TEST_F(Orders, PinHasItsBaselineOnDiskBeforeTheWrite) {
+    BaselineEntry seen;
+    files_->on_write = [&](const auto&, const auto&) {
+        seen = on_disk().at("kcryptd");
+        return 0;
+    };
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(seen.scope, "default");
+    EXPECT_THAT(seen.may_hold, ElementsAre("cpu"));
+    EXPECT_EQ(seen.order, "pin cpu");
+}
+
+TEST_F(Orders, PinOutlivesARestartAndAReload) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    restart();
+    apply_the_plan();
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+}
+
+TEST_F(Orders, PinChangesItsMind) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+}
+
+TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
+    ASSERT_TRUE(tuner_->pin("@default", "system"));
+    EXPECT_EQ(default_scope(), "system");
+    tuner_->reconcile();
+    EXPECT_EQ(state("@default"), State::pinned);
+    EXPECT_EQ(target("kcryptd").now.scope.effective, Scope::system);
+    tuner_->restore_all();
+    EXPECT_EQ(default_scope(), "cache");
+}
+
+TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {
+    set_scope("kcryptd", "cpu");
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "cpu");
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+}
+
+TEST_F(Orders, UnpinGoesBackToWhatThePlanAllows) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_THAT(on_disk(), IsEmpty());
+    apply_the_plan();
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
+    apply_the_plan();
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("writeback"), "smt");
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::reverted) << "a restart is no reload";
+    apply_the_plan();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+TEST_F(Orders, RevertOfEverything) {
+    apply_the_plan();
+    set_scope("writeback", "numa");
+    tuner_->reconcile();
+    ASSERT_EQ(state("writeback"), State::external);
+    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(scope("writeback"), "numa") << "not ours";
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+}
+
+TEST_F(Orders, RevertKeepsAWaitingTargetFromBeingApplied) {
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(asked(), 0U);
+}
+
+TEST_F(Orders, UnpinEndsARevert) {
+    apply_the_plan();
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+// ---- refusals
+
+TEST_F(Orders, AreRefusedForWhatIsNoTargetOrCannotBeTouched) {
+    expect_refused(tuner_->pin("nobody", "smt"), "no such target", ENOENT);
+    expect_refused(tuner_->revert("nobody"), "no such target", ENOENT);
+    expect_refused(tuner_->unpin("nobody"), "neither pinned nor reverted", ENOENT);
+    expect_refused(tuner_->unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
+    expect_refused(tuner_->pin("../../../../etc", "smt"), "no such target", ENOENT);
+    tree_.write(test::wq_path("kcryptd", "max_active"), "1\n");
+    expect_refused(tuner_->pin("kcryptd", "smt"), "max_active is 1", EPERM);
+    expect_refused(tuner_->revert("kcryptd"), "max_active is 1", EPERM);
+}
+
+TEST_F(Orders, AreRefusedForWordsThatAreNoScopeOfThisKernel) {
+    expect_refused(tuner_->pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
+    expect_refused(tuner_->pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
+    expect_refused(tuner_->pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
+}
+
+TEST_F(Orders, AreRefusedWhileObservingOrExternalOrPodsAreUnknown) {
+    tuner_->observe("switched off");
+    expect_refused(tuner_->pin("kcryptd", "smt"), "switched off", EPERM);
+    expect_refused(tuner_->revert("kcryptd"), "switched off", EPERM);
+    tuner_->observe("");
+    see(test::without(topology_, "3"));
+    ASSERT_TRUE(tuner_->pin("kcryptd", "smt")) << "CPU 3 was seen";
+    set_scope("kcryptd", "numa");
+    expect_refused(tuner_->pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
+    expect_refused(tuner_->revert("kcryptd"), "holds 'numa'", EPERM);
+    Topology plugged = topology_;
+    plugged.present = CpuSet::range(0, 30);
+    see(plugged);
+    expect_refused(tuner_->pin("writeback", "cpu"), "pods unknown", EPERM);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(asked(), 1U);
+}
+
+TEST_F(Orders, AreRefusedWhereTheKernelRefuses) {
+    files_->on_write = [](const auto&, const auto&) { return EINVAL; };
+    expect_refused(tuner_->pin("kcryptd", "cpu"), "Invalid argument", EIO);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty()) << "no order is left to be tried later";
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 1U);
+    files_->on_write = nullptr;
+    EXPECT_TRUE(tuner_->pin("kcryptd", "cpu")) << "an operator may try again";
+}
+
+TEST_F(Orders, AreRefusedWhereTheKernelIsBusyAndNotTriedLater) {
+    int left = 1;
+    files_->on_write = [&](const auto&, const auto&) { return left-- > 0 ? EBUSY : 0; };
+    expect_refused(tuner_->pin("kcryptd", "cpu"), "busy", EIO);
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_FALSE(tuner_->wants_retry());
+}
+
+TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
+    files_->on_write = [&](const auto&, const auto&) {
+        tree_.remove("sys/devices/virtual/workqueue/kcryptd");
+        return 0;
+    };
+    expect_refused(tuner_->pin("kcryptd", "cpu"), "vanished", ENOENT);
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
+    tree_.remove("run/wq-tuned");
+    EXPECT_FALSE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(Orders, ThatFailLeaveThePlanInForce) {
+    kernel_ = test::kernel_72();
+    restart();
+    files_->prefixes = true;  // it says that it has cache_shard, and has not
+    tuner_->set_policy(rule_for_all(test::fixed(Scope::smt)));
+    tuner_->reconcile();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    EXPECT_FALSE(tuner_->pin("kcryptd", "cache_shard"));
+    tuner_->reconcile();
+    EXPECT_EQ(log_.count(Event::external), 0U) << reason("kcryptd");
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
+}
+
+// ---- what is shown of it all
+
+TEST_F(Orders, AndStatesAreShown) {
+    apply_the_plan();
+    ASSERT_TRUE(tuner_->pin("writeback", "cpu"));
+    const auto status = status_json(*tuner_, "running");
+    EXPECT_EQ(status["daemon"]["state"], "running");
+    EXPECT_EQ(status["daemon"]["mode"], "guard");
+    EXPECT_EQ(status["daemon"]["writes"], 3);
+    const auto& targets = status["targets"];
+    ASSERT_EQ(targets.size(), 3U);
+    EXPECT_EQ(targets[0]["name"], "@default");
+    EXPECT_EQ(targets[0]["kind"], "default");
+    EXPECT_EQ(targets[0]["baseline"], "cache");
+    EXPECT_EQ(targets[1]["name"], "kcryptd");
+    EXPECT_EQ(targets[1]["scope"], "smt");
+    EXPECT_EQ(targets[1]["effective"], "smt");
+    EXPECT_EQ(targets[1]["baseline"], "default");
+    EXPECT_EQ(targets[1]["planned"], "smt");
+    EXPECT_EQ(targets[1]["state"], "applied");
+    EXPECT_TRUE(targets[1]["trial"].is_null());
+    EXPECT_EQ(targets[2]["state"], "pinned");
+    EXPECT_EQ(targets[2]["scope"], "cpu");
+}
+
+}  // namespace
+}  // namespace wq
