@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the guests get to see of the project: stage.sh BUILD-DIR STAGE-DIR.
+# What the guests get to see of the project, and what their checks need: stage.sh BUILD-DIR STAGE-DIR.
 set -euo pipefail
 rm -rf "$2"
 DESTDIR=$2 cmake --install "$1" >/dev/null
+DESTDIR=$2 cmake --install "$1" --component guest-tests >/dev/null
 (cd "$2" && find . -type f | sort)
