@@ -453,6 +453,8 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     target.now.scope = {*wish.word,
                         *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
     if (wish.strict) target.now.strict = wish.strict;
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    if (wish.strict == entry.strict) entry.may_strict.reset();  // back at the baseline: ours no more
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
 }

@@ -92,6 +92,10 @@ TEST_F(TunerDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
     use(rule_for_all({}, true));
     use(rule_for_all());
     EXPECT_EQ(strict("kcryptd"), "0") << "what we set, nobody asks for any more";
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "1\n");  // by somebody else
+    tuner_->reconcile();
+    EXPECT_EQ(strict("kcryptd"), "1") << "it is ours no more";
 }
 
 }  // namespace
