@@ -217,6 +217,8 @@ TEST_F(TunerTest, DoesNotTakeWhatANewWorkqueueHoldsForOurs) {
     set_scope("kcryptd", "smt");
     restart();  // the baseline of the old one is still on disk
     tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::as_planned);
+    EXPECT_THAT(on_disk(), ElementsAre(Key("writeback")));
     tuner_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "smt") << "its own";
 }
