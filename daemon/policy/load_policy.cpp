@@ -14,8 +14,8 @@ constexpr std::array kModes = {Mode::observe, Mode::guard, Mode::tune};
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31
 
 std::vector<std::string_view> mode_words() {
-    std::vector<std::string_view> words;
-    for (Mode mode : kModes) words.push_back(name_of(mode));
+    std::vector<std::string_view> words(kModes.size());
+    std::transform(kModes.begin(), kModes.end(), words.begin(), [](Mode mode) { return name_of(mode); });
     return words;
 }
 
@@ -87,6 +87,7 @@ class FileReader {
             return;
         }
         std::vector<WorkqueueRule> rules;
+        rules.reserve(tables.size());
         for (TomlTable& table : tables) rules.push_back(read_rule(table));
         policy_.rules.insert(policy_.rules.begin(), rules.begin(), rules.end());  // latest source first
     }

@@ -13,6 +13,7 @@ namespace {
 using Flaw = std::optional<TomlFlaw>;
 
 constexpr unsigned kMaxDepth = 64;
+constexpr std::size_t kMaxBinary = 64;  // 0b and 62 digits
 
 Flaw flaw(std::size_t offset, std::string message) {
     return TomlFlaw{offset, std::move(message)};
@@ -20,6 +21,11 @@ Flaw flaw(std::size_t offset, std::string message) {
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t';
+}
+
+// A letter of a bare key, or of a number.
+bool is_bare(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
 // What holds for every byte, whether in a string, in a comment or outside.
@@ -68,6 +74,8 @@ class Walker {
                 return open();
             case '.':
                 return dot();
+            case '0':
+                return zero();
             default:
                 return other();
         }
@@ -94,6 +102,15 @@ class Walker {
     Flaw dot() {
         if (++dots_ >= kMaxDepth) return flaw(at_, fmt::format("a key of more than {} parts", kMaxDepth));
         ++at_;
+        return std::nullopt;
+    }
+
+    Flaw zero() {
+        const std::size_t start = at_;
+        const bool binary = sees("0b") && (at_ == 0 || !is_bare(text_[at_ - 1]));
+        while (at_ < text_.size() && is_bare(text_[at_])) ++at_;
+        if (binary && at_ - start > kMaxBinary)
+            return flaw(start, fmt::format("a binary number of more than {} characters", kMaxBinary));
         return std::nullopt;
     }
 

@@ -19,6 +19,7 @@ struct TomlFlaw {
 // - a string that is not closed, an escape that does not exist: 3.7 and 4.4 name different places;
 // - a line longer than kMaxPolicyLine: 3.7 takes time with the square of it;
 // - brackets nested deeper than 64, or keys of more than 64 parts: both versions recurse;
+// - a binary number of more than 62 digits: both overflow, and 3.7 drops its upper part in silence;
 // - an empty array: 3.7 reads beyond its end where a table of the same name follows. It says nothing here.
 // The first flaw, or nothing.
 std::optional<TomlFlaw> find_toml_flaw(std::string_view text);

@@ -153,6 +153,7 @@ TEST(PolicyError, WrongWordsHaveTheirPlace) {
         {"a = " + repeat("{a=", 1000), "1:197: nested deeper than 64 levels"},
         {repeat("a.", 1000) + "a = 1\n", "1:128: a key of more than 64 parts"},
         {"[" + repeat("a.", 1000) + "a]\n", "1:129: a key of more than 64 parts"},
+        {"[shard]\nsize = 0b1" + std::string(73, '0') + "1000\n", "2:8: a binary number of more than 64"},
         {"a = []\n[a.b]\n", "1:5: an empty array says nothing here"},
         {"a = [ # none\n\n]\n", "1:5: an empty array says nothing here"},
     };
@@ -204,9 +205,9 @@ TEST(PolicyError, WrongSyntaxIsOneErrorWithItsLine) {
 TEST(PolicyError, WhatTomlAllowsIsAllowed) {
     for (const char* text :
          {"", "\n", "# nothing", "\xef\xbb\xbf[shard]\nsize = 8\n", "[shard]\r\nsize = 8\r\n",
-          "shard = {size = 0x8}", "[ shard ]\n'size' = 1_0 # a comment with \" and [\n",
-          "[[workqueue]]\nmatch = '''\na\\q\"*'''\n", "[[workqueue]]\nmatch = \"\"\"a\"\"\"\"\"\n",
-          "[[workqueue]]\nmatch = \"\"\"\\  \n\n  a\"\"\"\n",
+          "shard = {size = 0x8}", "shard.size = 0b1000",
+          "[ shard ]\n'size' = 1_0 # a comment with \" and [\n", "[[workqueue]]\nmatch = '''\na\\q\"*'''\n",
+          "[[workqueue]]\nmatch = \"\"\"a\"\"\"\"\"\n", "[[workqueue]]\nmatch = \"\"\"\\  \n\n  a\"\"\"\n",
           "[[workqueue]]\nmatch = \"\\u00e9\\U0001F600\\t\\\"\"\n",
           "workqueue = [\n  {match = '*'}, # one\n]\n"})
         EXPECT_THAT(mistakes(text), SizeIs(0)) << text;
