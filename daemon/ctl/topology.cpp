@@ -24,6 +24,7 @@ constexpr unsigned kMaxShardSize = 65536;
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
+    lists.reserve(sets.size());
     for (const auto& set : sets) lists.push_back(set.list());
     return lists;
 }
@@ -54,6 +55,7 @@ std::vector<Group> groups_of(const Topology& topology, unsigned shard_size) {
     for (const auto& llc : topology.llcs) {
         auto shards = shards_of(llc.cpus, index, shard_size);
         std::vector<std::size_t> sizes;
+        sizes.reserve(shards.size());
         for (const auto& shard : shards) sizes.push_back(index.cores_in(shard));
         if (groups.empty() || groups.back().shard_cores != sizes)
             groups.push_back({index.cores_in(llc.cpus), sizes, 0, {}, {}});

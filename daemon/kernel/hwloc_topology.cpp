@@ -195,6 +195,7 @@ std::vector<Llc> llcs_of(const Topology& topology, const CacheIndex& caches) {
         llc.numa_node = id;
     }
     std::vector<Llc> llcs;
+    llcs.reserve(by_key.size());
     for (auto& [key, llc] : by_key) llcs.push_back(std::move(llc));
     std::ranges::sort(llcs, {}, [](const Llc& llc) { return llc.cpus.first(); });
     return llcs;

@@ -90,8 +90,7 @@ std::size_t CoreIndex::cores_in(const CpuSet& pod) const {
     for (unsigned cpu : pod.cpus())
         if (cpu < core_of_.size() && core_of_[cpu] != kNone) cores.push_back(core_of_[cpu]);
     std::ranges::sort(cores);
-    const auto repeated = std::ranges::unique(cores);
-    return cores.size() - repeated.size();
+    return static_cast<std::size_t>(std::unique(cores.begin(), cores.end()) - cores.begin());
 }
 
 std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size) {

@@ -25,7 +25,7 @@ void expect_agrees(const json& expected, const json& actual, const std::string& 
     if (expected.is_object()) {
         for (const auto& [key, value] : expected.items()) {
             ASSERT_TRUE(actual.contains(key)) << where << "." << key;
-            expect_agrees(value, actual[key], where + "." + key);
+            expect_agrees(value, actual[key], fmt::format("{}.{}", where, key));
         }
     } else if (expected.is_array()) {
         ASSERT_EQ(expected.size(), actual.size()) << where;

@@ -11,6 +11,7 @@ using testing::ElementsAre;
 
 std::vector<std::string> lists(const std::vector<CpuSet>& sets) {
     std::vector<std::string> out;
+    out.reserve(sets.size());
     for (const auto& set : sets) out.push_back(set.list());
     return out;
 }

@@ -12,7 +12,7 @@ namespace {
 
 // One LLC of CORES x THREADS CPUs that are numbered in no order at all.
 Topology shuffled(unsigned cores, unsigned threads, std::mt19937& random) {
-    std::vector<unsigned> numbers(cores * threads);
+    std::vector<unsigned> numbers(std::size_t{cores} * threads);
     std::iota(numbers.begin(), numbers.end(), 0U);
     std::ranges::shuffle(numbers, random);
     Topology topology;

@@ -63,9 +63,9 @@ struct CpuTree {
     bool caches = true;           // false: no cache directories
     bool neighbours = false;      // number the threads of a core next to each other
     bool interleaved = false;     // CPU n is in socket n modulo SOCKETS
-    std::string offline = "";     // CPU list: present, but not in `online`, no topology, no cache
+    std::string offline = {};     // CPU list: present, but not in `online`, no topology, no cache
     bool stale = false;           // siblings and shared lists still name the offline ones
-    std::string isolated = "";    // CPU list: isolcpus=domain
+    std::string isolated = {};    // CPU list: isolcpus=domain
     unsigned extra_possible = 0;  // CPUs that could be plugged in
 };
 

@@ -36,7 +36,6 @@ namespace {
 
 using ctl::Options;
 using test::cpu_tree;
-using test::CpuTree;
 using test::Dir;
 using test::File;
 using test::TempTree;
@@ -49,12 +48,14 @@ const std::string kNode = "sys/devices/system/node/";
 
 std::vector<std::string> lists(const std::vector<CpuSet>& sets) {
     std::vector<std::string> out;
+    out.reserve(sets.size());
     for (const auto& set : sets) out.push_back(set.list());
     return out;
 }
 
 std::vector<std::string> llcs(const Topology& topology) {
     std::vector<std::string> out;
+    out.reserve(topology.llcs.size());
     for (const auto& llc : topology.llcs) out.push_back(llc.cpus.list());
     return out;
 }
@@ -255,7 +256,7 @@ std::vector<Absurd> absurdities() {
             {"range past 2^31", "0-2147483648\n"},
             {"number past 2^64", "99999999999999999999999\n"},
             {"one megabyte", megabyte + "0\n"},
-            {"bytes", std::string("\x01\xff\x1b[31m\x00\x80", 10)},
+            {"bytes", std::string("\x01\xff\x1b[31m\x00\x80", 9)},
             {"reversed", "3-0\n"}};
 }
 
