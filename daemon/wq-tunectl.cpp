@@ -57,6 +57,7 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
         app, "topology", "LLCs, cores and shards of a machine", [&] { return wq::ctl::topology(o); }, code);
     add_source_options(*topology, a);
     add_json(*topology, a);
+    add_config(*topology, a);
     auto* plan = add(
         app, "plan", "What would be set, and why", [&] { return wq::ctl::plan(o); }, code);
     add_plan_options(*plan, a);

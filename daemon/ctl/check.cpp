@@ -35,7 +35,7 @@ std::string counted(std::size_t rules) {
 }
 
 void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
-    if (files.empty()) fmt::print("no policy file: the built-in defaults, no rules\n");
+    if (files.empty()) fmt::print("no policy file: as the shipped one, every workqueue, auto\n");
     for (const std::string& file : files) {
         const auto rules = std::count_if(policy.rules.begin(), policy.rules.end(),
                                          [&](const WorkqueueRule& rule) { return rule.origin.file == file; });

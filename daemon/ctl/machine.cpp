@@ -85,12 +85,10 @@ std::vector<PlanLine> Machine::plan() const {
 Result<Machine> read_machine(const Options& options) {
     Machine out;
     const auto tree = tree_of(options);
-    const std::string source =
-        options.topology == "live" && !options.root.empty() ? "fsroot:" + options.root : options.topology;
-    auto topology = read_topology(source);
+    auto topology = read_topology(options.topology, options.root);
     if (!topology) return tl::unexpected(topology.error());
     out.topology = std::move(*topology);
-    for (const std::string& warning : out.topology.warnings) fmt::print(stderr, "wq-tunectl: {}\n", warning);
+    for (const std::string& warning : out.topology.warnings) complain(warning);
     auto policy = load_installed_policy(options.root, options.config);
     if (!policy) {
         print_errors(policy.error());

@@ -28,10 +28,9 @@ json absent_status(const Options& options) {
     struct : Log {
         void write(const LogLine& /*line*/) override {}  // the reasons are in the document
     } quiet;
-    const auto source = options.root.empty() ? "live" : "fsroot:" + options.root;
-    Tuner tuner(
-        {files, store, quiet, [&] { return read_topology(source); }, [](const auto&) { return false; }},
-        probe_kernel(paths));
+    Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
+                 [](const auto&) { return false; }},
+                probe_kernel(paths));
     auto policy = load_installed_policy(options.root, options.config);
     if (policy) tuner.set_policy(std::move(*policy));
     tuner.observe(policy ? "no daemon runs" : "no daemon runs, and the policy is broken");

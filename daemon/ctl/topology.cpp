@@ -2,25 +2,22 @@
 #include "ctl/topology.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ctl/machine.h"
+#include "ctl/terminal.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "plan/pods.h"
+#include "policy/installed.h"
 
 namespace wq::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr unsigned kDefaultShardSize = 8;
-constexpr unsigned kMaxShardSize = 65536;
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
@@ -106,14 +103,6 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t columns, 
     return text;
 }
 
-std::size_t terminal_columns() {
-    if (const char* columns = ::getenv("COLUMNS"))
-        if (const int wanted = ::atoi(columns); wanted > 0) return static_cast<std::size_t>(wanted);
-    winsize size = {};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 80;
-}
-
 }  // namespace
 
 Json topology_json(const Topology& topology, unsigned shard_size) {
@@ -153,20 +142,14 @@ unsigned shard_size_for(const Options& options) {
     if (options.shard_size) return *options.shard_size;
     if (options.topology == "live")
         if (const auto size = probe_kernel({options.root}).cache_shard_size) return *size;
-    return kDefaultShardSize;
+    // A broken policy is `check`'s affair; here it has no size to say.
+    return load_installed_policy(options.root, options.config).value_or(Policy{}).shard_size;
 }
 
 int topology(const Options& options) {
-    if (options.shard_size && (*options.shard_size < 1 || *options.shard_size > kMaxShardSize)) {
-        fmt::print(stderr, "--shard-size: not between 1 and {}\n", kMaxShardSize);
-        return kUsage;
-    }
     const auto topology = read_topology(options.topology, options.root);
-    if (!topology) {
-        fmt::print(stderr, "{}\n", topology.error().text);
-        return kFailure;
-    }
-    for (const auto& warning : topology->warnings) fmt::print(stderr, "{}\n", warning);
+    if (!topology) return complain(topology.error().text);
+    for (const auto& warning : topology->warnings) complain(warning);
     const unsigned size = shard_size_for(options);
     if (options.json)  // whatever bytes a file's name has
         fmt::print("{}\n",

@@ -91,6 +91,11 @@ Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
     return {};
 }
 
+// Names go to JSON, the journal and terminals; the kernel's own are plain.
+bool is_printable(const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
+}
+
 bool is_gone(const Error& error) {
     return error.code == ENOENT || error.code == ENODEV;
 }
@@ -167,6 +172,7 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name) const {
         if (!open_same(name, out.inode)) return tl::unexpected(done.error().in(name));
     }
     if (!done) out.untouchable = done.error().text;
+    if (!is_printable(name)) out.untouchable = "its name is not printable ASCII";
     if (out.untouchable.empty() && mask.empty()) out.untouchable = kNoMask;
     return out;
 }

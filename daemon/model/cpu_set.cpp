@@ -90,6 +90,7 @@ Result<CpuSet> CpuSet::parse_mask(std::string_view text) {
     set.words_.resize((words.size() + 1) / 2);
     for (std::size_t i = 0; i < words.size(); i++)
         set.words_[i / 2] |= static_cast<std::uint64_t>(words[i]) << (i % 2 * 32);
+    set.trim();
     return set;
 }
 
@@ -100,18 +101,20 @@ CpuSet CpuSet::range(unsigned first, unsigned last) {
 }
 
 void CpuSet::add(unsigned cpu) {
-    if (words_.size() <= cpu / 64) words_.resize(cpu / 64 + 1);
-    words_[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
+    const std::size_t word = cpu / 64;
+    cover(word, word + 1);
+    words_[word - base_] |= std::uint64_t{1} << (cpu % 64);
 }
 
 void CpuSet::remove(unsigned cpu) {
     if (!has(cpu)) return;
-    words_[cpu / 64] &= ~(std::uint64_t{1} << (cpu % 64));
+    words_[cpu / 64 - base_] &= ~(std::uint64_t{1} << (cpu % 64));
     trim();
 }
 
 bool CpuSet::has(unsigned cpu) const {
-    return cpu / 64 < words_.size() && (words_[cpu / 64] >> (cpu % 64) & 1) != 0;
+    const std::size_t word = cpu / 64;
+    return word >= base_ && word < end() && (words_[word - base_] >> (cpu % 64) & 1) != 0;
 }
 
 std::size_t CpuSet::count() const {
@@ -121,28 +124,28 @@ std::size_t CpuSet::count() const {
 }
 
 unsigned CpuSet::first() const {
-    unsigned i = 0;
-    while (words_[i] == 0) i++;
-    return i * 64 + static_cast<unsigned>(std::countr_zero(words_[i]));
+    return static_cast<unsigned>(base_ * 64) + static_cast<unsigned>(std::countr_zero(words_.front()));
 }
 
 bool CpuSet::contains(const CpuSet& other) const {
-    if (other.words_.size() > words_.size()) return false;
-    for (std::size_t i = 0; i < other.words_.size(); i++)
-        if ((other.words_[i] & ~words_[i]) != 0) return false;
+    if (other.empty()) return true;
+    if (other.base_ < base_ || other.end() > end()) return false;
+    for (std::size_t i = other.base_; i < other.end(); i++)
+        if ((other.words_[i - other.base_] & ~words_[i - base_]) != 0) return false;
     return true;
 }
 
 bool CpuSet::intersects(const CpuSet& other) const {
-    for (std::size_t i = 0; i < std::min(words_.size(), other.words_.size()); i++)
-        if ((other.words_[i] & words_[i]) != 0) return true;
+    for (std::size_t i = std::max(base_, other.base_); i < std::min(end(), other.end()); i++)
+        if ((other.words_[i - other.base_] & words_[i - base_]) != 0) return true;
     return false;
 }
 
 std::vector<unsigned> CpuSet::cpus() const {
     std::vector<unsigned> out;
-    for (std::size_t i = 0; i < words_.size(); i++)
-        for (auto word = words_[i]; word != 0; word &= word - 1)
+    out.reserve(count());
+    for (std::size_t i = base_; i < end(); i++)
+        for (auto word = words_[i - base_]; word != 0; word &= word - 1)
             out.push_back(static_cast<unsigned>(i * 64) + static_cast<unsigned>(std::countr_zero(word)));
     return out;
 }
@@ -161,27 +164,46 @@ std::string CpuSet::list() const {
 }
 
 CpuSet& CpuSet::operator|=(const CpuSet& other) {
-    if (words_.size() < other.words_.size()) words_.resize(other.words_.size());
-    for (std::size_t i = 0; i < other.words_.size(); i++) words_[i] |= other.words_[i];
+    if (other.empty()) return *this;
+    cover(other.base_, other.end());
+    for (std::size_t i = other.base_; i < other.end(); i++)
+        words_[i - base_] |= other.words_[i - other.base_];
     return *this;
 }
 
 CpuSet& CpuSet::operator&=(const CpuSet& other) {
-    words_.resize(std::min(words_.size(), other.words_.size()));
-    for (std::size_t i = 0; i < words_.size(); i++) words_[i] &= other.words_[i];
+    const std::size_t first = std::max(base_, other.base_);
+    const std::size_t last = std::max(std::min(end(), other.end()), first);
+    for (std::size_t i = base_; i < end(); i++)
+        words_[i - base_] &= i >= first && i < last ? other.words_[i - other.base_] : 0;
     trim();
     return *this;
 }
 
 CpuSet& CpuSet::operator-=(const CpuSet& other) {
-    for (std::size_t i = 0; i < std::min(words_.size(), other.words_.size()); i++)
-        words_[i] &= ~other.words_[i];
+    for (std::size_t i = std::max(base_, other.base_); i < std::min(end(), other.end()); i++)
+        words_[i - base_] &= ~other.words_[i - other.base_];
     trim();
     return *this;
 }
 
+// Makes room for the words FIRST..END-1.
+void CpuSet::cover(std::size_t first, std::size_t end) {
+    if (words_.empty()) base_ = first;
+    if (first < base_) {
+        words_.insert(words_.begin(), base_ - first, 0);
+        base_ = first;
+    }
+    if (end > this->end()) words_.resize(end - base_);
+}
+
 void CpuSet::trim() {
     while (!words_.empty() && words_.back() == 0) words_.pop_back();
+    const auto used =
+        std::find_if(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
+    base_ += static_cast<std::size_t>(used - words_.begin());
+    words_.erase(words_.begin(), used);
+    if (words_.empty()) base_ = 0;
 }
 
 }  // namespace wq

@@ -51,8 +51,13 @@ class CpuSet {
     friend bool operator==(const CpuSet&, const CpuSet&) = default;
 
   private:
+    [[nodiscard]] std::size_t end() const { return base_ + words_.size(); }
+    void cover(std::size_t first, std::size_t end);
     void trim();
-    std::vector<std::uint64_t> words_;  // no trailing zero word, so that == is equality of sets
+    // 64 CPUs each, from number base_ * 64 on. No zero word at either end, so that == is equality of sets and
+    // a pod of high numbers on a large machine is as small as one of low numbers.
+    std::vector<std::uint64_t> words_;
+    std::size_t base_ = 0;  // 0 where empty
 };
 
 }  // namespace wq

@@ -184,8 +184,8 @@ std::optional<Scope> Planner::effective_after_default(const Workqueue& target) c
     return target.scope.effective;
 }
 
-void put(PlanLine& line, Verdict verdict, Action action, std::string reason) {
-    line.verdict = verdict;
+void put(PlanLine& line, Finding finding, Action action, std::string reason) {
+    line.finding = finding;
     line.action = action;
     line.reason = std::move(reason);
 }
@@ -195,7 +195,7 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
     const bool strict_differs = line.strict && line.target.strict && *line.strict != *line.target.strict;
     line.planned = wanted;
     if (!now || !choice.same_pods(*now, wanted)) {
-        put(line, Verdict::change, Action::write, why);
+        put(line, Finding::change, Action::write, why);
         return;
     }
     line.planned = now;
@@ -205,46 +205,46 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
                                           : fmt::format("{} makes the same pools as {}: {}", name_of(*now),
                                                         name_of(wanted), why);
     if (strict_differs)
-        put(line, Verdict::change, Action::write, fmt::format("affinity_strict only; {}", reason));
+        put(line, Finding::change, Action::write, fmt::format("affinity_strict only; {}", reason));
     else
-        put(line, Verdict::in_place, Action::none, std::move(reason));
+        put(line, Finding::in_place, Action::none, std::move(reason));
 }
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     line.planned = effective_after_default(line.target);
     if (wish.kind == ScopeWish::Kind::leave)
-        return put(line, Verdict::leave, Action::none, "the rule says leave");
+        return put(line, Finding::leave, Action::none, "the rule says leave");
     if (in_.kernel.scopes.empty())
-        return put(line, Verdict::unsupported, Action::none, "this kernel has no affinity scopes");
+        return put(line, Finding::unsupported, Action::none, "this kernel has no affinity scopes");
     if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
-        return put(line, Verdict::unsupported, Action::none,
+        return put(line, Finding::unsupported, Action::none,
                    fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
     if (!in_.pods_unknown.empty())
-        return put(line, Verdict::pods_unknown, Action::none, "pods unknown: " + in_.pods_unknown);
+        return put(line, Finding::pods_unknown, Action::none, "pods unknown: " + in_.pods_unknown);
     const Choice& choice = choice_for(line.target.effective);
     line.candidates = choice.candidates;
     if (wish.kind == ScopeWish::Kind::fixed) return settle(line, wish.scope, "the rule names it", choice);
-    if (!choice.automatic) return put(line, Verdict::leave, Action::none, "no scope to choose from");
+    if (!choice.automatic) return put(line, Finding::leave, Action::none, "no scope to choose from");
     settle(line, *choice.automatic, choice.why, choice);
 }
 
 void Planner::decide(PlanLine& line) {
     const Workqueue& target = line.target;
-    if (!target.untouchable.empty()) return put(line, Verdict::untouchable, Action::skip, target.untouchable);
+    if (!target.untouchable.empty()) return put(line, Finding::untouchable, Action::skip, target.untouchable);
     line.planned = target.scope.effective;
     if (target.kind == Kind::default_scope) {
         const auto& wanted = in_.policy.default_scope;
         if (!wanted.manage)
-            return put(line, Verdict::unmanaged, Action::none, "[default_scope] manage is not set");
+            return put(line, Finding::unmanaged, Action::none, "[default_scope] manage is not set");
         line.rule = wanted.origin;
         if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
             return put(
-                line, Verdict::leave, Action::none,
+                line, Finding::leave, Action::none,
                 "workqueue.default_affinity_scope= on the kernel command line is the administrator's word");
         return decide_by_wish(line, wanted.wish);
     }
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);
-    if (rule == nullptr) return put(line, Verdict::unmanaged, Action::none, "no rule matches");
+    if (rule == nullptr) return put(line, Finding::unmanaged, Action::none, "no rule matches");
     line.rule = rule->origin;
     line.strict = rule->strict;
     decide_by_wish(line, rule->wish);

@@ -25,7 +25,7 @@ enum class Action { none, write, skip };
 std::string_view name_of(Action action);
 
 // Why a plan says what it says, for the machine; `reason` says it to people.
-enum class Verdict {
+enum class Finding {
     untouchable,   // ordered, per-CPU, max_active 1, absurd files, opted out
     unmanaged,     // no rule, or @default without manage
     leave,         // a rule or an administrator says hands off
@@ -40,7 +40,7 @@ struct PlanLine {
     std::optional<Scope> planned;  // empty where it is skipped
     std::optional<bool> strict;    // what a rule wants affinity_strict to be
     Action action = Action::none;
-    Verdict verdict = Verdict::unmanaged;
+    Finding finding = Finding::unmanaged;
     std::string reason;
     std::optional<Origin> rule;
     std::vector<Candidate> candidates;  // coarsest first; empty where pods are unknown or cannot be planned

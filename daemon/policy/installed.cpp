@@ -5,10 +5,9 @@ namespace wq {
 
 tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
                                                          const std::optional<std::string>& config) {
-    const auto files = config ? std::vector{*config} : policy_files(root);
-    if (!files.empty()) return load_policy(files);
-    Policy policy;
-    policy.rules.push_back({"*", {}, std::nullopt, {}});
+    if (config) return load_policy({*config});
+    auto policy = load_policy(policy_files(root));
+    if (policy && !has_main_file(root)) policy->rules.push_back({"*", {}, std::nullopt, {}});
     return policy;
 }
 

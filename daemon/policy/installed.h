@@ -8,8 +8,8 @@
 
 namespace wq {
 
-// The policy of CONFIG, where given, else the installed one below ROOT. Where no file is installed at all,
-// what the shipped file says: every workqueue, `auto`.
+// The policy of CONFIG, where given, else the installed one below ROOT. Where there is no main file at
+// all (a masked one is one), what the shipped file says: every workqueue, `auto`.
 tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
                                                          const std::optional<std::string>& config);
 

@@ -77,6 +77,9 @@ using PolicyErrors = std::vector<PolicyError>;
 // dot are passed over. What is there but cannot be looked at is returned too: load_policy() says why.
 std::vector<std::string> policy_files(const std::string& root);
 
+// Whether there is a main file at all, a masked one included.
+bool has_main_file(const std::string& root);
+
 // Reads FILES, the first being the main file, and merges them: a key set by a later file wins, and the rules
 // of a later file are tried before those of an earlier one. All mistakes of all files are returned at once,
 // in the order of the files and of their lines. No files, or empty ones: the built-in defaults.

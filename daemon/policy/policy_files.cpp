@@ -61,6 +61,10 @@ bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>
 
 }  // namespace
 
+bool has_main_file(const std::string& root) {
+    return !main_file(root).empty();
+}
+
 std::vector<std::string> policy_files(const std::string& root) {
     std::map<std::string, std::string> drop_ins;
     std::vector<std::string> files{main_file(root)};

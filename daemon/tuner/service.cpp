@@ -102,10 +102,8 @@ Status Service::start() {
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
     tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{
-            files_, store_, log_,
-            [this] { return read_topology(is_machine(options_) ? "live" : "fsroot:" + options_.root); },
-            [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
+        Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
+                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
         probe_kernel(paths_));
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();

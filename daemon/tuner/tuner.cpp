@@ -26,19 +26,19 @@ bool is_reverted(const BaselineEntry* entry) {
 }
 
 // The state that a plan alone gives a target that is left at its baseline.
-State state_of(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::untouchable:
-        case Verdict::unmanaged:
+State state_of(Finding finding) {
+    switch (finding) {
+        case Finding::untouchable:
+        case Finding::unmanaged:
             return State::unmanaged;
-        case Verdict::leave:
-        case Verdict::pods_unknown:
+        case Finding::leave:
+        case Finding::pods_unknown:
             return State::leave;
-        case Verdict::unsupported:
+        case Finding::unsupported:
             return State::unsupported;
-        case Verdict::in_place:
+        case Finding::in_place:
             return State::as_planned;
-        case Verdict::change:
+        case Finding::change:
             return State::waiting;
     }
     return State::unmanaged;
@@ -84,6 +84,7 @@ void Tuner::set_policy(Policy policy) {
     for (auto& [name, target] : targets_) {
         target.external = false;
         target.last_word.clear();
+        target.last_strict.reset();
         target.refused_word.clear();
         target.failures = target.stuck = 0;
         BaselineEntry* entry = edges_.store.find(name);
@@ -126,7 +127,10 @@ void Tuner::show(Target& target) {
 
 void Tuner::restore_all() {
     restore_entries(edges_.files, edges_.store, edges_.log);
-    for (auto& [name, target] : targets_) target.last_word.clear();
+    for (auto& [name, target] : targets_) {
+        target.last_word.clear();
+        target.last_strict.reset();
+    }
 }
 
 Result<Target*> Tuner::find_for_order(const std::string& name) {
@@ -182,7 +186,7 @@ Status Tuner::revert(const std::optional<std::string>& name) {
     } else {
         for (const auto& [each, target] : targets_)
             if (!target.external &&
-                (edges_.store.find(each) != nullptr || target.plan.verdict == Verdict::change))
+                (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
                 names.push_back(each);
     }
     for (const std::string& each : names) {
@@ -269,22 +273,27 @@ void Tuner::forget(const std::string& name) {
     edges_.store.remove(name);
 }
 
-// Where we have a hand in a target, its word changes by our writes alone. What else is found is somebody
-// else's; one of our own words, too, if it is not the one that we left there.
+// Where we have a hand in a target, its word and its strictness change by our writes alone. What else is
+// found is somebody else's; one of our own words, too, if it is not the one that we left there.
 void Tuner::notice_foreign(Target& target) {
     const std::string& word = target.now.scope.word;
     const BaselineEntry* entry = edges_.store.find(target.now.name);
-    const bool changed = !target.last_word.empty() && word != target.last_word;
     if (entry != nullptr && !target.external) {
         const bool unknown = word != entry->scope && !entry->may_be_ours(word);
+        const bool changed = !target.last_word.empty() && word != target.last_word;
+        const bool strict_changed =
+            entry->may_strict && target.last_strict && target.now.strict != target.last_strict;
         if (unknown || changed) set_external(target, word);
+        if (strict_changed && !target.external)
+            set_external(target, *target.now.strict ? "strict" : "not strict");
     }
     target.last_word = word;
+    target.last_strict = target.now.strict;
 }
 
 void Tuner::set_external(Target& target, const std::string& word) {
     target.external = true;
-    target.last_word = word;
+    target.external_text = word;
     log(LOG_NOTICE, Event::external, target,
         fmt::format("holds '{}', which somebody else wrote; hands off until a reload", word),
         {{"WQ_SCOPE_NEW", word}});
@@ -312,27 +321,49 @@ Workqueue Tuner::as_before_us(const Target& target) const {
     return out;
 }
 
-void Tuner::plan_targets() {
-    std::vector<Workqueue> before;
+// @default where it moves nobody: somebody else's, or held by an order. Its followers have what it says now.
+bool Tuner::default_is_held(const Target& target) const {
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    return target.external || (entry != nullptr && !entry->order.empty());
+}
+
+std::vector<Workqueue> Tuner::targets_before_us() const {
+    std::vector<Workqueue> out;
     std::optional<Scope> default_scope;
     for (const auto& [name, target] : targets_) {
-        before.push_back(as_before_us(target));
-        Workqueue& w = before.back();
+        Workqueue& w = out.emplace_back(as_before_us(target));
         if (w.kind != Kind::default_scope) continue;
         default_scope = w.scope.effective;
-        // Held by somebody's order: it moves nobody, and its followers have what it says now.
-        const BaselineEntry* entry = edges_.store.find(name);
-        if (target.external || (entry != nullptr && !entry->order.empty())) {
-            if (!is_reverted(entry)) default_scope = target.now.scope.effective;
-            w.untouchable = target.external ? "external" : "held by an operator's order";
-        }
+        if (!default_is_held(target)) continue;
+        if (!is_reverted(edges_.store.find(name))) default_scope = target.now.scope.effective;
+        w.untouchable = target.external ? "external" : "held by an operator's order";
     }
-    for (Workqueue& w : before)
+    for (Workqueue& w : out)
         if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
             w.scope.effective = default_scope;
-    const auto plan = make_plan(
-        {known_.topology(), kernel_, policy_, before, pods_unknown_, effective_shard_size(kernel_, policy_)});
-    for (const PlanLine& line : plan) targets_.at(line.target.name).plan = line;
+    return out;
+}
+
+void Tuner::plan_targets() {
+    auto before = targets_before_us();
+    const auto plan = [&] {
+        return make_plan({known_.topology(), kernel_, policy_, before, pods_unknown_,
+                          effective_shard_size(kernel_, policy_)});
+    };
+    for (PlanLine& line : plan()) targets_.at(line.target.name).plan = std::move(line);
+    // A kernel that refuses what is planned for @default moves no follower: they are planned again, for
+    // themselves.
+    const auto parameter = targets_.find(kDefaultTarget);
+    if (parameter == targets_.end() || !is_refused(parameter->second)) return;
+    for (Workqueue& w : before)
+        if (w.kind == Kind::default_scope) w.untouchable = parameter->second.refused_reason;
+    for (PlanLine& line : plan())
+        if (line.target.kind != Kind::default_scope) targets_.at(line.target.name).plan = std::move(line);
+}
+
+bool Tuner::is_refused(const Target& target) {
+    return target.plan.finding == Finding::change && target.plan.planned &&
+           name_of(*target.plan.planned) == target.refused_word;
 }
 
 // ---- deciding
@@ -344,17 +375,18 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         target.reason = std::move(reason);
     };
     if (target.external) {
-        set(State::external, fmt::format("somebody else wrote '{}'", target.now.scope.word));
+        set(State::external, fmt::format("somebody else wrote '{}'", target.external_text));
         return {.hands_off = true};
     }
     if (const std::string why = observing(); !why.empty()) {
-        const bool change = target.plan.verdict == Verdict::change;
-        set(state_of(target.plan.verdict), change ? "observing: " + why : target.plan.reason);
+        const bool change = target.plan.finding == Finding::change;
+        set(state_of(target.plan.finding), change ? "observing: " + why : target.plan.reason);
         return {};
     }
     if (const auto scope = pinned_scope(entry)) {
         set(State::pinned, "by an operator's order");
-        return {.word = *scope};
+        // No new writes while pods are unknown, on an old order either.
+        return {.word = *scope, .hands_off = !pods_unknown_.empty()};
     }
     if (is_reverted(entry)) {
         set(State::reverted, "by an operator's order");
@@ -365,15 +397,15 @@ Tuner::Wish Tuner::wish_for(Target& target) {
 
 Tuner::Wish Tuner::wish_by_plan(Target& target) {
     const PlanLine& plan = target.plan;
-    target.state = state_of(plan.verdict);
+    target.state = state_of(plan.finding);
     target.reason = plan.reason;
-    if (plan.verdict == Verdict::unsupported && plan.rule)
+    if (plan.finding == Finding::unsupported && plan.rule)
         say_once(LOG_NOTICE, Event::unsupported, fmt::format("{}: {}", plan.rule->text(), plan.reason));
-    if (plan.verdict == Verdict::pods_unknown) {
+    if (plan.finding == Finding::pods_unknown) {
         if (holds_ours(target)) target.state = State::applied;
         return {.hands_off = true};
     }
-    if (plan.verdict != Verdict::change) return {};
+    if (plan.finding != Finding::change) return {};
     if (!policy_.apply_unjudged) {
         target.reason = "guard: stays at its baseline until it is judged; plan: " + plan.reason;
         return {};
@@ -402,7 +434,7 @@ void Tuner::apply_wishes() {
         wishes.emplace_back(name, wish_for(target));
         target.decided = true;
         const Wish& wish = wishes.back().second;
-        if (wish.word && !is_so(target, wish))
+        if (wish.word && !wish.hands_off && !is_so(target, wish))
             prepare(target, wish);
         else
             target.failures = 0;  // no try is left to be made
@@ -452,7 +484,7 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     target.last_word = *wish.word;
     target.now.scope = {*wish.word,
                         *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
-    if (wish.strict) target.now.strict = wish.strict;
+    if (wish.strict) target.now.strict = target.last_strict = wish.strict;
     BaselineEntry& entry = *edges_.store.find(target.now.name);
     if (wish.strict == entry.strict) entry.may_strict.reset();  // back at the baseline: ours no more
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
@@ -463,6 +495,7 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
 void Tuner::look_again(Target& target) {
     const auto scope = edges_.files.read_scope(target.now.name, target.now.inode);
     target.last_word = scope ? scope->word : "";
+    target.last_strict.reset();
     if (scope) target.now.scope = *scope;
 }
 
@@ -532,6 +565,7 @@ void Tuner::put_back(Target& target) {
         if (entry->strict) target.now.strict = entry->strict;
         target.now.scope = plan_scope_of(target, entry->scope);
         target.last_word = entry->scope;
+        target.last_strict = target.now.strict;
     }
     entry->may_hold.clear();
     entry->may_strict.reset();

@@ -41,8 +41,10 @@ struct Target {
     State state = State::unmanaged;
     std::string reason;
 
-    std::string last_word;     // what the file held when we last looked, to notice other writers
-    std::string refused_word;  // a word that failed for good here: not tried again until a reload
+    std::string last_word;            // what the file held when we last looked, to notice other writers
+    std::optional<bool> last_strict;  // likewise
+    std::string external_text;        // what somebody else wrote
+    std::string refused_word;         // a word that failed for good here: not tried again until a reload
     State refused_as = State::unsupported;  // or quarantined
     std::string refused_reason;
     unsigned failures = 0;  // transient ones in a row
@@ -116,7 +118,10 @@ class Tuner {
     void refresh_targets();
     void refresh_target(const std::string& name);
     void notice_foreign(Target& target);
+    [[nodiscard]] bool default_is_held(const Target& target) const;
+    [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
     void plan_targets();
+    [[nodiscard]] static bool is_refused(const Target& target);
     [[nodiscard]] Workqueue as_before_us(const Target& target) const;
     Wish wish_for(Target& target);
     Wish wish_by_plan(Target& target);

@@ -47,7 +47,7 @@ Pair plan_both(const Policy& policy, const KernelInfo& kernel = kernel_612(),
 
 TEST(PlanDefault, IsLeftUnlessManaged) {
     const auto [parameter, follower] = plan_both(rule_for_all());
-    EXPECT_EQ(parameter.verdict, Verdict::unmanaged);
+    EXPECT_EQ(parameter.finding, Finding::unmanaged);
     EXPECT_EQ(parameter.action, Action::none);
     EXPECT_EQ(follower.action, Action::write) << "which then writes the workqueue itself";
     EXPECT_EQ(follower.planned, Scope::smt);
@@ -58,7 +58,7 @@ TEST(PlanDefault, MovesItsFollowers) {
     EXPECT_EQ(parameter.action, Action::write);
     EXPECT_EQ(parameter.planned, Scope::smt);
     EXPECT_EQ(parameter.rule->text(), "rules.toml:20");
-    EXPECT_EQ(follower.verdict, Verdict::in_place);
+    EXPECT_EQ(follower.finding, Finding::in_place);
     EXPECT_EQ(follower.action, Action::none);
     EXPECT_EQ(follower.planned, Scope::smt);
     EXPECT_EQ(follower.reason, "follows @default to smt");
@@ -67,7 +67,7 @@ TEST(PlanDefault, MovesItsFollowers) {
 TEST(PlanDefault, MovesAFollowerThatIsToBeLeft) {
     const auto [parameter, follower] = plan_both(managed({}, leave()));
     EXPECT_EQ(parameter.action, Action::write);
-    EXPECT_EQ(follower.verdict, Verdict::leave);
+    EXPECT_EQ(follower.finding, Finding::leave);
     EXPECT_EQ(follower.action, Action::none) << "`leave` leaves the word `default`";
     EXPECT_EQ(follower.planned, Scope::smt) << "what it will mean";
 }
@@ -93,7 +93,7 @@ TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
     KernelInfo kernel = kernel_612();
     kernel.default_on_cmdline = true;
     const auto [parameter, follower] = plan_both(managed(), kernel);
-    EXPECT_EQ(parameter.verdict, Verdict::leave);
+    EXPECT_EQ(parameter.finding, Finding::leave);
     EXPECT_EQ(parameter.action, Action::none);
     EXPECT_THAT(parameter.reason, HasSubstr("kernel command line"));
     EXPECT_EQ(follower.action, Action::write);
@@ -106,7 +106,7 @@ TEST(PlanDefault, IsAlreadyInPlaceWhereTheKernelShards) {
     const Policy policy = managed();
     const auto lines =
         make_plan({kOneLlc, kernel, policy, {default_target(kOneLlc, Scope::cache_shard)}, "", 8});
-    EXPECT_EQ(lines.at(0).verdict, Verdict::in_place);
+    EXPECT_EQ(lines.at(0).finding, Finding::in_place);
 }
 
 // ---- strictness
@@ -129,9 +129,9 @@ TEST(PlanStrict, IsAReasonToWriteByItself) {
 }
 
 TEST(PlanStrict, IsLeftWhereItIsSoOrNoRuleSaysOrThereIsNone) {
-    EXPECT_EQ(plan_strict(true, true, fixed(Scope::cache)).verdict, Verdict::in_place);
-    EXPECT_EQ(plan_strict(std::nullopt, true, fixed(Scope::cache)).verdict, Verdict::in_place);
-    EXPECT_EQ(plan_strict(true, std::nullopt, fixed(Scope::cache)).verdict, Verdict::in_place);
+    EXPECT_EQ(plan_strict(true, true, fixed(Scope::cache)).finding, Finding::in_place);
+    EXPECT_EQ(plan_strict(std::nullopt, true, fixed(Scope::cache)).finding, Finding::in_place);
+    EXPECT_EQ(plan_strict(true, std::nullopt, fixed(Scope::cache)).finding, Finding::in_place);
 }
 
 TEST(PlanStrict, GoesWithAScope) {
@@ -177,7 +177,7 @@ TEST(PodsUnknown, WhereShardsAreCutOverCpusThatAreNotThere) {
 TEST(PodsUnknown, MeansToWriteNothing) {
     const auto [parameter, follower] = plan_both(managed(), kernel_612(), "CPUs 3 are offline");
     for (const PlanLine* line : {&parameter, &follower}) {
-        EXPECT_EQ(line->verdict, Verdict::pods_unknown);
+        EXPECT_EQ(line->finding, Finding::pods_unknown);
         EXPECT_EQ(line->action, Action::none);
         EXPECT_EQ(line->reason, "pods unknown: CPUs 3 are offline");
         EXPECT_EQ(line->planned, Scope::cache) << "it stays";
@@ -185,23 +185,23 @@ TEST(PodsUnknown, MeansToWriteNothing) {
     }
     EXPECT_EQ(plan_both(managed(fixed(Scope::smt), fixed(Scope::smt)), kernel_612(), "x").follower.action,
               Action::none);
-    EXPECT_EQ(plan_both(managed({}, leave()), kernel_612(), "x").follower.verdict, Verdict::leave);
+    EXPECT_EQ(plan_both(managed({}, leave()), kernel_612(), "x").follower.finding, Finding::leave);
 }
 
 // ---- other kernels
 
 TEST(OtherKernel, WithoutScopesSupportsNothing) {
     const auto [parameter, follower] = plan_both(managed(), KernelInfo{});
-    EXPECT_EQ(follower.verdict, Verdict::unsupported);
+    EXPECT_EQ(follower.finding, Finding::unsupported);
     EXPECT_EQ(follower.reason, "this kernel has no affinity scopes");
-    EXPECT_EQ(parameter.verdict, Verdict::unsupported);
+    EXPECT_EQ(parameter.finding, Finding::unsupported);
 }
 
 TEST(OtherKernel, ThatHasNoSmtAndNothingSmallIsLeft) {
     KernelInfo kernel;
     kernel.scopes = {Scope::cache, Scope::system};
     const auto [parameter, follower] = plan_both(rule_for_all(), kernel);
-    EXPECT_EQ(follower.verdict, Verdict::leave);
+    EXPECT_EQ(follower.finding, Finding::leave);
     EXPECT_EQ(follower.reason, "no scope to choose from");
 }
 
@@ -240,13 +240,13 @@ TEST_F(SyntheticSource, PlansForAnotherKernel) {
     options_.kernel_scopes = {Scope::cpu,   Scope::smt,  Scope::cache_shard,
                               Scope::cache, Scope::numa, Scope::system};
     EXPECT_EQ(plan_of(options_).target.scope.effective, Scope::cache_shard);
-    EXPECT_EQ(plan_of(options_).verdict, Verdict::in_place);
+    EXPECT_EQ(plan_of(options_).finding, Finding::in_place);
     options_.shard_size = 12;
     EXPECT_EQ(plan_of(options_).planned, Scope::cache_shard) << "one shard is the whole LLC";
-    EXPECT_EQ(plan_of(options_).verdict, Verdict::in_place);
+    EXPECT_EQ(plan_of(options_).finding, Finding::in_place);
     options_.kernel_scopes = {Scope::cache};
     options_.shard_size.reset();
-    EXPECT_EQ(plan_of(options_).verdict, Verdict::leave);
+    EXPECT_EQ(plan_of(options_).finding, Finding::leave);
 }
 
 TEST_F(SyntheticSource, ThatIsNoneIsAnError) {

@@ -44,13 +44,13 @@ std::vector<std::string> candidates(const PlanLine& line) {
 
 void expect_write(const PlanLine& line, Scope planned) {
     EXPECT_EQ(line.action, Action::write) << line.reason;
-    EXPECT_EQ(line.verdict, Verdict::change);
+    EXPECT_EQ(line.finding, Finding::change);
     EXPECT_EQ(line.planned, planned);
 }
 
-void expect_none(const PlanLine& line, Verdict verdict, std::optional<Scope> planned) {
+void expect_none(const PlanLine& line, Finding finding, std::optional<Scope> planned) {
     EXPECT_EQ(line.action, Action::none) << line.reason;
-    EXPECT_EQ(line.verdict, verdict);
+    EXPECT_EQ(line.finding, finding);
     EXPECT_EQ(line.planned, planned);
 }
 
@@ -65,7 +65,7 @@ TEST(Plan, CutsALargeLlcToItsCoresWhereThereAreNoShards) {
 
 TEST(Plan, LeavesShardsWhereTheKernelHasThem) {
     const PlanLine line = plan(kOneLlc, kernel_72());
-    expect_none(line, Verdict::in_place, Scope::cache_shard);
+    expect_none(line, Finding::in_place, Scope::cache_shard);
     EXPECT_THAT(candidates(line),
                 ElementsAre("system 1x12..12", "cache_shard 2x6..6", "smt 12x1..1", "cpu 24x1..1"));
     EXPECT_THAT(line.reason, HasSubstr("already cache_shard"));
@@ -77,9 +77,9 @@ TEST(Plan, ChoosesShardsForAWorkqueueOnAnotherScope) {
 
 TEST(Plan, OfTwoSmallSocketsIsToLeaveThem) {
     const PlanLine line = plan(kTwoSockets, kernel_612());
-    expect_none(line, Verdict::in_place, Scope::cache);
+    expect_none(line, Finding::in_place, Scope::cache);
     EXPECT_THAT(candidates(line), ElementsAre("system 1x8..8", "numa 2x4..4", "smt 8x1..1", "cpu 16x1..1"));
-    expect_none(plan(kTwoSockets, kernel_72()), Verdict::in_place, Scope::cache_shard);
+    expect_none(plan(kTwoSockets, kernel_72()), Finding::in_place, Scope::cache_shard);
 }
 
 TEST(Plan, NamesEqualPodsByTheCoarsest) {
@@ -94,15 +94,15 @@ TEST(Plan, NamesEqualPodsByTheCoarsest) {
 TEST(Plan, IsNothingOnOneCpu) {
     const Topology one = machine({.cores = 1});
     const PlanLine line = plan(one, kernel_612());
-    expect_none(line, Verdict::in_place, Scope::cache);
+    expect_none(line, Finding::in_place, Scope::cache);
     EXPECT_THAT(candidates(line), ElementsAre("system 1x1..1"));
 }
 
 TEST(Plan, RoundsCoresToShards) {
     // round(11 / 8) is one shard, round(12 / 8) two.
-    expect_none(plan(machine({.cores = 11}), kernel_612()), Verdict::in_place, Scope::cache);
+    expect_none(plan(machine({.cores = 11}), kernel_612()), Finding::in_place, Scope::cache);
     expect_write(plan(machine({.cores = 12}), kernel_612()), Scope::smt);
-    expect_none(plan(machine({.cores = 5}), kernel_612(), 4), Verdict::in_place, Scope::cache);
+    expect_none(plan(machine({.cores = 5}), kernel_612(), 4), Finding::in_place, Scope::cache);
     expect_write(plan(machine({.cores = 6}), kernel_612(), 4), Scope::smt);
 }
 
@@ -116,7 +116,7 @@ TEST(Plan, LooksAtTheLargestPod) {
 TEST(Plan, NeverCrossesAnLlcByItself) {
     const Topology small = machine({.sockets = 4, .cores = 2, .one_node = true});
     // system would be one shard of 8 cores, but of four LLCs.
-    expect_none(plan(small, kernel_612()), Verdict::in_place, Scope::cache);
+    expect_none(plan(small, kernel_612()), Finding::in_place, Scope::cache);
 }
 
 // ---- machines whose LLC says nothing
@@ -145,16 +145,16 @@ TEST(Plan, WidensOnlyWhereThatIsNearerToTheSizeThanACoreIs) {
     expect_write(plan(sockets(2), kernel_612()), Scope::system);   // 2 is nearer to 8 than 1 is
     expect_write(plan(sockets(16), kernel_612()), Scope::system);  // |log2(16/8)| = 1 < 3
     expect_write(plan(sockets(63), kernel_612()), Scope::system);
-    expect_none(plan(sockets(64), kernel_612()), Verdict::in_place, Scope::cache);  // 3 < 3 is false
-    expect_none(plan(sockets(8), kernel_612(), 1), Verdict::in_place, Scope::cache);
+    expect_none(plan(sockets(64), kernel_612()), Finding::in_place, Scope::cache);  // 3 < 3 is false
+    expect_none(plan(sockets(8), kernel_612(), 1), Finding::in_place, Scope::cache);
     expect_write(plan(sockets(15), kernel_612(), 4), Scope::system);
-    expect_none(plan(sockets(16), kernel_612(), 4), Verdict::in_place, Scope::cache);
+    expect_none(plan(sockets(16), kernel_612(), 4), Finding::in_place, Scope::cache);
 }
 
 TEST(Plan, WidensCoresOfTwoThreadsButNotOfFour) {
     expect_write(plan(machine({.sockets = 8, .cores = 1, .threads = 2}), kernel_612()), Scope::system);
     // Four siblings are a POWER or a ThunderX2 that is what it says.
-    expect_none(plan(machine({.sockets = 8, .cores = 1, .threads = 4}), kernel_612()), Verdict::in_place,
+    expect_none(plan(machine({.sockets = 8, .cores = 1, .threads = 4}), kernel_612()), Finding::in_place,
                 Scope::cache);
 }
 
@@ -162,7 +162,7 @@ TEST(Plan, DoesNotWidenWhereOneLlcHasTwoCores) {
     Topology mixed = machine({.sockets = 8, .cores = 1, .one_node = true});
     mixed.llcs[6].cpus |= mixed.llcs[7].cpus;
     mixed.llcs.pop_back();
-    expect_none(plan(mixed, kernel_612()), Verdict::in_place, Scope::cache);
+    expect_none(plan(mixed, kernel_612()), Finding::in_place, Scope::cache);
 }
 
 // ---- masks
@@ -171,7 +171,7 @@ TEST(Plan, LooksAtTheCpusOfTheWorkqueueOnly) {
     Workqueue few = unbound(kOneLlc, Scope::cache);
     few.effective = *CpuSet::parse_list("0-3,12-15");
     const PlanLine line = plan(kOneLlc, kernel_612(), few);
-    expect_none(line, Verdict::in_place, Scope::cache);  // 4 cores are one shard
+    expect_none(line, Finding::in_place, Scope::cache);  // 4 cores are one shard
     EXPECT_THAT(candidates(line), ElementsAre("system 1x4..4", "smt 4x1..1", "cpu 8x1..1"));
 
     Workqueue one = unbound(kOneLlc, Scope::cache);
@@ -183,7 +183,7 @@ TEST(Plan, DoesNotWidenAWorkqueueThatHasOneCpu) {
     const Topology vm = machine({.sockets = 8, .cores = 1});
     Workqueue one = unbound(vm, Scope::cache);
     one.effective = {3};
-    expect_none(plan(vm, kernel_612(), one), Verdict::in_place, Scope::cache);
+    expect_none(plan(vm, kernel_612(), one), Finding::in_place, Scope::cache);
     one.effective = {3, 4};
     expect_write(plan(vm, kernel_612(), one), Scope::system);
 }
@@ -196,7 +196,7 @@ TEST(Plan, GivesEachTargetItsOwnMask) {
     const auto lines =
         make_plan({kOneLlc, kernel, policy, {unbound(kOneLlc, Scope::cache, "all"), few}, "", 8});
     expect_write(lines.at(0), Scope::smt);
-    expect_none(lines.at(1), Verdict::in_place, Scope::cache);
+    expect_none(lines.at(1), Finding::in_place, Scope::cache);
 }
 
 // ---- rules
@@ -213,20 +213,20 @@ TEST(Plan, FollowsARuleThatNamesAScope) {
 TEST(Plan, DoesNotWriteANamedScopeThatMakesTheSamePods) {
     const PlanLine line =
         plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::system)));
-    expect_none(line, Verdict::in_place, Scope::cache);
+    expect_none(line, Finding::in_place, Scope::cache);
     EXPECT_EQ(line.reason, "cache makes the same pools as system: the rule names it");
 }
 
 TEST(Plan, SaysThatAKernelHasNoSuchScope) {
     const PlanLine line =
         plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::cache_shard)));
-    expect_none(line, Verdict::unsupported, Scope::cache);
+    expect_none(line, Finding::unsupported, Scope::cache);
     EXPECT_EQ(line.reason, "unsupported: this kernel has no cache_shard");
 }
 
 TEST(Plan, LeavesWhatARuleLeaves) {
     const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(leave()));
-    expect_none(line, Verdict::leave, Scope::cache);
+    expect_none(line, Finding::leave, Scope::cache);
     EXPECT_THAT(line.candidates, testing::IsEmpty());
 }
 
@@ -234,7 +234,7 @@ TEST(Plan, LeavesWhatNoRuleMatches) {
     Policy policy = rule_for_all();
     policy.rules[0].match = "nvme*";
     const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), policy);
-    expect_none(line, Verdict::unmanaged, Scope::cache);
+    expect_none(line, Finding::unmanaged, Scope::cache);
     EXPECT_EQ(line.reason, "no rule matches");
     EXPECT_FALSE(line.rule);
 }
@@ -254,7 +254,7 @@ TEST(Plan, PassesOverWhatCannotBeTouched) {
         target.untouchable = why;
         const PlanLine line = plan(kOneLlc, kernel_612(), target, rule_for_all(fixed(Scope::smt)));
         EXPECT_EQ(line.action, Action::skip);
-        EXPECT_EQ(line.verdict, Verdict::untouchable);
+        EXPECT_EQ(line.finding, Finding::untouchable);
         EXPECT_EQ(line.reason, why);
         EXPECT_FALSE(line.planned);
     }

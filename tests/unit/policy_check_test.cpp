@@ -51,7 +51,7 @@ TEST(Check, SaysSoWhereThereIsNoPolicy) {
     options.root = tree.root();
     const Outcome run = run_check(options);
     EXPECT_EQ(run.code, ctl::kOk);
-    EXPECT_EQ(run.out, "no policy file: the built-in defaults, no rules\n");
+    EXPECT_EQ(run.out, "no policy file: as the shipped one, every workqueue, auto\n");
 }
 
 TEST(Check, ConfigAndFilesTakeThePlaceOfWhatIsInForce) {

@@ -193,5 +193,14 @@ TEST_F(Prefixes, AreUndoneLaterWhereThatFailsAtFirst) {
     EXPECT_EQ(log_.count(Event::external), 0U);
 }
 
+TEST_F(TunerFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
+    tree_.add(
+        test::Dir("sys/devices/virtual/workqueue", {test::workqueue("caf\xe9", {.cpumask = "ffffff"})}));
+    tuner_->set_policy(rule_for_all());
+    reconcile(1);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(scope("caf\xe9"), "default (cache)") << "its baseline cannot be kept";
+}
+
 }  // namespace
 }  // namespace wq
