@@ -11,11 +11,13 @@
 int main(int argc, char** argv) {
     wq::ServiceOptions options;
     bool restore = false;
-    CLI::App app("Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
+    CLI::App app(
+        "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
     app.set_version_flag("--version", wq::version());
     app.add_flag("--restore", restore, "Put back what a daemon that is gone left behind, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");
-    app.add_option("--root", options.root, "Directory that stands for /: a tree of a test, without udev and D-Bus");
+    app.add_option("--root", options.root,
+                   "Directory that stands for /: a tree of a test, without udev and D-Bus");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -23,6 +25,7 @@ int main(int argc, char** argv) {
     }
     const auto done = restore ? wq::restore_after_exit(options) : wq::Service(options).run();
     if (done) return 0;
-    wq::Journal().write({LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
+    wq::Journal().write(
+        {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
     return 1;
 }

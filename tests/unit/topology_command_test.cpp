@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/topology.h"
+#include "kernel/hwloc_topology.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using ctl::Options;
+using test::cpu_tree;
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kCpu = "sys/devices/system/cpu/";
+
+struct Output {
+    int exit;
+    std::string out;
+    std::string err;
+};
+
+Output run(const Options& options) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int exit = ctl::topology(options);
+    std::fflush(stdout);
+    const std::string out = testing::internal::GetCapturedStdout();
+    return {exit, out, testing::internal::GetCapturedStderr()};
+}
+
+Options of(const TempTree& tree) {
+    Options options;
+    options.json = true;
+    options.topology = "fsroot:" + tree.root();
+    return options;
+}
+
+TEST(TopologyCommand, PrintsTheContract) {
+    const TempTree tree{cpu_tree({.cores = 3, .threads = 2, .nodes = 0})};
+    Options options = of(tree);
+    options.shard_size = 2;
+    const auto [exit, out, err] = run(options);
+    EXPECT_EQ(exit, ctl::kOk);
+    EXPECT_EQ(err, "");
+    EXPECT_EQ(out, R"({"source":"fsroot:)" + tree.root() +
+                       R"(","cpus":6,"cores":3,"threads_per_core":2,"shard_size":2,"llcs":[)"
+                       R"({"cpus":"0-5","cores":3,"numa_node":null,"shards":["0-1,3-4","2,5"]}]})"
+                       "\n");
+}
+
+TEST(TopologyCommand, AddsIsolatedCpusAndWarningsWhereThereAreAny) {
+    TempTree tree{cpu_tree({.cores = 4, .isolated = "3"})};
+    tree.write(kCpu + "cpu1/topology/thread_siblings", "?");
+    const auto [exit, out, err] = run(of(tree));
+    EXPECT_EQ(exit, ctl::kOk);
+    const auto json = nlohmann::json::parse(out);
+    EXPECT_EQ(json["isolated"], "3");
+    EXPECT_EQ(json["llcs"][0]["cpus"], "0-2");
+    EXPECT_EQ(json["warnings"].size(), 1U);
+    EXPECT_EQ(std::ranges::count(err, '\n'), 1);
+}
+
+TEST(TopologyCommand, TakesTheShardSizeOfTheOptionTheKernelOrEight) {
+    TempTree tree{cpu_tree({.cores = 4}),
+                  Dir("sys/module/workqueue/parameters",
+                      {File("default_affinity_scope", "cache_shard\n"), File("cache_shard_size", "4\n")})};
+    Options options = of(tree);
+    options.root = tree.root();
+    EXPECT_EQ(ctl::shard_size_for(options), 8U) << "another machine's tree";
+    options.topology = "live";
+    EXPECT_EQ(ctl::shard_size_for(options), 4U);
+    tree.write("sys/module/workqueue/parameters/cache_shard_size", "0\n");
+    EXPECT_EQ(ctl::shard_size_for(options), 1U) << "which is how the kernel takes it";
+    options.shard_size = 16;
+    EXPECT_EQ(ctl::shard_size_for(options), 16U);
+}
+
+TEST(TopologyCommand, FailsInOneLine) {
+    Options options;
+    options.topology = "fsroot:/nonexistent";
+    const auto [exit, out, err] = run(options);
+    EXPECT_EQ(exit, ctl::kFailure);
+    EXPECT_EQ(out, "");
+    EXPECT_EQ(std::ranges::count(err, '\n'), 1);
+}
+
+TEST(TopologyTable, FitsTheTerminal) {
+    const TempTree tree{cpu_tree({.sockets = 2, .cores = 24, .threads = 2, .llcs = 2, .interleaved = true})};
+    for (std::size_t columns : {40U, 80U, 200U}) {
+        Topology topology = read_topology("fsroot:" + tree.root()).value();
+        topology.source = "fsroot:trees/two-sockets";
+        const std::string table = ctl::topology_table(topology, 8, columns);
+        EXPECT_THAT(table, HasSubstr("2 of 6")) << table;
+        std::istringstream lines(table);
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+    }
+}
+
+}  // namespace
+}  // namespace wq
