@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "judge/effect.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "noise.h"
+
+namespace wq {
+namespace {
+
+double percent(double d) {
+    return 100 * std::expm1(d);
+}
+
+// The interval by its definition: all averages, sorted, C from each end.
+Effect::Interval by_definition(const std::vector<double>& d, std::size_t c) {
+    std::vector<double> averages;
+    for (std::size_t i = 0; i < d.size(); i++)
+        for (std::size_t j = i; j < d.size(); j++) averages.push_back((d[i] + d[j]) / 2);
+    std::sort(averages.begin(), averages.end());
+    return {percent(averages[c - 1]), percent(averages[averages.size() - c])};
+}
+
+std::vector<double> some(std::size_t n, Random& random) {
+    std::vector<double> out;
+    while (out.size() < n) out.push_back(0.02 + 0.03 * random.normal());
+    return out;
+}
+
+TEST(Effect, IsTheMedianInPercent) {
+    EXPECT_EQ(effect_of({}).percent, 0);
+    EXPECT_DOUBLE_EQ(effect_of({std::log(1.05)}).percent, percent(std::log(1.05)));
+    EXPECT_DOUBLE_EQ(effect_of({0.5, -0.1, 0.02}).percent, percent(0.02));
+    EXPECT_DOUBLE_EQ(effect_of({0.5, -0.1, 0.02, 0.04}).percent, percent(0.03));
+}
+
+TEST(Effect, HasNoIntervalUnderSixPairs) {
+    EXPECT_FALSE(effect_of({1, 2, 3, 4, 5}).interval);
+    EXPECT_TRUE(effect_of({1, 2, 3, 4, 5, 6}).interval);
+}
+
+TEST(Effect, HasTheWholeRangeForIntervalAtSixPairs) {
+    const auto interval = effect_of({0.06, 0.01, 0.05, -0.02, 0.03, 0.04}).interval;
+    EXPECT_DOUBLE_EQ(interval->low, percent(-0.02));
+    EXPECT_DOUBLE_EQ(interval->high, percent(0.06));
+}
+
+TEST(Effect, HasTheIntervalOfTheSignedRankTest) {
+    // C of the published tables of Wilcoxon's test (two-sided 5%: 0, 2, 8, 29, 52), plus one.
+    Random random(1);
+    for (const auto& [n, c] : {std::pair{6, 1}, {7, 3}, {10, 9}, {16, 30}, {20, 53}}) {
+        const auto d = some(n, random);
+        const auto expected = by_definition(d, c);
+        const auto interval = effect_of(d).interval;
+        EXPECT_DOUBLE_EQ(interval->low, expected.low) << n;
+        EXPECT_DOUBLE_EQ(interval->high, expected.high) << n;
+    }
+}
+
+TEST(Effect, CoversTheTruthAsOftenAsItSays) {
+    Random random(2);
+    for (const std::size_t n : {6U, 16U, 80U}) {
+        unsigned covered = 0;
+        constexpr unsigned runs = 2000;
+        for (unsigned i = 0; i < runs; i++) {
+            const auto interval = effect_of(some(n, random)).interval;
+            covered += interval->low <= percent(0.02) && percent(0.02) <= interval->high ? 1 : 0;
+        }
+        EXPECT_GT(covered, 0.94 * runs) << n;
+        EXPECT_LT(covered, 0.98 * runs) << n;
+    }
+}
+
+TEST(Effect, SurvivesTiesAndExtremes) {
+    const auto level = effect_of(std::vector<double>(16, 0.0));
+    EXPECT_EQ(level.percent, 0);
+    EXPECT_EQ(level.interval->low, 0);
+    EXPECT_EQ(level.interval->high, 0);
+    const auto wild = effect_of({-1454, -1454, -1454, 1454, 1454, 1454, 1454});
+    EXPECT_EQ(wild.percent, std::numeric_limits<double>::max());
+    EXPECT_EQ(wild.interval->low, -100);
+}
+
+TEST(Effect, OfTenThousandPairsIsFound) {
+    Random random(3);
+    const auto interval = effect_of(some(10'000, random)).interval;
+    EXPECT_NEAR(interval->low, 1.96, 0.1);
+    EXPECT_NEAR(interval->high, 2.08, 0.1);
+}
+
+}  // namespace
+}  // namespace wq

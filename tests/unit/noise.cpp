@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "noise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
+
+namespace wq {
+
+std::uint64_t Random::bits() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31U);
+}
+
+double Random::uniform() {
+    return static_cast<double>((bits() >> 11U) + 1) * 0x1p-53;
+}
+
+double Random::normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+Noise independent(double deviation) {
+    return [=](Random& random) { return deviation * random.normal(); };
+}
+
+Noise autoregressive(double deviation, double memory) {
+    const double fresh = deviation * std::sqrt(1 - memory * memory);
+    return [=, last = 0.0, started = false](Random& random) mutable {
+        last = started ? memory * last + fresh * random.normal() : deviation * random.normal();
+        started = true;
+        return last;
+    };
+}
+
+Noise drifting(double deviation, double per_window) {
+    return [=, level = 0.0](Random& random) mutable {
+        level += per_window;
+        return level + deviation * random.normal();
+    };
+}
+
+Noise shifting(double deviation, double by, double probability) {
+    return [=, level = 0.0](Random& random) mutable {
+        if (random.uniform() <= probability) level += random.coin() ? std::log1p(by) : -std::log1p(by);
+        return level + deviation * random.normal();
+    };
+}
+
+Noise student2(double scale) {
+    return [=](Random& random) { return scale * random.normal() / std::sqrt(-std::log(random.uniform())); };
+}
+
+double Tally::median_pairs() const {
+    auto sorted = pairs;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0 : (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2.0;
+}
+
+TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
+    std::vector<JudgedCounter> counters;
+    std::vector<Noise> noises;
+    for (const NewNoise& anew : load.noise) {
+        counters.push_back({std::to_string(counters.size()), false});
+        noises.push_back(anew());
+    }
+    Trial trial(settings, counters);
+    for (;;) {
+        WindowPair pair;
+        const bool candidate_first = load.order == Order::coin && random.coin();
+        for (const Noise& noise : noises) {
+            double baseline = std::exp(noise(random));
+            double candidate = std::exp(noise(random));
+            if (candidate_first) std::swap(baseline, candidate);
+            pair.readings.push_back({baseline, candidate * load.factor});
+        }
+        if (const auto verdict = trial.add(pair)) return *verdict;
+    }
+}
+
+Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials, std::uint64_t seed) {
+    Random random(seed);
+    Tally out;
+    for (; out.trials < trials; out.trials++) {
+        const TrialVerdict verdict = simulate_one(settings, load, random);
+        if (verdict.outcome == TrialOutcome::inconclusive) continue;
+        (verdict.outcome == TrialOutcome::regressed ? out.regressed : out.improved)++;
+        out.pairs.push_back(verdict.standing.pairs);
+    }
+    return out;
+}
+
+}  // namespace wq

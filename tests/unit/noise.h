@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "judge/trial.h"
+
+namespace wq {
+
+// Random numbers that are the same with every compiler and library (SplitMix64).
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t bits();
+    double uniform();  // above 0, at most 1
+    double normal();
+    bool coin() { return (bits() >> 63U) != 0; }
+
+  private:
+    std::uint64_t state_;
+};
+
+// The logarithm of what the next window would cost without any change of ours. One process over adjacent
+// windows, anew for each trial.
+using Noise = std::function<double(Random&)>;
+using NewNoise = std::function<Noise()>;
+
+Noise independent(double deviation);
+Noise autoregressive(double deviation, double memory);  // AR(1), of this deviation in the long run
+Noise drifting(double deviation, double per_window);
+Noise shifting(double deviation, double by, double probability);  // the level moves by this, up or down
+Noise student2(double scale);                                     // t with 2 degrees of freedom
+
+enum class Order { coin, baseline_first };
+
+// A load under noise, and what the candidate does to its cost.
+struct Load {
+    std::vector<NewNoise> noise;  // one per counter
+    double factor = 1;            // on every counter
+    Order order = Order::coin;
+};
+
+// What became of many trials.
+struct Tally {
+    unsigned trials = 0;
+    unsigned regressed = 0;
+    unsigned improved = 0;
+    std::vector<unsigned> pairs;  // of those with a verdict
+    [[nodiscard]] double regressed_share() const { return static_cast<double>(regressed) / trials; }
+    [[nodiscard]] double improved_share() const { return static_cast<double>(improved) / trials; }
+    [[nodiscard]] double median_pairs() const;
+};
+
+TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random);
+Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials, std::uint64_t seed);
+
+}  // namespace wq
