@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/judge.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "ctl/machine.h"
+#include "ctl/terminal.h"
+#include "judge/recording.h"
+#include "kernel/file.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr std::size_t kMaxRecording = 64U << 20U;  // bytes
+
+TrialVerdict judge_one(const RecordedTrial& recorded, const JudgeSettings& settings) {
+    Trial trial(settings, recorded.counters);
+    for (const WindowPair& pair : recorded.pairs)
+        if (auto verdict = trial.add(pair)) return *verdict;
+    return trial.end("no more pairs");
+}
+
+void print_json(const RecordedTrial& recorded, const TrialVerdict& verdict) {
+    const Standing& at = verdict.standing;
+    nlohmann::ordered_json line{{"trial", recorded.name},
+                                {"verdict", name_of(verdict.outcome)},
+                                {"counter", at.counter},
+                                {"pairs", at.pairs},
+                                {"e_regressed", evidence_of(at.log_regressed)},
+                                {"e_improved", evidence_of(at.log_improved)},
+                                {"effect_percent", at.effect.percent},
+                                {"interval_percent", nullptr}};
+    if (const auto& interval = at.effect.interval) line["interval_percent"] = {interval->low, interval->high};
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::string effect_text(const Effect& effect) {
+    const std::string median = fmt::format("{:+.2f}%", effect.percent);
+    if (!effect.interval) return median;
+    return fmt::format("{} ({:+.2f}..{:+.2f})", median, effect.interval->low, effect.interval->high);
+}
+
+std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdict& verdict) {
+    const Standing& at = verdict.standing;
+    return {recorded.name,
+            std::string(name_of(verdict.outcome)),
+            at.counter,
+            std::to_string(at.pairs),
+            fmt::format("{:.4g}", evidence_of(at.log_regressed)),
+            fmt::format("{:.4g}", evidence_of(at.log_improved)),
+            effect_text(at.effect),
+            verdict.reason};
+}
+
+template <class T>
+void add_setting(CLI::App& command, const char* name, const char* text, Result<T> (*parse)(std::string_view),
+                 T& out) {
+    const auto take = [=, &out](const std::string& word) {
+        const auto value = parse(word);
+        if (!value) throw CLI::ValidationError(name, value.error().text);
+        out = *value;
+    };
+    command.add_option_function<std::string>(name, take, text);
+}
+
+}  // namespace
+
+int judge(const JudgeOptions& options) {
+    const auto text = read_file(options.file, kMaxRecording);
+    if (!text) return complain(text.error().text);
+    const auto trials = read_recording(*text);
+    if (!trials)
+        return complain(fmt::format("{}:{}: {}", options.file, trials.error().line, trials.error().reason));
+    Table table({"TRIAL", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT", "REASON"});
+    for (const RecordedTrial& trial : *trials) {
+        const TrialVerdict verdict = judge_one(trial, options.settings);
+        if (options.json)
+            print_json(trial, verdict);
+        else
+            table.add(row_of(trial, verdict));
+    }
+    if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    return kOk;
+}
+
+void add_judge(CLI::App& app, int& code) {
+    const auto options = std::make_shared<JudgeOptions>();
+    JudgeSettings& settings = options->settings;
+    CLI::App* command = app.add_subcommand("judge", "Verdicts on recorded trials");
+    command->add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")->required();
+    command->add_flag("--json", options->json, "For machines");
+    add_setting(*command, "--alpha", "Chance of reverting a harmless change, at most; 0.05", parse_alpha,
+                settings.alpha);
+    add_setting(*command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
+                settings.tolerance);
+    add_setting(*command, "--max-pairs", "Pairs before a trial is given up; 16", parse_max_pairs,
+                settings.max_pairs);
+    command->callback([options, &code] { code = judge(*options); });
+}
+
+}  // namespace wq::ctl

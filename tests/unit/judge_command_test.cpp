@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/judge.h"
+#include "ctl/options.h"
+#include "kernel/file.h"
+#include "temp_tree.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kHead = "trial,pair,arm,counter,value\n";
+
+// PAIRS pairs of a trial whose candidate costs FACTOR times the baseline.
+std::string rows(const std::string& trial, unsigned pairs, double factor) {
+    std::ostringstream out;
+    for (unsigned p = 1; p <= pairs; p++)
+        out << trial << ',' << p << ",candidate,latency," << 100 * factor << '\n'
+            << trial << ',' << p << ",baseline,latency,100\n";
+    return out.str();
+}
+
+struct Ran {
+    int code = -1;
+    std::string out, err;
+};
+
+Ran run(const std::vector<std::string>& arguments) {
+    CLI::App app;
+    Ran ran;
+    add_judge(app, ran.code);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    try {
+        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    } catch (const CLI::ParseError& error) {
+        ran.code = app.exit(error) == 0 ? kOk : kUsage;
+    }
+    ran.out = testing::internal::GetCapturedStdout();
+    ran.err = testing::internal::GetCapturedStderr();
+    return ran;
+}
+
+class JudgeCommand : public testing::Test {
+  protected:
+    Ran judge(const std::string& text, std::vector<std::string> more = {"--json"}) {
+        EXPECT_TRUE(replace_file(file_, text));
+        more.insert(more.begin(), {"judge", file_});
+        return run(more);
+    }
+
+    wq::test::TempTree tree_{};
+    std::string file_ = tree_.root() + "/trials.csv";
+};
+
+TEST_F(JudgeCommand, PrintsALineOfJsonPerTrialWithTheKeysOfTheContract) {
+    const auto ran = judge(kHead + rows("one", 10, 1.05) + rows("two", 3, 0.95) + rows("three", 16, 1));
+    EXPECT_EQ(ran.code, kOk);
+    std::istringstream lines(ran.out);
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_THAT(line, StartsWith(R"({"trial":"one","verdict":"regressed","counter":"latency","pairs":6,)"));
+    const json one = json::parse(line);
+    EXPECT_EQ(one.size(), 8U);
+    EXPECT_NEAR(one["e_regressed"].get<double>(), 32.9288, 1e-3);
+    EXPECT_LT(one["e_improved"].get<double>(), 1);
+    EXPECT_NEAR(one["effect_percent"].get<double>(), 5, 1e-9);
+    EXPECT_NEAR(one["interval_percent"].at(0).get<double>(), 5, 1e-9);
+    ASSERT_TRUE(std::getline(lines, line));
+    const json two = json::parse(line);
+    EXPECT_EQ(two["verdict"], "inconclusive") << "no more pairs";
+    EXPECT_EQ(two["pairs"], 3);
+    EXPECT_TRUE(two["interval_percent"].is_null());
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(json::parse(line)["e_regressed"], 1.0);
+    EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST_F(JudgeCommand, PrintsATableForPeople) {
+    const auto ran = judge(kHead + rows("one", 10, 1.05) + rows("two", 4, 4), {});
+    EXPECT_EQ(ran.code, kOk);
+    EXPECT_THAT(ran.out, StartsWith("TRIAL  VERDICT"));
+    EXPECT_THAT(ran.out, HasSubstr("one    regressed     latency  6      32.93"));
+    EXPECT_THAT(ran.out, HasSubstr("+5.00% (+5.00..+5.00)"));
+    EXPECT_THAT(ran.out, HasSubstr("emergency"));
+}
+
+TEST_F(JudgeCommand, ObeysItsOptions) {
+    const auto text = kHead + rows("a", 16, 1.05);
+    EXPECT_EQ(json::parse(judge(text, {"--json", "--alpha", "0.001"}).out)["pairs"], 12);
+    EXPECT_EQ(json::parse(judge(text, {"--json", "--tolerance", "6%"}).out)["verdict"], "inconclusive");
+    EXPECT_EQ(json::parse(judge(text, {"--json", "--max-pairs", "4"}).out)["pairs"], 4);
+}
+
+TEST_F(JudgeCommand, RefusesWrongOptions) {
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"--alpha", "0"},
+                                                          {"--alpha", "0.6"},
+                                                          {"--alpha", "nan"},
+                                                          {"--alpha", "x"},
+                                                          {"--tolerance", "5"},
+                                                          {"--tolerance", "101%"},
+                                                          {"--tolerance", "-1%"},
+                                                          {"--max-pairs", "0"},
+                                                          {"--max-pairs", "10001"},
+                                                          {"--max-pairs", "-3"},
+                                                          {"--bogus", "1"}})
+        EXPECT_EQ(judge(kHead + rows("a", 1, 1), {name, value}).code, kUsage) << name << ' ' << value;
+    EXPECT_EQ(run({"judge"}).code, kUsage);
+    EXPECT_EQ(run({"judge", "one.csv", "two.csv"}).code, kUsage);
+}
+
+TEST_F(JudgeCommand, NamesFileAndLineOfAMistake) {
+    const auto ran = judge(kHead + rows("a", 1, 1) + "a,2,baseline,latency,nan\n");
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.err, "wq-tunectl: " + file_ + ":4: value 'nan' is not a positive number\n");
+}
+
+TEST_F(JudgeCommand, FailsOnAFileThatCannotBeRead) {
+    const auto absent = run({"judge", tree_.root() + "/none.csv"});
+    EXPECT_EQ(absent.code, kFailure);
+    EXPECT_THAT(absent.err, HasSubstr("none.csv: No such file"));
+    EXPECT_EQ(run({"judge", tree_.root()}).code, kFailure) << "a directory";
+    const auto endless = run({"judge", "/dev/zero"});
+    EXPECT_EQ(endless.code, kFailure);
+    EXPECT_THAT(endless.err, HasSubstr("too large"));
+}
+
+}  // namespace
+}  // namespace wq::ctl

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "judge/recording.h"
+
+namespace wq {
+namespace {
+
+using testing::ElementsAre;
+
+const std::string kHead = "trial,pair,arm,counter,value\n";
+const std::string kGood = kHead + "a,1,baseline,latency,100\na,1,candidate,latency,110\n";
+
+// "LINE: REASON" of the mistake in TEXT.
+std::string mistake(const std::string& text) {
+    const auto trials = read_recording(text);
+    return trials ? "none" : std::to_string(trials.error().line) + ": " + trials.error().reason;
+}
+
+std::string mistake_of_row(const std::string& row) {
+    return mistake(kGood + row + "\n");
+}
+
+TEST(Recording, IsReadIntoTrials) {
+    const auto trials = read_recording(kGood + "a,2,candidate,latency,1e3\na,2,baseline,latency,0.5\n" +
+                                       "b,1,candidate,tail,7\nb,1,baseline,tail,6");
+    ASSERT_TRUE(trials);
+    ASSERT_EQ(trials->size(), 2U);
+    const RecordedTrial& a = trials->front();
+    EXPECT_EQ(a.name, "a");
+    EXPECT_EQ(a.counters.front().name, "latency");
+    ASSERT_EQ(a.pairs.size(), 2U);
+    EXPECT_EQ(a.pairs[1].readings[0].baseline, 0.5);
+    EXPECT_EQ(a.pairs[1].readings[0].candidate, 1000);
+    EXPECT_FALSE(a.pairs[1].items);
+    EXPECT_EQ(trials->back().counters.front().name, "tail") << "trials may have different counters";
+}
+
+TEST(Recording, KeepsTheOrderOfTheFile) {
+    // Trials interleaved, pairs not in the order of their numbers, counters in another order in each pair.
+    const auto trials = read_recording(
+        kHead +
+        "z,9,baseline,tail,1\nz,9,baseline,latency,2\na,1,baseline,x,1\nz,9,candidate,latency,3\n"
+        "z,9,candidate,tail,4\nz,10,candidate,latency,5\nz,10,candidate,tail,6\na,1,candidate,x,2\n"
+        "z,10,baseline,tail,7\nz,10,baseline,latency,8\n");
+    ASSERT_TRUE(trials);
+    const RecordedTrial& z = trials->front();
+    EXPECT_EQ(z.name, "z");
+    EXPECT_EQ(z.counters[0].name, "tail");
+    EXPECT_EQ(z.counters[1].name, "latency");
+    EXPECT_EQ(z.pairs[0].readings[1].candidate, 3) << "pair 9 came first";
+    EXPECT_EQ(z.pairs[1].readings[0].baseline, 7);
+}
+
+TEST(Recording, ToleratesWindowsLineEnds) {
+    std::string text;
+    for (const char c : kGood) text += c == '\n' ? "\r\n" : std::string(1, c);
+    EXPECT_EQ(mistake(text), "none");
+}
+
+TEST(Recording, NeedsItsHeader) {
+    const std::string expected = "1: the first line must be trial,pair,arm,counter,value";
+    EXPECT_EQ(mistake(""), expected);
+    EXPECT_EQ(mistake("a,1,baseline,latency,100\n"), expected);
+    EXPECT_EQ(mistake("trial,pair,arm,counter,value,unit\n"), expected);
+    EXPECT_EQ(mistake("\n" + kGood), expected);
+}
+
+TEST(Recording, NeedsRows) {
+    EXPECT_EQ(mistake(kHead), "1: no rows follow the header");
+    EXPECT_EQ(mistake("trial,pair,arm,counter,value"), "1: no rows follow the header");
+}
+
+TEST(Recording, RefusesValuesThatAreNoCosts) {
+    for (const char* bad : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "0", "0.0", "-0", "-1", "1e400",
+                            "1e-400", "0x10", "1 ", " 1", "+1", "1.5.2", "ten", "1;2"})
+        EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
+                  std::string("4: value '") + bad + "' is not a positive number");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,latency,"), "4: value is empty");
+}
+
+TEST(Recording, RefusesRowsThatAreNone) {
+    EXPECT_EQ(mistake_of_row(""), "4: the line is empty");
+    EXPECT_EQ(mistake_of_row("a"), "4: 1 field instead of 5");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,latency"), "4: 4 fields instead of 5");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,latency,1,5"), "4: 6 fields instead of 5");
+    EXPECT_EQ(mistake_of_row(",2,baseline,latency,1"), "4: trial is empty");
+    EXPECT_EQ(mistake_of_row("a,,baseline,latency,1"), "4: pair is empty");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,,1"), "4: counter is empty");
+    EXPECT_EQ(mistake_of_row("a,2,treatment,latency,1"),
+              "4: arm 'treatment' is neither baseline nor candidate");
+    EXPECT_EQ(mistake_of_row("a,2,Baseline,latency,1"),
+              "4: arm 'Baseline' is neither baseline nor candidate");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,\"latency\",1"),
+              "4: quotes are not read here; names have no commas");
+}
+
+TEST(Recording, RefusesASecondValue) {
+    EXPECT_EQ(mistake_of_row("a,1,candidate,latency,111"),
+              "4: a second candidate value of counter 'latency' in pair '1' of trial 'a'");
+}
+
+TEST(Recording, RefusesAPairWithoutAnArm) {
+    EXPECT_EQ(mistake_of_row("a,2,baseline,latency,100"),
+              "4: pair '2' of trial 'a' has no candidate value of counter 'latency'");
+    EXPECT_EQ(mistake_of_row("a,2,candidate,latency,100"),
+              "4: pair '2' of trial 'a' has no baseline value of counter 'latency'");
+}
+
+TEST(Recording, RefusesCountersThatDiffer) {
+    EXPECT_EQ(mistake_of_row("a,2,baseline,tail,1\na,2,candidate,tail,1"),
+              "2: pair '1' of trial 'a' has no value of counter 'tail'")
+        << "pair 1 lacks what pair 2 has; which of the two is wrong, the reader knows";
+    EXPECT_EQ(mistake_of_row("a,1,baseline,tail,1\na,1,candidate,tail,1\n"
+                             "a,2,baseline,tail,1\na,2,candidate,tail,1"),
+              "6: pair '2' of trial 'a' has no value of counter 'latency'");
+}
+
+TEST(Recording, ShowsATerminalNothingItWouldObey) {
+    const std::string reason = mistake_of_row("a,2,base\x1b[2J\xff,latency,1");
+    EXPECT_EQ(reason, "4: arm 'base?[2J?' is neither baseline nor candidate");
+    EXPECT_LT(mistake_of_row("a,2," + std::string(100'000, 'x') + ",latency,1").size(), 120U);
+}
+
+TEST(Recording, IsNotFooledByBytesOfNought) {
+    EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,1") + '\0'),
+              "4: value '1?' is not a positive number");
+}
+
+}  // namespace
+}  // namespace wq
