@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "ctl/judge.h"
 #include "ctl/options.h"
 #include "model/version.h"
 
@@ -117,6 +118,7 @@ int main(int argc, char** argv) {
         a.options.kernel_scopes = *scopes;
     });
     add_looking(app, a, code);
+    wq::ctl::add_judge(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);
