@@ -17,7 +17,6 @@ struct Arguments {
     std::string target;
     std::string scope;
     std::string revert_target;
-    std::string kernel_scopes;
     std::vector<std::string> files;
     bool print = false;
 };
@@ -30,8 +29,13 @@ void add_source_options(CLI::App& command, Arguments& a) {
 
 void add_plan_options(CLI::App& command, Arguments& a) {
     add_source_options(command, a);
-    command.add_option("--kernel-scopes", a.kernel_scopes,
-                       "Plan for a kernel that has these: cpu,smt,cache,...");
+    const auto take = [&a](const std::string& list) {
+        const auto scopes = wq::parse_scopes(list);
+        if (!scopes) throw CLI::ValidationError("--kernel-scopes", scopes.error().text);
+        a.options.kernel_scopes = *scopes;
+    };
+    command.add_option_function<std::string>("--kernel-scopes", take,
+                                             "Plan for a kernel that has these: cpu,smt,cache,...");
 }
 
 void add_json(CLI::App& command, Arguments& a) {
@@ -102,6 +106,11 @@ void add_orders(CLI::App& app, Arguments& a, int& code) {
         app, "reload", "Read the policy again", [&] { return wq::ctl::reload(o); }, code);
 }
 
+// Prints what CLI11 says, the help included.
+int usage(const CLI::App& app, const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kUsage;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,19 +120,19 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", wq::version());
     app.require_subcommand(1);
     app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
-    app.parse_complete_callback([&] {
-        if (a.kernel_scopes.empty()) return;
-        const auto scopes = wq::parse_scopes(a.kernel_scopes);
-        if (!scopes) throw CLI::ValidationError("--kernel-scopes", scopes.error().text);
-        a.options.kernel_scopes = *scopes;
-    });
     add_looking(app, a, code);
     wq::ctl::add_judge(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);
+    } catch (const CLI::RequiredError& error) {
+        const auto words = app.remaining();
+        if (!app.get_subcommands().empty() || words.empty()) return usage(app, error);
+        const char* what = words.front().starts_with('-') ? "option" : "command";
+        fmt::print(stderr, "wq-tunectl: unknown {} '{}'; --help lists them\n", what, words.front());
+        return wq::ctl::kUsage;
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kUsage;
+        return usage(app, error);
     } catch (const std::exception& error) {
         fmt::print(stderr, "wq-tunectl: {}\n", error.what());
         return wq::ctl::kFailure;

@@ -36,26 +36,30 @@ Workqueue any_workqueue(const Topology& topology, const KernelInfo& kernel) {
     return out;
 }
 
-Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files) {
+Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_udev) {
     const auto names = files.names();
     if (!names) return tl::unexpected(names.error());
     std::vector<Workqueue> out;
     for (const std::string& name : *names) {
         auto target = files.read(name);
-        if (target) out.push_back(std::move(*target));
-        // else: vanished since it was listed
+        if (!target) continue;  // vanished since it was listed
+        if (ask_udev && target->untouchable.empty() && target->kind != Kind::default_scope &&
+            udev_opted_out(name))
+            target->untouchable = kOptedOutByUdev;
+        out.push_back(std::move(*target));
     }
     return out;
 }
 
 void read_kernel(const Options& options, const std::optional<Paths>& tree, Machine& out) {
-    if (tree) out.kernel = probe_kernel(*tree);
+    out.kernel = kernel_of(options);
     if (out.kernel.scopes.empty() && (!tree || options.topology != "live"))
         out.kernel.scopes = classic_scopes();
     if (!options.kernel_scopes) return;
     out.hypothetical = true;
     out.kernel.scopes = *options.kernel_scopes;
     out.kernel.cache_shard_size.reset();
+    out.kernel.release.clear();
 }
 
 // On another kernel every workqueue starts on that kernel's default.
@@ -67,11 +71,20 @@ void put_on_default(Machine& machine) {
     }
 }
 
+}  // namespace
+
+KernelInfo kernel_of(const Options& options) {
+    const auto tree = tree_of(options);
+    return tree ? probe_kernel(*tree) : KernelInfo{};
+}
+
+unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy) {
+    return options.shard_size.value_or(effective_shard_size(kernel, policy));
+}
+
 void print_errors(const PolicyErrors& errors) {
     for (const PolicyError& error : errors) fmt::print(stderr, "{}\n", error.text());
 }
-
-}  // namespace
 
 int complain(const std::string& text) {
     fmt::print(stderr, "wq-tunectl: {}\n", text);
@@ -97,7 +110,7 @@ Result<Machine> read_machine(const Options& options) {
     out.policy = std::move(*policy);
     read_kernel(options, tree, out);
     if (tree) {
-        auto targets = read_targets(WorkqueueFs(*tree));
+        auto targets = read_targets(WorkqueueFs(*tree), options.topology == "live" && options.root.empty());
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
     }
@@ -107,7 +120,7 @@ Result<Machine> read_machine(const Options& options) {
     KnownCpus known;
     known.see(out.topology);
     out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel);
-    out.shard_size = options.shard_size.value_or(effective_shard_size(out.kernel, out.policy));
+    out.shard_size = shard_size_for(options, out.kernel, out.policy);
     return out;
 }
 

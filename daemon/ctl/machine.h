@@ -22,7 +22,7 @@ struct Machine {
     std::vector<Workqueue> targets;
     std::string pods_unknown;
     unsigned shard_size = 8;
-    bool hypothetical = false;  // another kernel than the one the source runs, or a source without workqueues
+    bool hypothetical = false;  // another kernel than the one the source runs
 
     [[nodiscard]] std::vector<PlanLine> plan() const;
 };
@@ -31,6 +31,14 @@ struct Machine {
 // be shown.
 Result<Machine> read_machine(const Options& options);
 
+// The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
+// nothing is known.
+KernelInfo kernel_of(const Options& options);
+// Cores per shard: the option's, else the kernel's own, else the policy's.
+unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
+
+// Prints every mistake of a policy, a line each.
+void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
 int complain(const std::string& text);
 

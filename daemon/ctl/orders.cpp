@@ -10,7 +10,11 @@
 namespace wq::ctl {
 namespace {
 
-int order(const char* method, const std::vector<std::string>& arguments) {
+int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
+    if (!options.root.empty()) {
+        complain("a tree has no daemon to give orders to");
+        return kNoDaemon;
+    }
     const auto bus = open_system_bus();
     if (!bus) {
         complain(bus.error().text);
@@ -24,20 +28,20 @@ int order(const char* method, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-int pin(const Options& /*options*/, const std::string& target, const std::string& scope) {
-    return order("Pin", {target, scope});
+int pin(const Options& options, const std::string& target, const std::string& scope) {
+    return order(options, "Pin", {target, scope});
 }
 
-int unpin(const Options& /*options*/, const std::string& target) {
-    return order("Unpin", {target});
+int unpin(const Options& options, const std::string& target) {
+    return order(options, "Unpin", {target});
 }
 
-int revert(const Options& /*options*/, const std::optional<std::string>& target) {
-    return order("Revert", {target.value_or("")});
+int revert(const Options& options, const std::optional<std::string>& target) {
+    return order(options, "Revert", {target.value_or("")});
 }
 
-int reload(const Options& /*options*/) {
-    return order("Reload", {});
+int reload(const Options& options) {
+    return order(options, "Reload", {});
 }
 
 }  // namespace wq::ctl

@@ -29,19 +29,24 @@ std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& li
     return restrict_to(pods_of(c.scope, machine.topology, machine.shard_size), line.target.effective);
 }
 
+// What the terminal has left after an indent.
+std::size_t room_after(std::size_t indent) {
+    return std::max<std::size_t>(terminal_columns(), 20) - indent;
+}
+
 std::string candidate_text(const Machine& machine, const PlanLine& line, const Candidate& c) {
     std::string names;
     for (auto scope = c.same.rbegin(); scope != c.same.rend(); ++scope)
         names += fmt::format("{}{}", names.empty() ? "" : " = ", name_of(*scope));
     const std::string cores = c.min_cores == c.max_cores ? std::to_string(c.max_cores)
                                                          : fmt::format("{}..{}", c.min_cores, c.max_cores);
-    std::string pods;
-    for (const CpuSet& pod : pods_of_candidate(machine, line, c))
-        pods += (pods.empty() ? "" : "  ") + pod.list();
-    std::string out = fmt::format("  {}: {} pool{} of {} core{}\n", names, c.pools, c.pools == 1 ? "" : "s",
-                                  cores, cores == "1" ? "" : "s");
-    for (const std::string& part : wrap(pods, std::max<std::size_t>(terminal_columns(), 20) - 6))
-        out += fmt::format("      {}\n", part);
+    std::vector<std::string> pods;
+    for (const CpuSet& pod : pods_of_candidate(machine, line, c)) pods.push_back(pod.list());
+    const std::string head = fmt::format("{}: {} pool{} of {} core{}", names, c.pools,
+                                         c.pools == 1 ? "" : "s", cores, cores == "1" ? "" : "s");
+    std::string out;
+    for (const std::string& part : wrap(head, room_after(2))) out += fmt::format("  {}\n", part);
+    for (const std::string& part : wrap_lists(pods, room_after(6))) out += fmt::format("      {}\n", part);
     return out;
 }
 
@@ -49,13 +54,19 @@ void print_explanation(const Machine& machine, const PlanLine& line) {
     fmt::print("{}\n", line.target.name);
     fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
                scope_text(line.target.scope));
-    if (!line.target.effective.empty()) fmt::print("  CPUs       {}\n", line.target.effective.list());
+    const char* label = "CPUs";
+    if (!line.target.effective.empty())
+        for (const std::string& part : wrap_lists({line.target.effective.list()}, room_after(13))) {
+            fmt::print("  {:<11}{}\n", label, part);
+            label = "";
+        }
     fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
-    Table reason({"  reason    ", line.reason});
+    Table reason({"  reason   ", line.reason});
     fmt::print("{}", reason.text(terminal_columns(), false));
     if (line.candidates.empty()) return;
-    fmt::print("candidates, coarsest first, with their pods:\n");
+    for (const std::string& part : wrap("candidates, coarsest first, with their pods:", room_after(0)))
+        fmt::print("{}\n", part);
     for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
 }
 

@@ -12,6 +12,7 @@
 #include "ctl/terminal.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
+#include "kernel/udev.h"
 #include "policy/installed.h"
 
 namespace wq::ctl {
@@ -24,18 +25,26 @@ json absent_status(const Options& options) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
     BaselineStore store(paths.baseline());
-    (void)store.load();  // absent or unreadable: no baselines to show
+    const auto loaded = store.load();
     struct : Log {
         void write(const LogLine& /*line*/) override {}  // the reasons are in the document
     } quiet;
     Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
-                 [](const auto&) { return false; }},
+                 [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }},
                 probe_kernel(paths));
     auto policy = load_installed_policy(options.root, options.config);
+    const bool broken = !policy;
+    std::string why = "no daemon runs";
+    if (broken) why += ", and the policy is broken";
+    if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
     if (policy) tuner.set_policy(std::move(*policy));
-    tuner.observe(policy ? "no daemon runs" : "no daemon runs, and the policy is broken");
+    tuner.observe(why);
     tuner.look();
-    return status_json(tuner, "absent");
+    json document = status_json(tuner, "absent");
+    if (broken) document["daemon"]["mode"] = nullptr;
+    if (!loaded)  // what a file holds now may be ours
+        for (json& target : document["targets"]) target["baseline"] = nullptr;
+    return document;
 }
 
 std::string text_of(const json& value) {
@@ -50,8 +59,11 @@ std::string scope_text(const json& target) {
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
     const std::string reason = text_of(daemon["reason"]);
-    fmt::print("wq-tuned {}: {}, mode {}{}\n\n", text_of(daemon["version"]), text_of(daemon["state"]),
-               text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
+    const std::string head =
+        fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),
+                    text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
+    for (const std::string& line : wrap(head, terminal_columns())) fmt::print("{}\n", line);
+    fmt::print("\n");
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     for (const json& target : document["targets"])
         table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),

@@ -9,12 +9,15 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <string_view>
 
 namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kUnlimited = 100'000;
-constexpr std::size_t kLeastText = 24;  // columns; below this, free text gets a line of its own
+constexpr std::size_t kLeastText = 24;        // columns; below this, free text gets a line of its own
+constexpr std::string_view kNextLine = "  ";  // before what did not fit in a row's first line
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
 
@@ -23,6 +26,20 @@ std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& 
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
     return widths;
+}
+
+// The columns that begin a line: more than the first one where those before the last do not fit in one line.
+std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::size_t columns) {
+    std::set<std::size_t> starts{0};
+    std::size_t used = 0;
+    for (std::size_t i = 0; i + 1 < widths.size(); i++) {
+        if (i > 0 && used + widths[i] > columns) {
+            starts.insert(i);
+            used = kNextLine.size();
+        }
+        used += widths[i] + 2;
+    }
+    return starts;
 }
 
 // A workqueue's name is the kernel's text: control characters do not reach a terminal.
@@ -64,6 +81,29 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
     return lines;
 }
 
+std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
+    std::vector<std::string> lines(1);
+    const auto append = [&](std::string_view piece, std::string_view gap) {
+        std::string& line = lines.back();
+        if (!line.empty() && line.size() + gap.size() + piece.size() > width)
+            lines.emplace_back(piece);
+        else
+            line.append(line.empty() ? "" : gap).append(piece);
+    };
+    for (std::string_view list : lists) {
+        std::string_view gap = "  ";
+        while (list.size() > width) {
+            const auto comma = list.rfind(',', width - 1);
+            if (comma == std::string_view::npos) break;
+            append(list.substr(0, comma + 1), gap);
+            list.remove_prefix(comma + 1);
+            gap = "";
+        }
+        append(list, gap);
+    }
+    return lines;
+}
+
 std::string Table::text(std::size_t columns, bool colour) const {
     const auto widths = widths_of(rows_);
     std::size_t indent = 0;
@@ -71,15 +111,22 @@ std::string Table::text(std::size_t columns, bool colour) const {
     const bool below = indent + kLeastText > columns && indent + widths.back() > columns;
     const std::size_t at = below ? 4 : indent;
     const std::size_t room = columns > at + 8 ? columns - at : 8;
+    const auto starts = line_starts(widths, columns);
     std::string out;
     for (std::size_t r = 0; r < rows_.size(); r++) {
         std::string line;
-        for (std::size_t i = 0; i + 1 < widths.size(); i++)
+        const auto end_line = [&] {
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += r == 0 && colour ? fmt::format("{}{}{}\n", kBold, line, kPlain) : line + "\n";
+            line = kNextLine;
+        };
+        for (std::size_t i = 0; i + 1 < widths.size(); i++) {
+            if (i > 0 && starts.contains(i)) end_line();
             line += fmt::format("{:<{}}  ", printable(rows_[r][i]), widths[i]);
+        }
         auto lines = wrap(printable(rows_[r].back()), room);
         if (!below) line += lines.front();
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += r == 0 && colour ? fmt::format("{}{}{}\n", kBold, line, kPlain) : line + "\n";
+        end_line();
         for (std::size_t i = below ? 0 : 1; i < lines.size(); i++)
             if (!lines[i].empty()) out += fmt::format("{:{}}{}\n", "", at, lines[i]);
     }

@@ -15,7 +15,8 @@ std::size_t terminal_columns();
 bool wants_colour();
 
 // A table for people. The last column is free text: it takes what room is left, is wrapped there, and moves
-// to a line of its own, indented, where little is left.
+// to a line of its own, indented, where little is left. Columns before it that do not fit in one line take
+// several.
 class Table {
   public:
     explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
@@ -28,5 +29,9 @@ class Table {
 
 // TEXT in lines of at most WIDTH characters, broken at spaces.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
+
+// LISTS of CPUs, two spaces apart, in lines of at most WIDTH characters. Only a list that is too long for a
+// line is broken, after a comma.
+std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
 
 }  // namespace wq::ctl

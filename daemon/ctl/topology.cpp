@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
 #include "kernel/hwloc_topology.h"
-#include "kernel/probe.h"
 #include "plan/pods.h"
 #include "policy/installed.h"
 
@@ -18,6 +18,8 @@ namespace wq::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kNodesAt = 30;  // where the table's last column begins
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
@@ -71,36 +73,33 @@ std::string describe(const std::vector<std::size_t>& sizes) {
     return fmt::format("{} of {}-{}", sizes.size(), sizes.back(), sizes.front());
 }
 
-// WORDS in lines of at most COLUMNS, each indented; at most MOST lines. A CPU list that is too long for a
-// line is broken after a comma.
+// WORDS in lines of at most COLUMNS, each indented; at most MOST lines.
 std::string wrapped(const std::vector<std::string>& words, std::size_t columns, std::size_t most) {
     static constexpr std::string_view kIndent = "    ";
-    const std::size_t room = std::max<std::size_t>(columns, 20) - kIndent.size();
-    std::vector<std::string> lines(1);
-    const auto append = [&](std::string_view piece, std::string_view gap) {
-        std::string& line = lines.back();
-        if (!line.empty() && line.size() + gap.size() + piece.size() > room)
-            lines.emplace_back(piece);
-        else
-            line.append(line.empty() ? "" : gap).append(piece);
-    };
-    for (std::string_view word : words) {
-        std::string_view gap = "  ";
-        while (word.size() > room) {
-            const auto comma = word.rfind(',', room - 1);
-            if (comma == std::string_view::npos) break;
-            append(word.substr(0, comma + 1), gap);
-            word.remove_prefix(comma + 1);
-            gap = "";
-        }
-        append(word, gap);
-        if (lines.size() > most) break;
-    }
+    const auto lines = wrap_lists(words, std::max<std::size_t>(columns, 20) - kIndent.size());
     std::string text;
     for (std::size_t i = 0; i < std::min(lines.size(), most); i++)
         text += fmt::format("{}{}\n", kIndent, lines[i]);
     if (lines.size() > most) text += fmt::format("{}... (--json has all)\n", kIndent);
     return text;
+}
+
+// Empty, with the mistakes printed, where the policy that the user named is broken. The installed one's are
+// `check`'s affair: it has no size to say then.
+std::optional<unsigned> shard_size(const Options& options) {
+    const KernelInfo kernel = kernel_of(options);
+    const auto policy = load_installed_policy(options.root, options.config);
+    if (policy) return shard_size_for(options, kernel, *policy);
+    if (options.config) {
+        print_errors(policy.error());
+        return std::nullopt;
+    }
+    const Policy built_in;
+    if (!options.shard_size && !kernel.cache_shard_size)
+        complain(
+            fmt::format("the policy is broken, `wq-tunectl check` says how; shards of {} cores are shown",
+                        built_in.shard_size));
+    return shard_size_for(options, kernel, built_in);
 }
 
 }  // namespace
@@ -122,40 +121,39 @@ Json topology_json(const Topology& topology, unsigned shard_size) {
 }
 
 std::string topology_table(const Topology& topology, unsigned shard_size, std::size_t columns) {
-    std::string text = wrapped({topology.source}, columns, 4).substr(4);
-    text +=
-        fmt::format("{}, {}, {} per core\n", counted(topology.online.count(), "CPU"),
+    std::string text;
+    for (const auto& line : wrap(topology.source, columns)) text += line + "\n";
+    const std::string counts =
+        fmt::format("{}, {}, {} per core", counted(topology.online.count(), "CPU"),
                     counted(topology.cores.size(), "core"), counted(threads_per_core(topology), "thread"));
+    for (const auto& line : wrap(counts, columns)) text += line + "\n";
     text += fmt::format("shard size: {}\n", counted(shard_size, "core"));
     if (!topology.isolated.empty())
         text += "isolated, in no LLC:\n" + wrapped({topology.isolated.list()}, columns, 4);
     text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
     for (const auto& group : groups_of(topology, shard_size)) {
+        const auto nodes = wrap_lists({group.nodes.empty() ? "-" : group.nodes.list()},
+                                      std::max<std::size_t>(columns, kNodesAt + 8) - kNodesAt);
         text += fmt::format("{:>5} {:>6}  {:<15} {}\n", group.llcs, group.cores, describe(group.shard_cores),
-                            group.nodes.empty() ? "-" : group.nodes.list());
+                            nodes.front());
+        for (std::size_t i = 1; i < nodes.size(); i++)
+            text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
         text += wrapped(lists_of(group.shards), columns, 4);
     }
     return text;
-}
-
-unsigned shard_size_for(const Options& options) {
-    if (options.shard_size) return *options.shard_size;
-    if (options.topology == "live")
-        if (const auto size = probe_kernel({options.root}).cache_shard_size) return *size;
-    // A broken policy is `check`'s affair; here it has no size to say.
-    return load_installed_policy(options.root, options.config).value_or(Policy{}).shard_size;
 }
 
 int topology(const Options& options) {
     const auto topology = read_topology(options.topology, options.root);
     if (!topology) return complain(topology.error().text);
     for (const auto& warning : topology->warnings) complain(warning);
-    const unsigned size = shard_size_for(options);
+    const auto size = shard_size(options);
+    if (!size) return kFailure;
     if (options.json)  // whatever bytes a file's name has
         fmt::print("{}\n",
-                   topology_json(*topology, size).dump(-1, ' ', false, Json::error_handler_t::replace));
+                   topology_json(*topology, *size).dump(-1, ' ', false, Json::error_handler_t::replace));
     else
-        fmt::print("{}", topology_table(*topology, size, terminal_columns()));
+        fmt::print("{}", topology_table(*topology, *size, terminal_columns()));
     return kOk;
 }
 

@@ -14,7 +14,4 @@ nlohmann::ordered_json topology_json(const Topology& topology, unsigned shard_si
 // COLUMNS: width of the terminal.
 std::string topology_table(const Topology& topology, unsigned shard_size, std::size_t columns);
 
-// Cores per shard: the option, else the live kernel's own, else the policy's.
-unsigned shard_size_for(const Options& options);
-
 }  // namespace wq::ctl

@@ -17,6 +17,13 @@ std::string quoted(const std::string& text) {
     return out + "'";
 }
 
+// A word of the baseline's file, which is not taken for a plain one unseen.
+std::string word_text(const std::string& word) {
+    const bool plain =
+        !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+    return plain ? word : quoted(word);
+}
+
 std::string scope_path(const Paths& paths, const std::string& name) {
     return name == kDefaultTarget ? paths.parameters() + "/default_affinity_scope"
                                   : paths.workqueues() + "/" + name + "/affinity_scope";
@@ -27,7 +34,7 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const Baselin
     std::string out;
     const auto scope = files.read_scope(entry.name, entry.inode);
     if (scope && scope->word != entry.scope && entry.may_be_ours(scope->word))
-        out += fmt::format("echo {} > {}\n", entry.scope, quoted(scope_path(paths, entry.name)));
+        out += fmt::format("echo {} > {}\n", word_text(entry.scope), quoted(scope_path(paths, entry.name)));
     if (!entry.may_strict || !entry.strict) return out;
     const auto strict = files.read_strict(entry.name, entry.inode);
     if (strict && *strict != *entry.strict)

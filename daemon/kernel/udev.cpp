@@ -13,6 +13,13 @@ constexpr const char* kTag = "wq-tuned";
 // Room for a storm of several thousand events; what still overflows is answered by a full rescan.
 constexpr int kReceiveBuffer = 8 << 20;
 
+bool is_opted_out(udev* context, const std::string& workqueue) {
+    const std::unique_ptr<udev_device, UdevUnref> device(
+        ::udev_device_new_from_subsystem_sysname(context, "workqueue", workqueue.c_str()));
+    const char* value = device ? ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE") : nullptr;
+    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Udev>> Udev::start(sd_event* event, std::function<void(Change)> on_change) {
@@ -60,10 +67,12 @@ void Udev::drain() {
 }
 
 bool Udev::opted_out(const std::string& workqueue) const {
-    const std::unique_ptr<udev_device, UdevUnref> device(
-        ::udev_device_new_from_subsystem_sysname(udev_.get(), "workqueue", workqueue.c_str()));
-    const char* value = device ? ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE") : nullptr;
-    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+    return is_opted_out(udev_.get(), workqueue);
+}
+
+bool udev_opted_out(const std::string& workqueue) {
+    const std::unique_ptr<udev, UdevUnref> context(::udev_new());
+    return context && is_opted_out(context.get(), workqueue);
 }
 
 }  // namespace wq

@@ -18,6 +18,11 @@ struct UdevUnref {
     void operator()(udev_device* p) const { ::udev_device_unref(p); }
 };
 
+// Whether a rule set WQ_TUNED_IGNORE to anything but "0" for this workqueue of the machine; needs no monitor.
+bool udev_opted_out(const std::string& workqueue);
+// What a workqueue that is opted out so is said to be.
+inline constexpr const char* kOptedOutByUdev = "opted out by udev (WQ_TUNED_IGNORE)";
+
 // udev's view of workqueues and CPUs. Events come for devices that our rules tagged (60-wq-tuned.rules).
 class Udev {
   public:
@@ -26,7 +31,7 @@ class Udev {
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
     ~Udev();
 
-    // Whether a rule set WQ_TUNED_IGNORE to anything but "0" for this workqueue.
+    // As udev_opted_out().
     [[nodiscard]] bool opted_out(const std::string& workqueue) const;
 
   private:

@@ -18,9 +18,15 @@ one_line() { [ "$(wc -l <"$root/err")" = 1 ] || complain "$1: not one line: $(ca
 synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
-  "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra"; do
+  "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra"; do
   # shellcheck disable=SC2086
   expect 2 $usage
+done
+expect 2 plan --kernel-scopes '' --topology "$synthetic"
+for word in bogus --bogus; do
+  expect 2 "$word"
+  one_line "$word"
+  grep -qF "'$word'" "$root/err" || complain "does not name the wrong word: $(cat "$root/err")"
 done
 for bad in fsroot:/nowhere xml:/nowhere synthetic:nonsense live:x nothing; do
   for command in topology plan; do
@@ -32,6 +38,8 @@ expect 1 explain nothing --topology "$synthetic"
 one_line "explain nothing"
 expect 1 plan --config /nowhere.toml
 expect 1 check /nowhere.toml
+expect 1 topology --config /nowhere.toml --topology "$synthetic"
+one_line "topology --config /nowhere.toml"
 
 expect 0 --help
 expect 0 --version
@@ -40,19 +48,74 @@ expect 0 explain '*' --topology "$synthetic"
 expect 0 topology --topology "$synthetic" --json
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
+for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
+  # shellcheck disable=SC2086
+  expect 3 --root "$root" $order
+  one_line "--root $order"
+done
+
+# A tree with a workqueue, a broken policy and a broken baseline.
+tree=$root/tree
+wq=$tree/sys/devices/virtual/workqueue/writeback
+mkdir -p "$wq" "$tree/etc/wq-tuned" "$tree/run/wq-tuned"
+echo 'default (cache)' >"$wq/affinity_scope"
+echo 0 >"$wq/affinity_strict"
+echo 0 >"$wq/per_cpu"
+echo 256 >"$wq/max_active"
+echo ff >"$wq/cpumask"
+expect 3 --root "$tree" status --json
+grep -qF '"baseline":"default"' "$root/out" || complain "no baseline: $(cat "$root/out")"
+echo nonsense >"$tree/run/wq-tuned/baseline.json"
+echo nonsense >"$tree/etc/wq-tuned/wq-tuned.toml"
+expect 3 --root "$tree" status --json
+for part in '"baseline":null' '"mode":null' 'the policy is broken' 'the baseline cannot be read'; do
+  grep -qF "$part" "$root/out" || complain "status of a broken tree has no $part: $(cat "$root/out")"
+done
+if grep -qF '"baseline":"' "$root/out"; then complain "a baseline out of nowhere: $(cat "$root/out")"; fi
+expect 1 --root "$tree" undo --print
+one_line "undo of a broken baseline"
+expect 0 --root "$tree" topology --topology "$synthetic"
+one_line "topology with a broken policy"
+grep -qx 'shard size: 8 cores' "$root/out" || complain "topology with a broken policy: $(cat "$root/out")"
+expect 1 --root "$tree" topology --topology "$synthetic" --config "$tree/etc/wq-tuned/wq-tuned.toml"
+grep -qF "wq-tuned.toml:1:" "$root/err" || complain "topology --config does not say where: $(cat "$root/err")"
+
+# What a shell would obey comes out of undo in quotes.
+inode=$(stat -c %i "$wq")
+# shellcheck disable=SC2016
+printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"$(reboot)","strict":null,"may_hold":["default"],"may_strict":null,"order":""}]}' \
+  "$inode" >"$tree/run/wq-tuned/baseline.json"
+expect 0 --root "$tree" undo --print
+# shellcheck disable=SC2016
+grep -qF "echo '\$(reboot)' > '" "$root/out" || complain "undo: $(cat "$root/out")"
 
 # A contract that scripts rely on, at a size where the shards differ.
 expect 0 plan --json --topology "$synthetic" --shard-size 8 --kernel-scopes cpu,smt,cache,numa,system
 for part in '"planned":"smt"' '"action":"write"' '"effective":"cache"' '"cores_per_pool":[12,12],"pools":2,"scope":"cache"'; do
   grep -qF "$part" "$root/out" || complain "plan --json has no $part: $(cat "$root/out")"
 done
+expect 0 plan --json --kernel-scopes cpu,smt,cache,numa,system
+grep -qF '"release":null' "$root/out" || complain "another kernel has a release: $(cat "$root/out")"
 expect 0 plan --json --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system
 grep -qF '"planned":"cache_shard"' "$root/out" || complain "a kernel with cache_shard: $(cat "$root/out")"
 
-for columns in 30 40 80; do
-  COLUMNS=$columns expect 0 plan --topology "$synthetic"
+interleaved='synthetic:pack:2 l3:2 core:13 pu:2(indexes=52*2:1*52)'
+fits() { # COLUMNS ARGUMENTS...
+  local columns=$1 widest
+  shift
+  COLUMNS=$columns expect "$@"
   widest=$(wc -L <"$root/out")
-  [ "$columns" -lt 80 ] || [ "$widest" -le "$columns" ] || complain "plan is $widest wide on $columns columns"
+  [ "$widest" -le "$columns" ] || complain "$* is $widest wide on $columns columns: $(cat "$root/out")"
+}
+mv "$wq" "${wq%/*}/kcryptd_io-254:0-1-of-31-letters"
+rm "$tree/etc/wq-tuned/wq-tuned.toml" "$tree/run/wq-tuned/baseline.json"
+for columns in 40 80; do
+  for source in "$synthetic" "$interleaved"; do
+    fits $columns 0 plan --topology "$source"
+    fits $columns 0 explain '*' --topology "$source"
+    fits $columns 0 topology --topology "$source"
+  done
+  fits $columns 3 --root "$tree" status
 done
 
 code=0

@@ -41,6 +41,14 @@ TEST(Wrap, LetsALongWordStickOutRatherThanCutIt) {
     EXPECT_THAT(wrap("incomprehensible", 5), ElementsAre("incomprehensible"));
 }
 
+TEST(WrapLists, BreaksBetweenListsAndInsideOnlyThoseTooLong) {
+    EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 16), ElementsAre("0-1,4-5  2-3,6-7"));
+    EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 15), ElementsAre("0-1,4-5", "2-3,6-7"));
+    EXPECT_THAT(wrap_lists({"0-1", "2-3,6-7,9", "8"}, 8), ElementsAre("0-1", "2-3,6-7,", "9  8"));
+    EXPECT_THAT(wrap_lists({"1000-1001"}, 5), ElementsAre("1000-1001"));
+    EXPECT_THAT(wrap_lists({}, 5), ElementsAre(""));
+}
+
 TEST(Table, IsOneLinePerRowWhereThereIsRoom) {
     EXPECT_EQ(
         status_table().text(200, false),
@@ -60,11 +68,13 @@ TEST(Table, WrapsTheLastColumnOnEightyColumns) {
 
 TEST(Table, PutsTheTextBelowOnThirtyColumns) {
     const auto lines = lines_of(status_table().text(30, false));
-    EXPECT_EQ(lines[0], "TARGET           SCOPE");
-    EXPECT_EQ(lines[1], "    REASON");
-    EXPECT_EQ(lines[2], "kcryptd-254:0-1  default (cache)");
+    EXPECT_EQ(lines[0], "TARGET");
+    EXPECT_EQ(lines[1], "  SCOPE");
+    EXPECT_EQ(lines[2], "    REASON");
+    EXPECT_EQ(lines[3], "kcryptd-254:0-1");
+    EXPECT_EQ(lines[4], "  default (cache)");
     std::string text;
-    for (std::size_t i = 3; i + 2 < lines.size(); i++) {
+    for (std::size_t i = 5; i + 3 < lines.size(); i++) {
         EXPECT_TRUE(lines[i].starts_with("    ")) << lines[i];
         EXPECT_LE(lines[i].size(), 30U) << lines[i];
         text += lines[i].substr(4) + " ";

@@ -70,19 +70,29 @@ TEST(TopologyCommand, AddsIsolatedCpusAndWarningsWhereThereAreAny) {
     EXPECT_EQ(std::ranges::count(err, '\n'), 1);
 }
 
-TEST(TopologyCommand, TakesTheShardSizeOfTheOptionTheKernelOrEight) {
+TEST(TopologyCommand, TakesTheShardSizeOfTheOptionTheKernelThePolicyOrEight) {
     TempTree tree{cpu_tree({.cores = 4}),
                   Dir("sys/module/workqueue/parameters",
                       {File("default_affinity_scope", "cache_shard\n"), File("cache_shard_size", "4\n")})};
+    const auto size = [](const Options& options) {
+        const std::string out = run(options).out;
+        return out.empty() ? 0U : nlohmann::json::parse(out)["shard_size"].get<unsigned>();
+    };
     Options options = of(tree);
-    options.root = tree.root();
-    EXPECT_EQ(ctl::shard_size_for(options), 8U) << "another machine's tree";
-    options.topology = "live";
-    EXPECT_EQ(ctl::shard_size_for(options), 4U);
+    EXPECT_EQ(size(options), 4U) << "another machine's tree, with its own kernel";
     tree.write("sys/module/workqueue/parameters/cache_shard_size", "0\n");
-    EXPECT_EQ(ctl::shard_size_for(options), 1U) << "which is how the kernel takes it";
+    EXPECT_EQ(size(options), 1U) << "which is how the kernel takes it";
     options.shard_size = 16;
-    EXPECT_EQ(ctl::shard_size_for(options), 16U);
+    EXPECT_EQ(size(options), 16U);
+    options.shard_size.reset();
+    options.topology = "synthetic:pack:1 core:4 pu:1";
+    options.root = tree.root();
+    EXPECT_EQ(size(options), 8U);
+    tree.write("small.toml", "[shard]\nsize = 3\n");
+    options.config = tree.root() + "/small.toml";
+    EXPECT_EQ(size(options), 3U);
+    options.config = tree.root() + "/none.toml";
+    EXPECT_EQ(size(options), 0U) << "no answer where the policy named is broken";
 }
 
 TEST(TopologyCommand, FailsInOneLine) {
