@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -244,17 +245,32 @@ class Reader {
             if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
             // hwloc asks the first CPU of a cache for the rest, and so for all others that share it.
             if (!(*set)->intersects(files_.cache_known))
-                if (auto sane = check_level(folder + "/level"); !sane) return tl::unexpected(sane.error());
+                for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
+                    if (!sane) return tl::unexpected(sane.error());
         }
         return true;
     }
 
+    // hwloc passes over a cache of another level or type than it knows. (The kernel leaves out what it does
+    // not know itself.)
     static Status check_level(const std::string& path) {
         const auto text = read_if_there(path);
         if (!text) return tl::unexpected(text.error());
-        if (*text && ((*text)->size() > 2 || (*text)->find_first_not_of("0123456789\n") != std::string::npos))
-            return fail(path + ": no level of a cache");
+        if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": no level of a cache");
         return {};
+    }
+
+    static Status check_type(const std::string& path) {
+        const auto text = read_if_there(path);
+        if (!text) return tl::unexpected(text.error());
+        if (*text && !is_line(**text, {"Data", "Instruction", "Unified"}))
+            return fail(path + ": no type of a cache");
+        return {};
+    }
+
+    static bool is_line(std::string_view text, std::initializer_list<std::string_view> known) {
+        if (text.ends_with('\n')) text.remove_suffix(1);
+        return std::ranges::find(known, text) != known.end();
     }
 
     std::string cpu_;

@@ -3,8 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <sstream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "kernel/file.h"
 #include "model/cpu_set.h"
@@ -21,29 +25,79 @@ std::string first_line(const std::string& path) {
     return text ? text->substr(0, text->find('\n')) : "";
 }
 
-// nosmt does nothing where there are no siblings to keep offline; the kernel says so in smt/control.
-bool has_smt(const Paths& paths) {
-    const std::string control = first_line(paths.cpus() + "/smt/control");
-    return control == "on" || control == "off" || control == "forceoff";
+// One word of the kernel command line.
+struct Parameter {
+    std::string name;  // with '_' for '-', which are alike to the kernel (kernel/params.c, parameq())
+    std::optional<std::string> value;
+    std::string text;  // as written, less the quotes
+};
+
+// Split as by next_arg() of lib/cmdline.c: a space in quotes is no end. What comes after "--" is for init.
+std::vector<Parameter> parameters_of(const std::string& cmdline) {
+    std::vector<Parameter> out;
+    for (std::size_t at = 0; at < cmdline.size();) {
+        Parameter next;
+        bool quoted = false;
+        for (; at < cmdline.size(); at++) {
+            const char c = cmdline[at];
+            if (!quoted && std::isspace(static_cast<unsigned char>(c)) != 0) break;
+            if (c == '"')
+                quoted = !quoted;
+            else
+                next.text += c;
+        }
+        at++;
+        if (next.text.empty()) continue;
+        if (next.text == "--") break;
+        const auto equals = next.text.find('=');
+        next.name = next.text.substr(0, equals);
+        std::ranges::replace(next.name, '-', '_');
+        if (equals != std::string::npos) next.value = next.text.substr(equals + 1);
+        out.push_back(std::move(next));
+    }
+    return out;
 }
 
-// maxcpus=N keeps CPUs offline only where there are more than N.
-bool holds_back(const std::string& word, const Paths& paths) {
-    if (word == "nosmt" || word == "nosmt=force") return has_smt(paths);
-    if (!word.starts_with("maxcpus=")) return false;
+// Whether it is a mitigation that turns SMT off where the CPU has the flaw: "mds=full,nosmt",
+// "mitigations=auto,nosmt;no_user_user", and L1TF's without the word.
+bool may_turn_smt_off(const Parameter& parameter) {
+    const std::string& value = *parameter.value;
+    if (parameter.name == "l1tf" && (value == "full" || value == "full,force")) return true;
+    for (std::size_t at = 0; at <= value.size();) {
+        const std::size_t end = std::min(value.find_first_of(",;", at), value.size());
+        if (at > 0 && value.compare(at, end - at, "nosmt") == 0) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+// Whether PARAMETER kept CPUs offline at boot. nosmt does nothing where there are no siblings, and
+// smt/control says so; a mitigation, where the CPU has not the flaw, and then SMT is on. (A number there:
+// powerpc with some of the threads.) maxcpus=N does nothing where there are no more than N.
+bool holds_back(const Parameter& parameter, const Paths& paths) {
+    const std::string control = first_line(paths.cpus() + "/smt/control");
+    const bool off = control == "off" || control == "forceoff" ||
+                     (!control.empty() && std::isdigit(static_cast<unsigned char>(control[0])) != 0);
+    if (parameter.name == "nosmt" && (!parameter.value || parameter.value == "force"))
+        return off || control == "on";
+    if (!parameter.value) return false;
+    if (parameter.name != "maxcpus") return off && may_turn_smt_off(parameter);
     const auto present = CpuSet::parse_list(first_line(paths.cpus() + "/present"));
     std::size_t most = 0;
-    const auto [end, error] = std::from_chars(word.data() + 8, word.data() + word.size(), most);
+    const auto [end, error] =
+        std::from_chars(parameter.value->data(), parameter.value->data() + parameter.value->size(), most);
     return error == std::errc{} && present && present->count() > most;
 }
 
 void read_cmdline(const Paths& paths, KernelInfo& info) {
-    std::istringstream words(first_line(paths.cmdline()));
-    for (std::string word; words >> word;) {
-        if (word == "--") break;  // the rest is for init
-        if (word == "wq_tuned=off") info.switched_off = true;
-        if (word.starts_with("workqueue.default_affinity_scope=")) info.default_on_cmdline = true;
-        if (holds_back(word, paths)) info.cpus_held_back = word;
+    auto cmdline = read_file(paths.cmdline());
+    if (!cmdline) return;
+    if (cmdline->ends_with('\n')) cmdline->pop_back();  // added by /proc
+    for (const Parameter& parameter : parameters_of(*cmdline)) {
+        if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
+        if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
+            info.default_on_cmdline = true;
+        if (holds_back(parameter, paths)) info.cpus_held_back = parameter.text;
     }
 }
 

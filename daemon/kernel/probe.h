@@ -6,7 +6,8 @@
 
 namespace wq {
 
-// Looks at what the kernel below PATHS has. Never fails: what cannot be read is not there.
+// Looks at what the kernel below PATHS has. Never fails: what cannot be read is not there. A mitigation that
+// may turn SMT off at boot is believed to have done so if SMT is off at this look.
 KernelInfo probe_kernel(const Paths& paths);
 
 // The scopes of every kernel since 6.5, without cache_shard (7.1).

@@ -34,22 +34,23 @@ void join(std::vector<Group>& all, const std::vector<Group>& now) {
 }  // namespace
 
 void KnownCpus::see(const Topology& now) {
-    const CpuSet before = all_.online;
-    known_ |= now.online - now.isolated;
-    if (now.online.contains(before)) {
+    const CpuSet usable = now.online - now.isolated;  // isolated CPUs have lost their LLC
+    const bool in_doubt = !now.warnings.empty();
+    if (known_.empty() || (!in_doubt && usable.contains(known_))) {
         all_ = now;
-        return;
+    } else {
+        all_.present = now.present;
+        all_.possible = now.possible;
+        all_.isolated = now.isolated;
+        all_.warnings = now.warnings;
+        if (!in_doubt) {
+            all_.online |= now.online;
+            join(all_.cores, now.cores);
+            join(all_.llcs, now.llcs);
+            join(all_.nodes, now.nodes);
+        }
     }
-    Topology merged = all_;
-    merged.online |= now.online;
-    merged.present = now.present;
-    merged.possible = now.possible;
-    merged.isolated = now.isolated;
-    merged.warnings = now.warnings;
-    join(merged.cores, now.cores);
-    join(merged.llcs, now.llcs);
-    join(merged.nodes, now.nodes);
-    all_ = std::move(merged);
+    if (!in_doubt) known_ |= usable;
 }
 
 }  // namespace wq

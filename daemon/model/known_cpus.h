@@ -9,10 +9,11 @@ namespace wq {
 // that was seen online and not isolated stays known, with its core, LLC and node, when it goes offline later.
 class KnownCpus {
   public:
-    // Takes in what is seen now.
+    // Takes in what is seen now. A look with warnings teaches no groups: what it could not read would stay.
     void see(const Topology& now);
 
-    // All CPUs ever seen, in their groups; present, possible and isolated as last seen.
+    // All known CPUs, and what else was seen, in their groups; present, possible, isolated and warnings of
+    // the last look.
     [[nodiscard]] const Topology& topology() const { return all_; }
     [[nodiscard]] const CpuSet& cpus() const { return known_; }
 

@@ -33,7 +33,7 @@ struct Topology {
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;
     std::vector<NumaNode> nodes;        // nodes with CPUs
-    std::vector<std::string> warnings;  // what was skipped while reading, and why
+    std::vector<std::string> warnings;  // what was skipped while reading, and why: any puts the pods in doubt
 };
 
 }  // namespace wq

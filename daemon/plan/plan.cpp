@@ -288,6 +288,9 @@ unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
 }
 
 std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel) {
+    // What a CPU's files do not tell looks like a CPU that shares nothing.
+    if (!topology.warnings.empty())
+        return fmt::format("the topology is in doubt: {}", topology.warnings.front());
     const CpuSet unseen = topology.present - known;
     if (!unseen.empty() && unseen.intersects(topology.isolated))
         return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());

@@ -112,10 +112,6 @@ std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigne
     return shards_of(cores.split(llc), size);
 }
 
-std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size) {
-    return shards_of(llc, CoreIndex(topology), size);
-}
-
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size) {
     if (topology.online.empty()) return {};
     switch (scope) {
@@ -141,10 +137,6 @@ std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& e
         if (CpuSet left = pod & effective; !left.empty()) out.push_back(std::move(left));
     sort_by_first(out);
     return out;
-}
-
-std::size_t cores_in(const CpuSet& pod, const Topology& topology) {
-    return CoreIndex(topology).cores_in(pod);
 }
 
 }  // namespace wq

@@ -33,7 +33,6 @@ class CoreIndex {
 std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size);
 // The shards of one LLC.
 std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size);
-std::vector<CpuSet> shards_of(const CpuSet& llc, const Topology& topology, unsigned size);
 
 // The pods of SCOPE: a partition of the online CPUs, ascending by lowest CPU. Isolated CPUs, which belong to
 // no LLC, make one pod of their own in `cache` and `cache_shard`, as in 7.2.
@@ -41,8 +40,5 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
 
 // What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective);
-
-// Cores with at least one CPU in POD. For many pods of one topology, make a CoreIndex.
-std::size_t cores_in(const CpuSet& pod, const Topology& topology);
 
 }  // namespace wq

@@ -81,6 +81,51 @@ TEST(KnownCpus, DoNotCountWhileIsolated) {
     EXPECT_EQ(known.topology().isolated.list(), "3,7");
 }
 
+// Its files still tell core and node, but not the LLC.
+TEST(KnownCpus, KeepTheirLlcWhenIsolatedLater) {
+    Topology later = kTwoSockets;
+    later.isolated = {3, 7};
+    later.llcs[1].cpus = {2, 6};
+    KnownCpus known;
+    known.see(kTwoSockets);
+    known.see(later);
+    expect_all_of_two_sockets(known);
+    EXPECT_EQ(known.topology().isolated.list(), "3,7");
+    known.see(kTwoSockets);
+    expect_all_of_two_sockets(known);
+    EXPECT_EQ(known.topology().isolated.list(), "");
+}
+
+Topology in_doubt() {
+    Topology out = kTwoSockets;
+    out.llcs.clear();
+    for (const CpuSet& core : out.cores) out.llcs.push_back({core, std::nullopt});
+    out.warnings = {"garbage"};
+    return out;
+}
+
+TEST(KnownCpus, LearnNothingFromALookInDoubt) {
+    KnownCpus known;
+    known.see(in_doubt());
+    EXPECT_THAT(known.topology().warnings, ElementsAre("garbage"));
+    EXPECT_EQ(known.topology().online.list(), "0-7") << "to be shown";
+    known.see(without(kTwoSockets, "7"));
+    EXPECT_THAT(llcs_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6"));
+    EXPECT_EQ(known.cpus().list(), "0-6");
+    EXPECT_TRUE(known.topology().warnings.empty());
+}
+
+TEST(KnownCpus, StayInTheirGroupsThroughALookInDoubt) {
+    KnownCpus known;
+    known.see(kTwoSockets);
+    known.see(in_doubt());
+    EXPECT_THAT(known.topology().warnings, ElementsAre("garbage"));
+    expect_all_of_two_sockets(known);
+    known.see(without(kTwoSockets, "7"));
+    EXPECT_TRUE(known.topology().warnings.empty());
+    expect_all_of_two_sockets(known);
+}
+
 TEST(KnownCpus, PassOnWhatIsPresentNow) {
     KnownCpus known;
     known.see(kTwoSockets);

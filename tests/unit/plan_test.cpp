@@ -277,6 +277,14 @@ TEST(Plan, KeepsTheOrderOfTheTargets) {
     EXPECT_EQ(lines[2].target.name, "a");
 }
 
+TEST(PodsUnknown, WhereTheTopologyIsInDoubt) {
+    Topology doubtful = kOneLlc;
+    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()), "");
+    doubtful.warnings = {"CPU 3: garbage", "CPU 4: garbage"};
+    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()),
+              "the topology is in doubt: CPU 3: garbage");
+}
+
 TEST(Plan, OfAScopeThatWeDoNotKnowIsToSetOurs) {
     Workqueue target = unbound(kOneLlc, Scope::cache);
     target.scope = {"pony", std::nullopt};

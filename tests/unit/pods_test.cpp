@@ -42,7 +42,8 @@ Topology one_llc(unsigned cores) {
 std::vector<std::size_t> shard_sizes(unsigned cores, unsigned size) {
     const Topology topology = one_llc(cores);
     std::vector<std::size_t> sizes;
-    for (const auto& shard : shards_of(topology.online, topology, size)) sizes.push_back(shard.count());
+    for (const auto& shard : shards_of(topology.online, CoreIndex(topology), size))
+        sizes.push_back(shard.count());
     return sizes;
 }
 
@@ -63,8 +64,9 @@ TEST(Shards, SizeZeroMeansOne) {
 
 TEST(Shards, KeepSiblingsTogether) {
     const Topology topology = two_sockets();
-    EXPECT_THAT(lists(shards_of(cpus("0-3,8-11"), topology, 2)), ElementsAre("0-1,8-9", "2-3,10-11"));
-    EXPECT_THAT(lists(shards_of(CpuSet{}, topology, 2)), ElementsAre());
+    EXPECT_THAT(lists(shards_of(cpus("0-3,8-11"), CoreIndex(topology), 2)),
+                ElementsAre("0-1,8-9", "2-3,10-11"));
+    EXPECT_THAT(lists(shards_of(CpuSet{}, CoreIndex(topology), 2)), ElementsAre());
 }
 
 TEST(Pods, PartitionTheCpusOfEveryScope) {
@@ -109,13 +111,13 @@ TEST(Restrict, CutsPodsToTheEffectiveCpus) {
 }
 
 TEST(Cores, CountWithOneCpuInThePod) {
-    const Topology topology = two_sockets();
-    EXPECT_EQ(cores_in(cpus("0-15"), topology), 8U);
-    EXPECT_EQ(cores_in(cpus("0-1,9"), topology), 2U);
-    EXPECT_EQ(cores_in(cpus("9"), topology), 1U);
-    EXPECT_EQ(cores_in(CpuSet{}, topology), 0U);
-    EXPECT_EQ(cores_in(cpus("300"), topology), 0U) << "a CPU of no core";
-    EXPECT_THAT(lists(CoreIndex(topology).split(cpus("1,8-9"))), ElementsAre("1,9", "8"));
+    const CoreIndex index(two_sockets());
+    EXPECT_EQ(index.cores_in(cpus("0-15")), 8U);
+    EXPECT_EQ(index.cores_in(cpus("0-1,9")), 2U);
+    EXPECT_EQ(index.cores_in(cpus("9")), 1U);
+    EXPECT_EQ(index.cores_in(CpuSet{}), 0U);
+    EXPECT_EQ(index.cores_in(cpus("300")), 0U) << "a CPU of no core";
+    EXPECT_THAT(lists(index.split(cpus("1,8-9"))), ElementsAre("1,9", "8"));
 }
 
 }  // namespace

@@ -84,6 +84,37 @@ TEST(Probe, DoesNotMindOptionsThatKeepNothingOffline) {
     EXPECT_EQ(with_cmdline("-- nosmt").cpus_held_back, "");
 }
 
+TEST(Probe, FindsMitigationsThatTurnedSmtOff) {
+    for (const std::string word :
+         {"mitigations=auto,nosmt", "mitigations=auto,nosmt;no_user_user", "mds=full,nosmt",
+          "tsx_async_abort=full,nosmt", "l1tf=flush,nosmt", "l1tf=full", "l1tf=full,force"}) {
+        for (const char* control : {"off", "forceoff", "2"})
+            EXPECT_EQ(with_cmdline("quiet " + word + " ro", control).cpus_held_back, word) << control;
+        for (const char* control : {"on", "notsupported", "notimplemented", ""})
+            EXPECT_EQ(with_cmdline(word, control).cpus_held_back, "") << word << " did nothing: " << control;
+    }
+    for (const char* word : {"mitigations=auto", "mds=full", "mds=full,nosmtx", "l1tf=flush",
+                             "mds=full,xnosmt", "l1tf", "nosmt=no", "mds=", "mds=,", "root=nosmt"})
+        EXPECT_EQ(with_cmdline(word, "off").cpus_held_back, "") << word;
+}
+
+TEST(Probe, ReadsParametersAsTheKernelDoes) {
+    for (const char* line :
+         {"workqueue.default-affinity-scope=smt", "workqueue.default_affinity-scope=smt",
+          "\"workqueue.default_affinity_scope=smt\"", "workqueue.default_affinity_scope=\"smt\"",
+          "ro\nworkqueue.default_affinity_scope=smt"})
+        EXPECT_TRUE(with_cmdline(line).default_on_cmdline) << line;
+    for (const char* line : {"wq-tuned=off", "wq_tuned=\"off\"", "\"wq_tuned=off\"", "ro\twq_tuned=off",
+                             "a=\"b c\" wq_tuned=off", "wq_tuned=\"off"})
+        EXPECT_TRUE(with_cmdline(line).switched_off) << line;
+    EXPECT_FALSE(with_cmdline("a=\"b wq_tuned=off\"").switched_off) << "part of a value";
+    EXPECT_FALSE(with_cmdline("a=\"b -- \" quiet").switched_off);
+    EXPECT_TRUE(with_cmdline("a=\"b -- c\" wq_tuned=off").switched_off);
+    EXPECT_EQ(with_cmdline("maxcpus=\"4\"").cpus_held_back, "maxcpus=4");
+    EXPECT_EQ(with_cmdline("nosmt=\"force\"").cpus_held_back, "nosmt=force");
+    EXPECT_EQ(with_cmdline("mds=\"full,nosmt\"", "off").cpus_held_back, "mds=full,nosmt");
+}
+
 // ---- a kernel before 6.5, the whole way
 
 class OldKernel : public test::Rig {

@@ -63,7 +63,7 @@ TEST_P(ShardsProperty, HoldsForEveryCountOfCoresAndSize) {
         }
         // The way from an LLC to its cores is the same for all sizes.
         const unsigned size = 1 + random() % 64;
-        check(shards_of(topology.llcs.front().cpus, topology, size), sums, size);
+        check(shards_of(topology.llcs.front().cpus, CoreIndex(topology), size), sums, size);
     }
 }
 

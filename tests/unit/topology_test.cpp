@@ -12,6 +12,8 @@
 
 #include "ctl/topology.h"
 #include "kernel/hwloc_topology.h"
+#include "model/known_cpus.h"
+#include "plan/plan.h"
 #include "temp_tree.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -429,6 +431,41 @@ TEST(AbsurdTree, IsSaidInFewLines) {
     const Topology topology = read(tree);
     EXPECT_EQ(topology.warnings.size(), 33U);
     EXPECT_EQ(topology.warnings.back(), "and 68 more");
+}
+
+std::string pods_unknown(const Topology& topology) {
+    KnownCpus known;
+    known.see(topology);
+    KernelInfo kernel;
+    kernel.scopes = {Scope::cpu, Scope::smt, Scope::cache, Scope::numa, Scope::system};
+    return why_pods_unknown(known.topology(), known.cpus(), kernel);
+}
+
+// 24 cores of one LLC would look like 24 LLCs of a core, and `auto` would join them into `system`.
+TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
+    const std::vector<std::pair<std::string, std::vector<std::string>>> absurd = {
+        {"cache/index3/shared_cpu_list", {"garbage\n", "0-4294967295\n"}},
+        {"cache/index3/shared_cpu_map", {"garbage\n", ""}},
+        {"cache/index3/level", {"garbage\n", "", "0\n", "6\n"}},
+        {"cache/index3/type", {"garbage\n", "", "Unifiedd\n"}},
+        {"topology/thread_siblings", {"garbage\n", ""}}};
+    for (const auto& [file, texts] : absurd) {
+        for (const std::string& text : texts) {
+            TempTree tree{cpu_tree({.cores = 24})};
+            for (unsigned cpu = 0; cpu < 24; cpu++)
+                tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, file), text);
+            EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: CPU 0: "))
+                << file << " " << text;
+        }
+    }
+    TempTree tree{cpu_tree({.cores = 24})};
+    tree.write(kNode + "node0/cpumap", "garbage\n");
+    EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: "));
+}
+
+TEST(Topology, WithoutAnyCacheFilesIsNotInDoubt) {
+    EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false})})), "");
+    EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .nodes = 0})})), "");
 }
 
 // --- other sources ---
