@@ -25,6 +25,9 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
+// A bus that hangs must not cost the daemon its watchdog.
+constexpr std::uint64_t kTimeout = 5'000'000;  // us
+
 bool is_absent(const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
            ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
@@ -73,6 +76,7 @@ Result<BusPtr> open_system_bus() {
     sd_bus* bus = nullptr;
     const int r = ::sd_bus_open_system(&bus);
     if (r < 0) return fail_errno("system bus", -r);
+    ::sd_bus_set_method_call_timeout(bus, kTimeout);
     return BusPtr(bus);
 }
 

@@ -68,9 +68,10 @@ Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& 
               std::optional<bool> strict) {
     Outcome out = set_scope(files, entry, word);
     if (out.kind == Outcome::Kind::unsupported) {
-        BaselineEntry ours = entry;  // whatever the kernel made of our word, it is our doing
+        BaselineEntry ours = entry;
         ours.allow(out.text);
-        const Outcome back = restore(files, ours);
+        Outcome back = restore(files, ours);
+        back.stored = out.stored = out.text;
         return back.kind == Outcome::Kind::done ? out : back;
     }
     if (out.kind != Outcome::Kind::done || !strict) return out;
@@ -78,12 +79,21 @@ Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& 
     return {second.kind, out.wrote || second.wrote, second.text, second.code};
 }
 
+namespace {
+
+bool left_ours(const Outcome& outcome) {
+    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
+}
+
+}  // namespace
+
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     const Outcome scope = set_scope(files, entry, entry.scope);
     if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
     const Outcome strict = set_strict(files, entry, *entry.strict);
-    // The worse of the two is what has to be known; both were tried.
-    const Outcome& worse = scope.kind != Outcome::Kind::done ? scope : strict;
+    // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
+    const Outcome& worse =
+        left_ours(scope) || (scope.kind != Outcome::Kind::done && !left_ours(strict)) ? scope : strict;
     return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code};
 }
 

@@ -21,8 +21,9 @@ struct Outcome {
     };
     Kind kind = Kind::done;
     bool wrote = false;
-    std::string text;  // the error, or the word that was found
-    int code = 0;      // errno of an error
+    std::string text;         // the error, or the word that was found
+    int code = 0;             // errno of an error
+    std::string stored = {};  // what the kernel made of our word, where that was another: ours all the same
 };
 
 // Makes NAME hold WORD (and STRICT, if given), as read, compare, write, read back. ENTRY has the baseline and

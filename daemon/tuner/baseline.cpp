@@ -53,6 +53,7 @@ void BaselineEntry::allow(const std::string& word) {
 Status BaselineStore::load() {
     const auto text = read_file(path_, kMaxBaseline);
     if (!text && text.error().code == ENOENT) return {};
+    broken_ = true;
     if (!text) return tl::unexpected(text.error());
     try {
         const json document = json::parse(*text);
@@ -62,6 +63,7 @@ Status BaselineStore::load() {
             entries[entry.name] = std::move(entry);
         }
         entries_ = saved_ = std::move(entries);
+        broken_ = false;
     } catch (const json::exception& e) {
         return fail(path_ + ": " + e.what(), EBADMSG);
     }
@@ -69,6 +71,7 @@ Status BaselineStore::load() {
 }
 
 Status BaselineStore::save() {
+    if (broken_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
     if (entries_ == saved_) return {};
     json list = json::array();
     for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));

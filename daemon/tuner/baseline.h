@@ -49,6 +49,7 @@ class BaselineStore {
     std::string path_;
     std::map<std::string, BaselineEntry> entries_;
     std::map<std::string, BaselineEntry> saved_;
+    bool broken_ = false;  // load() failed: save() would bury what it could not read
 };
 
 }  // namespace wq

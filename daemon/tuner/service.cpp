@@ -15,6 +15,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "kernel/file.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
@@ -26,7 +27,10 @@ namespace {
 
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;         // us
-constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
+constexpr int kLockTries = 20;
+constexpr useconds_t kLockPause = 100'000;      // us
+constexpr std::size_t kMostErrors = 10;         // of a policy, in the journal
+constexpr std::uint64_t kFirstRetry = 250'000;  // us, doubled each time
 
 std::uint64_t now_monotonic() {
     timespec now{};
@@ -50,21 +54,44 @@ std::int64_t time_suspended() {
     return (boot.tv_sec - mono.tv_sec) * 1'000'000'000LL + (boot.tv_nsec - mono.tv_nsec);
 }
 
-// The runtime directory with our lock on it. EWOULDBLOCK where another daemon holds it.
+// Why the switch /etc/wq-tuned/disabled is on; "" where it is off. What cannot be looked at is taken for on.
+std::string why_disabled(const std::string& path) {
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) == 0) return path + " exists";
+    if (errno == ENOENT || errno == ENOTDIR) return "";
+    return fail_errno(path, errno).value().text;
+}
+
+// What tells CPUs that came or went, as the kernel says it now.
+std::string cpu_state(const Paths& paths) {
+    std::string out;
+    for (const char* file : {"online", "present", "possible", "isolated"})
+        out += read_file(paths.cpus() + "/" + file).value_or("") + ";";
+    return out;
+}
+
+// The runtime directory with our lock on it. EWOULDBLOCK where another daemon holds it for longer than an
+// ExecStopPost= or a restore that is just ending would.
 Result<Fd> take_lock(const Paths& paths) {
     std::error_code error;
     std::filesystem::create_directories(paths.run(), error);
     if (error) return fail_errno(paths.run(), error.value());
     Fd fd(::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return fail_errno(paths.lock(), errno);
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
-        return fail(paths.lock() + ": another wq-tuned holds it", errno);
+    for (int i = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK || i == kLockTries)
+            return fail(paths.lock() + ": another wq-tuned holds it", errno);
+        ::usleep(kLockPause);
+    }
     return fd;
 }
 
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
-    for (const PolicyError& error : errors)
-        log.write({LOG_ERR, Event::policy_broken, error.text(), {{"WQ_POLICY_FILE", error.file}}});
+    for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
+        log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
+    if (errors.size() > kMostErrors)
+        log.write({LOG_ERR, Event::none,
+                   fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
 }
 
 bool is_machine(const ServiceOptions& options) {
@@ -107,6 +134,7 @@ Status Service::start() {
         probe_kernel(paths_));
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();
+    cpus_ = cpu_state(paths_);
     // Events from here on wait in the queue: what changes while we look is looked at again.
     start_udev();
     load_policy_at_start();
@@ -154,6 +182,7 @@ void Service::start_bus() {
         event_.get(),
         {[this] {
              tuner_->look();
+             tuner_->record();
              return dump_json(status_json(*tuner_, state()));
          },
          [this](const auto& target, const auto& scope) { return tuner_->pin(target, scope); },
@@ -188,12 +217,12 @@ Status Service::reload() {
         policy_error_.clear();
         broken_at_start_ = false;
         log_.write({LOG_INFO, Event::policy_loaded, "policy reloaded"});
-        reconcile();
     } else {
         log_policy_errors(log_, policy.error());
         policy_error_ = policy.error().front().text();
         done = fail("the policy in use stays: " + policy_error_, EINVAL);
     }
+    reconcile();  // kill switches are looked at even where the policy is broken
     notify("READY=1\nSTATUS=" + summary());
     return done;
 }
@@ -201,13 +230,11 @@ Status Service::reload() {
 // What stops us without a policy: looked at before anything is written.
 void Service::check_switches() {
     std::string why;
-    paused_ = true;
     if (tuner_->kernel().switched_off)
         why = "wq_tuned=off on the kernel command line";
-    else if (std::filesystem::exists(std::filesystem::symlink_status(paths_.disabled())))
-        why = paths_.disabled() + " exists";
     else
-        paused_ = false;
+        why = why_disabled(paths_.disabled());
+    paused_ = !why.empty();
     if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
     if (why.empty() && broken_at_start_) why = "the policy is broken: " + policy_error_;
     tuner_->observe(why);
@@ -223,6 +250,7 @@ void Service::reconcile() {
 
 void Service::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) tuner_->topology_changed();
+    if (change != Udev::Change::cpu) tuner_->rules_changed();
     pending_.event(now_us(event_.get()));
     arm();
 }
@@ -246,6 +274,11 @@ void Service::tick() {
     if (std::abs(slept - slept_) > 100'000'000) {
         slept_ = slept;
         tuner_->topology_changed();  // CPUs that suspend took down and up sent no uevent
+    }
+    // Nor do cpuset partitions, nor anything where udev does not run.
+    if (std::string cpus = cpu_state(paths_); cpus != cpus_) {
+        cpus_ = std::move(cpus);
+        tuner_->topology_changed();
     }
     reconcile();
     show_summary();
@@ -308,6 +341,7 @@ Status restore_after_exit(const ServiceOptions& options) {
     const Paths paths{options.root};
     Journal log;
     const auto lock = take_lock(paths);
+    if (!lock && lock.error().code == EWOULDBLOCK) return {};  // a daemon runs again: all this is its own
     if (!lock) return tl::unexpected(lock.error());
     const char* result = ::getenv("SERVICE_RESULT");
     if (result != nullptr && std::string_view(result) == "success") {

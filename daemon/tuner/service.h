@@ -69,6 +69,7 @@ class Service {
     sd_event_source* work_source_ = nullptr;
     std::uint64_t tick_period_ = 0;  // us
     std::int64_t slept_ = 0;         // ns that this boot spent suspended, when last looked
+    std::string cpus_;               // cpu/{online,present,possible,isolated}, when last looked
     unsigned retries_ = 0;           // in a row, for backing off
     std::string policy_error_;       // of the policy on disk; at start it means observe
     std::string baseline_error_;

@@ -16,7 +16,13 @@ json name_or_null(const std::optional<Scope>& scope) {
     return scope ? json(name_of(*scope)) : json(nullptr);
 }
 
-json target_json(const Target& target, const BaselineEntry* entry) {
+std::string reason_of(const Tuner& tuner, const Target& target) {
+    if (target.now.strict != true || !tuner.strict_in_doubt()) return target.reason;
+    return target.reason + "; strict, but a CPU came online since: its workers may run anywhere";
+}
+
+json target_json(const Tuner& tuner, const Target& target) {
+    const BaselineEntry* entry = tuner.baseline_of(target.now.name);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
             {"scope", word_or_null(target.now.scope.word)},
@@ -24,7 +30,8 @@ json target_json(const Target& target, const BaselineEntry* entry) {
             {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
-            {"reason", target.reason},
+            {"reason", reason_of(tuner, target)},
+            {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
             {"trial", nullptr},
             {"verdict", nullptr}};
 }
@@ -33,8 +40,7 @@ json target_json(const Target& target, const BaselineEntry* entry) {
 
 json status_json(const Tuner& tuner, const std::string& daemon_state) {
     json targets = json::array();
-    for (const auto& [name, target] : tuner.targets())
-        targets.push_back(target_json(target, tuner.baseline_of(name)));
+    for (const auto& [name, target] : tuner.targets()) targets.push_back(target_json(tuner, target));
     return {{"daemon",
              {{"state", daemon_state},
               {"mode", name_of(tuner.policy().mode)},

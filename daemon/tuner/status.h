@@ -8,7 +8,7 @@
 
 namespace wq {
 
-// The document of `wq-tunectl status --json`: {"daemon":{...},"kernel":{...},"targets":[...]}. DAEMON_STATE
+// The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
 // is running, paused (a kill switch), observing or absent.
 nlohmann::json status_json(const Tuner& tuner, const std::string& daemon_state);
 

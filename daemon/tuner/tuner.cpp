@@ -15,10 +15,15 @@ namespace {
 constexpr unsigned kTries = 3;
 constexpr const char* kPin = "pin ";
 constexpr const char* kRevert = "revert";
+constexpr const char* kExternal = "external";  // not an order, but as lasting: somebody else's until a reload
 
 std::optional<std::string> pinned_scope(const BaselineEntry* entry) {
     if (entry == nullptr || !entry->order.starts_with(kPin)) return std::nullopt;
     return entry->order.substr(std::string_view(kPin).size());
+}
+
+bool is_external(const BaselineEntry* entry) {
+    return entry != nullptr && entry->order == kExternal;
 }
 
 bool is_reverted(const BaselineEntry* entry) {
@@ -88,7 +93,7 @@ void Tuner::set_policy(Policy policy) {
         target.refused_word.clear();
         target.failures = target.stuck = 0;
         BaselineEntry* entry = edges_.store.find(name);
-        if (is_reverted(entry)) entry->order.clear();
+        if (is_reverted(entry) || is_external(entry)) entry->order.clear();
     }
 }
 
@@ -112,17 +117,21 @@ void Tuner::look() {
     refresh_topology();
     refresh_targets();
     plan_targets();
-    for (auto& [name, target] : targets_)
-        if (target.external || !target.decided) show(target);
+    for (auto& [name, target] : targets_) show(target);
 }
 
-// The state of a target that nothing was decided for yet. What a daemon that is gone left behind is still in
-// force.
+// The state of a target as its files are now, before anything is done about it.
 void Tuner::show(Target& target) {
-    (void)wish_for(target);
-    if (!holds_ours(target)) return;
-    target.state = State::applied;
-    target.reason = "left in force";
+    const Wish wish = wish_for(target);
+    if (wish.hands_off) return;
+    if (target.stuck >= kTries) return show_stuck(target);
+    if (wish.word && !is_so(target, wish)) {
+        target.state = State::waiting;
+        target.reason = "about to be applied: " + target.reason;
+    } else if (!wish.word && holds_ours(target)) {
+        target.state = State::applied;
+        target.reason = "left in force";
+    }
 }
 
 void Tuner::restore_all() {
@@ -172,7 +181,8 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
 Status Tuner::unpin(const std::string& name) {
     refresh_target(name);
     BaselineEntry* entry = edges_.store.find(name);
-    if (entry == nullptr || entry->order.empty()) return fail(name + ": neither pinned nor reverted", ENOENT);
+    if (entry == nullptr || entry->order.empty() || is_external(entry))
+        return fail(name + ": neither pinned nor reverted", ENOENT);
     entry->order.clear();
     apply_wishes();
     return {};
@@ -184,6 +194,10 @@ Status Tuner::revert(const std::optional<std::string>& name) {
         if (const auto found = find_for_order(*name); !found) return tl::unexpected(found.error());
         names.push_back(*name);
     } else {
+        if (const std::string why = observing(); !why.empty())
+            return fail("nothing is written while observing: " + why, EPERM);
+        refresh_targets();
+        plan_targets();
         for (const auto& [each, target] : targets_)
             if (!target.external &&
                 (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
@@ -224,6 +238,9 @@ void Tuner::refresh_topology() {
     const auto now = edges_.read_topology();
     std::string why;
     if (now) {
+        strict_in_doubt_ = strict_in_doubt_ || !last_online_.contains(now->online);
+        if (last_online_.empty()) strict_in_doubt_ = false;  // the first look
+        last_online_ = now->online;
         known_.see(*now);
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
     } else {
@@ -263,7 +280,8 @@ void Tuner::refresh_target(const std::string& name) {
     if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
     Target& target = targets_[name];
     target.now = *now;
-    if (target.now.untouchable.empty() && now->kind != Kind::default_scope && edges_.opted_out(name))
+    if (!target.opted_out) target.opted_out = now->kind != Kind::default_scope && edges_.opted_out(name);
+    if (target.now.untouchable.empty() && *target.opted_out)
         target.now.untouchable = "opted out by udev (WQ_TUNED_IGNORE)";
     notice_foreign(target);
 }
@@ -273,30 +291,56 @@ void Tuner::forget(const std::string& name) {
     edges_.store.remove(name);
 }
 
-// Where we have a hand in a target, its word and its strictness change by our writes alone. What else is
-// found is somebody else's; one of our own words, too, if it is not the one that we left there.
+// The word and the strictness of a target that we manage change by our writes alone, written to already or
+// not. What else is found is somebody else's; one of our own words, too, if it is not the one that we left
+// there.
 void Tuner::notice_foreign(Target& target) {
     const std::string& word = target.now.scope.word;
     const BaselineEntry* entry = edges_.store.find(target.now.name);
-    if (entry != nullptr && !target.external) {
-        const bool unknown = word != entry->scope && !entry->may_be_ours(word);
+    const bool planned = target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
+    if (is_external(entry) && !target.external) {
+        target.external = true;
+        target.external_text = word;
+    }
+    if ((entry != nullptr || planned) && !target.external) {
+        const bool unknown = entry != nullptr && word != entry->scope && !entry->may_be_ours(word);
         const bool changed = !target.last_word.empty() && word != target.last_word;
+        const bool strict_is_ours = planned ? target.plan.strict.has_value() : entry->may_strict.has_value();
         const bool strict_changed =
-            entry->may_strict && target.last_strict && target.now.strict != target.last_strict;
-        if (unknown || changed) set_external(target, word);
-        if (strict_changed && !target.external)
-            set_external(target, *target.now.strict ? "strict" : "not strict");
+            strict_is_ours && target.last_strict && target.now.strict != target.last_strict;
+        if (unknown || changed)
+            set_external(target, word);
+        else if (strict_changed)
+            set_external_strict(target);
     }
     target.last_word = word;
     target.last_strict = target.now.strict;
 }
 
+// Lasting: no restore and no restart takes the word for ours again, even if it once was.
 void Tuner::set_external(Target& target, const std::string& word) {
+    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
+        entry->may_hold.clear();
+        entry->order = kExternal;
+    }
     target.external = true;
     target.external_text = word;
     log(LOG_NOTICE, Event::external, target,
         fmt::format("holds '{}', which somebody else wrote; hands off until a reload", word),
         {{"WQ_SCOPE_NEW", word}});
+}
+
+// The strictness alone is somebody else's; the word, where it is ours, still goes back in the end.
+void Tuner::set_external_strict(Target& target) {
+    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
+        entry->may_strict.reset();
+        entry->order = kExternal;
+    }
+    target.external = true;
+    target.external_text = target.now.strict == true ? "strict" : "not strict";
+    log(LOG_NOTICE, Event::external, target,
+        fmt::format("is {}, which somebody else wrote; hands off until a reload", target.external_text),
+        {{"WQ_SCOPE_NEW", target.now.scope.word}});
 }
 
 bool Tuner::holds_ours(const Target& target) const {
@@ -384,6 +428,10 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         return {};
     }
     if (const auto scope = pinned_scope(entry)) {
+        if (*scope == target.refused_word) {
+            set(target.refused_as, target.refused_reason);
+            return {};
+        }
         set(State::pinned, "by an operator's order");
         // No new writes while pods are unknown, on an old order either.
         return {.word = *scope, .hands_off = !pods_unknown_.empty()};
@@ -477,6 +525,7 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     const Outcome outcome = apply(edges_.files, *edges_.store.find(target.now.name), *wish.word, wish.strict);
     using Kind = Outcome::Kind;
     if (outcome.kind != Kind::done) {
+        if (!outcome.stored.empty()) edges_.store.find(target.now.name)->allow(outcome.stored);
         look_again(target);
         return settle_failure(target, *wish.word, outcome);
     }

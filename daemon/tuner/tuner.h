@@ -47,11 +47,12 @@ struct Target {
     std::string refused_word;         // a word that failed for good here: not tried again until a reload
     State refused_as = State::unsupported;  // or quarantined
     std::string refused_reason;
-    unsigned failures = 0;  // transient ones in a row
-    unsigned stuck = 0;     // baselines refused in a row
-    bool decided = false;   // apply_wishes() has seen it
-    bool external = false;  // somebody else's until a reload finds it otherwise
-    bool gone = false;      // found to have vanished while it was written
+    unsigned failures = 0;          // transient ones in a row
+    std::optional<bool> opted_out;  // by udev; empty: to be asked
+    unsigned stuck = 0;             // baselines refused in a row
+    bool decided = false;           // apply_wishes() has seen it
+    bool external = false;          // somebody else's until a reload finds it otherwise
+    bool gone = false;              // found to have vanished while it was written
 };
 
 // The state machine between the plan and the files: looks, decides, applies, and puts back.
@@ -76,12 +77,18 @@ class Tuner {
     // "observe").
     void observe(std::string why);
 
+    // udev has news of a workqueue: whether it is opted out is asked again.
+    void rules_changed() {
+        for (auto& [name, target] : targets_) target.opted_out.reset();
+    }
     // CPUs came, went, or may have: the topology is read again at the next reconcile().
     void topology_changed() { topology_stale_ = true; }
     // Looks at every target, plans, applies.
     void reconcile();
-    // Looks only: notices other writers and vanished targets. Writes nothing.
+    // Looks only: notices other writers and vanished targets. Writes nothing; record() keeps what was
+    // noticed.
     void look();
+    void record() { (void)edges_.store.save(); }
     // Puts everything back that is ours, and forgets it.
     void restore_all();
 
@@ -95,6 +102,9 @@ class Tuner {
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     // Why nothing is written now; empty where the policy is followed.
     [[nodiscard]] std::string observing() const;
+    // A CPU came online since the start: the kernel then let the workers of strict workqueues run anywhere
+    // (kernel/workqueue.c, restore_unbound_workers_cpumask()), and no file says so.
+    [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;  // one line, for STATUS=
@@ -137,6 +147,7 @@ class Tuner {
     void forget(const std::string& name);
     void say_once(int priority, Event event, const std::string& text);
     void set_external(Target& target, const std::string& word);
+    void set_external_strict(Target& target);
     void refuse(Target& target, State as, const std::string& word, const std::string& reason, int code);
     Result<Target*> find_for_order(const std::string& name);
     [[nodiscard]] bool holds_ours(const Target& target) const;
@@ -147,6 +158,8 @@ class Tuner {
     KernelInfo kernel_;
     Policy policy_;
     KnownCpus known_;
+    CpuSet last_online_;
+    bool strict_in_doubt_ = false;
     bool topology_stale_ = true;
     std::string observe_why_;
     std::string pods_unknown_;

@@ -148,5 +148,13 @@ TEST_F(Baseline, IsTriedAgainAfterASaveThatFailed) {
     EXPECT_THAT(store.entries(), SizeIs(1));
 }
 
+TEST_F(Baseline, AFileThatCouldNotBeReadIsNeverReplaced) {
+    tree_.write("baseline.json", "{\"entries\": [");
+    ASSERT_FALSE(store_.load());
+    store_.put(kEntry);
+    EXPECT_FALSE(store_.save());
+    EXPECT_EQ(tree_.read("baseline.json"), "{\"entries\": [");
+}
+
 }  // namespace
 }  // namespace wq

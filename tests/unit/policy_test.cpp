@@ -34,12 +34,12 @@ std::vector<std::string> matches(const Policy& policy) {
 
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
-        load({"[daemon]\nmode = \"tune\"\non_exit = \"keep\"\napply_unjudged = true\n"
+        load({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
               "[shard]\nsize = 16\n"
               "[default_scope]\nmanage = true\nscope = \"numa\"\n"
               "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
     ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_TRUE(policy->apply_unjudged);
     EXPECT_EQ(policy->shard_size, 16U);
@@ -68,10 +68,10 @@ TEST(Policy, ARuleNeedsOnlyAMatch) {
 }
 
 TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
-    const auto policy = load({"[daemon]\nmode = \"observe\"\napply_unjudged = true\n[shard]\nsize = 4\n",
-                              "[daemon]\nmode = \"tune\"\n", "[daemon]\non_exit = \"keep\"\n"});
+    const auto policy = load({"[daemon]\nmode = \"guard\"\napply_unjudged = true\n[shard]\nsize = 4\n",
+                              "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
     ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->apply_unjudged);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_EQ(policy->shard_size, 4U);

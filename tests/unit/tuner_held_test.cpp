@@ -39,5 +39,62 @@ TEST_F(TunerHeld, PinOnRecordWhilePodsUnknownAfterRestart) {
     EXPECT_EQ(asked(), 0U) << "pods unknown forbids new writes";
 }
 
+TEST_F(TunerHeld, AForeignWordIsLeftWhereWeNeverWrote) {
+    tuner_->set_policy(test::rule_for_all({ScopeWish::Kind::fixed, Scope::cache}));
+    tuner_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::as_planned);
+    set_scope("kcryptd", "cpu");
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    tuner_->reconcile();
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(asked(), 0U);
+}
+
+TEST_F(TunerHeld, AWordOfOurPastIsForeignWhenSomebodyElseWritesIt) {
+    tuner_->set_policy(test::rule_for_all({ScopeWish::Kind::fixed, Scope::cpu}));
+    tuner_->reconcile();
+    tuner_->set_policy(test::rule_for_all({ScopeWish::Kind::fixed, Scope::smt}));
+    tuner_->reconcile();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    set_scope("kcryptd", "cpu");
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+}
+
+TEST_F(TunerHeld, ABaselinePutBackBySomebodyElseStaysThroughARestart) {
+    tuner_->reconcile();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    set_scope("kcryptd", "default (cache)");
+    tuner_->reconcile();
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    tuner_->set_policy(test::rule_for_all());
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt") << "a reload finds the baseline and begins anew";
+}
+
+TEST_F(TunerHeld, AppliedIsSaidOfWhatIsApplied) {
+    tuner_->look();
+    EXPECT_EQ(state("kcryptd"), State::waiting) << reason("kcryptd");
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::applied);
+}
+
+TEST_F(TunerHeld, RevertOfAllWritesNothingWhileObserving) {
+    tuner_->observe("the baseline file is broken");
+    tuner_->reconcile();
+    EXPECT_FALSE(tuner_->revert(std::nullopt));
+    EXPECT_EQ(asked(), 0U);
+}
+
 }  // namespace
 }  // namespace wq

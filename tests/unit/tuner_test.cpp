@@ -226,6 +226,7 @@ TEST_F(TunerTest, DoesNotTakeWhatANewWorkqueueHoldsForOurs) {
 TEST_F(TunerTest, OptsOutByUdev) {
     tuner_->reconcile();
     opted_out_.insert("kcryptd");
+    tuner_->rules_changed();
     tuner_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);

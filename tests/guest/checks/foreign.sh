@@ -26,4 +26,34 @@ wait_until 10 is_active || fail "not started again"
 systemctl stop wq-tuned
 note "after kill -9 and stop it holds '$(scope_of "$wq")'"
 check_eq "somebody else's word" numa "$(scope_of "$wq")"
+
+note "-- a word of somebody else's where wq-tuned never wrote"
+echo default >"$workqueues/$wq/affinity_scope"
+apply_policy cache # whose pods are those of the default here, or differ: either way it is planned
+echo cache >"$workqueues/$wq/affinity_scope"
+systemctl start wq-tuned
+check_eq "state" as-planned "$(target "$wq" state)"
+echo cpu >"$workqueues/$wq/affinity_scope"
+check_eq "state" external "$(target "$wq" state)"
+systemctl stop wq-tuned
+check_eq "after stop" cpu "$(scope_of "$wq")"
+echo default >"$workqueues/$wq/affinity_scope"
+
+note "-- strictness: applied, restored, and left where somebody else writes it"
+apply_policy "$(other_scope)"
+echo 'strict = true' >>/etc/wq-tuned/wq-tuned.toml
+strict() { cat "$workqueues/$wq/affinity_strict"; }
+systemctl start wq-tuned
+expect_scope "$wq" "$(other_scope)"
+check_eq "strict" 1 "$(strict)"
+systemctl stop wq-tuned
+check_eq "restored" "default 0" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(strict)"
+systemctl start wq-tuned
+echo 0 >"$workqueues/$wq/affinity_strict"
+check_eq "state" external "$(target "$wq" state)"
+systemctl reload wq-tuned
+check_eq "a reload looks anew" applied "$(target "$wq" state)"
+check_eq "strict" 1 "$(strict)"
+systemctl stop wq-tuned
+check_eq "restored" "default 0" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(strict)"
 crypt_close c0
