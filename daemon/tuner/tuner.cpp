@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernel/udev.h"
 #include "tuner/restore.h"
 
 namespace wq {
@@ -281,8 +282,7 @@ void Tuner::refresh_target(const std::string& name) {
     Target& target = targets_[name];
     target.now = *now;
     if (!target.opted_out) target.opted_out = now->kind != Kind::default_scope && edges_.opted_out(name);
-    if (target.now.untouchable.empty() && *target.opted_out)
-        target.now.untouchable = "opted out by udev (WQ_TUNED_IGNORE)";
+    if (target.now.untouchable.empty() && *target.opted_out) target.now.untouchable = kOptedOutByUdev;
     notice_foreign(target);
 }
 
