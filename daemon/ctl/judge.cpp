@@ -39,21 +39,27 @@ void print_json(const RecordedTrial& recorded, const TrialVerdict& verdict) {
 }
 
 std::string effect_text(const Effect& effect) {
-    const std::string median = fmt::format("{:+.2f}%", effect.percent);
+    std::string median = fmt::format("{:+.2f}%", effect.percent);
     if (!effect.interval) return median;
     return fmt::format("{} ({:+.2f}..{:+.2f})", median, effect.interval->low, effect.interval->high);
+}
+
+// That a trial went on to its last pair, its pairs tell.
+std::string verdict_text(const TrialVerdict& verdict) {
+    std::string outcome(name_of(verdict.outcome));
+    if (verdict.reason.empty() || verdict.reason == kMaxPairsReason) return outcome;
+    return fmt::format("{} ({})", outcome, verdict.reason);
 }
 
 std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdict& verdict) {
     const Standing& at = verdict.standing;
     return {recorded.name,
-            std::string(name_of(verdict.outcome)),
+            verdict_text(verdict),
             at.counter,
             std::to_string(at.pairs),
             fmt::format("{:.4g}", evidence_of(at.log_regressed)),
             fmt::format("{:.4g}", evidence_of(at.log_improved)),
-            effect_text(at.effect),
-            verdict.reason};
+            effect_text(at.effect)};
 }
 
 template <class T>
@@ -75,7 +81,7 @@ int judge(const JudgeOptions& options) {
     const auto trials = read_recording(*text);
     if (!trials)
         return complain(fmt::format("{}:{}: {}", options.file, trials.error().line, trials.error().reason));
-    Table table({"TRIAL", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT", "REASON"});
+    Table table({"TRIAL", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
     for (const RecordedTrial& trial : *trials) {
         const TrialVerdict verdict = judge_one(trial, options.settings);
         if (options.json)

@@ -35,7 +35,7 @@ std::uint64_t refused_sums(std::size_t n) {
         const double ranks = static_cast<double>(n);
         const double mean = ranks * (ranks + 1) / 4;
         const double deviation = std::sqrt(mean * (2 * ranks + 1) / 6);
-        return static_cast<std::uint64_t>(mean - kTailNormal * deviation + 0.5);
+        return static_cast<std::uint64_t>(std::llround(mean - kTailNormal * deviation));
     }
     const auto p = rank_sums(n);
     std::uint64_t refused = 0;

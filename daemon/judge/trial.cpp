@@ -144,12 +144,12 @@ std::optional<TrialVerdict> Trial::decide() const {
     const Column& worst = most_regressed();
     if (worst.regressed.log() >= enough_) return verdict(TrialOutcome::regressed, "", worst);
     for (const Column& column : columns_)
-        if (column.alarms >= kAlarms) return verdict(TrialOutcome::inconclusive, "emergency", column);
+        if (column.alarms >= kAlarms) return verdict(TrialOutcome::inconclusive, kEmergencyReason, column);
     const Column& best = most_improved();
     if (best.improved.log() >= enough_ && worst.regressed.log() <= 0)
         return verdict(TrialOutcome::improved, "", best);
     if (pairs_ >= settings_.max_pairs)
-        return TrialVerdict{TrialOutcome::inconclusive, "max_pairs", standing()};
+        return TrialVerdict{TrialOutcome::inconclusive, kMaxPairsReason, standing()};
     return {};
 }
 

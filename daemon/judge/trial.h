@@ -42,9 +42,13 @@ struct Standing {
     Effect effect;
 };
 
+// Why a trial was inconclusive, by itself.
+inline constexpr const char* kEmergencyReason = "emergency";
+inline constexpr const char* kMaxPairsReason = "max_pairs";
+
 struct TrialVerdict {
     TrialOutcome outcome = TrialOutcome::inconclusive;
-    std::string reason;  // of an inconclusive one: "emergency", "max_pairs", or what end() was told
+    std::string reason;  // of an inconclusive one: one of these, or what end() was told
     Standing standing;
 };
 

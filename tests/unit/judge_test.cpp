@@ -38,72 +38,6 @@ std::optional<TrialVerdict> feed(Trial& trial, double d, unsigned times) {
     return verdict;
 }
 
-TEST(Evidence, IsTheOneComputedByHand) {
-    // x = 0.1, -0.1, 0.2: r = 0.1, 0.1, sqrt(0.06 / 3), so x/r = 1, -1, sqrt(2), and for each k
-    // E_k = 8 / ((1 + e^-k) (1 + e^k) (1 + e^(-k sqrt 2))). Their mean is 0.6922.
-    Evidence e;
-    EXPECT_EQ(e.log(), 0);
-    e.add(0.1);
-    EXPECT_NEAR(evidence_of(e.log()), 1.6863973710868734, 1e-12);
-    e.add(-0.1);
-    EXPECT_NEAR(evidence_of(e.log()), 0.4436857397845044, 1e-12);
-    e.add(0.2);
-    EXPECT_NEAR(evidence_of(e.log()), 0.6922040974642341, 1e-12);
-    double sum = 0;
-    for (const double k : {0.5, 1.0, 2.0, 4.0, 8.0})
-        sum += 8 / ((1 + std::exp(-k)) * (1 + std::exp(k)) * (1 + std::exp(-k * std::sqrt(2))));
-    EXPECT_NEAR(evidence_of(e.log()), sum / 5, 1e-12);
-}
-
-TEST(Evidence, IsAFairGame) {
-    // Whatever came before, the mean over both signs of the next value is what was there.
-    for (const double next : {1e-9, 0.01, 0.2, 30.0}) {
-        Evidence up;
-        for (const double x : {0.05, -0.02, 0.3}) up.add(x);
-        Evidence down = up;
-        const double before = evidence_of(up.log());
-        up.add(next);
-        down.add(-next);
-        EXPECT_NEAR((evidence_of(up.log()) + evidence_of(down.log())) / 2, before, 1e-12);
-    }
-}
-
-TEST(Evidence, DoesNotDependOnTheUnit) {
-    Evidence small, large;
-    for (const double x : {0.1, -0.3, 0.2, 0.2}) {
-        small.add(x * 1e-12);
-        large.add(x * 1e3);
-    }
-    EXPECT_NEAR(small.log(), large.log(), 1e-12);
-}
-
-TEST(Evidence, IsUnmovedByTies) {
-    Evidence e;
-    for (int i = 0; i < 5; i++) e.add(0);
-    EXPECT_EQ(e.log(), 0) << "r is 0: exactly 1, not NaN";
-    e.add(0.1);
-    const double after = e.log();
-    EXPECT_GT(after, 0);
-    e.add(0);
-    EXPECT_DOUBLE_EQ(e.log(), after) << "0/r is 0, a factor of 1";
-}
-
-TEST(Evidence, StaysANumberFarBeyondTheDoubles) {
-    Evidence huge, tiny;
-    for (unsigned i = 0; i < kMaxPairs; i++) {
-        huge.add(0.1);
-        tiny.add(-0.1);
-    }
-    EXPECT_NEAR(huge.log(), kMaxPairs * std::log(2 / (1 + std::exp(-8))) - std::log(5), 1e-6);
-    EXPECT_NEAR(tiny.log(), kMaxPairs * std::log(2 / (1 + std::exp(0.5))) - std::log(5), 1e-6);
-    EXPECT_EQ(evidence_of(huge.log()), std::numeric_limits<double>::max());
-    EXPECT_EQ(evidence_of(tiny.log()), 0);
-    tiny.add(700);  // x/r = 100, from nearly nothing
-    EXPECT_TRUE(std::isfinite(tiny.log()));
-    huge.add(-700);
-    EXPECT_TRUE(std::isfinite(huge.log()));
-}
-
 TEST(Trial, RegressesAsSoonAsTheEvidenceSuffices) {
     Trial trial = one_counter();
     EXPECT_FALSE(feed(trial, 0.05, 5)) << "17.6 is not 20";
@@ -316,31 +250,6 @@ TEST(Trial, TakesTheExtremesOfDoubles) {
     ASSERT_TRUE(verdict);
     EXPECT_EQ(verdict->standing.effect.percent, most);
     EXPECT_TRUE(std::isfinite(verdict->standing.log_regressed));
-}
-
-TEST(JudgeSettings, LifetimeAlphaAddsUpToAlpha) {
-    EXPECT_DOUBLE_EQ(lifetime_alpha(0.05, 1), 0.025);
-    EXPECT_DOUBLE_EQ(lifetime_alpha(0.05, 4), 0.0025);
-    double sum = 0;
-    for (unsigned n = 1; n <= 100'000; n++) sum += lifetime_alpha(0.05, n);
-    EXPECT_LE(sum, 0.05);
-    EXPECT_GT(sum, 0.0499);
-    EXPECT_GT(lifetime_alpha(0.05, std::numeric_limits<unsigned>::max()), 0);
-}
-
-TEST(JudgeSettings, AreReadStrictly) {
-    EXPECT_EQ(*parse_alpha("0.5"), 0.5);
-    EXPECT_EQ(*parse_alpha("1e-3"), 0.001);
-    for (const char* bad : {"", "0", "-0", "0.51", "-0.1", "nan", "inf", "0.05x", " 0.05", "5%", "1e-400"})
-        EXPECT_FALSE(parse_alpha(bad)) << bad;
-    EXPECT_EQ(*parse_tolerance("5%"), 0.05);
-    EXPECT_EQ(*parse_tolerance("0%"), 0);
-    EXPECT_EQ(*parse_tolerance("100%"), 1);
-    for (const char* bad : {"", "%", "5", "-1%", "100.1%", "nan%", "5%%", "5 %"})
-        EXPECT_FALSE(parse_tolerance(bad)) << bad;
-    EXPECT_EQ(*parse_max_pairs("10000"), 10000U);
-    for (const char* bad : {"", "0", "10001", "-1", "1.5", "4294967297", "99999999999"})
-        EXPECT_FALSE(parse_max_pairs(bad)) << bad;
 }
 
 }  // namespace
