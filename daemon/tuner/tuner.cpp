@@ -244,6 +244,10 @@ void Tuner::refresh_topology() {
         last_online_ = now->online;
         known_.see(*now);
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
+        // Files read while a CPU comes or goes may disagree for a moment: a few more looks, at the next
+        // ticks.
+        doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;
+        topology_stale_ = doubts_ > 0 && doubts_ <= kTries;
     } else {
         topology_stale_ = true;  // the next tick tries again
         why = "no topology: " + now.error().text;

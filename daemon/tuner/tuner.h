@@ -160,6 +160,7 @@ class Tuner {
     KnownCpus known_;
     CpuSet last_online_;
     bool strict_in_doubt_ = false;
+    unsigned doubts_ = 0;  // topologies read in a row that came with warnings
     bool topology_stale_ = true;
     std::string observe_why_;
     std::string pods_unknown_;
