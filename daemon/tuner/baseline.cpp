@@ -50,6 +50,19 @@ void BaselineEntry::allow(const std::string& word) {
     if (!may_be_ours(word)) may_hold.push_back(word);
 }
 
+std::optional<std::string> pinned_scope(const BaselineEntry* entry) {
+    if (entry == nullptr || !entry->order.starts_with(kPin)) return std::nullopt;
+    return entry->order.substr(std::string_view(kPin).size());
+}
+
+bool is_external(const BaselineEntry* entry) {
+    return entry != nullptr && entry->order == kExternal;
+}
+
+bool is_reverted(const BaselineEntry* entry) {
+    return entry != nullptr && entry->order == kRevert;
+}
+
 Status BaselineStore::load() {
     const auto text = read_file(path_, kMaxBaseline);
     if (!text && text.error().code == ENOENT) return {};

@@ -21,12 +21,20 @@ struct BaselineEntry {
     std::vector<std::string>
         may_hold;                    // words we wrote or were about to, and what the kernel may make of them
     std::optional<bool> may_strict;  // the strictness we wrote or were about to
-    std::string order;               // an operator's word on this target: "pin SCOPE", "revert", or ""
+    std::string order;               // "pin SCOPE" or "revert" by an operator, "external", or ""
 
     [[nodiscard]] bool may_be_ours(const std::string& word) const;
     void allow(const std::string& word);  // adds to may_hold
     friend bool operator==(const BaselineEntry&, const BaselineEntry&) = default;
 };
+
+// What stands in `order`. An entry that is not there (nullptr) has none.
+inline constexpr const char* kPin = "pin ";
+inline constexpr const char* kRevert = "revert";
+inline constexpr const char* kExternal = "external";  // somebody else's until a reload
+std::optional<std::string> pinned_scope(const BaselineEntry* entry);
+bool is_reverted(const BaselineEntry* entry);
+bool is_external(const BaselineEntry* entry);
 
 // baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which
 // resets the kernel, forgets it too.

@@ -166,7 +166,8 @@ class Tuner {
     std::string pods_unknown_;
     std::map<std::string, Target> targets_;
     unsigned topology_reads_ = 0;
-    std::set<std::string> said_;  // what say_once() has said
+    std::set<std::string> said_;           // what say_once() has said
+    static constexpr unsigned kTries = 3;  // of a transient failure, a baseline, a doubt
     static constexpr std::size_t kMaxSaid = 1000;
 };
 

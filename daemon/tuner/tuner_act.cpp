@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What each target shall hold, and making it so.
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+// The state that a plan alone gives a target that is left at its baseline.
+State state_of(Finding finding) {
+    switch (finding) {
+        case Finding::untouchable:
+        case Finding::unmanaged:
+            return State::unmanaged;
+        case Finding::leave:
+        case Finding::pods_unknown:
+            return State::leave;
+        case Finding::unsupported:
+            return State::unsupported;
+        case Finding::in_place:
+            return State::as_planned;
+        case Finding::change:
+            return State::waiting;
+    }
+    return State::unmanaged;
+}
+
+bool failed(const Outcome& outcome) {
+    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
+}
+
+}  // namespace
+
+Tuner::Wish Tuner::wish_for(Target& target) {
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    const auto set = [&](State state, std::string reason) {
+        target.state = state;
+        target.reason = std::move(reason);
+    };
+    if (target.external) {
+        set(State::external, fmt::format("somebody else wrote '{}'", target.external_text));
+        return {.hands_off = true};
+    }
+    if (const std::string why = observing(); !why.empty()) {
+        const bool change = target.plan.finding == Finding::change;
+        set(state_of(target.plan.finding), change ? "observing: " + why : target.plan.reason);
+        return {};
+    }
+    if (const auto scope = pinned_scope(entry)) {
+        if (*scope == target.refused_word) {
+            set(target.refused_as, target.refused_reason);
+            return {};
+        }
+        set(State::pinned, "by an operator's order");
+        // No new writes while pods are unknown, on an old order either.
+        return {.word = *scope, .hands_off = !pods_unknown_.empty()};
+    }
+    if (is_reverted(entry)) {
+        set(State::reverted, "by an operator's order");
+        return {};
+    }
+    return wish_by_plan(target);
+}
+
+Tuner::Wish Tuner::wish_by_plan(Target& target) {
+    const PlanLine& plan = target.plan;
+    target.state = state_of(plan.finding);
+    target.reason = plan.reason;
+    if (plan.finding == Finding::unsupported && plan.rule)
+        say_once(LOG_NOTICE, Event::unsupported, fmt::format("{}: {}", plan.rule->text(), plan.reason));
+    if (plan.finding == Finding::pods_unknown) {
+        if (holds_ours(target)) target.state = State::applied;
+        return {.hands_off = true};
+    }
+    if (plan.finding != Finding::change) return {};
+    if (!policy_.apply_unjudged) {
+        target.reason = "guard: stays at its baseline until it is judged; plan: " + plan.reason;
+        return {};
+    }
+    // Where only the strictness is to change, the word stays, "default" included.
+    const bool same_scope = plan.planned == plan.target.scope.effective;
+    const std::string word = same_scope ? plan.target.scope.word : std::string(name_of(*plan.planned));
+    if (word == target.refused_word) {
+        target.state = target.refused_as;
+        target.reason = target.refused_reason;
+        return {};
+    }
+    target.state = State::applied;
+    // A strictness of ours that no rule names any more goes back.
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    const bool strict_is_ours = entry != nullptr && entry->may_strict;
+    return {.word = word, .strict = plan.strict || !strict_is_ours ? plan.strict : entry->strict};
+}
+
+// All baselines are on disk before the first write, in one go: a thousand targets cost one fsync.
+void Tuner::apply_wishes() {
+    std::vector<std::pair<std::string, Wish>> wishes;
+    for (auto& [name, target] : targets_) {
+        wishes.emplace_back(name, wish_for(target));
+        target.decided = true;
+        const Wish& wish = wishes.back().second;
+        if (wish.word && !wish.hands_off && !is_so(target, wish))
+            prepare(target, wish);
+        else
+            target.failures = 0;  // no try is left to be made
+    }
+    const auto saved = edges_.store.save();
+    if (!saved) say_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
+    for (const auto& [name, wish] : wishes) {
+        Target& target = targets_.at(name);
+        if (wish.hands_off) continue;
+        if (!wish.word) {
+            put_back(target);  // what is put back was on disk before it was written
+        } else if (saved) {
+            carry_out(target, wish);
+        } else if (!is_so(target, wish)) {
+            target.state = State::waiting;
+            target.reason = saved.error().in("its baseline cannot be saved").text;
+        }
+    }
+    std::erase_if(targets_, [](const auto& item) { return item.second.gone; });
+    if (const auto again = edges_.store.save(); !again) say_once(LOG_ERR, Event::none, again.error().text);
+}
+
+bool Tuner::is_so(const Target& target, const Wish& wish) {
+    return target.now.scope.word == wish.word && (!wish.strict || wish.strict == target.now.strict);
+}
+
+void Tuner::prepare(const Target& target, const Wish& wish) {
+    const Workqueue& now = target.now;
+    if (edges_.store.find(now.name) == nullptr)
+        edges_.store.put({now.name, now.inode, now.scope.word, now.strict, {}, {}, ""});
+    BaselineEntry& entry = *edges_.store.find(now.name);
+    entry.allow(*wish.word);
+    if (const std::string other = misparse_of(*wish.word); !other.empty()) entry.allow(other);
+    if (wish.strict && wish.strict != entry.strict) entry.may_strict = wish.strict;
+}
+
+void Tuner::carry_out(Target& target, const Wish& wish) {
+    if (is_so(target, wish)) return;
+    const std::string old = target.now.scope.word;
+    const Outcome outcome = apply(edges_.files, *edges_.store.find(target.now.name), *wish.word, wish.strict);
+    using Kind = Outcome::Kind;
+    if (outcome.kind != Kind::done) {
+        if (!outcome.stored.empty()) edges_.store.find(target.now.name)->allow(outcome.stored);
+        look_again(target);
+        return settle_failure(target, *wish.word, outcome);
+    }
+    target.failures = 0;
+    target.last_word = *wish.word;
+    target.now.scope = {*wish.word,
+                        *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
+    if (wish.strict) target.now.strict = target.last_strict = wish.strict;
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    if (wish.strict == entry.strict) entry.may_strict.reset();  // back at the baseline: ours no more
+    log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
+        {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
+}
+
+// After a failure the file may hold our word, the baseline or a misparse: what we left there is not foreign.
+void Tuner::look_again(Target& target) {
+    const auto scope = edges_.files.read_scope(target.now.name, target.now.inode);
+    target.last_word = scope ? scope->word : "";
+    target.last_strict.reset();
+    if (scope) target.now.scope = *scope;
+}
+
+void Tuner::settle_failure(Target& target, const std::string& word, const Outcome& outcome) {
+    using Kind = Outcome::Kind;
+    switch (outcome.kind) {
+        case Kind::done:
+            return;
+        case Kind::gone:
+            edges_.store.remove(target.now.name);
+            target.gone = true;
+            return;
+        case Kind::foreign:
+            set_external(target, outcome.text);
+            (void)wish_for(target);
+            return;
+        case Kind::unsupported:
+            return refuse(
+                target, State::unsupported, word,
+                fmt::format("the kernel stored '{}' for '{}'; baseline put back", outcome.text, word), 0);
+        case Kind::transient:
+            if (++target.failures < kTries) {
+                target.state = State::waiting;
+                target.reason = fmt::format("try {} of {}: {}", target.failures, kTries, outcome.text);
+                return;
+            }
+            [[fallthrough]];
+        case Kind::permanent:
+            return refuse(target, State::quarantined, word, outcome.text, outcome.code);
+    }
+}
+
+// Said once, not tried again until a reload.
+void Tuner::refuse(Target& target, State as, const std::string& word, const std::string& reason, int code) {
+    target.refused_word = word;
+    target.refused_as = target.state = as;
+    target.refused_reason = target.reason = reason;
+    target.failures = 0;
+    log(LOG_WARNING, as == State::unsupported ? Event::unsupported : Event::quarantined, target, reason,
+        {{"WQ_SCOPE_NEW", word}, {"ERRNO", std::to_string(code)}});
+    put_back(target);
+}
+
+// Back to the baseline, where we have a hand in the target at all. The entry goes once that is true.
+void Tuner::put_back(Target& target) {
+    BaselineEntry* entry = edges_.store.find(target.now.name);
+    if (entry == nullptr) return;
+    if (target.stuck >= kTries) return show_stuck(target);
+    const Outcome outcome = restore(edges_.files, *entry);
+    if (failed(outcome)) {
+        look_again(target);
+        target.stuck++;
+        target.refused_reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
+        show_stuck(target);
+        return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason));
+    }
+    target.stuck = 0;
+    if (outcome.kind == Outcome::Kind::foreign) {
+        set_external(target, outcome.text);
+        (void)wish_for(target);
+        return;
+    }
+    if (outcome.kind == Outcome::Kind::gone) target.gone = true;
+    if (outcome.wrote) {
+        log(LOG_INFO, Event::restored, target, fmt::format("back to '{}'", entry->scope),
+            {{"WQ_SCOPE_OLD", target.now.scope.word}, {"WQ_SCOPE_NEW", entry->scope}});
+        if (entry->strict) target.now.strict = entry->strict;
+        target.now.scope = plan_scope_of(target, entry->scope);
+        target.last_word = entry->scope;
+        target.last_strict = target.now.strict;
+    }
+    entry->may_hold.clear();
+    entry->may_strict.reset();
+    if (entry->order.empty()) edges_.store.remove(target.now.name);
+}
+
+// A baseline that the kernel refuses to take is tried again at exit and after a reload, not at every tick.
+void Tuner::show_stuck(Target& target) {
+    target.state = State::quarantined;
+    target.reason = target.refused_reason;
+}
+
+ScopeFile Tuner::plan_scope_of(const Target& target, const std::string& word) const {
+    return {word, word == "default" ? target.plan.target.scope.effective : scope_named(word)};
+}
+
+}  // namespace wq

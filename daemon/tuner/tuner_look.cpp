@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What there is, who else writes, and what the plan would be without us.
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include "kernel/udev.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+void Tuner::refresh_topology() {
+    if (!topology_stale_) return;
+    topology_stale_ = false;
+    topology_reads_++;
+    const auto now = edges_.read_topology();
+    std::string why;
+    if (now) {
+        strict_in_doubt_ = strict_in_doubt_ || !last_online_.contains(now->online);
+        if (last_online_.empty()) strict_in_doubt_ = false;  // the first look
+        last_online_ = now->online;
+        known_.see(*now);
+        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
+        // Files read while a CPU comes or goes may disagree for a moment: a few more looks, at the next
+        // ticks.
+        doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;
+        topology_stale_ = doubts_ > 0 && doubts_ <= kTries;
+    } else {
+        topology_stale_ = true;  // the next tick tries again
+        why = "no topology: " + now.error().text;
+    }
+    if (why != pods_unknown_ && !why.empty())
+        edges_.log.write(
+            {LOG_NOTICE, Event::pods_unknown, "pods unknown: " + why + "; no new settings until they are"});
+    pods_unknown_ = why;
+}
+
+void Tuner::refresh_targets() {
+    const auto names = edges_.files.names();
+    if (!names) {
+        say_once(LOG_ERR, Event::none, names.error().text);
+        return;
+    }
+    std::set<std::string> seen(names->begin(), names->end());
+    for (const auto& entry : std::map(edges_.store.entries())) seen.insert(entry.first);
+    for (const auto& [name, target] : targets_) seen.insert(name);
+    for (const std::string& name : seen) refresh_target(name);
+}
+
+void Tuner::refresh_target(const std::string& name) {
+    const auto now = edges_.files.read(name);
+    if (!now) {
+        if (kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
+        say_once(LOG_WARNING, Event::none, now.error().text);
+        if (const auto known = targets_.find(name); known != targets_.end())
+            known->second.now.untouchable = now.error().text;
+        return;
+    }
+    const auto known = targets_.find(name);
+    if (known != targets_.end() && known->second.now.inode != now->inode) forget(name);
+    const BaselineEntry* entry = edges_.store.find(name);
+    if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
+    Target& target = targets_[name];
+    target.now = *now;
+    if (!target.opted_out) target.opted_out = now->kind != Kind::default_scope && edges_.opted_out(name);
+    if (target.now.untouchable.empty() && *target.opted_out) target.now.untouchable = kOptedOutByUdev;
+    notice_foreign(target);
+}
+
+void Tuner::forget(const std::string& name) {
+    targets_.erase(name);
+    edges_.store.remove(name);
+}
+
+// The word and the strictness of a target that we manage change by our writes alone, written to already or
+// not. What else is found is somebody else's; one of our own words, too, if it is not the one that we left
+// there.
+void Tuner::notice_foreign(Target& target) {
+    const std::string& word = target.now.scope.word;
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    const bool planned = target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
+    if (is_external(entry) && !target.external) {
+        target.external = true;
+        target.external_text = word;
+    }
+    if ((entry != nullptr || planned) && !target.external) {
+        const bool unknown = entry != nullptr && word != entry->scope && !entry->may_be_ours(word);
+        const bool changed = !target.last_word.empty() && word != target.last_word;
+        const bool strict_is_ours = planned ? target.plan.strict.has_value() : entry->may_strict.has_value();
+        const bool strict_changed =
+            strict_is_ours && target.last_strict && target.now.strict != target.last_strict;
+        if (unknown || changed)
+            set_external(target, word);
+        else if (strict_changed)
+            set_external_strict(target);
+    }
+    target.last_word = word;
+    target.last_strict = target.now.strict;
+}
+
+// Lasting: no restore and no restart takes the word for ours again, even if it once was.
+void Tuner::set_external(Target& target, const std::string& word) {
+    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
+        entry->may_hold.clear();
+        entry->order = kExternal;
+    }
+    target.external = true;
+    target.external_text = word;
+    log(LOG_NOTICE, Event::external, target,
+        fmt::format("holds '{}', which somebody else wrote; hands off until a reload", word),
+        {{"WQ_SCOPE_NEW", word}});
+}
+
+// The strictness alone is somebody else's; the word, where it is ours, still goes back in the end.
+void Tuner::set_external_strict(Target& target) {
+    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
+        entry->may_strict.reset();
+        entry->order = kExternal;
+    }
+    target.external = true;
+    target.external_text = target.now.strict == true ? "strict" : "not strict";
+    log(LOG_NOTICE, Event::external, target,
+        fmt::format("is {}, which somebody else wrote; hands off until a reload", target.external_text),
+        {{"WQ_SCOPE_NEW", target.now.scope.word}});
+}
+
+bool Tuner::holds_ours(const Target& target) const {
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    if (entry == nullptr) return false;
+    const bool strict =
+        entry->may_strict && target.now.strict == entry->may_strict && entry->may_strict != entry->strict;
+    return strict || (target.now.scope.word != entry->scope && entry->may_be_ours(target.now.scope.word));
+}
+
+// The target as it would be without us: plans are made from there, so that what we did does not argue for
+// itself.
+Workqueue Tuner::as_before_us(const Target& target) const {
+    Workqueue out = target.now;
+    const BaselineEntry* entry = edges_.store.find(out.name);
+    if (entry != nullptr && !target.external) {
+        out.scope = {entry->scope, scope_named(entry->scope)};
+        if (entry->may_strict) out.strict = entry->strict;
+    }
+    return out;
+}
+
+// @default where it moves nobody: somebody else's, or held by an order. Its followers have what it says now.
+bool Tuner::default_is_held(const Target& target) const {
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    return target.external || (entry != nullptr && !entry->order.empty());
+}
+
+std::vector<Workqueue> Tuner::targets_before_us() const {
+    std::vector<Workqueue> out;
+    std::optional<Scope> default_scope;
+    for (const auto& [name, target] : targets_) {
+        Workqueue& w = out.emplace_back(as_before_us(target));
+        if (w.kind != Kind::default_scope) continue;
+        default_scope = w.scope.effective;
+        if (!default_is_held(target)) continue;
+        if (!is_reverted(edges_.store.find(name))) default_scope = target.now.scope.effective;
+        w.untouchable = target.external ? "external" : "held by an operator's order";
+    }
+    for (Workqueue& w : out)
+        if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
+            w.scope.effective = default_scope;
+    return out;
+}
+
+void Tuner::plan_targets() {
+    auto before = targets_before_us();
+    const auto plan = [&] {
+        return make_plan({known_.topology(), kernel_, policy_, before, pods_unknown_,
+                          effective_shard_size(kernel_, policy_)});
+    };
+    for (PlanLine& line : plan()) targets_.at(line.target.name).plan = std::move(line);
+    // A kernel that refuses what is planned for @default moves no follower: they are planned again, for
+    // themselves.
+    const auto parameter = targets_.find(kDefaultTarget);
+    if (parameter == targets_.end() || !is_refused(parameter->second)) return;
+    for (Workqueue& w : before)
+        if (w.kind == Kind::default_scope) w.untouchable = parameter->second.refused_reason;
+    for (PlanLine& line : plan())
+        if (line.target.kind != Kind::default_scope) targets_.at(line.target.name).plan = std::move(line);
+}
+
+bool Tuner::is_refused(const Target& target) {
+    return target.plan.finding == Finding::change && target.plan.planned &&
+           name_of(*target.plan.planned) == target.refused_word;
+}
+
+}  // namespace wq

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// An operator's orders. They stand in the baseline entry of their target, so that they outlive a restart.
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "tuner/tuner.h"
+
+namespace wq {
+
+Result<Target*> Tuner::find_for_order(const std::string& name) {
+    refresh_target(name);
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
+    Target& target = found->second;
+    if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
+    if (target.external)
+        return fail(fmt::format("{}: external: holds '{}', which somebody else wrote; put it back and reload",
+                                name, target.now.scope.word),
+                    EPERM);
+    if (const std::string why = observing(); !why.empty())
+        return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
+    return &target;
+}
+
+Status Tuner::pin(const std::string& name, const std::string& scope) {
+    const auto found = find_for_order(name);
+    if (!found) return tl::unexpected(found.error());
+    Target& target = **found;
+    const auto wanted = scope_named(scope);
+    if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
+    if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
+    if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
+    target.refused_word.clear();
+    prepare(target, {.word = scope});
+    edges_.store.find(name)->order = kPin + scope;
+    apply_wishes();
+    const auto after = targets_.find(name);
+    if (after == targets_.end()) return fail(name + ": vanished", ENOENT);
+    if (after->second.state == State::pinned) return {};
+    if (BaselineEntry* entry = edges_.store.find(name)) entry->order.clear();
+    const std::string reason = after->second.reason;
+    apply_wishes();
+    return fail(name + ": " + reason, EIO);
+}
+
+Status Tuner::unpin(const std::string& name) {
+    refresh_target(name);
+    BaselineEntry* entry = edges_.store.find(name);
+    if (entry == nullptr || entry->order.empty() || is_external(entry))
+        return fail(name + ": neither pinned nor reverted", ENOENT);
+    entry->order.clear();
+    apply_wishes();
+    return {};
+}
+
+Status Tuner::revert(const std::optional<std::string>& name) {
+    std::vector<std::string> names;
+    if (name) {
+        if (const auto found = find_for_order(*name); !found) return tl::unexpected(found.error());
+        names.push_back(*name);
+    } else {
+        if (const std::string why = observing(); !why.empty())
+            return fail("nothing is written while observing: " + why, EPERM);
+        refresh_targets();
+        plan_targets();
+        for (const auto& [each, target] : targets_)
+            if (!target.external &&
+                (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
+                names.push_back(each);
+    }
+    for (const std::string& each : names) {
+        const Workqueue& now = targets_.at(each).now;
+        if (edges_.store.find(each) == nullptr)
+            edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
+        edges_.store.find(each)->order = kRevert;
+    }
+    apply_wishes();
+    return {};
+}
+
+}  // namespace wq
