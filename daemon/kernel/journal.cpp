@@ -62,6 +62,7 @@ void Journal::write(const LogLine& line) {
     if (line.event != Event::none) items.push_back(fmt::format("MESSAGE_ID={}", message_id(line.event)));
     for (const auto& [key, value] : line.fields) items.push_back(fmt::format("{}={}", key, value));
     std::vector<iovec> iov;
+    iov.reserve(items.size());
     for (std::string& item : items) iov.push_back({item.data(), item.size()});
     ::sd_journal_sendv(iov.data(), static_cast<int>(iov.size()));
 }

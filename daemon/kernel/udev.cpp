@@ -17,7 +17,7 @@ bool is_opted_out(udev* context, const std::string& workqueue) {
     const std::unique_ptr<udev_device, UdevUnref> device(
         ::udev_device_new_from_subsystem_sysname(context, "workqueue", workqueue.c_str()));
     const char* value = device ? ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE") : nullptr;
-    return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+    return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ bool left_ours(const Outcome& outcome) {
 }  // namespace
 
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
-    const Outcome scope = set_scope(files, entry, entry.scope);
+    Outcome scope = set_scope(files, entry, entry.scope);
     if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
     const Outcome strict = set_strict(files, entry, *entry.strict);
     // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
