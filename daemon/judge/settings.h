@@ -2,11 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "model/result.h"
 
 namespace wq {
+
+// A quantity that a trial is judged by: a cost, unless more of it is better.
+struct JudgedCounter {
+    std::string name;
+    bool higher_is_better = false;
+    friend bool operator==(const JudgedCounter&, const JudgedCounter&) = default;
+};
 
 // What a trial is judged by: [judge] of the policy, or the options of `wq-tunectl judge`.
 struct JudgeSettings {
@@ -14,6 +22,7 @@ struct JudgeSettings {
     double tolerance = 0;         // a share, 0..1: a change no worse than this is not to be called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, dropped ones not counted
     std::uint64_t min_items = 0;  // per window, see Trial::why_dropped
+    friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 
 // What the n-th trial of the same arms, counted from 1, may use of an alpha that is to last for all of them:

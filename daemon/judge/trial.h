@@ -12,12 +12,6 @@
 
 namespace wq {
 
-// A quantity that a trial is judged by: a cost, unless more of it is better.
-struct JudgedCounter {
-    std::string name;
-    bool higher_is_better = false;
-};
-
 // One counter in the two windows of a pair.
 struct Readings {
     double baseline = 0;

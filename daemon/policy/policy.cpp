@@ -34,6 +34,15 @@ std::string_view name_of(Mode mode) {
     return "?";
 }
 
+std::string_view name_of(Keep keep) {
+    return keep == Keep::if_improved ? "if-improved" : "unless-regressed";
+}
+
+bool Hours::contains(unsigned minute_of_day) const {
+    if (begin < end) return minute_of_day >= begin && minute_of_day < end;
+    return minute_of_day >= begin || minute_of_day < end;
+}
+
 const WorkqueueRule* Policy::rule_for(const std::string& name) const {
     for (const WorkqueueRule& rule : rules)
         if (::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0) return &rule;

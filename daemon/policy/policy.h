@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "judge/settings.h"
 #include "model/scope.h"
 
 namespace wq {
@@ -40,10 +42,40 @@ struct WorkqueueRule {
 enum class Mode { observe, guard, tune };
 std::string_view name_of(Mode mode);
 
+// What becomes of a planned scope that a trial could not tell from the baseline.
+enum class Keep { unless_regressed, if_improved };
+std::string_view name_of(Keep keep);
+
+// A part of the day in local time, from minute `begin` up to but without minute `end`; where end is not after
+// begin it goes over midnight. 0 to 1440.
+struct Hours {
+    unsigned begin = 0;
+    unsigned end = 24 * 60;
+    [[nodiscard]] bool contains(unsigned minute_of_day) const;
+    friend bool operator==(const Hours&, const Hours&) = default;
+};
+
+// [judge]: how trials are run and judged.
+struct Judging {
+    JudgeSettings settings{.min_items = 1200};  // alpha: of all trials of the same arms together
+    std::chrono::milliseconds window{10'000};   // kMinWindow..kMaxWindow
+    std::chrono::milliseconds washout{2'000};   // its first part, not counted; less than the window
+    std::vector<JudgedCounter> counters{{"latency", false}};  // at least one, at most kMaxCounters
+    std::chrono::seconds retry_after{7 * 24 * 3600};          // how long a verdict is trusted
+    std::chrono::seconds jitter{3600};                        // trials start after a random part of this
+    Hours hours;                                              // when pairs may be measured
+    friend bool operator==(const Judging&, const Judging&) = default;
+};
+inline constexpr std::chrono::milliseconds kMinWindow{500};
+inline constexpr std::chrono::milliseconds kMaxWindow{3'600'000};
+inline constexpr std::size_t kMaxCounters = 8;
+
 struct Policy {
     Mode mode = Mode::guard;
-    bool keep_on_exit = false;         // on_exit = "keep"
-    bool apply_unjudged = false;       // apply the plan at once, without a trial
+    bool keep_on_exit = false;    // on_exit = "keep"
+    bool apply_unjudged = false;  // apply the plan at once, without a trial
+    Keep keep = Keep::unless_regressed;
+    Judging judge;
     unsigned shard_size = 8;           // cores, 1..kMaxShardSize
     std::vector<WorkqueueRule> rules;  // in the order in which they are tried
     struct DefaultScope {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+#include "kernel/paths.h"
+#include "model/result.h"
+
+namespace wq {
+
+// Counters of the machine, not of a workqueue:
+//   psi:cpu.some psi:io.some psi:io.full   share of the time that tasks stalled (/proc/pressure)
+//   diskstats:DEV.rkB diskstats:DEV.wkB    kB/s read or written (/proc/diskstats); more is better
+//   file:/PATH                             the number in a file, as it is when the window ends
+// They count for as long as the machine runs: a window's value is made of a reading at each of its ends.
+
+// Whether NAME is the name of such a counter, in form; the thing it names need not exist.
+Status check_machine_counter(const std::string& name);
+// Whether more of it is better, where the policy does not say.
+bool machine_counter_higher_is_better(const std::string& name);
+
+// The counter as it stands now: us of stall, kB, or the file's number. Errors name the file: unreadable, no
+// such device, not a number that is finite and not below 0.
+Result<double> read_machine_counter(const Paths& paths, const std::string& name);
+
+// What a window that lasted SECONDS comes to, from its two readings: a rate, at least one unit of the counter
+// (1 us of stall, 1 kB) per window, since zero has no logarithm. Error: the counter went backwards.
+Result<double> value_of_window(const std::string& name, double before, double after, double seconds);
+
+}  // namespace wq

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "model/result.h"
+
+namespace wq {
+
+// What was counted of a target's work in one window: of the items that were queued in it, wherever they
+// ended. Times are in ns.
+struct WorkCount {
+    std::uint64_t items = 0;  // of them, those that had ended when the window was read
+    double latency = 0;       // mean, from queueing to the end; waiting for pool->lock included, see limits()
+    double tail = 0;          // p99 of queueing to start, to 1%
+    double exec = 0;          // mean, from start to end
+    double lock = 0;          // waiting for pool->lock, per item
+    std::uint64_t stuck = 0;  // items on a pool_workqueue that is no longer the workqueue's own
+    std::uint64_t unfinished = 0;  // seen queued, not seen to end when the window was read
+    std::uint64_t lost = 0;        // no room to remember them, or overwritten by another queueing
+};
+
+// Counts the work of one target at a time, in the kernel.
+class WorkCounters {
+  public:
+    virtual ~WorkCounters() = default;
+
+    // Watches the work of TARGET: a workqueue's name, or kDefaultTarget for all that follow the default
+    // scope. Error: what the kernel or the build lacks; nothing is attached then.
+    virtual Status attach(const std::string& target) = 0;
+    // Items queued from now on belong to window SLOT (0 or 1), which starts empty.
+    virtual Status begin(unsigned slot) = 0;
+    // Items queued from now on belong to no window.
+    virtual void pause() = 0;
+    // What window SLOT has come to by now. Items queued in it may end after it, and count.
+    virtual Result<WorkCount> read(unsigned slot) = 0;
+    // Leaves nothing in the kernel. Also done by the destructor of an implementation.
+    virtual void detach() = 0;
+
+    // Items that each workqueue in sysfs, by name, has started since its pools were last set (the kernel's
+    // PWQ_STAT_STARTED); kDefaultTarget has the sum of all that follow the default. Leaves nothing attached.
+    virtual Result<std::map<std::string, std::uint64_t>> traffic() = 0;
+
+    // What the counts of the last attach() lack on this kernel, in words; "" if nothing.
+    [[nodiscard]] virtual std::string limits() const = 0;
+};
+
+}  // namespace wq
