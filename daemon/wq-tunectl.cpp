@@ -75,6 +75,10 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     add_plan_options(*explain, a);
     add_json(*explain, a);
     add_config(*explain, a);
+    auto* history = add(
+        app, "history", "The trials that ended, with effects and verdicts",
+        [&] { return wq::ctl::history(o); }, code);
+    add_json(*history, a);
     auto* check = add(
         app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
     check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");
@@ -99,6 +103,12 @@ void add_orders(CLI::App& app, Arguments& a, int& code) {
         },
         code);
     revert->add_option("TARGET", a.revert_target);
+    auto* trial = add(
+        app, "trial", "Try a scope on a target now, and follow it to the verdict",
+        [&] { return wq::ctl::trial(o, a.target, a.scope); }, code);
+    trial->add_option("TARGET", a.target)->required();
+    trial->add_option("--arm", a.scope, "The scope to try; what is planned, if not given");
+    add_json(*trial, a);
     auto* undo = add(
         app, "undo", "Shell commands that would put everything back", [&] { return wq::ctl::undo(o); }, code);
     undo->add_flag("--print", a.print, "Print the commands; nothing is run")->required();

@@ -56,6 +56,10 @@ int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     });
 }
 
+int on_trial(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, 2, handlers(server).trial);
+}
+
 int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, 0, [&](const char*, const char*) { return handlers(server).reload(); });
 }
@@ -69,6 +73,8 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_unpin,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_revert,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Trial", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_trial,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload,
                             SD_BUS_VTABLE_UNPRIVILEGED),

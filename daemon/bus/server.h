@@ -18,6 +18,7 @@ struct BusHandlers {
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;
+    std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": the planned one
     std::function<Status()> reload;
 };
 

@@ -31,6 +31,8 @@ int pin(const Options& options, const std::string& target, const std::string& sc
 int unpin(const Options& options, const std::string& target);
 int revert(const Options& options, const std::optional<std::string>& target);
 int undo(const Options& options);
+int trial(const Options& options, const std::string& target, const std::string& arm);
+int history(const Options& options);
 int reload(const Options& options);
 
 }  // namespace wq::ctl

@@ -9,6 +9,7 @@
 
 #include "bus/bus.h"
 #include "ctl/machine.h"
+#include "ctl/progress.h"
 #include "ctl/terminal.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -29,8 +30,11 @@ json absent_status(const Options& options) {
     struct : Log {
         void write(const LogLine& /*line*/) override {}  // the reasons are in the document
     } quiet;
+    VerdictStore verdicts(paths.verdicts());
+    (void)verdicts.read();
     Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
-                 [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }},
+                 [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
+                 [] { return static_cast<std::int64_t>(::time(nullptr)); }},
                 probe_kernel(paths));
     auto policy = load_installed_policy(options.root, options.config);
     const bool broken = !policy;
@@ -40,7 +44,7 @@ json absent_status(const Options& options) {
     if (policy) tuner.set_policy(std::move(*policy));
     tuner.observe(why);
     tuner.look();
-    json document = status_json(tuner, "absent");
+    json document = status_json(tuner, nullptr, "absent");
     if (broken) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
@@ -56,6 +60,11 @@ std::string scope_text(const json& target) {
     return word == "default" ? fmt::format("default ({})", text_of(target["effective"])) : word;
 }
 
+std::string reason_text(const json& target) {
+    const json& trial = target["trial"];
+    return trial.is_null() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
+}
+
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
     const std::string reason = text_of(daemon["reason"]);
@@ -67,7 +76,7 @@ void print_status(const json& document) {
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     for (const json& target : document["targets"])
         table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
-                   text_of(target["planned"]), text_of(target["state"]), text_of(target["reason"])});
+                   text_of(target["planned"]), text_of(target["state"]), reason_text(target)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
 }
 

@@ -20,6 +20,10 @@ enum class Event {
     policy_broken,
     policy_loaded,
     baseline_broken,
+    trial_begun,
+    trial_cut_off,
+    verdict,
+    verdicts_broken,
 };
 const char* message_id(Event event);
 

@@ -17,6 +17,7 @@ struct Paths {
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
     [[nodiscard]] std::string lock() const { return run() + "/lock"; }
 };
 

@@ -36,4 +36,7 @@ struct Topology {
     std::vector<std::string> warnings;  // what was skipped while reading, and why: any puts the pods in doubt
 };
 
+// Tells machines apart: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal where cores, LLCs and nodes are.
+std::string fingerprint(const Topology& topology);
+
 }  // namespace wq

@@ -18,12 +18,22 @@ bool is_known(const BaselineEntry& entry, bool strict) {
     return entry.strict == strict || entry.may_strict == strict;
 }
 
+// Whether what is already so is written all the same, and through which other word.
+struct Anew {
+    bool always = false;
+    std::string via = {};
+};
+
 // Read, compare, write, read back. OUTCOME is done where the file holds WORD.
-Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::string& word) {
+Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+                  const Anew& anew = {}) {
     const auto now = files.read_scope(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
-    if (now->word == word) return {};
+    if (now->word == word && !anew.always) return {};
     if (!is_known(entry, now->word)) return {Outcome::Kind::foreign, false, now->word, 0};
+    if (!anew.via.empty())
+        if (const auto written = files.write_scope(entry.name, entry.inode, anew.via); !written)
+            return error_outcome(written.error(), false);
     if (const auto written = files.write_scope(entry.name, entry.inode, word); !written)
         return error_outcome(written.error(), false);
     const auto stored = files.read_scope(entry.name, entry.inode);
@@ -32,10 +42,10 @@ Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::stri
     return {Outcome::Kind::done, true, word, 0};
 }
 
-Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict) {
+Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict, bool always = false) {
     const auto now = files.read_strict(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
-    if (*now == strict) return {};
+    if (*now == strict && !always) return {};
     if (!is_known(entry, *now)) return {Outcome::Kind::foreign, false, *now ? "strict" : "not strict", 0};
     if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
         return error_outcome(written.error(), false);
@@ -64,9 +74,11 @@ std::string misparse_of(const std::string& word) {
     return word == "cache_shard" ? "cache" : "";
 }
 
-Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-              std::optional<bool> strict) {
-    Outcome out = set_scope(files, entry, word);
+namespace {
+
+Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+            std::optional<bool> strict, const Anew& anew) {
+    Outcome out = set_scope(files, entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
         BaselineEntry ours = entry;
         ours.allow(out.text);
@@ -75,17 +87,25 @@ Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& 
         return back.kind == Outcome::Kind::done ? out : back;
     }
     if (out.kind != Outcome::Kind::done || !strict) return out;
-    const Outcome second = set_strict(files, entry, *strict);
+    const Outcome second = set_strict(files, entry, *strict, anew.always);
     return {second.kind, out.wrote || second.wrote, second.text, second.code};
 }
-
-namespace {
 
 bool left_ours(const Outcome& outcome) {
     return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
 }
 
 }  // namespace
+
+Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+              std::optional<bool> strict) {
+    return set(files, entry, word, strict, {});
+}
+
+Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+                std::optional<bool> strict, const std::string& via) {
+    return set(files, entry, word, strict, {true, via});
+}
 
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     Outcome scope = set_scope(files, entry, entry.scope);

@@ -32,6 +32,12 @@ struct Outcome {
 Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
               std::optional<bool> strict);
 
+// As apply(), but with a write even where WORD is in place, so that the kernel makes the pools anew
+// (kernel/workqueue.c, apply_workqueue_attrs()). VIA, if not empty, is written first and not read back: the
+// module parameter ignores a value that it has already (wq_affn_dfl_set()).
+Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+                std::optional<bool> strict, const std::string& via);
+
 // Puts the baseline back, where what the target holds is ours. `done` and `foreign` and `gone` all mean that
 // nothing of ours is left.
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry);

@@ -59,6 +59,10 @@ bool is_external(const BaselineEntry* entry) {
     return entry != nullptr && entry->order == kExternal;
 }
 
+bool is_on_trial(const BaselineEntry* entry) {
+    return entry != nullptr && entry->order == kTrial;
+}
+
 bool is_reverted(const BaselineEntry* entry) {
     return entry != nullptr && entry->order == kRevert;
 }

@@ -21,7 +21,7 @@ struct BaselineEntry {
     std::vector<std::string>
         may_hold;                    // words we wrote or were about to, and what the kernel may make of them
     std::optional<bool> may_strict;  // the strictness we wrote or were about to
-    std::string order;               // "pin SCOPE" or "revert" by an operator, "external", or ""
+    std::string order;               // "pin SCOPE" or "revert" by an operator, "external", "trial", or ""
 
     [[nodiscard]] bool may_be_ours(const std::string& word) const;
     void allow(const std::string& word);  // adds to may_hold
@@ -32,9 +32,12 @@ struct BaselineEntry {
 inline constexpr const char* kPin = "pin ";
 inline constexpr const char* kRevert = "revert";
 inline constexpr const char* kExternal = "external";  // somebody else's until a reload
+inline constexpr const char* kTrial =
+    "trial";  // between two writes of a trial: goes back even if settings are kept
 std::optional<std::string> pinned_scope(const BaselineEntry* entry);
 bool is_reverted(const BaselineEntry* entry);
 bool is_external(const BaselineEntry* entry);
+bool is_on_trial(const BaselineEntry* entry);
 
 // baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which
 // resets the kernel, forgets it too.

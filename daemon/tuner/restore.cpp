@@ -38,10 +38,11 @@ Outcome restore_with_retries(ScopeFiles& files, const BaselineEntry& entry) {
 
 }  // namespace
 
-unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log) {
+unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials) {
     unsigned stayed = 0;
     const auto entries = store.entries();  // a copy: the store changes below
     for (const auto& [name, entry] : entries) {
+        if (only_trials && !is_on_trial(&entry)) continue;
         const Outcome outcome = restore_with_retries(files, entry);
         report(entry, outcome, log);
         if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -15,6 +16,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "counters/no_counters.h"
 #include "kernel/file.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -32,11 +34,14 @@ constexpr useconds_t kLockPause = 100'000;      // us
 constexpr std::size_t kMostErrors = 10;         // of a policy, in the journal
 constexpr std::uint64_t kFirstRetry = 250'000;  // us, doubled each time
 
-std::uint64_t now_monotonic() {
+std::int64_t clock_ns(clockid_t clock) {
     timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
-           static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+    ::clock_gettime(clock, &now);
+    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+std::uint64_t now_monotonic() {
+    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
 }
 
 std::uint64_t now_us(sd_event* event) {
@@ -47,11 +52,22 @@ std::uint64_t now_us(sd_event* event) {
 
 // Time that this boot has spent suspended: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
 std::int64_t time_suspended() {
-    timespec boot{};
-    timespec mono{};
-    ::clock_gettime(CLOCK_BOOTTIME, &boot);
-    ::clock_gettime(CLOCK_MONOTONIC, &mono);
-    return (boot.tv_sec - mono.tv_sec) * 1'000'000'000LL + (boot.tv_nsec - mono.tv_nsec);
+    return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+}
+
+unsigned minute_of_day() {
+    const std::time_t now = ::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
+}
+
+// The coin of trials: the kernel's own randomness, which does not block once a machine is up.
+std::uint64_t random_number() {
+    std::uint64_t out = 0;
+    while (::getrandom(&out, sizeof out, 0) != sizeof out) {
+    }
+    return out;
 }
 
 // Why the switch /etc/wq-tuned/disabled is on; "" where it is off. What cannot be looked at is taken for on.
@@ -101,11 +117,16 @@ bool is_machine(const ServiceOptions& options) {
 }  // namespace
 
 Service::Service(ServiceOptions options)
-    : options_(std::move(options)), paths_{options_.root}, files_(paths_), store_(paths_.baseline()) {}
+    : options_(std::move(options)),
+      paths_{options_.root},
+      files_(paths_),
+      store_(paths_.baseline()),
+      verdicts_(paths_.verdicts()) {}
 
 Service::~Service() {
     ::sd_event_source_disable_unref(tick_source_);
     ::sd_event_source_disable_unref(work_source_);
+    ::sd_event_source_disable_unref(trial_source_);
 }
 
 Status Service::run() {
@@ -125,13 +146,18 @@ Status Service::start() {
         baseline_error_ = loaded.error().text;
         log_.write({LOG_ERR, Event::baseline_broken, baseline_error_ + "; observing, nothing is written"});
     }
+    if (const auto loaded = verdicts_.load(); !loaded)
+        log_.write({LOG_WARNING, Event::verdicts_broken, loaded.error().text});
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
-                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }},
+                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }, verdicts_,
+                     [] { return static_cast<std::int64_t>(::time(nullptr)); }},
         probe_kernel(paths_));
+    counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
+    trials_ = std::make_unique<Trials>(trial_edges());
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();
     cpus_ = cpu_state(paths_);
@@ -159,6 +185,9 @@ Status Service::add_sources() {
     if (r >= 0)
         r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
     if (r >= 0) r = ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
+    if (r >= 0)
+        r = ::sd_event_add_time(event_.get(), &trial_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_trial, this);
+    if (r >= 0) r = ::sd_event_source_set_enabled(trial_source_, SD_EVENT_OFF);
     if (r < 0) return fail_errno("sd-event", -r);
     return {};
 }
@@ -178,16 +207,27 @@ void Service::start_bus() {
     if (!is_machine(options_)) return;
     const bool first = !bus_;
     bus_.reset();
-    auto bus = BusServer::start(
-        event_.get(),
-        {[this] {
-             tuner_->look();
-             tuner_->record();
-             return dump_json(status_json(*tuner_, state()));
-         },
-         [this](const auto& target, const auto& scope) { return tuner_->pin(target, scope); },
-         [this](const auto& target) { return tuner_->unpin(target); },
-         [this](const auto& target) { return tuner_->revert(target); }, [this] { return reload(); }});
+    auto bus =
+        BusServer::start(event_.get(), {[this] {
+                                            tuner_->look();
+                                            tuner_->record();
+                                            return dump_json(status_json(*tuner_, trials_.get(), state()));
+                                        },
+                                        [this](const auto& target, const auto& scope) {
+                                            trials_->cancel(target, "an operator's order");
+                                            return tuner_->pin(target, scope);
+                                        },
+                                        [this](const auto& target) { return tuner_->unpin(target); },
+                                        [this](const auto& target) {
+                                            trials_->cancel(target.value_or(""), "an operator's order");
+                                            return tuner_->revert(target);
+                                        },
+                                        [this](const auto& target, const auto& scope) {
+                                            const Status begun = trials_->order(target, scope);
+                                            arm_trial();
+                                            return begun;
+                                        },
+                                        [this] { return reload(); }});
     if (bus)
         bus_ = std::move(*bus);
     else if (first && !bus_warned_)
@@ -198,7 +238,10 @@ void Service::start_bus() {
 // A broken policy at start means observe, never a guess.
 void Service::load_policy_at_start() {
     auto policy = load_installed_policy(options_.root, options_.config);
-    if (policy) return tuner_->set_policy(std::move(*policy));
+    if (policy) {
+        tuner_->set_policy(std::move(*policy));
+        return trials_->policy_changed();
+    }
     log_policy_errors(log_, policy.error());
     policy_error_ = policy.error().front().text();
     Policy none;
@@ -214,6 +257,7 @@ Status Service::reload() {
     Status done;
     if (policy) {
         tuner_->set_policy(std::move(*policy));
+        trials_->policy_changed();
         policy_error_.clear();
         broken_at_start_ = false;
         log_.write({LOG_INFO, Event::policy_loaded, "policy reloaded"});
@@ -243,6 +287,8 @@ void Service::check_switches() {
 void Service::reconcile() {
     check_switches();
     tuner_->reconcile();
+    trials_->check();
+    arm_trial();
     pending_.done();
     retries_ = tuner_->wants_retry() ? retries_ + 1 : 0;
     arm();
@@ -281,11 +327,36 @@ void Service::tick() {
         tuner_->topology_changed();
     }
     reconcile();
+    trials_->tick();
+    arm_trial();
     show_summary();
+}
+
+Trials::Edges Service::trial_edges() {
+    return {.tuner = *tuner_,
+            .counters = *counters_,
+            .verdicts = verdicts_,
+            .log = log_,
+            .paths = paths_,
+            .random = random_number,
+            .clocks =
+                [] {
+                    return Clocks{time_suspended(), clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)};
+                },
+            .now = now_monotonic,
+            .wall = [] { return static_cast<std::int64_t>(::time(nullptr)); },
+            .minute_of_day = minute_of_day};
+}
+
+void Service::arm_trial() {
+    const auto due = trials_->due();
+    if (due) ::sd_event_source_set_time(trial_source_, *due);
+    ::sd_event_source_set_enabled(trial_source_, due ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
+    trials_->cancel("", "wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
     if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
     ::sd_event_exit(event_.get(), 0);
@@ -330,6 +401,13 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
     return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
+    auto* service = static_cast<Service*>(self);
+    service->trials_->on_time();
+    service->arm_trial();
+    return 0;
+}
+
 int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
     service->reconcile();
@@ -349,11 +427,11 @@ Status restore_after_exit(const ServiceOptions& options) {
         if (unit_is_restarting(bus ? bus->get() : nullptr)) return {};
     }
     const auto policy = load_installed_policy(options.root, options.config);
-    if (policy && policy->keep_on_exit) return {};
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    if (const unsigned stayed = restore_entries(files, store, log); stayed > 0)
+    if (const unsigned stayed = restore_entries(files, store, log, policy && policy->keep_on_exit);
+        stayed > 0)
         return fail(fmt::format("{} targets were not put back", stayed));
     return {};
 }

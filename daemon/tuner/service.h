@@ -8,9 +8,11 @@
 #include <string>
 
 #include "bus/server.h"
+#include "counters/work_counters.h"
 #include "kernel/journal.h"
 #include "kernel/udev.h"
 #include "tuner/coalescer.h"
+#include "tuner/trials.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -42,6 +44,8 @@ class Service {
     void tick();
     void stop();
     void show_summary();
+    Trials::Edges trial_edges();
+    void arm_trial();
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;
@@ -49,6 +53,7 @@ class Service {
     static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
     static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
     static int on_work(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_trial(sd_event_source* source, std::uint64_t now, void* self);
 
     struct EventUnref {
         void operator()(sd_event* event) const { ::sd_event_unref(event); }
@@ -62,11 +67,15 @@ class Service {
     WorkqueueFs files_;
     BaselineStore store_;
     std::unique_ptr<Udev> udev_;
+    VerdictStore verdicts_;
+    std::unique_ptr<WorkCounters> counters_;
     std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Trials> trials_;
     std::unique_ptr<BusServer> bus_;
     Coalescer pending_;
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
+    sd_event_source* trial_source_ = nullptr;
     std::uint64_t tick_period_ = 0;  // us
     std::int64_t slept_ = 0;         // ns that this boot spent suspended, when last looked
     std::string cpus_;               // cpu/{online,present,possible,isolated}, when last looked

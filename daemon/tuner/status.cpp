@@ -21,7 +21,29 @@ std::string reason_of(const Tuner& tuner, const Target& target) {
     return target.reason + "; strict, but a CPU came online since: its workers may run anywhere";
 }
 
-json target_json(const Tuner& tuner, const Target& target) {
+json interval_json(const Effect& effect) {
+    return effect.interval ? json{effect.interval->low, effect.interval->high} : json(nullptr);
+}
+
+json trial_json(const std::optional<Progress>& progress) {
+    if (!progress) return nullptr;
+    const Progress& p = *progress;
+    return {{"baseline", p.arms.baseline.name()},
+            {"candidate", p.arms.candidate.name()},
+            {"pair", p.pair},
+            {"max_pairs", p.max_pairs},
+            {"dropped", p.dropped},
+            {"lost", p.lost},
+            {"counter", p.standing.counter},
+            {"effect_percent", p.standing.pairs > 0 ? json(p.standing.effect.percent) : json(nullptr)},
+            {"interval_percent", interval_json(p.standing.effect)},
+            {"e_regressed", evidence_of(p.standing.log_regressed)},
+            {"e_improved", evidence_of(p.standing.log_improved)},
+            {"phase", p.phase},
+            {"reason", p.reason}};
+}
+
+json target_json(const Tuner& tuner, const Trials* trials, const Target& target) {
     const BaselineEntry* entry = tuner.baseline_of(target.now.name);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
@@ -32,15 +54,15 @@ json target_json(const Tuner& tuner, const Target& target) {
             {"state", name_of(target.state)},
             {"reason", reason_of(tuner, target)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
-            {"trial", nullptr},
-            {"verdict", nullptr}};
+            {"trial", trials != nullptr ? trial_json(trials->progress_of(target.now.name)) : json(nullptr)},
+            {"verdict", target.step.verdict ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
 }  // namespace
 
-json status_json(const Tuner& tuner, const std::string& daemon_state) {
+json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state) {
     json targets = json::array();
-    for (const auto& [name, target] : tuner.targets()) targets.push_back(target_json(tuner, target));
+    for (const auto& [name, target] : tuner.targets()) targets.push_back(target_json(tuner, trials, target));
     return {{"daemon",
              {{"state", daemon_state},
               {"mode", name_of(tuner.policy().mode)},

@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tuner/trials.h"
 #include "tuner/tuner.h"
 
 namespace wq {
 
 // The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
 // is running, paused (a kill switch), observing or absent.
-nlohmann::json status_json(const Tuner& tuner, const std::string& daemon_state);
+nlohmann::json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state);
 
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.
 std::string dump_json(const nlohmann::json& document);

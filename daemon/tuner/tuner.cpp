@@ -22,8 +22,12 @@ std::string_view name_of(State state) {
             return "as-planned";
         case State::waiting:
             return "waiting";
+        case State::trial:
+            return "trial";
         case State::applied:
             return "applied";
+        case State::kept:
+            return "kept";
         case State::reverted:
             return "reverted";
         case State::pinned:

@@ -16,6 +16,8 @@
 #include "policy/policy.h"
 #include "tuner/apply.h"
 #include "tuner/baseline.h"
+#include "tuner/step.h"
+#include "tuner/verdicts.h"
 
 namespace wq {
 
@@ -25,7 +27,9 @@ enum class State {
     leave,
     as_planned,
     waiting,
+    trial,
     applied,
+    kept,
     reverted,
     pinned,
     external,
@@ -38,6 +42,9 @@ std::string_view name_of(State state);
 struct Target {
     Workqueue now;
     PlanLine plan;  // made from the baseline
+    Step step;      // what past verdicts make of the plan
+    bool on_trial = false;
+    std::string trial_via;  // what each write of the trial goes through
     State state = State::unmanaged;
     std::string reason;
 
@@ -67,6 +74,8 @@ class Tuner {
         Log& log;
         std::function<Result<Topology>()> read_topology;
         std::function<bool(const std::string& name)> opted_out;  // by udev: WQ_TUNED_IGNORE
+        const VerdictStore& verdicts;
+        std::function<std::int64_t()> now;  // s since 1970
     };
 
     Tuner(Edges edges, KernelInfo kernel) : edges_(std::move(edges)), kernel_(std::move(kernel)) {}
@@ -96,6 +105,20 @@ class Tuner {
     Status pin(const std::string& name, const std::string& scope);
     Status unpin(const std::string& name);
     Status revert(const std::optional<std::string>& name);
+
+    // What a trial asks. Between begin_trial() and end_trial() the target is left to it.
+    // Whether NAME may go on trial by an operator's order; the error says what stands against it.
+    Status may_try(const std::string& name);
+    // Every word that the trial may leave in the files is in the baseline, on disk, when this returns.
+    Status begin_trial(const std::string& name, const Arms& arms);
+    // Writes ARM, also where it is in place. Every outcome but `done` ends the trial for this target.
+    Outcome switch_to(const std::string& name, const Arm& arm);
+    // Back to what policy and verdicts say; nothing if NAME is not on trial.
+    void end_trial(const std::string& name);
+    // Why trials do not begin, shown where a target waits for one.
+    void explain_waiting(std::string why) { waiting_why_ = std::move(why); }
+    [[nodiscard]] VerdictKey key_for(const Workqueue& target, const Arms& arms) const;
+    [[nodiscard]] const CpuSet& online() const { return last_online_; }
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
     [[nodiscard]] const Policy& policy() const { return policy_; }
@@ -131,10 +154,15 @@ class Tuner {
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
     void plan_targets();
+    void make_step(Target& target);
+    [[nodiscard]] static bool moves_nobody(const Target& target);
+    [[nodiscard]] std::string word_between(const Arms& arms) const;
     [[nodiscard]] static bool is_refused(const Target& target);
     [[nodiscard]] Workqueue as_before_us(const Target& target) const;
     Wish wish_for(Target& target);
     Wish wish_by_plan(Target& target);
+    Wish wish_by_step(Target& target);
+    Wish wish_for_arm(Target& target, State state, const Arm& arm);
     void apply_wishes();
     void prepare(const Target& target, const Wish& wish);
     void carry_out(Target& target, const Wish& wish);
@@ -163,6 +191,7 @@ class Tuner {
     unsigned doubts_ = 0;  // topologies read in a row that came with warnings
     bool topology_stale_ = true;
     std::string observe_why_;
+    std::string waiting_why_ = "waits for a trial";
     std::string pods_unknown_;
     std::map<std::string, Target> targets_;
     unsigned topology_reads_ = 0;

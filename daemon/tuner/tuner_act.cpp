@@ -34,7 +34,8 @@ bool failed(const Outcome& outcome) {
 }  // namespace
 
 Tuner::Wish Tuner::wish_for(Target& target) {
-    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    BaselineEntry* entry = edges_.store.find(target.now.name);
+    if (is_on_trial(entry) && !target.on_trial) entry->order.clear();  // of a daemon that was killed in one
     const auto set = [&](State state, std::string reason) {
         target.state = state;
         target.reason = std::move(reason);
@@ -47,6 +48,10 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         const bool change = target.plan.finding == Finding::change;
         set(state_of(target.plan.finding), change ? "observing: " + why : target.plan.reason);
         return {};
+    }
+    if (target.on_trial) {
+        set(State::trial, target.plan.reason);
+        return {.hands_off = true};
     }
     if (const auto scope = pinned_scope(entry)) {
         if (*scope == target.refused_word) {
@@ -74,24 +79,44 @@ Tuner::Wish Tuner::wish_by_plan(Target& target) {
         if (holds_ours(target)) target.state = State::applied;
         return {.hands_off = true};
     }
-    if (plan.finding != Finding::change) return {};
-    if (!policy_.apply_unjudged) {
-        target.reason = "guard: stays at its baseline until it is judged; plan: " + plan.reason;
-        return {};
+    const Step::Kind known = target.step.kind;
+    if (plan.finding == Finding::change || known != Step::Kind::waiting || target.step.trial)
+        return wish_by_step(target);
+    return {};
+}
+
+Tuner::Wish Tuner::wish_by_step(Target& target) {
+    const Step& step = target.step;
+    const std::string again = step.trial ? "; " + waiting_why_ : "";
+    switch (step.kind) {
+        case Step::Kind::kept:
+            target.reason = step.reason + again;
+            return wish_for_arm(target, State::kept, *step.hold);
+        case Step::Kind::reverted:
+            target.state = step.trial ? State::waiting : State::reverted;
+            target.reason = step.reason + again;
+            return {};
+        case Step::Kind::waiting:
+            break;
     }
-    // Where only the strictness is to change, the word stays, "default" included.
-    const bool same_scope = plan.planned == plan.target.scope.effective;
-    const std::string word = same_scope ? plan.target.scope.word : std::string(name_of(*plan.planned));
-    if (word == target.refused_word) {
+    if (policy_.apply_unjudged && target.plan.finding == Finding::change)
+        return wish_for_arm(target, State::applied, planned_arm(target.plan));
+    target.state = State::waiting;
+    target.reason = fmt::format("{}; plan: {}", waiting_why_, target.plan.reason);
+    return {};
+}
+
+Tuner::Wish Tuner::wish_for_arm(Target& target, State state, const Arm& arm) {
+    if (arm.word == target.refused_word) {
         target.state = target.refused_as;
         target.reason = target.refused_reason;
         return {};
     }
-    target.state = State::applied;
+    target.state = state;
     // A strictness of ours that no rule names any more goes back.
     const BaselineEntry* entry = edges_.store.find(target.now.name);
     const bool strict_is_ours = entry != nullptr && entry->may_strict;
-    return {.word = word, .strict = plan.strict || !strict_is_ours ? plan.strict : entry->strict};
+    return {.word = arm.word, .strict = arm.strict || !strict_is_ours ? arm.strict : entry->strict};
 }
 
 // All baselines are on disk before the first write, in one go: a thousand targets cost one fsync.

@@ -146,7 +146,7 @@ Workqueue Tuner::as_before_us(const Target& target) const {
 // @default where it moves nobody: somebody else's, or held by an order. Its followers have what it says now.
 bool Tuner::default_is_held(const Target& target) const {
     const BaselineEntry* entry = edges_.store.find(target.now.name);
-    return target.external || (entry != nullptr && !entry->order.empty());
+    return target.external || pinned_scope(entry) || is_reverted(entry);
 }
 
 std::vector<Workqueue> Tuner::targets_before_us() const {
@@ -173,14 +173,33 @@ void Tuner::plan_targets() {
                           effective_shard_size(kernel_, policy_)});
     };
     for (PlanLine& line : plan()) targets_.at(line.target.name).plan = std::move(line);
-    // A kernel that refuses what is planned for @default moves no follower: they are planned again, for
-    // themselves.
+    for (auto& [name, target] : targets_) make_step(target);
+    // Where the kernel refuses what is planned for @default, or a trial did, it moves no follower: they are
+    // planned again, for themselves.
     const auto parameter = targets_.find(kDefaultTarget);
-    if (parameter == targets_.end() || !is_refused(parameter->second)) return;
+    if (parameter == targets_.end() || !moves_nobody(parameter->second)) return;
     for (Workqueue& w : before)
-        if (w.kind == Kind::default_scope) w.untouchable = parameter->second.refused_reason;
-    for (PlanLine& line : plan())
-        if (line.target.kind != Kind::default_scope) targets_.at(line.target.name).plan = std::move(line);
+        if (w.kind == Kind::default_scope) w.untouchable = "stays at its baseline";
+    for (PlanLine& line : plan()) {
+        Target& target = targets_.at(line.target.name);
+        if (line.target.kind == Kind::default_scope) continue;
+        target.plan = std::move(line);
+        make_step(target);
+    }
+}
+
+bool Tuner::moves_nobody(const Target& target) {
+    return is_refused(target) || target.step.kind == Step::Kind::reverted;
+}
+
+// What past verdicts say of a target that a trial could be about.
+void Tuner::make_step(Target& target) {
+    target.step = {};
+    const PlanLine& plan = target.plan;
+    const bool open = plan.finding == Finding::in_place && searches(plan, policy_);
+    if (plan.finding != Finding::change && !open) return;
+    const auto latest = [&](const Arms& arms) { return edges_.verdicts.latest(key_for(target.now, arms)); };
+    target.step = next_step({plan, policy_, effective_shard_size(kernel_, policy_), latest, edges_.now()});
 }
 
 bool Tuner::is_refused(const Target& target) {

@@ -47,7 +47,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
 Status Tuner::unpin(const std::string& name) {
     refresh_target(name);
     BaselineEntry* entry = edges_.store.find(name);
-    if (entry == nullptr || entry->order.empty() || is_external(entry))
+    if (!pinned_scope(entry) && !is_reverted(entry))
         return fail(name + ": neither pinned nor reverted", ENOENT);
     entry->order.clear();
     apply_wishes();

@@ -12,13 +12,16 @@ void Rig::restart() {
     files_ = std::make_unique<FakeKernel>(tree_);
     store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
     EXPECT_TRUE(store_->load());
+    verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.json"));
+    (void)verdicts_->load();
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{*files_, *store_, log_,
                      [this]() -> Result<Topology> {
                          if (!topology_error_.empty()) return fail(topology_error_);
                          return topology_;
                      },
-                     [this](const std::string& name) { return opted_out_.contains(name); }},
+                     [this](const std::string& name) { return opted_out_.contains(name); }, *verdicts_,
+                     [this] { return wall_; }},
         kernel_);
     tuner_->set_policy(policy);
 }

@@ -56,6 +56,8 @@ class Rig : public testing::Test {
     FakeLog log_;
     std::unique_ptr<FakeKernel> files_;
     std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<VerdictStore> verdicts_;
+    std::int64_t wall_ = 1'700'000'000;  // s since 1970
     std::unique_ptr<Tuner> tuner_;
 };
 

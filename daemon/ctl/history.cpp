@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ctl/machine.h"
+#include "ctl/terminal.h"
+#include "kernel/paths.h"
+#include "tuner/status.h"
+#include "tuner/verdicts.h"
+
+namespace wq::ctl {
+namespace {
+
+std::string time_text(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm local{};
+    char out[32] = "";
+    if (::localtime_r(&time, &local) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &local);
+    return out;
+}
+
+std::string effect_text(const Standing& s) {
+    if (s.pairs == 0) return "-";
+    std::string out = fmt::format("{} {:+.1f}%", s.counter, s.effect.percent);
+    if (s.effect.interval)
+        out += fmt::format(" ({:+.1f}..{:+.1f})", s.effect.interval->low, s.effect.interval->high);
+    return out;
+}
+
+}  // namespace
+
+int history(const Options& options) {
+    VerdictStore store(Paths{options.root}.verdicts());
+    if (const auto read = store.read(); !read) return complain(read.error().text);
+    if (options.json) {
+        nlohmann::json verdicts = nlohmann::json::array();
+        for (const VerdictRecord& record : store.records()) verdicts.push_back(to_json(record));
+        fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
+        return kOk;
+    }
+    if (store.records().empty()) {
+        fmt::print("No trial has ended on this machine yet.\n");
+        return kOk;
+    }
+    Table table({"ENDED", "TARGET", "TRIED", "AGAINST", "VERDICT", "PAIRS", "EFFECT", "REASON"});
+    for (const VerdictRecord& r : store.records())
+        table.add({time_text(r.time), r.target, r.key.candidate, r.key.baseline,
+                   r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
+                   effect_text(r.standing), r.reason});
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    fmt::print(
+        "Effects are of the cost of the counter, in percent: above zero is worse. They describe the trial,\n"
+        "which stopped when it had seen enough, and so tend to be overstated.\n");
+    return kOk;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "bus/bus.h"
+#include "ctl/machine.h"
+#include "ctl/progress.h"
+#include "kernel/paths.h"
+#include "tuner/status.h"
+#include "tuner/verdicts.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// The trial of TARGET in a status document; null where there is none.
+json trial_in(const json& status, const std::string& target) {
+    for (const json& each : status.value("targets", json::array()))
+        if (each.value("name", "") == target) return each.value("trial", json(nullptr));
+    return nullptr;
+}
+
+// One line per change; on a terminal, the one line is written anew.
+class ProgressLine {
+  public:
+    void show(const std::string& text) {
+        if (text == shown_) return;
+        fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+        std::fflush(stderr);
+        shown_ = text;
+    }
+    void end() const {
+        if (terminal_ && !shown_.empty()) fmt::print(stderr, "\n");
+    }
+
+  private:
+    bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+    std::string shown_;
+};
+
+// Follows the trial until the daemon has none of TARGET any more.
+Status follow(sd_bus* bus, const std::string& target) {
+    ProgressLine line;
+    for (;;) {
+        const auto answer = call_daemon(bus, "GetStatus", {});
+        if (!answer) {
+            line.end();
+            return tl::unexpected(answer.error());
+        }
+        const json trial = trial_in(json::parse(*answer, nullptr, false), target);
+        if (trial.is_null()) break;
+        line.show(progress_text(trial));
+        ::usleep(1'000'000);
+    }
+    line.end();
+    return {};
+}
+
+}  // namespace
+
+int trial(const Options& options, const std::string& target, const std::string& arm) {
+    if (!options.root.empty()) {
+        complain("a tree has no daemon to run a trial");
+        return kNoDaemon;
+    }
+    const auto failed = [](const Error& error) {
+        complain(error.text);
+        return error.code == ESRCH ? kNoDaemon : kFailure;
+    };
+    const auto bus = open_system_bus();
+    if (!bus) return failed({ESRCH, bus.error().text});
+    const std::string path = Paths{}.verdicts();
+    const auto began = static_cast<std::int64_t>(::time(nullptr));
+    if (const auto begun = call_daemon(bus->get(), "Trial", {target, arm}); !begun)
+        return failed(begun.error());
+    if (!options.json)
+        fmt::print(stderr, "The trial goes on without this command; `wq-tunectl revert {}` ends it.\n",
+                   target);
+    if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
+    VerdictStore after(path);
+    if (const auto read = after.read(); !read) return complain(read.error().text);
+    const auto& records = after.records();
+    if (records.empty() || records.back().target != target || records.back().time < began)
+        return complain("the trial ended, and no verdict of it was saved; the journal says how");
+    const VerdictRecord& record = records.back();
+    if (options.json)
+        fmt::print("{}\n", dump_json(to_json(record)));
+    else
+        fmt::print("{} against {}: {}{}: {}\n", record.key.candidate, record.key.baseline,
+                   record.judged ? name_of(record.outcome) : "cut off",
+                   record.reason.empty() ? "" : " (" + record.reason + ")", text_of(record.standing));
+    return record.judged ? kOk : kFailure;
+}
+
+}  // namespace wq::ctl

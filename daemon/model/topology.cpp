@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/topology.h"
+
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace wq {
+
+std::string fingerprint(const Topology& topology) {
+    std::string groups;
+    for (const CpuSet& core : topology.cores) groups += core.list() + ";";
+    for (const Llc& llc : topology.llcs) groups += "llc " + llc.cpus.list() + ";";
+    for (const NumaNode& node : topology.nodes) groups += "node " + node.cpus.list() + ";";
+    std::size_t cpus = 0;
+    for (const CpuSet& core : topology.cores) cpus += core.count();
+    return fmt::format("{} CPUs, {} cores, {} LLC{}, {:016x}", cpus, topology.cores.size(),
+                       topology.llcs.size(), topology.llcs.size() == 1 ? "" : "s",
+                       XXH64(groups.data(), groups.size(), 0));
+}
+
+}  // namespace wq

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace wq {
+namespace {
+
+const ScopeWish* wish_of(const PlanLine& plan, const Policy& policy) {
+    if (plan.target.kind == Kind::default_scope) return &policy.default_scope.wish;
+    const WorkqueueRule* rule = policy.rule_for(plan.target.name);
+    return rule == nullptr ? nullptr : &rule->wish;
+}
+
+const Candidate* candidate_with(const PlanLine& plan, Scope scope) {
+    for (const Candidate& c : plan.candidates)
+        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
+    return nullptr;
+}
+
+// How far the largest pod is from one shard, in octaves.
+double distance(const Candidate& c, unsigned shard_size) {
+    return std::abs(std::log2(static_cast<double>(std::max<std::size_t>(c.max_cores, 1)) / shard_size));
+}
+
+// What is tried against the baseline, in this order. The plan goes first among equals.
+std::vector<Arm> challengers(const StepInput& in) {
+    if (!searches(in.plan, in.policy)) return {planned_arm(in.plan)};
+    const auto now = in.plan.target.scope.effective;
+    std::vector<const Candidate*> order;
+    for (const Candidate& c : in.plan.candidates)
+        if (!now || &c != candidate_with(in.plan, *now)) order.push_back(&c);
+    const Candidate* planned = in.plan.planned ? candidate_with(in.plan, *in.plan.planned) : nullptr;
+    std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
+        const double da = distance(*a, in.shard_size);
+        const double db = distance(*b, in.shard_size);
+        return da != db ? da < db : a == planned && b != planned;
+    });
+    std::vector<Arm> out;
+    for (const Candidate* c : order)
+        out.push_back(c == planned ? planned_arm(in.plan) : arm_of(in.plan, c->scope));
+    return out;
+}
+
+bool is_fresh(const VerdictRecord& verdict, const StepInput& in) {
+    return in.now - verdict.time < in.policy.judge.retry_after.count();
+}
+
+bool wins(const VerdictRecord& verdict, const StepInput& in) {
+    if (verdict.outcome != TrialOutcome::inconclusive) return verdict.outcome == TrialOutcome::improved;
+    return in.policy.mode != Mode::tune && in.policy.keep == Keep::unless_regressed &&
+           verdict.reason != kEmergencyReason;
+}
+
+std::string describe(const VerdictRecord& v) {
+    const std::string why = v.reason.empty() ? "" : fmt::format(" ({})", v.reason);
+    return fmt::format("{} against {}: {}{}, {}", v.key.candidate, v.key.baseline, name_of(v.outcome), why,
+                       text_of(v.standing));
+}
+
+}  // namespace
+
+std::string Arm::name() const {
+    return fmt::format("{}{}", name_of(scope), strict == true ? " strict" : "");
+}
+
+bool searches(const PlanLine& plan, const Policy& policy) {
+    const ScopeWish* wish = wish_of(plan, policy);
+    return policy.mode == Mode::tune && wish != nullptr && wish->kind == ScopeWish::Kind::automatic;
+}
+
+Arm arm_of(const PlanLine& plan, Scope scope) {
+    return {scope, std::string(name_of(scope)), plan.strict};
+}
+
+Arm baseline_arm(const PlanLine& plan) {
+    const Workqueue& w = plan.target;
+    return {w.scope.effective.value_or(Scope::cache), w.scope.word, plan.strict ? w.strict : std::nullopt};
+}
+
+// Where only the strictness is to change, the word stays, "default" included.
+Arm planned_arm(const PlanLine& plan) {
+    if (!plan.planned || plan.planned == plan.target.scope.effective) {
+        Arm arm = baseline_arm(plan);
+        arm.strict = plan.strict;
+        return arm;
+    }
+    return arm_of(plan, *plan.planned);
+}
+
+// Each challenger meets the incumbent once; who wins is the next one's incumbent. What an old verdict says
+// holds until a new trial of the same arms begins: a setting does not flap because a week is over.
+Step next_step(const StepInput& in) {
+    Step step;
+    Arm incumbent = baseline_arm(in.plan);
+    for (const Arm& challenger : challengers(in)) {
+        const Arms arms{incumbent, challenger};
+        const VerdictRecord* verdict = in.latest(arms);
+        if (verdict == nullptr || !is_fresh(*verdict, in)) {
+            if (!step.trial) step.trial = arms;
+            if (verdict == nullptr) break;
+        }
+        if (!step.verdict || step.verdict->time <= verdict->time) step.verdict = *verdict;
+        if (wins(*verdict, in)) {
+            step.hold = incumbent = challenger;
+            step.kind = Step::Kind::kept;
+        } else if (step.kind == Step::Kind::waiting) {
+            step.kind = Step::Kind::reverted;
+        }
+    }
+    if (step.verdict) step.reason = describe(*step.verdict);
+    return step;
+}
+
+}  // namespace wq

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "tuner/verdicts.h"
+
+namespace wq {
+
+// What a target's files may hold: one side of a trial.
+struct Arm {
+    Scope scope = Scope::cache;
+    std::string word;                        // "default" stands for what it means
+    std::optional<bool> strict;              // empty where no rule names it
+    [[nodiscard]] std::string name() const;  // "smt", "smt strict"
+    friend bool operator==(const Arm&, const Arm&) = default;
+};
+
+struct Arms {
+    Arm baseline;  // the incumbent, once an earlier trial of mode tune has replaced the baseline
+    Arm candidate;
+    friend bool operator==(const Arms&, const Arms&) = default;
+};
+
+// What past verdicts make of a plan: what the target shall hold, and what is to be tried next.
+struct Step {
+    enum class Kind {
+        waiting,   // nothing is known of the plan yet: baseline
+        kept,      // `hold` is what won
+        reverted,  // the baseline is
+    };
+    Kind kind = Kind::waiting;
+    std::optional<Arm> hold;    // empty: the baseline
+    std::optional<Arms> trial;  // empty: nothing is left to try until a verdict grows old
+    std::string reason;
+    std::optional<VerdictRecord> verdict;  // the latest that had a part in it
+};
+
+struct StepInput {
+    const PlanLine& plan;  // of a target that may be changed: finding `change`, or `in_place` in mode tune
+    const Policy& policy;
+    unsigned shard_size = 8;                                       // cores
+    std::function<const VerdictRecord*(const Arms& arms)> latest;  // VerdictStore::latest()
+    std::int64_t now = 0;                                          // s since 1970
+};
+
+// Pure: the same verdicts make the same step, so that it survives restarts.
+Step next_step(const StepInput& input);
+
+// Whether a rule lets mode tune search: one that names a scope does not.
+bool searches(const PlanLine& plan, const Policy& policy);
+
+// The arm that PLAN asks for.
+Arm planned_arm(const PlanLine& plan);
+// The arm that holds SCOPE on the plan's target; WHAT the target is at without us.
+Arm arm_of(const PlanLine& plan, Scope scope);
+Arm baseline_arm(const PlanLine& plan);
+
+}  // namespace wq

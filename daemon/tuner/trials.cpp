@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which trial runs, and when. How its pairs are measured is in trials_pair.cpp.
+#include "tuner/trials.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000;
+
+// The n-th trial of the same arms has less alpha, and so needs more pairs for the same power: as many more as
+// the evidence that it needs has doublings more than that of the first.
+unsigned pairs_of_trial(unsigned max_pairs, unsigned n) {
+    const double more = std::ceil(std::log2(n * (n + 1.0) / 2));
+    return std::min(kMaxPairs, max_pairs + static_cast<unsigned>(more));
+}
+
+bool any_work_counter(const std::vector<JudgedCounter>& counters) {
+    return std::any_of(counters.begin(), counters.end(),
+                       [](const auto& c) { return is_work_counter(c.name); });
+}
+
+}  // namespace
+
+Trials::Trials(Edges edges) : edges_(std::move(edges)) {}
+
+Trials::~Trials() {
+    edges_.counters.detach();
+}
+
+void Trials::policy_changed() {
+    no_counters_.clear();
+    const auto jitter = edges_.tuner.policy().judge.jitter;
+    if (jitter == jitter_) return;
+    jitter_ = jitter;
+    const auto most = static_cast<std::uint64_t>(jitter.count()) * kSecond;
+    not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
+}
+
+bool Trials::wants(const Target& target) const {
+    if (const auto parked = parked_.find(target.now.name); parked != parked_.end() && parked->second->by_hand)
+        return why_cut_off(*parked->second).empty();
+    if (!target.step.trial || target.step.trial->candidate.word == target.refused_word) return false;
+    switch (target.state) {
+        case State::waiting:
+        case State::applied:
+        case State::kept:
+        case State::reverted:
+        case State::as_planned:
+            return true;
+        default:
+            return false;
+    }
+}
+
+std::string Trials::why_not_now() const {
+    if (edges_.now() < not_before_)
+        return fmt::format("waits for a trial, {} s of a random delay are left",
+                           (not_before_ - edges_.now()) / kSecond + 1);
+    if (!edges_.tuner.policy().judge.hours.contains(edges_.minute_of_day()))
+        return "waits for a trial: these are not the hours for it";
+    return "";
+}
+
+// The targets that had traffic since the last tick; all, where only counters of the machine can judge.
+Result<std::map<std::string, bool>> Trials::busy() {
+    std::map<std::string, bool> out;
+    const Judging& judge = edges_.tuner.policy().judge;
+    const bool machine = std::any_of(judge.counters.begin(), judge.counters.end(),
+                                     [](const auto& c) { return !is_work_counter(c.name); });
+    if (no_counters_.empty()) {
+        const std::uint64_t now = edges_.now();
+        auto traffic = edges_.counters.traffic();
+        if (traffic) {
+            const double share = static_cast<double>(now - traffic_at_) / kSecond /
+                                 std::chrono::duration<double>(judge.window).count();
+            for (const auto& [name, items] : *traffic) {
+                const auto before = traffic_.find(name);
+                if (before == traffic_.end()) continue;
+                // A scope write sets the kernel's counts back to zero.
+                const std::uint64_t more = items >= before->second ? items - before->second : items;
+                out[name] =
+                    static_cast<double>(more) >= static_cast<double>(judge.settings.min_items) * share;
+            }
+            traffic_ = std::move(*traffic);
+            traffic_at_ = now;
+            return out;
+        }
+        no_counters_ = traffic.error().text;
+        edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
+    }
+    if (!machine) return fail("nothing to judge by: " + no_counters_);
+    for (const auto& [name, target] : edges_.tuner.targets()) out[name] = true;
+    return out;
+}
+
+void Trials::tick() {
+    std::erase_if(parked_, [&](const auto& item) { return !why_cut_off(*item.second).empty(); });
+    if (current_) return;
+    const auto& targets = edges_.tuner.targets();
+    if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return wants(t.second); })) {
+        traffic_.clear();
+        return;
+    }
+    begin_one();
+}
+
+// Those with traffic take turns; @default, which moves its followers, goes before all others.
+void Trials::begin_one() {
+    const std::string not_now = why_not_now();
+    const bool by_hand =
+        std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p.second->by_hand; });
+    if (!not_now.empty() && !by_hand) return edges_.tuner.explain_waiting(not_now);
+    const auto busy_now = busy();
+    if (!busy_now) return edges_.tuner.explain_waiting(busy_now.error().text);
+    edges_.tuner.explain_waiting("waits for a trial: too little traffic to judge by, or another's turn");
+    const Target* next = nullptr;
+    for (const auto& [name, target] : edges_.tuner.targets()) {
+        const auto has_traffic = busy_now->find(name);
+        if (!wants(target) || has_traffic == busy_now->end() || !has_traffic->second) continue;
+        const auto parked = parked_.find(name);
+        if (!not_now.empty() && (parked == parked_.end() || !parked->second->by_hand)) continue;
+        if (next == nullptr || name == kDefaultTarget ||
+            (next->now.name != kDefaultTarget && served_[name] < served_[next->now.name]))
+            next = &target;
+    }
+    if (next == nullptr) return;
+    const std::string name = next->now.name;
+    served_[name] = edges_.now();
+    Status begun;
+    if (auto parked = parked_.extract(name); !parked.empty())
+        begun = resume(std::move(parked.mapped()));
+    else
+        begun = begin(name, *next->step.trial, false);
+    if (!begun) edges_.tuner.explain_waiting("waits for a trial: " + begun.error().text);
+}
+
+Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {
+    const Judging& judging = edges_.tuner.policy().judge;
+    auto out = std::make_unique<Running>();
+    out->name = target.now.name;
+    out->inode = target.now.inode;
+    out->arms = arms;
+    out->key = edges_.tuner.key_for(target.now, arms);
+    out->by_hand = by_hand;
+    out->online = edges_.tuner.online();
+    out->meters = {judging.counters, nullptr, edges_.paths};
+    out->settings = judging.settings;
+    out->window = judging.window;
+    out->washout = judging.washout;
+    return out;
+}
+
+// Work is counted where it can be, also where only the machine's counters judge: a pair without work says
+// nothing. Where it cannot, its counters are left out.
+Status Trials::attach(Running& trial) {
+    Status attached;
+    if (no_counters_.empty())
+        attached = edges_.counters.attach(trial.name);
+    else
+        attached = fail(no_counters_);
+    if (attached) {
+        trial.meters.work = &edges_.counters;
+        trial.limits = edges_.counters.limits();
+        return {};
+    }
+    auto& counters = trial.meters.counters;
+    if (trial.judge && any_work_counter(counters)) return attached;  // it cannot go on as it began
+    std::erase_if(counters, [](const JudgedCounter& c) { return is_work_counter(c.name); });
+    if (counters.empty()) return fail("nothing to judge by: " + attached.error().text, attached.error().code);
+    trial.meters.work = nullptr;
+    trial.limits = "work is not counted: " + attached.error().text;
+    return {};
+}
+
+Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
+    RunningPtr trial = make_running(edges_.tuner.targets().at(name), arms, by_hand);
+    if (auto attached = attach(*trial); !attached) return attached;
+    trial->number = edges_.verdicts.begun(trial->key) + 1;
+    trial->settings.alpha = lifetime_alpha(trial->settings.alpha, trial->number);
+    trial->settings.max_pairs = pairs_of_trial(trial->settings.max_pairs, trial->number);
+    trial->judge.emplace(trial->settings, trial->meters.counters);
+    if (auto ready = edges_.tuner.begin_trial(name, arms); !ready) {
+        edges_.counters.detach();
+        return ready;
+    }
+    // Counted before it begins: a trial that is killed had its chance to revert.
+    if (const auto saved = edges_.verdicts.begin(trial->key); !saved)
+        edges_.log.write(
+            {LOG_WARNING, Event::none, saved.error().in("what is learned may be forgotten").text});
+    edges_.log.write(
+        {LOG_INFO,
+         Event::trial_begun,
+         fmt::format("{}: trial of {} against {}", name, arms.candidate.name(), arms.baseline.name()),
+         {{"WQ_NAME", name}, {"WQ_SCOPE_OLD", arms.baseline.word}, {"WQ_SCOPE_NEW", arms.candidate.word}}});
+    current_ = std::move(trial);
+    start_pair();
+    return {};
+}
+
+Status Trials::resume(RunningPtr trial) {
+    Status ready = attach(*trial);
+    if (ready) ready = edges_.tuner.begin_trial(trial->name, trial->arms);
+    if (!ready) {
+        edges_.counters.detach();
+        parked_[trial->name] = std::move(trial);
+        return ready;
+    }
+    trial->waits.clear();
+    current_ = std::move(trial);
+    start_pair();
+    return {};
+}
+
+Status Trials::order(const std::string& name, const std::string& scope) {
+    if (auto may = edges_.tuner.may_try(name); !may) return may;
+    if (current_) return fail(fmt::format("{} is on trial; one at a time", current_->name), EBUSY);
+    edges_.tuner.reconcile();
+    const auto found = edges_.tuner.targets().find(name);
+    if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);
+    const Target& target = found->second;
+    Arms arms{baseline_arm(target.plan), planned_arm(target.plan)};
+    if (!scope.empty()) {
+        const auto wanted = scope_named(scope);
+        if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
+        if (!edges_.tuner.kernel().has(*wanted))
+            return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
+        arms.candidate = arm_of(target.plan, *wanted);
+    } else if (target.step.trial) {
+        arms = *target.step.trial;
+    } else if (arms.candidate == arms.baseline) {
+        return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
+    }
+    parked_.erase(name);
+    no_counters_.clear();
+    return begin(name, arms, true);
+}
+
+// Keeps what was measured, and makes room for others.
+void Trials::park(const std::string& why) {
+    edges_.counters.detach();
+    RunningPtr trial = std::move(current_);
+    trial->waits = why;
+    trial->pair.reset();
+    trial->meters.work = nullptr;
+    const std::string name = trial->name;
+    parked_[name] = std::move(trial);
+    traffic_.clear();
+    edges_.tuner.end_trial(name);
+}
+
+std::string Trials::why_cut_off(const Running& trial) const {
+    const auto found = edges_.tuner.targets().find(trial.name);
+    if (found == edges_.tuner.targets().end() || found->second.now.inode != trial.inode)
+        return "the workqueue vanished";
+    const Target& target = found->second;
+    if (const std::string why = edges_.tuner.observing(); !why.empty())
+        return "nothing is written any more: " + why;
+    if (edges_.tuner.online() != trial.online) return "CPUs came or went";
+    if (target.external) return "somebody else wrote: " + target.reason;
+    const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);
+    if (pinned_scope(entry) || is_reverted(entry)) return "an operator's order";
+    if (edges_.tuner.key_for(target.now, trial.arms) != trial.key) return "the policy changed";
+    if (!trial.by_hand && target.step.trial != trial.arms) return "the policy changed";
+    return "";
+}
+
+void Trials::check() {
+    if (!current_) return;
+    if (const std::string why = why_cut_off(*current_); !why.empty()) cut_off(why);
+}
+
+void Trials::cancel(const std::string& name, const std::string& why) {
+    if (current_ && (name.empty() || current_->name == name)) cut_off(why);
+    std::erase_if(parked_, [&](const auto& item) { return name.empty() || item.first == name; });
+}
+
+std::optional<Progress> Trials::progress_of(const std::string& name) const {
+    if (current_ && current_->name == name) return progress(*current_);
+    const auto parked = parked_.find(name);
+    if (parked == parked_.end()) return {};
+    return progress(*parked->second);
+}
+
+Progress Trials::progress(const Running& trial) const {
+    static constexpr const char* kPhases[] = {"washout", "counting", "draining"};
+    Progress out;
+    out.arms = trial.arms;
+    out.standing = trial.judge->standing();
+    out.pair = out.standing.pairs + 1;
+    out.max_pairs = trial.settings.max_pairs;
+    out.dropped = trial.dropped;
+    out.lost = trial.lost;
+    out.phase = &trial == current_.get() ? kPhases[static_cast<int>(trial.phase)] : "waiting";
+    out.reason = trial.waits.empty() ? trial.limits : trial.waits;
+    return out;
+}
+
+}  // namespace wq

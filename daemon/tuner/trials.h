@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "counters/work_counters.h"
+#include "judge/trial.h"
+#include "kernel/journal.h"
+#include "tuner/tuner.h"
+#include "tuner/verdicts.h"
+#include "tuner/window_pair.h"
+
+namespace wq {
+
+// How a trial stands, for status.
+struct Progress {
+    Arms arms;
+    unsigned pair = 1;  // the one being measured, dropped ones not counted
+    unsigned max_pairs = 0;
+    unsigned dropped = 0;
+    std::uint64_t lost = 0;
+    Standing standing;
+    std::string phase;   // "washout", "counting", "draining", "waiting"
+    std::string reason;  // why it waits; what the counters lack
+};
+
+// Runs trials: one at a time on this host. Times are us of CLOCK_MONOTONIC.
+//
+// A pair is   write, washout, count | write, washout, count | drain   and takes two windows and a washout. In
+// the drain work that was queued at the end of the second window comes to its end, as that of the first had
+// time for in the second's washout.
+class Trials {
+  public:
+    struct Edges {
+        Tuner& tuner;
+        WorkCounters& counters;
+        VerdictStore& verdicts;
+        Log& log;
+        Paths paths;                              // of the machine's counters
+        std::function<std::uint64_t()> random;    // getrandom(2): the coin must not be guessed by a load
+        std::function<Clocks()> clocks;           // as they stand
+        std::function<std::uint64_t()> now;       // exact, where an event loop's clock may lag
+        std::function<std::int64_t()> wall;       // s since 1970
+        std::function<unsigned()> minute_of_day;  // local time
+    };
+
+    explicit Trials(Edges edges);
+    ~Trials();
+
+    // A policy was taken into use: what was refused is tried again, and a new random delay begins if the
+    // policy has another.
+    void policy_changed();
+    // Called at watchdog ticks: looks for traffic where a target waits, and begins or resumes a trial.
+    void tick();
+    // When on_time() wants to be called; empty while nothing is measured.
+    [[nodiscard]] std::optional<std::uint64_t> due() const;
+    void on_time();
+    // After each Tuner::reconcile(): ends a trial whose ground is gone.
+    void check();
+    // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not.
+    Status order(const std::string& name, const std::string& scope);
+    // Ends the trial of NAME ("": any) without a verdict, and puts the target back.
+    void cancel(const std::string& name, const std::string& why);
+
+    [[nodiscard]] std::optional<Progress> progress_of(const std::string& name) const;
+
+  private:
+    enum class Phase { washout, count, drain };
+    struct Running {
+        std::string name;
+        ino_t inode = 0;
+        Arms arms;
+        VerdictKey key;
+        unsigned number = 1;  // which trial of these arms
+        bool by_hand = false;
+        CpuSet online;
+        Meters meters;
+        JudgeSettings settings;
+        std::chrono::microseconds window{};
+        std::chrono::microseconds washout{};
+        std::optional<Trial> judge;
+        // The pair being measured.
+        std::optional<PairMeasurement> pair;
+        Phase phase = Phase::washout;
+        unsigned slots[2] = {0, 1};  // the order that the coin chose
+        unsigned turn = 0;           // 0 and 1: which window of the pair
+        std::uint64_t due = 0;
+        // So far.
+        unsigned dropped = 0;
+        unsigned dropped_running = 0;
+        std::uint64_t items = 0;
+        std::uint64_t stuck = 0;
+        std::uint64_t lost = 0;
+        std::string waits;   // why it is parked
+        std::string limits;  // what the counters lack
+    };
+    using RunningPtr = std::unique_ptr<Running>;
+
+    [[nodiscard]] std::map<std::string, bool> wanting() const;
+    [[nodiscard]] bool wants(const Target& target) const;
+    [[nodiscard]] std::string why_not_now() const;
+    Result<std::map<std::string, bool>> busy();
+    void begin_one();
+    Status begin(const std::string& name, const Arms& arms, bool by_hand);
+    [[nodiscard]] RunningPtr make_running(const Target& target, const Arms& arms, bool by_hand) const;
+    Status attach(Running& trial);
+    Status resume(RunningPtr trial);
+    void start_pair();
+    void start_window();
+    void switch_failed(const Outcome& outcome);
+    void finish_pair();
+    void drop_pair(const std::string& why);
+    void park(const std::string& why);
+    void finish(const TrialVerdict& verdict, bool judged);
+    void cut_off(const std::string& why);
+    void say(const VerdictRecord& record);
+    [[nodiscard]] std::string why_cut_off(const Running& trial) const;
+    [[nodiscard]] Progress progress(const Running& trial) const;
+
+    Edges edges_;
+    RunningPtr current_;
+    std::map<std::string, RunningPtr> parked_;      // trials that wait, by target
+    std::map<std::string, std::uint64_t> served_;   // when a target's trial last began
+    std::map<std::string, std::uint64_t> traffic_;  // at the last look
+    std::uint64_t traffic_at_ = 0;
+    std::uint64_t not_before_ = 0;
+    std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
+    std::string no_counters_;          // why BPF counts nothing here; asked again after a reload
+};
+
+}  // namespace wq

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The pairs of the trial that runs, and its end.
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include "tuner/trials.h"
+
+namespace wq {
+namespace {
+
+constexpr unsigned kMostDropped = 10;     // pairs running, before a trial is given up
+constexpr std::uint64_t kMostStuck = 20;  // one item in so many
+constexpr const char* kStuckReason = "work stays on old pools";
+
+}  // namespace
+
+std::optional<std::uint64_t> Trials::due() const {
+    if (!current_) return {};
+    return current_->due;
+}
+
+void Trials::on_time() {
+    if (!current_ || edges_.now() < current_->due) return;
+    Running& trial = *current_;
+    switch (trial.phase) {
+        case Phase::washout:
+            trial.pair->open(trial.slots[trial.turn], edges_.now());
+            trial.phase = Phase::count;
+            trial.due = edges_.now() + static_cast<std::uint64_t>((trial.window - trial.washout).count());
+            return;
+        case Phase::count:
+            trial.pair->close(trial.slots[trial.turn], edges_.now(),
+                              static_cast<std::uint64_t>((trial.window - trial.washout).count()));
+            if (trial.turn++ == 0) return start_window();
+            trial.phase = Phase::drain;
+            trial.due = edges_.now() + static_cast<std::uint64_t>(trial.washout.count());
+            return;
+        case Phase::drain:
+            return finish_pair();
+    }
+}
+
+void Trials::start_pair() {
+    Running& trial = *current_;
+    if (!trial.by_hand && !edges_.tuner.policy().judge.hours.contains(edges_.minute_of_day()))
+        return park("these are not the hours for it");
+    trial.pair.emplace(trial.meters, edges_.clocks());
+    const auto first = static_cast<unsigned>(edges_.random() & 1);
+    trial.slots[0] = first;
+    trial.slots[1] = 1 - first;
+    trial.turn = 0;
+    start_window();
+}
+
+// Every window begins with a write, so that both arms pay for switching.
+void Trials::start_window() {
+    Running& trial = *current_;
+    const Arm& arm = trial.slots[trial.turn] == 0 ? trial.arms.baseline : trial.arms.candidate;
+    const Outcome outcome = edges_.tuner.switch_to(trial.name, arm);
+    if (outcome.kind != Outcome::Kind::done) return switch_failed(outcome);
+    trial.phase = Phase::washout;
+    trial.due = edges_.now() + static_cast<std::uint64_t>(trial.washout.count());
+}
+
+void Trials::switch_failed(const Outcome& outcome) {
+    using Kind = Outcome::Kind;
+    if (outcome.kind == Kind::gone) return cut_off("the workqueue vanished");
+    if (outcome.kind == Kind::foreign) return cut_off(fmt::format("somebody else wrote '{}'", outcome.text));
+    if (outcome.kind == Kind::unsupported)
+        return cut_off(fmt::format("the kernel stored '{}' instead", outcome.text));
+    cut_off("not written: " + outcome.text);
+}
+
+// Whether there was enough work is asked first, of both windows together; then what went wrong; and the
+// values last.
+void Trials::finish_pair() {
+    Running& trial = *current_;
+    trial.pair->finish(edges_.clocks());
+    const PairMeasurement& pair = *trial.pair;
+    trial.lost += pair.lost();
+    if (trial.meters.work != nullptr && pair.items() / 2 < trial.settings.min_items) {
+        trial.judge->drop("too few items");
+        trial.dropped++;
+        return park("too little traffic");
+    }
+    if (!pair.fault().empty()) return drop_pair(pair.fault());
+    trial.items += pair.items();
+    trial.stuck += pair.stuck();
+    if (trial.stuck * kMostStuck > trial.items) return finish(trial.judge->end(kStuckReason), true);
+    if (const std::string why = trial.judge->why_dropped(pair.pair()); !why.empty()) return drop_pair(why);
+    trial.dropped_running = 0;
+    if (const auto verdict = trial.judge->add(pair.pair())) return finish(*verdict, true);
+    start_pair();
+}
+
+void Trials::drop_pair(const std::string& why) {
+    Running& trial = *current_;
+    trial.judge->drop(why);
+    trial.dropped++;
+    if (++trial.dropped_running < kMostDropped) return start_pair();
+    finish(trial.judge->end(fmt::format("{} pairs running were dropped: {}", kMostDropped, why)), true);
+}
+
+void Trials::cut_off(const std::string& why) {
+    finish(current_->judge->end(why), false);
+}
+
+void Trials::finish(const TrialVerdict& verdict, bool judged) {
+    edges_.counters.detach();
+    const RunningPtr trial = std::move(current_);
+    VerdictRecord record;
+    record.key = trial->key;
+    record.target = trial->name;
+    record.time = edges_.wall();
+    record.trial = trial->number;
+    record.judged = judged;
+    record.outcome = verdict.outcome;
+    record.reason = verdict.reason;
+    record.standing = verdict.standing;
+    record.dropped = trial->dropped;
+    record.lost = trial->lost;
+    traffic_.clear();
+    const auto saved = edges_.verdicts.add(record);
+    say(record);
+    if (!saved)
+        edges_.log.write({LOG_WARNING, Event::none, saved.error().in("a verdict may be forgotten").text});
+    edges_.tuner.end_trial(trial->name);
+}
+
+// One event per verdict.
+void Trials::say(const VerdictRecord& r) {
+    const bool notable = r.judged && r.outcome != TrialOutcome::inconclusive;
+    edges_.log.write(
+        {notable ? LOG_NOTICE : LOG_INFO,
+         r.judged ? Event::verdict : Event::trial_cut_off,
+         fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.baseline,
+                     name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")", text_of(r.standing)),
+         {{"WQ_NAME", r.target},
+          {"WQ_SCOPE_OLD", r.key.baseline},
+          {"WQ_SCOPE_NEW", r.key.candidate},
+          {"WQ_VERDICT", std::string(name_of(r.outcome))},
+          {"WQ_REASON", r.reason},
+          {"WQ_COUNTER", r.standing.counter},
+          {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+          {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
+}
+
+}  // namespace wq

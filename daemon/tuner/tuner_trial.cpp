@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a trial asks of the tuner: its writes, with all that every other write has around it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tuner/tuner.h"
+
+namespace wq {
+namespace {
+
+// What a trial is judged by, as far as it makes its verdict another one.
+std::string text_of(const Judging& j) {
+    std::string counters;
+    for (const JudgedCounter& c : j.counters)
+        counters += fmt::format("{}{}{}", counters.empty() ? "" : ",", c.name, c.higher_is_better ? "+" : "");
+    return fmt::format("alpha {} tolerance {} window {}ms washout {}ms pairs {} items {} {}",
+                       j.settings.alpha, j.settings.tolerance, j.window.count(), j.washout.count(),
+                       j.settings.max_pairs, j.settings.min_items, counters);
+}
+
+}  // namespace
+
+VerdictKey Tuner::key_for(const Workqueue& target, const Arms& arms) const {
+    return {kernel_.release,      fingerprint(known_.topology()), class_of(target.name),
+            arms.baseline.name(), arms.candidate.name(),          text_of(policy_.judge)};
+}
+
+Status Tuner::may_try(const std::string& name) {
+    const auto found = find_for_order(name);
+    if (!found) return tl::unexpected(found.error());
+    const BaselineEntry* entry = edges_.store.find(name);
+    if (pinned_scope(entry)) return fail(name + ": pinned; unpin it first", EBUSY);
+    if (is_reverted(entry)) return fail(name + ": reverted by an operator's order; unpin it first", EBUSY);
+    if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
+    if (!(*found)->now.scope.effective) return fail(name + ": its scope is not known here", EINVAL);
+    return {};
+}
+
+// The module parameter ignores the value that it has; through a third one both arms cost the same two moves.
+std::string Tuner::word_between(const Arms& arms) const {
+    for (const Scope scope : kernel_.scopes)
+        if (scope != arms.baseline.scope && scope != arms.candidate.scope) return std::string(name_of(scope));
+    return arms.baseline.word;
+}
+
+Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
+    Target& target = found->second;
+    prepare(target, {.word = arms.candidate.word, .strict = arms.candidate.strict});
+    prepare(target, {.word = arms.baseline.word, .strict = arms.baseline.strict});
+    BaselineEntry& entry = *edges_.store.find(name);
+    target.trial_via = target.now.kind == Kind::default_scope ? word_between(arms) : "";
+    if (!target.trial_via.empty()) entry.allow(target.trial_via);
+    entry.order = kTrial;
+    target.on_trial = true;
+    if (const auto saved = edges_.store.save(); !saved) {
+        end_trial(name);
+        return tl::unexpected(saved.error().in("its baseline cannot be saved"));
+    }
+    (void)wish_for(target);  // shows it
+    return {};
+}
+
+Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return {Outcome::Kind::gone, false, name + ": vanished", ENOENT};
+    Target& target = found->second;
+    const BaselineEntry* entry = edges_.store.find(name);
+    if (entry == nullptr || !target.on_trial)
+        return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
+    const Outcome outcome = rewrite(edges_.files, *entry, arm.word, arm.strict, target.trial_via);
+    if (outcome.kind == Outcome::Kind::done) {
+        target.last_word = arm.word;
+        target.now.scope = {arm.word, arm.scope};
+        if (arm.strict) target.now.strict = target.last_strict = arm.strict;
+        return outcome;
+    }
+    target.on_trial = false;
+    edges_.store.find(name)->order.clear();
+    if (!outcome.stored.empty()) edges_.store.find(name)->allow(outcome.stored);
+    look_again(target);
+    settle_failure(target, arm.word, outcome);
+    return outcome;
+}
+
+void Tuner::end_trial(const std::string& name) {
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return;
+    found->second.on_trial = false;
+    make_step(found->second);
+    apply_wishes();
+}
+
+}  // namespace wq

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "kernel/file.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostRecords = 1000;
+constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
+constexpr int kVersion = 1;
+
+json to_json(const VerdictKey& key) {
+    return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
+            {"baseline", key.baseline}, {"candidate", key.candidate}, {"judge", key.judge}};
+}
+
+VerdictKey key_from(const json& j) {
+    const auto text = [&](const char* name) { return j.at(name).get<std::string>(); };
+    return {text("kernel"),   text("topology"),  text("class"),
+            text("baseline"), text("candidate"), text("judge")};
+}
+
+// A number that is there, and is one: what is neither was not written by us.
+double number(const json& j, const char* name) {
+    const auto value = j.at(name).get<double>();
+    if (!std::isfinite(value))
+        throw json::other_error::create(501, std::string(name) + " is no number", nullptr);
+    return value;
+}
+
+TrialOutcome outcome_from(const std::string& word) {
+    for (const auto outcome : {TrialOutcome::regressed, TrialOutcome::improved, TrialOutcome::inconclusive})
+        if (word == name_of(outcome)) return outcome;
+    throw json::other_error::create(501, "unknown verdict '" + word + "'", nullptr);
+}
+
+json interval_to_json(const std::optional<Effect::Interval>& interval) {
+    return interval ? json{interval->low, interval->high} : json(nullptr);
+}
+
+std::optional<Effect::Interval> interval_from(const json& j) {
+    if (j.is_null()) return {};
+    return Effect::Interval{j.at(0).get<double>(), j.at(1).get<double>()};
+}
+
+VerdictRecord record_from(const json& j) {
+    VerdictRecord r;
+    r.key = key_from(j);
+    r.target = j.at("target").get<std::string>();
+    r.time = j.at("time").get<std::int64_t>();
+    r.trial = j.at("trial").get<unsigned>();
+    r.judged = j.at("judged").get<bool>();
+    r.outcome = outcome_from(j.at("verdict").get<std::string>());
+    r.reason = j.at("reason").get<std::string>();
+    r.dropped = j.at("dropped").get<unsigned>();
+    r.lost = j.at("lost").get<std::uint64_t>();
+    r.standing.counter = j.at("counter").get<std::string>();
+    r.standing.pairs = j.at("pairs").get<unsigned>();
+    r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
+    r.standing.log_improved = std::log(std::max(number(j, "e_improved"), 1e-300));
+    r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
+    return r;
+}
+
+}  // namespace
+
+json to_json(const VerdictRecord& r) {
+    json out = to_json(r.key);
+    out.update({{"target", r.target},
+                {"time", r.time},
+                {"trial", r.trial},
+                {"judged", r.judged},
+                {"verdict", name_of(r.outcome)},
+                {"reason", r.reason},
+                {"counter", r.standing.counter},
+                {"pairs", r.standing.pairs},
+                {"dropped", r.dropped},
+                {"lost", r.lost},
+                {"e_regressed", evidence_of(r.standing.log_regressed)},
+                {"e_improved", evidence_of(r.standing.log_improved)},
+                {"effect_percent", r.standing.effect.percent},
+                {"interval_percent", interval_to_json(r.standing.effect.interval)}});
+    return out;
+}
+
+std::string VerdictKey::text() const {
+    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, baseline, candidate, judge);
+}
+
+std::string class_of(const std::string& name) {
+    std::string out;
+    for (const char c : name)
+        if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+            out += c;
+        else if (out.empty() || out.back() != '#')
+            out += '#';
+    return out;
+}
+
+std::string text_of(const Standing& s) {
+    if (s.pairs == 0) return "no pair was measured";
+    std::string out = fmt::format("{} {:+.1f}%", s.counter, s.effect.percent);
+    if (s.effect.interval)
+        out += fmt::format(" ({:+.1f}..{:+.1f})", s.effect.interval->low, s.effect.interval->high);
+    return out + fmt::format(", {} pair{}", s.pairs, s.pairs == 1 ? "" : "s");
+}
+
+Status VerdictStore::read() {
+    const auto text = read_file(path_, kMaxStore);
+    if (!text && text.error().code == ENOENT) return {};
+    if (!text) return tl::unexpected(text.error());
+    try {
+        const json document = json::parse(*text);
+        if (document.at("version") != kVersion)
+            throw json::other_error::create(501, "another version", nullptr);
+        std::vector<VerdictRecord> records;
+        for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
+        std::map<std::string, Begun> begun;
+        for (const json& j : document.at("begun")) {
+            const VerdictKey key = key_from(j);
+            begun[key.text()] = {key, j.at("trials").get<unsigned>()};
+        }
+        records_ = std::move(records);
+        begun_ = std::move(begun);
+        return {};
+    } catch (const json::exception& error) {
+        return fail(path_ + ": " + error.what(), EBADMSG);
+    }
+}
+
+Status VerdictStore::load() {
+    const Status done = read();
+    if (done) return {};
+    const std::string& why = done.error().text;
+    const std::string aside = path_ + ".broken";
+    if (::rename(path_.c_str(), aside.c_str()) != 0)
+        return fail_errno(fmt::format("{}; not set aside", why), errno);
+    return fail(fmt::format("{}; set aside as {}, learning starts anew", why, aside), EBADMSG);
+}
+
+const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
+    const auto found = std::find_if(records_.rbegin(), records_.rend(),
+                                    [&](const VerdictRecord& r) { return r.judged && r.key == key; });
+    return found == records_.rend() ? nullptr : &*found;
+}
+
+unsigned VerdictStore::begun(const VerdictKey& key) const {
+    const auto found = begun_.find(key.text());
+    return found == begun_.end() ? 0 : found->second.trials;
+}
+
+Status VerdictStore::begin(const VerdictKey& key) {
+    Begun& begun = begun_[key.text()];
+    begun.key = key;
+    begun.trials++;
+    return save();
+}
+
+Status VerdictStore::add(VerdictRecord record) {
+    records_.push_back(std::move(record));
+    if (records_.size() > kMostRecords) records_.erase(records_.begin());
+    return save();
+}
+
+Status VerdictStore::save() {
+    json verdicts = json::array();
+    for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
+    json begun = json::array();
+    for (const auto& [text, each] : begun_) {
+        begun.push_back(to_json(each.key));
+        begun.back()["trials"] = each.trials;
+    }
+    const json document = {{"version", kVersion}, {"verdicts", verdicts}, {"begun", begun}};
+    // A name need not be UTF-8; unlike a baseline, a verdict is about a class of names.
+    return replace_file(path_, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace wq

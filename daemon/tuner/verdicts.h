@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/trial.h"
+#include "model/result.h"
+
+namespace wq {
+
+// What a verdict holds for: the same kernel, topology, class of workqueue, arms and settings of the judge.
+struct VerdictKey {
+    std::string kernel;     // release
+    std::string topology;   // fingerprint()
+    std::string kind;       // class_of() the target's name
+    std::string baseline;   // the arms, by name: "cache", "smt strict"
+    std::string candidate;  //
+    std::string judge;      // text_of() the settings
+    [[nodiscard]] std::string text() const;
+    friend bool operator==(const VerdictKey&, const VerdictKey&) = default;
+};
+
+// The name with each run of digits as '#': "kcryptd-254:0-1" -> "kcryptd-#:#-#".
+std::string class_of(const std::string& name);
+
+// A trial that ended.
+struct VerdictRecord {
+    VerdictKey key;
+    std::string target;
+    std::int64_t time = 0;  // s since 1970, when it ended
+    unsigned trial = 1;     // which of these arms' trials it was
+    // Only these are trusted. A trial that was cut off (CPUs came or went, a policy changed) says nothing.
+    bool judged = true;
+    TrialOutcome outcome = TrialOutcome::inconclusive;
+    std::string reason;
+    Standing standing;
+    unsigned dropped = 0;    // pairs
+    std::uint64_t lost = 0;  // items that were not counted, in all windows
+};
+
+// "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict rests on, for people.
+std::string text_of(const Standing& standing);
+
+// /var/lib/wq-tuned/verdicts.json: replaced as a whole at each change.
+class VerdictStore {
+  public:
+    explicit VerdictStore(std::string path) : path_(std::move(path)) {}
+
+    // Absent file: nothing learned yet. An error leaves the store empty, and the file as it is.
+    Status read();
+    // As read(), for who will write: a file that cannot be understood is renamed to PATH.broken, and
+    // learning starts anew; the error says so, or why even that failed.
+    Status load();
+
+    // The latest verdict that counts for this key, however old, or nullptr.
+    [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
+    // How many trials of these arms have begun.
+    [[nodiscard]] unsigned begun(const VerdictKey& key) const;
+    // Both on disk when they return. An error is about the disk alone: the store knows what it was told.
+    Status begin(const VerdictKey& key);
+    Status add(VerdictRecord record);
+
+    [[nodiscard]] const std::vector<VerdictRecord>& records() const { return records_; }  // oldest first
+
+  private:
+    Status save();
+    std::string path_;
+    struct Begun {
+        VerdictKey key;
+        unsigned trials = 0;
+    };
+    std::vector<VerdictRecord> records_;  // at most kMostRecords, the oldest give way
+    std::map<std::string, Begun> begun_;  // by VerdictKey::text()
+};
+
+// As in the file and in `wq-tunectl history --json`. Numbers that JSON cannot hold are the largest that it
+// can.
+nlohmann::json to_json(const VerdictRecord& record);
+
+}  // namespace wq

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "counters/work_counters.h"
+
+namespace wq::test {
+
+// Counts what it is told to. Records what was asked.
+class FakeCounters : public WorkCounters {
+  public:
+    std::function<WorkCount(unsigned slot)> count = [](unsigned) {
+        return WorkCount{.items = 10'000, .latency = 1000};
+    };
+    std::map<std::string, std::uint64_t> items;  // traffic() answers this,
+    std::map<std::string, std::uint64_t> more;   // after adding this
+    std::optional<Error> attach_error;
+    std::optional<Error> traffic_error;
+    std::optional<Error> read_error;
+    std::vector<std::string> asked;
+    bool attached = false;
+
+    Status attach(const std::string& target) override {
+        asked.push_back("attach " + target);
+        if (attach_error) return tl::unexpected(*attach_error);
+        attached = true;
+        return {};
+    }
+    Status begin(unsigned slot) override {
+        asked.push_back("begin " + std::to_string(slot));
+        return {};
+    }
+    void pause() override { asked.push_back("pause"); }
+    Result<WorkCount> read(unsigned slot) override {
+        if (read_error) return tl::unexpected(*read_error);
+        return count(slot);
+    }
+    void detach() override {
+        if (attached) asked.push_back("detach");
+        attached = false;
+    }
+    Result<std::map<std::string, std::uint64_t>> traffic() override {
+        asked.push_back("traffic");
+        if (traffic_error) return tl::unexpected(*traffic_error);
+        for (const auto& [name, n] : more) items[name] += n;
+        return items;
+    }
+    [[nodiscard]] std::string limits() const override { return ""; }
+};
+
+}  // namespace wq::test

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What can come between a trial and its verdict.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "fake_trials.h"
+#include "tuner/trials.h"
+
+namespace wq {
+namespace {
+
+using test::rule_for_all;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class TrialsEnds : public test::TrialRig {
+  protected:
+    // In the second window of the third pair.
+    void into_a_trial() {
+        wait_for_traffic();
+        for (int i = 0; i < 5 * 2 + 3; i++) step();
+        ASSERT_EQ(state("kcryptd"), State::trial);
+    }
+    void expect_cut_off(const std::string& why) {
+        EXPECT_FALSE(trials_->due());
+        EXPECT_FALSE(counters_.attached);
+        ASSERT_THAT(verdicts_->records(), SizeIs(1));
+        EXPECT_THAT(last().reason, HasSubstr(why));
+        EXPECT_FALSE(last().judged);
+        EXPECT_EQ(log_.count(Event::trial_cut_off), 1U);
+    }
+};
+
+TEST_F(TrialsEnds, CpusThatGo) {
+    into_a_trial();
+    see(test::without(topology_, "3"));
+    trials_->check();
+    expect_cut_off("CPUs came or went");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsEnds, AForeignWriteBetweenTicks) {
+    into_a_trial();
+    set_scope("kcryptd", "numa");
+    run();
+    expect_cut_off("somebody else wrote 'numa'");
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(TrialsEnds, AForeignWriteSeenAtATick) {
+    into_a_trial();
+    set_scope("kcryptd", "numa");
+    reconcile();
+    expect_cut_off("somebody else wrote");
+    EXPECT_EQ(scope("kcryptd"), "numa");
+}
+
+TEST_F(TrialsEnds, AWorkqueueThatVanishes) {
+    into_a_trial();
+    tree_.remove("sys/devices/virtual/workqueue/kcryptd");
+    run();
+    expect_cut_off("the workqueue vanished");
+    EXPECT_FALSE(tuner_->targets().contains("kcryptd"));
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsEnds, AWorkqueueThatIsAnotherOne) {
+    into_a_trial();
+    recreate("kcryptd");
+    reconcile();
+    expect_cut_off("the workqueue vanished");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsEnds, APolicyThatLeavesTheTarget) {
+    into_a_trial();
+    use(guard(rule_for_all(test::leave())));
+    expect_cut_off("the policy changed");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::leave);
+}
+
+TEST_F(TrialsEnds, OtherSettingsOfTheJudge) {
+    into_a_trial();
+    Policy policy = tuner_->policy();
+    policy.judge.settings.max_pairs = 20;
+    use(policy);
+    expect_cut_off("the policy changed");
+}
+
+TEST_F(TrialsEnds, AReloadOfTheSamePolicyDoesNot) {
+    into_a_trial();
+    use(tuner_->policy());
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    run();
+    EXPECT_TRUE(last().judged);
+}
+
+TEST_F(TrialsEnds, AnOperatorsOrder) {
+    into_a_trial();
+    trials_->cancel("kcryptd", "an operator's order");
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    expect_cut_off("an operator's order");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    for (int i = 0; i < 4; i++) tick();
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+}
+
+TEST_F(TrialsEnds, TheSwitchToObserving) {
+    into_a_trial();
+    tuner_->observe("/etc/wq-tuned/disabled exists");
+    reconcile();
+    expect_cut_off("nothing is written any more");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsEnds, AWriteThatFails) {
+    into_a_trial();
+    files_->on_write = [](const std::string&, const std::string& word) { return word == "smt" ? EINVAL : 0; };
+    run();
+    expect_cut_off("not written");
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    for (int i = 0; i < 4; i++) tick();
+    EXPECT_THAT(verdicts_->records(), SizeIs(1));
+}
+
+TEST_F(TrialsEnds, TheDaemonThatDiesLeavesItToTheNextOne) {
+    into_a_trial();
+    while (scope("kcryptd") != "smt") step();
+    EXPECT_EQ(on_disk().at("kcryptd").order, kTrial);
+    begin(rule_for_all());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+// ---- pairs that are dropped
+
+TEST_F(TrialsEnds, ASuspendDropsThePair) {
+    wait_for_traffic();
+    step();
+    clocks_.suspended += 30'000'000'000;
+    for (int i = 0; i < 4; i++) step();
+    EXPECT_EQ(progress("kcryptd")->dropped, 1U);
+    EXPECT_EQ(progress("kcryptd")->pair, 1U);
+    for (int i = 0; i < 5; i++) step();
+    EXPECT_EQ(progress("kcryptd")->pair, 2U);
+}
+
+TEST_F(TrialsEnds, AJumpOfTheClockDropsThePair) {
+    wait_for_traffic();
+    step();
+    clocks_.wall -= 3'600'000'000'000;
+    for (int i = 0; i < 4; i++) step();
+    EXPECT_EQ(progress("kcryptd")->dropped, 1U);
+}
+
+TEST_F(TrialsEnds, AWindowThatLastedTooLongDropsThePair) {
+    wait_for_traffic();
+    step();
+    now_ += 12'000'000;  // of a window of 8 s
+    trials_->on_time();
+    for (int i = 0; i < 3; i++) step();
+    EXPECT_EQ(progress("kcryptd")->dropped, 1U);
+}
+
+TEST_F(TrialsEnds, ItemsThatWereLostDropThePairAndAreTold) {
+    counters_.count = [](unsigned) { return WorkCount{.items = 10'000, .latency = 1000, .lost = 600}; };
+    wait_for_traffic();
+    for (int i = 0; i < 5; i++) step();
+    EXPECT_EQ(progress("kcryptd")->dropped, 1U);
+    EXPECT_EQ(progress("kcryptd")->lost, 1200U);
+}
+
+TEST_F(TrialsEnds, AValueThatIsNoPositiveNumberDropsThePair) {
+    for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+        counters_.count = [bad](unsigned slot) {
+            return WorkCount{.items = 10'000, .latency = slot == 1 ? bad : 5};
+        };
+        ASSERT_TRUE(trials_->order("kcryptd", ""));
+        for (int i = 0; i < 5; i++) step();
+        EXPECT_EQ(progress("kcryptd")->dropped, 1U) << bad;
+        trials_->cancel("", "next");
+    }
+}
+
+TEST_F(TrialsEnds, TenPairsDroppedRunningEndIt) {
+    counters_.read_error = Error{EIO, "the map is gone"};
+    wait_for_traffic();
+    run();
+    // No items were counted either: that alone would be a reason to wait.
+    EXPECT_EQ(progress("kcryptd")->phase, "waiting");
+    counters_.read_error.reset();
+    counters_.count = [](unsigned) { return WorkCount{.items = 10'000, .latency = 0}; };
+    wait_for_traffic();
+    wait_for_traffic();
+    run();
+    EXPECT_THAT(last().reason, HasSubstr("10 pairs running were dropped: latency is not a positive number"));
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+}
+
+// ---- what there is to count with
+
+TEST_F(TrialsEnds, NothingToJudgeByMeansThatNothingIsTried) {
+    counters_.traffic_error = Error{EPERM, "BPF is denied"};
+    for (int i = 0; i < 5; i++) tick();
+    EXPECT_EQ(asked(), 0U);
+    reconcile();
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("nothing to judge by: BPF is denied"));
+    EXPECT_THAT(counters_.asked, SizeIs(1)) << "asked once, and again after a reload";
+    counters_.traffic_error.reset();
+    use(tuner_->policy());
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+TEST_F(TrialsEnds, WhatIsLeftJudgesWhereBpfIsDenied) {
+    tree_.write("run/p99", "12.5\n");
+    Policy policy = tuner_->policy();
+    policy.judge.counters = {{"latency", false}, {"file:" + tree_.path("run/p99"), false}};
+    counters_.traffic_error = counters_.attach_error = Error{EPERM, "BPF is denied"};
+    use(policy);
+    tick();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    EXPECT_THAT(progress("kcryptd")->reason, HasSubstr("BPF is denied"));
+    while (trials_->due()) {
+        tree_.write("run/p99", scope("kcryptd") == "smt" ? "20\n" : "10\n");
+        step();
+    }
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_THAT(last().standing.counter, HasSubstr("file:"));
+}
+
+// ---- when
+
+TEST_F(TrialsEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
+    Policy policy = tuner_->policy();
+    policy.judge.jitter = std::chrono::seconds(3600);
+    coin_ = 7;
+    use(policy);
+    const std::uint64_t start = now_;
+    while (state("kcryptd") != State::trial && now_ < start + 7'200'000'000) tick();
+    EXPECT_GT(now_ - start, 60'000'000U);
+    EXPECT_LE(now_ - start, 3'660'000'000U);
+}
+
+TEST_F(TrialsEnds, OutsideItsHoursATrialNeitherBeginsNorGoesOn) {
+    Policy policy = tuner_->policy();
+    policy.judge.hours = {.begin = 22 * 60, .end = 6 * 60};
+    use(policy);
+    wait_for_traffic();
+    reconcile();
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("hours"));
+    minute_ = 23 * 60;
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    minute_ = 6 * 60;
+    for (int i = 0; i < 5; i++) step();
+    EXPECT_EQ(progress("kcryptd")->phase, "waiting");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(progress("kcryptd")->standing.pairs, 1U);
+    minute_ = 22 * 60;
+    wait_for_traffic();
+    EXPECT_EQ(progress("kcryptd")->pair, 2U);
+}
+
+// ---- by hand
+
+TEST_F(TrialsEnds, AnOrderIsRefusedWhereItCannotBe) {
+    EXPECT_THAT(trials_->order("nosuch", "smt").error().text, HasSubstr("no such target"));
+    EXPECT_THAT(trials_->order("kcryptd", "smtt").error().text, HasSubstr("not a scope"));
+    EXPECT_THAT(trials_->order("kcryptd", "cache_shard").error().text, HasSubstr("this kernel has no"));
+    ASSERT_TRUE(tuner_->pin("kcryptd", "smt"));
+    EXPECT_THAT(trials_->order("kcryptd", "cpu").error().text, HasSubstr("pinned"));
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(trials_->order("kcryptd", "cpu"));
+    EXPECT_THAT(trials_->order("writeback", "cpu").error().text, HasSubstr("one at a time"));
+}
+
+TEST_F(TrialsEnds, AnOrderedTrialTellsAndLeavesThePolicyToDecide) {
+    candidate_costs(0.5);
+    ASSERT_TRUE(trials_->order("kcryptd", "cpu"));
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    EXPECT_EQ(last().key.candidate, "cpu");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Trials from traffic to verdict, and what becomes of the target.
+#include "tuner/trials.h"
+
+#include <gmock/gmock.h>
+
+#include "fake_trials.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::rule_for_all;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class TrialsTest : public test::TrialRig {};
+
+TEST_F(TrialsTest, GuardLeavesATargetAtItsBaselineUntilItHasTraffic) {
+    counters_.more.clear();
+    for (int i = 0; i < 10; i++) tick();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_FALSE(counters_.attached);
+}
+
+TEST_F(TrialsTest, TrafficIsWhatAWindowNeeds) {
+    counters_.more = {{"kcryptd", 1799}};  // in 15 s; a window of 10 s needs 1200
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    counters_.more = {{"kcryptd", 1800}};
+    tick();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+TEST_F(TrialsTest, CountsSetBackToZeroByAWriteAreNoTraffic) {
+    counters_.items = {{"kcryptd", 5'000'000}};
+    counters_.more.clear();
+    tick();
+    counters_.items = {{"kcryptd", 10}};
+    tick();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+TEST_F(TrialsTest, EveryWindowBeginsWithAWriteOfItsArm) {
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    for (int i = 0; i < 5 * 4; i++) step();  // four pairs of five timers
+    ASSERT_GE(asked(), 8U);
+    for (std::size_t pair = 0; pair < 4; pair++) {
+        const std::vector<std::string> two(files_->asked.begin() + 2 * pair,
+                                           files_->asked.begin() + 2 * pair + 2);
+        EXPECT_THAT(two, testing::UnorderedElementsAre("kcryptd=default", "kcryptd=smt"));
+    }
+}
+
+TEST_F(TrialsTest, TheCoinChoosesTheOrder) {
+    std::map<std::string, int> first;
+    wait_for_traffic();
+    for (int i = 0; i < 5 * 15; i++) step();
+    for (std::size_t pair = 0; pair < 15; pair++) first[files_->asked[2 * pair]]++;
+    EXPECT_GT(first["kcryptd=default"], 2);
+    EXPECT_GT(first["kcryptd=smt"], 2);
+}
+
+TEST_F(TrialsTest, AWindowIsWashoutAndCountAndAPairEndsWithADrain) {
+    wait_for_traffic();
+    const std::uint64_t start = now_;
+    std::vector<std::uint64_t> times;
+    for (int i = 0; i < 5; i++) {
+        step();
+        times.push_back((now_ - start) / 1'000'000);
+    }
+    EXPECT_THAT(times, ElementsAre(2U, 10U, 12U, 20U, 22U));
+    EXPECT_THAT(counters_.asked, testing::IsSupersetOf({"attach kcryptd", "begin 0", "begin 1", "pause"}));
+}
+
+TEST_F(TrialsTest, ARegressionGoesBackToTheBaseline) {
+    candidate_costs(1.3);
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency +30.0%"));
+    EXPECT_EQ(log_.count(Event::verdict), 1U);
+    EXPECT_FALSE(counters_.attached);
+}
+
+TEST_F(TrialsTest, AnImprovementIsKeptAndOutlivesARestart) {
+    candidate_costs(0.8);
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(target("kcryptd").step.verdict->outcome, TrialOutcome::improved);
+    begin(rule_for_all());
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsTest, ATieIsKeptUnlessThePolicyAsksForAnImprovement) {
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().standing.pairs, 16U);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    Policy policy = tuner_->policy();
+    policy.keep = Keep::if_improved;
+    use(policy);
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsTest, AnEmergencyIsNeverKept) {
+    candidate_costs(5);
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().reason, "emergency");
+    EXPECT_EQ(last().standing.pairs, 2U);
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsTest, WorkThatStaysOnOldPoolsIsInconclusive) {
+    counters_.count = [](unsigned) { return WorkCount{.items = 10'000, .latency = 1000, .stuck = 600}; };
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().reason, "work stays on old pools");
+    EXPECT_EQ(last().standing.pairs, 0U);
+}
+
+TEST_F(TrialsTest, OneTrialAtATimeAndTurnsAreTaken) {
+    counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 1000}; };  // parked at once
+    std::vector<std::string> turns;
+    for (int i = 0; i < 12; i++) {
+        tick();
+        for (const char* name : {"kcryptd", "writeback"})
+            if (state(name) == State::trial) turns.emplace_back(name);
+        run();
+    }
+    EXPECT_THAT(turns, SizeIs(testing::Ge(4U)));
+    for (std::size_t i = 1; i < turns.size(); i++) EXPECT_NE(turns[i], turns[i - 1]) << i;
+}
+
+TEST_F(TrialsTest, TheVerdictOfAClassHoldsForAllOfIt) {
+    tree_.add(
+        Dir("sys/devices/virtual/workqueue", {test::workqueue("kcryptd-254:1-2", {.cpumask = "ffffff"}),
+                                              test::workqueue("kcryptd-254:10-3", {.cpumask = "ffffff"})}));
+    candidate_costs(1.3);
+    counters_.more = {{"kcryptd-254:1-2", 100'000}};
+    wait_for_traffic();
+    run();
+    reconcile();
+    EXPECT_EQ(state("kcryptd-254:1-2"), State::reverted);
+    EXPECT_EQ(state("kcryptd-254:10-3"), State::reverted);
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+TEST_F(TrialsTest, LoadThatStopsHalfwayIsWaitedFor) {
+    wait_for_traffic();
+    for (int i = 0; i < 5 * 5; i++) step();
+    ASSERT_EQ(progress("kcryptd")->standing.pairs, 5U);
+    counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 99}; };
+    counters_.more.clear();
+    for (int i = 0; i < 5; i++) step();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(progress("kcryptd")->phase, "waiting");
+    for (int i = 0; i < 5; i++) tick();
+    EXPECT_FALSE(trials_->due());
+    candidate_costs(1);
+    counters_.more = {{"kcryptd", 100'000}};
+    tick();
+    tick();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(progress("kcryptd")->pair, 6U);
+    EXPECT_EQ(progress("kcryptd")->dropped, 1U);
+    run();
+    EXPECT_EQ(last().standing.pairs, 16U);
+    EXPECT_EQ(verdicts_->begun(last().key), 1U);
+}
+
+TEST_F(TrialsTest, TheNthTrialHasLessAlphaAndMorePairs) {
+    std::vector<unsigned> pairs;
+    for (int i = 0; i < 3; i++) {
+        ASSERT_TRUE(trials_->order("kcryptd", "smt"));
+        pairs.push_back(progress("kcryptd")->max_pairs);
+        run();
+    }
+    EXPECT_THAT(pairs, ElementsAre(16U, 18U, 19U));  // 1, 3 and 6 times the evidence
+    EXPECT_EQ(last().trial, 3U);
+}
+
+TEST_F(TrialsTest, AVerdictIsTriedAgainWhenItIsOldAndHoldsUntilThen) {
+    candidate_costs(0.8);
+    wait_for_traffic();
+    run();
+    ASSERT_EQ(state("kcryptd"), State::kept);
+    counters_.more.clear();
+    wall_ += 7 * 24 * 3600 - 3600;
+    tick();
+    EXPECT_FALSE(target("kcryptd").step.trial);
+    wall_ += 7200;
+    tick();
+    EXPECT_TRUE(target("kcryptd").step.trial);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    candidate_costs(1.5);
+    counters_.more = {{"kcryptd", 100'000}};
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    run();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsTest, TheDefaultIsTriedFirstAndAloneThroughAThirdScope) {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    candidate_costs(1.3);
+    begin(policy);
+    wait_for_traffic();
+    EXPECT_EQ(state("@default"), State::trial);
+    EXPECT_EQ(state("kcryptd"), State::as_planned);
+    step();
+    EXPECT_THAT(files_->asked, ElementsAre("@default=cpu", testing::AnyOf("@default=smt", "@default=cache")));
+    run();
+    EXPECT_EQ(default_scope(), "cache");
+    EXPECT_EQ(state("@default"), State::reverted);
+    // It moves nobody: its followers are tried for themselves.
+    EXPECT_THAT(std::vector<std::string>(files_->asked.begin(), files_->asked.end()),
+                Not(Contains("kcryptd=smt")));
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+TEST_F(TrialsTest, TuneTriesAllDistinctScopesAndTheWinnerStays) {
+    Policy policy = rule_for_all();
+    policy.mode = Mode::tune;
+    // system (as cache and numa here) is the baseline; smt and cpu are the others.
+    counters_.count = [this](unsigned) {
+        const std::string now = scope("kcryptd");
+        return WorkCount{.items = 10'000, .latency = now == "cpu" ? 700.0 : now == "smt" ? 850.0 : 1000.0};
+    };
+    begin(policy);
+    counters_.more = {{"kcryptd", 100'000}};
+    for (int i = 0; i < 8; i++) {
+        tick();
+        // Counted at the end of the pair, when the file holds the second arm: read the arm by its slot.
+        const auto p = progress("kcryptd");
+        if (p)
+            counters_.count = [p](unsigned slot) {
+                const Scope s = slot == 0 ? p->arms.baseline.scope : p->arms.candidate.scope;
+                return WorkCount{.items = 10'000,
+                                 .latency = s == Scope::cpu   ? 700.0
+                                            : s == Scope::smt ? 850.0
+                                                              : 1000.0};
+            };
+        run();
+    }
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    ASSERT_THAT(verdicts_->records(), SizeIs(2));
+    EXPECT_EQ(verdicts_->records()[0].key.candidate, "smt");
+    EXPECT_EQ(verdicts_->records()[1].key.baseline, "smt");
+    EXPECT_EQ(verdicts_->records()[1].key.candidate, "cpu");
+}
+
+}  // namespace
+}  // namespace wq
