@@ -14,6 +14,14 @@ struct Paths {
     [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
+    // RESOURCE: cpu, io or memory.
+    [[nodiscard]] std::string pressure(const std::string& resource) const {
+        return root + "/proc/pressure/" + resource;
+    }
+    [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
+    [[nodiscard]] std::string of_user(const std::string& path) const {
+        return root + path;
+    }  // an absolute one
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }

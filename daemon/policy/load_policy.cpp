@@ -5,20 +5,14 @@
 #include <array>
 #include <tuple>
 
-#include "policy/toml_table.h"
+#include "policy/judge_table.h"
 
 namespace wq {
 namespace {
 
-// Not yet Mode::tune: without trials it would promise what nothing does.
-constexpr std::array kModes = {Mode::observe, Mode::guard};
+constexpr std::array kModes = {Mode::observe, Mode::guard, Mode::tune};
+constexpr std::array kKeeps = {Keep::unless_regressed, Keep::if_improved};
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31
-
-std::vector<std::string_view> mode_words() {
-    std::vector<std::string_view> words(kModes.size());
-    std::transform(kModes.begin(), kModes.end(), words.begin(), [](Mode mode) { return name_of(mode); });
-    return words;
-}
 
 std::vector<std::string_view> wish_words() {
     std::vector<std::string_view> words{"auto", "leave"};
@@ -26,10 +20,14 @@ std::vector<std::string_view> wish_words() {
     return words;
 }
 
-std::optional<Mode> read_mode(TomlTable& table) {
-    const auto word = table.word("mode", mode_words());
-    for (Mode mode : kModes)
-        if (word == name_of(mode)) return mode;
+// The one of CHOICES whose name KEY has.
+template <class T, std::size_t N>
+std::optional<T> read_choice(TomlTable& table, const std::string& key, const std::array<T, N>& choices) {
+    std::vector<std::string_view> words;
+    for (T choice : choices) words.push_back(name_of(choice));
+    const auto word = table.word(key, words);
+    for (T choice : choices)
+        if (word == name_of(choice)) return choice;
     return std::nullopt;
 }
 
@@ -43,8 +41,8 @@ std::optional<ScopeWish> read_wish(TomlTable& table) {
 // Reads one file into the policy that the files before it have made.
 class FileReader {
   public:
-    FileReader(const SourceText& text, Policy& policy, PolicyErrors& errors)
-        : text_(text), policy_(policy), errors_(errors) {}
+    FileReader(const SourceText& text, Policy& policy, JudgeReader& judge, PolicyErrors& errors)
+        : text_(text), policy_(policy), judge_(judge), errors_(errors) {}
 
     void read() {
         auto top = TomlTable::parse(text_, errors_);
@@ -52,18 +50,19 @@ class FileReader {
         if (auto table = top->table("daemon")) read_daemon(*table);
         if (auto table = top->table("shard")) read_shard(*table);
         if (auto table = top->table("default_scope")) read_default_scope(*table);
+        if (auto table = top->table("judge")) judge_.read(*table, text_);
         read_rules(*top);
-        for (const char* later : {"judge", "host", "metrics"}) top->unsupported(later);
+        for (const char* later : {"host", "metrics"}) top->unsupported(later);
         top->refuse_the_rest();
     }
 
   private:
     void read_daemon(TomlTable& table) {
-        if (const auto mode = read_mode(table)) policy_.mode = *mode;
+        if (const auto mode = read_choice(table, "mode", kModes)) policy_.mode = *mode;
         if (const auto word = table.word("on_exit", {"restore", "keep"}))
             policy_.keep_on_exit = *word == "keep";
         if (const auto flag = table.flag("apply_unjudged")) policy_.apply_unjudged = *flag;
-        table.unsupported("keep");
+        if (const auto keep = read_choice(table, "keep", kKeeps)) policy_.keep = *keep;
         table.refuse_the_rest();
     }
 
@@ -116,6 +115,7 @@ class FileReader {
 
     const SourceText& text_;
     Policy& policy_;
+    JudgeReader& judge_;
     PolicyErrors& errors_;
 };
 
@@ -126,11 +126,11 @@ void sort_by_place(PolicyErrors& errors) {
     });
 }
 
-PolicyErrors read_into(Policy& policy, const std::string& file) {
+PolicyErrors read_into(Policy& policy, JudgeReader& judge, const std::string& file) {
     const auto text = read_policy_file(file);
     if (!text) return text.error();
     PolicyErrors errors;
-    FileReader(*text, policy, errors).read();
+    FileReader(*text, policy, judge, errors).read();
     sort_by_place(errors);
     return errors;
 }
@@ -139,11 +139,13 @@ PolicyErrors read_into(Policy& policy, const std::string& file) {
 
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files) {
     Policy policy;
+    JudgeReader judge(policy.judge);
     PolicyErrors errors;
     for (const std::string& file : files) {
-        const PolicyErrors mistakes = read_into(policy, file);
+        const PolicyErrors mistakes = read_into(policy, judge, file);
         errors.insert(errors.end(), mistakes.begin(), mistakes.end());
     }
+    if (errors.empty()) errors = judge.contradictions();
     if (!errors.empty()) return tl::unexpected(errors);
     return policy;
 }

@@ -114,7 +114,8 @@ bool has_main_file(const std::string& root);
 
 // Reads FILES, the first being the main file, and merges them: a key set by a later file wins, and the rules
 // of a later file are tried before those of an earlier one. All mistakes of all files are returned at once,
-// in the order of the files and of their lines. No files, or empty ones: the built-in defaults.
+// in the order of the files and of their lines; values that do not go together are told once each is right by
+// itself. No files, or empty ones: the built-in defaults.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files);
 
 }  // namespace wq

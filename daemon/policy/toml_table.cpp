@@ -24,19 +24,17 @@ namespace {
 constexpr std::size_t kMaxMistakes = 1000;
 constexpr std::size_t kQuoted = 40;  // bytes of a user's words that a message repeats
 
-std::string in_quotes(std::string_view words) {
-    if (words.size() <= kQuoted) return fmt::format("\"{}\"", printable(words));
-    std::size_t length = 0;
-    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
-    return fmt::format("\"{}...\"", printable(words.substr(0, length)));
+std::string number_text(const TomlValue& value) {
+    if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
+    return fmt::format("{}", toml::get<double>(value));
 }
 
 // What a value is, to end "must be a number, not ...".
 std::string description(const TomlValue& value) {
     if (value.is_string()) return "the string " + in_quotes(toml::get<std::string>(value));
-    if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
+    if (value.is_integer()) return number_text(value);
     if (value.is_boolean()) return toml::get<bool>(value) ? "true" : "false";
-    if (value.is_floating()) return "a floating-point number";
+    if (value.is_floating()) return "the floating-point number " + number_text(value);
     if (value.is_array()) return "an array";
     if (value.is_table()) return "a table";
     return "a date or time";
@@ -57,12 +55,19 @@ Place key_before(const SourceText& text, Place value, std::string_view key) {
     return value;
 }
 
+}  // namespace
+
+std::string in_quotes(std::string_view words) {
+    if (words.size() <= kQuoted) return fmt::format("\"{}\"", printable(words));
+    std::size_t length = 0;
+    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
+    return fmt::format("\"{}...\"", printable(words.substr(0, length)));
+}
+
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words) {
     const std::string nearest = nearest_word(word, words);
     return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
-
-}  // namespace
 
 TomlTable::TomlTable(std::shared_ptr<const Node> node, const SourceText& text, PolicyErrors& errors)
     : node_(std::move(node)), text_(&text), errors_(&errors) {}
@@ -135,6 +140,15 @@ std::optional<std::string> TomlTable::word(const std::string& key,
     return std::nullopt;
 }
 
+std::optional<std::string> TomlTable::scalar(const std::string& key) {
+    const auto node = ask(key);
+    if (!node) return std::nullopt;
+    if (node->value.is_string()) return toml::get<std::string>(node->value);
+    if (node->value.is_integer() || node->value.is_floating()) return number_text(node->value);
+    refuse(*node, fmt::format("{} must be a string", key));
+    return std::nullopt;
+}
+
 std::optional<TomlTable> TomlTable::table(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
@@ -161,6 +175,28 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
             refuse(one, message);
     }
     return tables;
+}
+
+std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
+    const auto node = ask(key);
+    if (!node) return std::nullopt;
+    if (!node->value.is_array()) {
+        refuse(*node, fmt::format("{} must be an array", key));
+        return std::nullopt;
+    }
+    std::vector<TomlItem> items;
+    for (const TomlValue& element : node->value.as_array()) {
+        const Node one{node->tree, element};
+        const Place place = place_of_value(element);
+        if (element.is_string())
+            items.push_back({place, toml::get<std::string>(element), std::nullopt});
+        else if (element.is_table())
+            items.push_back(
+                {place, "", TomlTable(std::make_shared<const Node>(one), "an element of " + key, *this)});
+        else
+            refuse(one, fmt::format("an element of {} must be a string or a table", key));
+    }
+    return items;
 }
 
 void TomlTable::unsupported(const std::string& key) {
@@ -199,6 +235,10 @@ Place TomlTable::place() const {
 
 Place TomlTable::place_of(const std::string& key) const {
     return key_before(*text_, place_of_value(node_->value.as_table().at(key)), key);
+}
+
+void TomlTable::refuse(const std::string& key, const std::string& message) {
+    refuse(Node{node_->tree, node_->value.as_table().at(key)}, message);
 }
 
 void TomlTable::refuse(const Node& node, const std::string& message) {

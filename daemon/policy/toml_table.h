@@ -10,9 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "model/result.h"
 #include "policy/source_text.h"
 
 namespace wq {
+
+struct TomlItem;
 
 // One table of a TOML file, read strictly: a key is asked for by its type, a mistake goes to the file's
 // errors with its place, and refuse_the_rest() takes every key that nobody asked for as a mistake. Nothing
@@ -27,8 +30,14 @@ class TomlTable {
     std::optional<unsigned> number(const std::string& key, unsigned min, unsigned max);
     std::optional<std::string> string(const std::string& key);  // not the empty one
     std::optional<std::string> word(const std::string& key, const std::vector<std::string_view>& words);
+    // As text: a string, or a number as people would write it.
+    std::optional<std::string> scalar(const std::string& key);
+    // What PARSE makes of scalar(KEY); its error is what KEY must be.
+    template <class T>
+    std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
-    std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
+    std::vector<TomlTable> tables(const std::string& key);               // [[KEY]]
+    std::optional<std::vector<TomlItem>> items(const std::string& key);  // [...], of strings and tables
 
     // KEY is of a later version: an error where it is set.
     void unsupported(const std::string& key);
@@ -39,6 +48,8 @@ class TomlTable {
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
     void error(Place place, const std::string& message);
+    // KEY, which is there, has a value that is not what MESSAGE says it must be.
+    void refuse(const std::string& key, const std::string& message);
 
   private:
     struct Node;
@@ -56,6 +67,27 @@ class TomlTable {
     std::set<std::string> later_;  // known, but not supported
 };
 
+// One element of an array: a string, or a table.
+struct TomlItem {
+    Place place;
+    std::string text;
+    std::optional<TomlTable> table;
+};
+
+template <class T>
+std::optional<T> TomlTable::parsed(const std::string& key, Result<T> (*parse)(std::string_view)) {
+    const auto text = scalar(key);
+    if (!text) return std::nullopt;
+    const auto value = parse(*text);
+    if (value) return *value;
+    refuse(key, value.error().text);
+    return std::nullopt;
+}
+
+// WORDS of a user's as a message repeats them: in quotes, printable, and not too long.
+std::string in_quotes(std::string_view words);
+// "; did you mean ...?", or nothing.
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& words);
 // The one of WORDS that is a slip of the keyboard away from WORD, or "".
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/policy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,7 @@ std::vector<std::string> matches(const Policy& policy) {
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
         load({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
+              "keep = \"if-improved\"\n"
               "[shard]\nsize = 16\n"
               "[default_scope]\nmanage = true\nscope = \"numa\"\n"
               "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
@@ -42,14 +44,22 @@ TEST(Policy, ReadsEveryKey) {
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_TRUE(policy->apply_unjudged);
+    EXPECT_EQ(policy->keep, Keep::if_improved);
     EXPECT_EQ(policy->shard_size, 16U);
     EXPECT_TRUE(policy->default_scope.manage);
     EXPECT_EQ(policy->default_scope.wish.text(), "numa");
-    EXPECT_EQ(policy->default_scope.origin.line, 9U);
+    EXPECT_EQ(policy->default_scope.origin.line, 10U);
     ASSERT_EQ(policy->rules.size(), 1U);
     EXPECT_EQ(policy->rules[0].wish.text(), "smt");
     EXPECT_EQ(policy->rules[0].strict, true);
-    EXPECT_EQ(policy->rules[0].origin.line, 10U);
+    EXPECT_EQ(policy->rules[0].origin.line, 11U);
+}
+
+TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
+    for (const auto mode : {Mode::observe, Mode::guard, Mode::tune})
+        EXPECT_EQ(load({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode) << name_of(mode);
+    for (const auto keep : {Keep::unless_regressed, Keep::if_improved})
+        EXPECT_EQ(load({fmt::format("daemon.keep = '{}'", name_of(keep))})->keep, keep) << name_of(keep);
 }
 
 TEST(Policy, EveryWordForAScopeIsUnderstood) {
@@ -116,7 +126,9 @@ TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
 // What the shipped file says about the defaults, with the comment signs taken away, must be the defaults.
 TEST(Policy, TheShippedCommentsAreTheDefaults) {
     std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
-    for (const char* key : {"mode", "on_exit", "apply_unjudged", "size", "manage", "scope"}) {
+    for (const char* key :
+         {"mode", "on_exit", "apply_unjudged", "keep", "size", "alpha", "tolerance", "window", "washout",
+          "max_pairs", "min_items", "counters", "retry_after", "jitter", "hours", "manage", "scope"}) {
         const auto at = text.find(std::string("\n#") + key + " = ");
         ASSERT_NE(at, std::string::npos) << key;
         text.erase(at + 1, 1);
@@ -127,7 +139,9 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
     EXPECT_EQ(policy->mode, defaults.mode);
     EXPECT_EQ(policy->keep_on_exit, defaults.keep_on_exit);
     EXPECT_EQ(policy->apply_unjudged, defaults.apply_unjudged);
+    EXPECT_EQ(policy->keep, defaults.keep);
     EXPECT_EQ(policy->shard_size, defaults.shard_size);
+    EXPECT_EQ(policy->judge, defaults.judge);
     EXPECT_EQ(policy->default_scope.manage, defaults.default_scope.manage);
     EXPECT_EQ(policy->default_scope.wish.text(), defaults.default_scope.wish.text());
 }

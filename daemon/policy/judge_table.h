@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "policy/toml_table.h"
+
+namespace wq {
+
+// Reads the [judge] of one file after another into JUDGING, which must outlive it.
+class JudgeReader {
+  public:
+    explicit JudgeReader(Judging& judging) : judging_(judging) {}
+
+    // TABLE is of the next file, whose text is TEXT.
+    void read(TomlTable& table, const SourceText& text);
+    // What is wrong with the whole, each value being right by itself: after the last file, and only if no
+    // value was refused. Each has the place of the key that was set last.
+    [[nodiscard]] PolicyErrors contradictions() const;
+
+  private:
+    // Where a key was set; a file's number orders, 0 is the built-in default.
+    struct Setting {
+        std::string key;
+        unsigned file = 0;
+        PolicyError place = {};  // without a message
+    };
+
+    [[nodiscard]] Setting setting(const std::string& key) const;
+    [[nodiscard]] Setting latest(std::initializer_list<const char*> keys) const;
+    [[nodiscard]] std::optional<Setting> washout_too_long() const;
+    [[nodiscard]] std::optional<Setting> too_few_pairs() const;
+
+    Judging& judging_;
+    unsigned files_ = 0;
+    std::map<std::string, Setting> settings_;
+};
+
+}  // namespace wq

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "policy/quantity.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+namespace wq {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Unit {
+    std::string_view name;
+    milliseconds length;
+};
+// Longest first; the first name of a length is the one that text_of() writes.
+constexpr std::array<Unit, 6> kUnits = {{{"d", std::chrono::hours(24)},
+                                         {"h", std::chrono::hours(1)},
+                                         {"min", std::chrono::minutes(1)},
+                                         {"m", std::chrono::minutes(1)},
+                                         {"s", std::chrono::seconds(1)},
+                                         {"ms", milliseconds(1)}}};
+constexpr const char* kUnitNames = "ms, s, m or min, h, d";
+
+constexpr unsigned kDay = 24 * 60;  // minutes
+
+// Takes what is in CHARACTERS from the front of TEXT.
+std::string_view take(std::string_view& text, std::string_view characters) {
+    const std::string_view taken = text.substr(0, text.find_first_not_of(characters));
+    text.remove_prefix(taken.size());
+    return taken;
+}
+
+template <class T>
+bool read_number(std::string_view text, T& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size();
+}
+
+tl::unexpected<Error> not_a_duration() {
+    return fail(fmt::format("must be a time with its unit ({}), such as \"1h 30min\"", kUnitNames));
+}
+
+tl::unexpected<Error> too_long() {
+    return fail(fmt::format("must be at most {}", text_of(kMaxDuration)));
+}
+
+const Unit* unit_named(std::string_view name) {
+    for (const Unit& unit : kUnits)
+        if (unit.name == name) return &unit;
+    return nullptr;
+}
+
+// Takes a number and its unit from the front of TEXT.
+Result<milliseconds> take_part(std::string_view& text) {
+    const std::string_view digits = take(text, "0123456789");
+    take(text, " ");
+    const Unit* unit = unit_named(take(text, "abcdefghijklmnopqrstuvwxyz"));
+    if (digits.empty() || unit == nullptr) return not_a_duration();
+    milliseconds::rep number = 0;
+    if (!read_number(digits, number) || number > milliseconds(kMaxDuration) / unit->length) return too_long();
+    return number * unit->length;
+}
+
+// "HH:MM" in minutes; up to 24:00.
+bool read_clock(std::string_view text, unsigned& minutes) {
+    unsigned hour = 0;
+    unsigned minute = 0;
+    if (text.size() != 5 || text[2] != ':') return false;
+    if (!read_number(text.substr(0, 2), hour) || !read_number(text.substr(3), minute)) return false;
+    minutes = hour * 60 + minute;
+    return minute < 60 && minutes <= kDay;
+}
+
+}  // namespace
+
+Result<milliseconds> parse_duration(std::string_view text) {
+    if (text.ends_with(' ')) return not_a_duration();
+    milliseconds sum{0};
+    do {
+        const auto part = take_part(text);
+        if (!part) return part;
+        sum += *part;
+        if (sum > kMaxDuration) return too_long();
+        take(text, " ");
+    } while (!text.empty());
+    return sum;
+}
+
+Result<double> parse_percentage(std::string_view text) {
+    double percent = 0;
+    if (!text.ends_with('%') || !read_number(text.substr(0, text.size() - 1), percent) ||
+        !(percent >= 0 && percent <= 100))
+        return fail("must be 0% to 100%, with its percent sign");
+    return percent / 100;
+}
+
+Result<Hours> parse_hours(std::string_view text) {
+    Hours hours;
+    if (text.size() != 11 || text[5] != '-' || !read_clock(text.substr(0, 5), hours.begin) ||
+        !read_clock(text.substr(6), hours.end) || hours.begin == kDay)
+        return fail("must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\"");
+    if (hours.begin == hours.end) return fail("must not end when it begins (all day is \"00:00-24:00\")");
+    return hours;
+}
+
+std::string text_of(milliseconds duration) {
+    std::string out;
+    for (const Unit& unit : kUnits) {
+        const auto number = duration / unit.length;
+        if (number == 0) continue;
+        out += fmt::format("{}{}{}", out.empty() ? "" : " ", number, unit.name);
+        duration -= number * unit.length;
+    }
+    return out.empty() ? "0s" : out;
+}
+
+}  // namespace wq

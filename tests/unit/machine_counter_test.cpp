@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "counters/machine_counter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cmath>
+
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TempTree machine() {
+    return TempTree{
+        Dir("proc/pressure", {File("cpu",
+                                   "some avg10=1.00 avg60=0.50 avg300=0.10 total=1234567\n"
+                                   "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"),
+                              File("io",
+                                   "some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n"
+                                   "full avg10=0.00 avg60=0.00 avg300=0.00 total=42\n"),
+                              File("memory",
+                                   "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+                                   "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")}),
+        File("proc/diskstats",
+             " 254       0 vda 11 1 1001 5 22 2 3000 6 0 70 80 0 0 0 0 9 9\n"
+             " 254       1 vda1 11 1 10 5 22 2 30 6 0 70 80 0 0 0 0 9 9\n"
+             " 104       0 cciss/c0d0.x 11 1 2 5 22 2 4 6 0 70 80\n"
+             "   8       0 sda 1 2\n")};
+}
+
+// What a file: counter makes of a file with this text.
+Result<double> number(const std::string& text) {
+    const TempTree tree{File("run/app/p99", text)};
+    return read_machine_counter({tree.root()}, "file:/run/app/p99");
+}
+
+TEST(MachineCounter, NamesAreCheckedInForm) {
+    for (const char* good : {"psi:cpu.some", "psi:io.some", "psi:io.full", "psi:memory.some",
+                             "psi:memory.full", "diskstats:vda.rkB", "diskstats:nvme0n1p1.wkB",
+                             "diskstats:cciss/c0d0.wkB", "file:/x", "file:/run/app/p99 of it: é"})
+        EXPECT_TRUE(check_machine_counter(good)) << good;
+    for (const char* bad : {"",
+                            "latency",
+                            "psi",
+                            "psi:",
+                            "psi:cpu",
+                            "psi:cpu.full",
+                            "psi:cpu.some ",
+                            "psi:net.some",
+                            "PSI:cpu.some",
+                            "psi:../cpu.some",
+                            "diskstats:",
+                            "diskstats:vda",
+                            "diskstats:.rkB",
+                            "diskstats:vda.",
+                            "diskstats:vda.kB",
+                            "diskstats:v da.rkB",
+                            "diskstats:vda\n.rkB",
+                            "diskstats:abcdefghijklmnopqrstuvwxyz012345.rkB",
+                            "file:",
+                            "file:x",
+                            "file:./x",
+                            "file:~/x",
+                            "file:/x\ny",
+                            "file:/x\x7f",
+                            "files:/x"})
+        EXPECT_FALSE(check_machine_counter(bad)) << bad;
+    EXPECT_FALSE(check_machine_counter("file:/" + std::string(4096, 'x')));
+    EXPECT_FALSE(check_machine_counter(std::string("file:/x\0y", 9)));
+}
+
+TEST(MachineCounter, MoreIsBetterOnlyOfTraffic) {
+    EXPECT_TRUE(machine_counter_higher_is_better("diskstats:vda.rkB"));
+    EXPECT_FALSE(machine_counter_higher_is_better("psi:cpu.some"));
+    EXPECT_FALSE(machine_counter_higher_is_better("file:/diskstats:vda.rkB"));
+}
+
+TEST(MachineCounter, PressureIsTheTotal) {
+    const TempTree tree = machine();
+    const Paths paths{tree.root()};
+    EXPECT_EQ(read_machine_counter(paths, "psi:cpu.some"), 1234567);
+    EXPECT_EQ(read_machine_counter(paths, "psi:io.some"), 18446744073709551615.0);
+    EXPECT_EQ(read_machine_counter(paths, "psi:io.full"), 42);
+    EXPECT_EQ(read_machine_counter(paths, "psi:memory.some"), 7);
+    EXPECT_EQ(read_machine_counter(paths, "psi:memory.full"), 0);
+}
+
+TEST(MachineCounter, PressureInAnotherFormIsAnErrorThatNamesTheFile) {
+    for (const char* text : {"", "\n", "full avg10=0.00 total=3\n", "something total=3\n", "some total=\n",
+                             "some total=-1\n", "some total=3x\n", "some total=1.5\n", "some 3\n",
+                             "total=3\n", "some total=18446744073709551616\n"}) {
+        const TempTree tree{File("proc/pressure/io", text)};
+        const auto value = read_machine_counter({tree.root()}, "psi:io.some");
+        ASSERT_FALSE(value) << text;
+        EXPECT_THAT(value.error().text, HasSubstr("/proc/pressure/io: no total of 'some'")) << text;
+    }
+    const TempTree none;
+    EXPECT_EQ(read_machine_counter({none.root()}, "psi:io.some").error().code, ENOENT);
+}
+
+TEST(MachineCounter, DiskstatsAreKilobytesOfTheDiskByThatName) {
+    const TempTree tree = machine();
+    const Paths paths{tree.root()};
+    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda.rkB"), 500.5);
+    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda.wkB"), 1500);
+    EXPECT_EQ(read_machine_counter(paths, "diskstats:vda1.rkB"), 5);
+    EXPECT_EQ(read_machine_counter(paths, "diskstats:cciss/c0d0.x.wkB"), 2);
+    for (const char* gone :
+         {"diskstats:vdb.rkB", "diskstats:vd.rkB", "diskstats:sda.wkB", "diskstats:254.rkB"}) {
+        const auto value = read_machine_counter(paths, gone);
+        ASSERT_FALSE(value) << gone;
+        EXPECT_THAT(value.error().text, HasSubstr("/proc/diskstats: no device '")) << gone;
+    }
+}
+
+TEST(MachineCounter, AMachineMayHaveThousandsOfDisks) {
+    std::string text;
+    for (int i = 0; i < 10000; i++)
+        text +=
+            "   8       0 sd" + std::to_string(i) + " 1000000 0 100000000 0 1 2 6 4 5 6 7 8 9 10 11 12 13\n";
+    const TempTree tree{File("proc/diskstats", text)};
+    EXPECT_EQ(read_machine_counter({tree.root()}, "diskstats:sd9999.wkB"), 3);
+}
+
+TEST(MachineCounter, AFileHoldsOneNumber) {
+    EXPECT_EQ(number("0"), 0);
+    EXPECT_EQ(number("17\n"), 17);
+    EXPECT_EQ(number(" \t1.5e3\r\n\n"), 1500);
+    EXPECT_EQ(number("18446744073709551617\n"), 18446744073709551617.0);
+    EXPECT_EQ(number(std::string(4000, ' ') + "3"), 3);
+}
+
+TEST(MachineCounter, AFileWithAnythingElseIsAnErrorThatDoesNotRepeatIt) {
+    for (const char* secret :
+         {"", "\n", "-1", "-0.5", "nan", "inf", "-inf", "infinity", "1e400", "1e-400", "+1", "1 2", "1\n2",
+          "0x10", "1,5", "1.5s", "root:$6$hash", "NaN(123)", "1\xc2\xa0"}) {
+        const auto value = number(secret);
+        ASSERT_FALSE(value) << secret;
+        EXPECT_THAT(value.error().text,
+                    AllOf(HasSubstr("/run/app/p99: not one number that is finite"), Not(HasSubstr("hash"))));
+    }
+    EXPECT_FALSE(number(std::string("1\0", 2)));
+    EXPECT_EQ(number(std::string(5000, ' ') + "3").error().code, EFBIG);
+}
+
+// Neither hangs, and nothing but a regular file is opened at all.
+TEST(MachineCounter, AFileIsARegularOne) {
+    const TempTree tree{Dir("run/app", {File("p99", "5\n"), Dir("folder")})};
+    ASSERT_EQ(::mkfifo(tree.path("run/app/fifo").c_str(), 0600), 0);
+    for (const char* other : {"/run/app/fifo", "/run/app/folder", "/run/app"}) {
+        const auto value = read_machine_counter({tree.root()}, std::string("file:") + other);
+        ASSERT_FALSE(value) << other;
+        EXPECT_THAT(value.error().text, HasSubstr(std::string(other) + ": not a regular file"));
+    }
+    for (const char* device : {"file:/dev/null", "file:/dev/zero", "file:/proc/self/fd"})
+        EXPECT_THAT(read_machine_counter({""}, device).error().text, HasSubstr(": not a regular file"))
+            << device;
+    EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/app/p98").error().code, ENOENT);
+    EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/app/p99/x").error().code, ENOTDIR);
+}
+
+TEST(MachineCounter, AFileMayBeTheKernels) {
+    EXPECT_GE(read_machine_counter({""}, "file:/proc/sys/kernel/pid_max").value(), 1);
+    EXPECT_FALSE(read_machine_counter({""}, "file:/proc/self/status"));
+}
+
+TEST(MachineCounter, AFileMayBeALink) {
+    TempTree tree{File("run/real", "8\n")};
+    tree.link("run/link", "real");
+    tree.link("run/loop", "loop");
+    EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/link"), 8);
+    EXPECT_EQ(read_machine_counter({tree.root()}, "file:/run/loop").error().code, ELOOP);
+}
+
+TEST(MachineCounter, ANameInAnotherFormIsNotRead) {
+    EXPECT_FALSE(read_machine_counter({""}, "latency"));
+    EXPECT_FALSE(value_of_window("latency", 1, 2, 1));
+}
+
+TEST(MachineCounter, AWindowIsARate) {
+    EXPECT_DOUBLE_EQ(value_of_window("psi:cpu.some", 1e6, 3e6, 8).value(), 0.25);
+    EXPECT_DOUBLE_EQ(value_of_window("diskstats:vda.rkB", 100, 900, 8).value(), 100);
+}
+
+TEST(MachineCounter, AWindowHasAtLeastOneUnit) {
+    EXPECT_DOUBLE_EQ(value_of_window("psi:cpu.some", 5, 5, 8).value(), 1e-6 / 8);
+    EXPECT_DOUBLE_EQ(value_of_window("diskstats:vda.rkB", 5, 5.5, 8).value(), 1.0 / 8);
+}
+
+TEST(MachineCounter, AFilesNumberStaysWhatItIs) {
+    EXPECT_EQ(value_of_window("file:/x", 9, 3, 8), 3);
+    EXPECT_EQ(value_of_window("file:/x", 9, 0, 8), 0);
+}
+
+TEST(MachineCounter, AWindowThatCannotBeIsAnError) {
+    EXPECT_THAT(value_of_window("psi:cpu.some", 6, 5, 8).error().text,
+                HasSubstr("psi:cpu.some went backwards"));
+    EXPECT_FALSE(value_of_window("diskstats:vda.rkB", 6, 5, 8));
+    for (double seconds : {0.0, -1.0, std::nan("")})
+        EXPECT_THAT(value_of_window("psi:cpu.some", 5, 6, seconds).error().text, HasSubstr("without length"));
+}
+
+}  // namespace
+}  // namespace wq

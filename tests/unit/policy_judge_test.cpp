@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// [judge] of the policy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/policy.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using namespace std::chrono_literals;
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::StartsWith;
+
+// The policy of files "0.toml", "1.toml", ... with these texts; errors name them so.
+tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts) {
+    TempTree tree;
+    std::vector<std::string> files;
+    for (const std::string& text : texts) {
+        const std::string name = std::to_string(files.size()) + ".toml";
+        tree.add(File(name, text));
+        files.push_back(tree.path(name));
+    }
+    auto policy = load_policy(files);
+    if (policy) return policy;
+    const std::string folder = tree.root() + "/";
+    for (PolicyError& error : policy.error()) {
+        error.file.erase(0, folder.size());
+        if (const auto at = error.message.find(folder); at != std::string::npos)
+            error.message.erase(at, folder.size());
+    }
+    return policy;
+}
+
+// [judge] with this line in it.
+std::string judge(const std::string& line) {
+    return "[judge]\n" + line + "\n";
+}
+
+Judging judging(const std::string& line) {
+    const auto policy = load({judge(line)});
+    if (policy) return policy->judge;
+    ADD_FAILURE() << policy.error()[0].text();
+    return {};
+}
+
+std::vector<std::string> mistakes(const std::vector<std::string>& texts) {
+    std::vector<std::string> out;
+    if (const auto policy = load(texts); !policy)
+        for (const PolicyError& error : policy.error()) out.push_back(error.text());
+    return out;
+}
+
+struct Case {
+    std::string line;   // of [judge]
+    std::string error;  // how the one error begins, from its column on
+};
+
+void expect_one_error(const Case& wrong) {
+    EXPECT_THAT(mistakes({judge(wrong.line)}), ElementsAre(StartsWith("0.toml:2:" + wrong.error)))
+        << wrong.line;
+}
+
+TEST(PolicyJudge, ReadsEveryKey) {
+    const auto policy =
+        load({"[judge]\nalpha = 0.01\ntolerance = \"2%\"\nwindow = \"20s\"\nwashout = \"1500ms\"\n"
+              "max_pairs = 64\nmin_items = 0\ncounters = [\"tail\", \"items\"]\n"
+              "retry_after = \"1d 12h\"\njitter = \"0s\"\nhours = \"22:00-06:00\"\n"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    const Judging expected{{0.01, 0.02, 64, 0}, 20s, 1500ms, {{"tail", false}, {"items", true}}, 36h, 0s,
+                           {22 * 60, 6 * 60}};
+    EXPECT_EQ(policy->judge, expected);
+}
+
+TEST(PolicyJudge, WithoutItTheDefaultsHold) {
+    EXPECT_EQ(load({"", "[judge]\n"})->judge, Judging{});
+    EXPECT_EQ(judging("min_items = 7").settings.min_items, 7U);
+}
+
+TEST(PolicyJudge, AlphaIsANumberOrAPercentage) {
+    for (const char* same : {"0.05", "5e-2", "\"0.05\"", "\"5%\"", "\"5.0%\""})
+        EXPECT_EQ(judging(std::string("alpha = ") + same).settings.alpha, 0.05) << same;
+    EXPECT_EQ(judging("alpha = 0.5").settings.alpha, 0.5);
+}
+
+TEST(PolicyJudge, TheEndsOfEveryRangeAreAllowed) {
+    EXPECT_EQ(judging("tolerance = \"0%\"").settings.tolerance, 0);
+    EXPECT_EQ(judging("tolerance = \"100%\"").settings.tolerance, 1);
+    EXPECT_EQ(judging("window = \"500ms\"\nwashout = \"499ms\"").window, kMinWindow);
+    EXPECT_EQ(judging("window = \"1h\"").window, kMaxWindow);
+    EXPECT_EQ(judging("washout = \"0s\"").washout, 0s);
+    EXPECT_EQ(judging("max_pairs = 10000").settings.max_pairs, 10000U);
+    EXPECT_EQ(judging("min_items = 1000000000").settings.min_items, 1000000000U);
+    EXPECT_EQ(judging("retry_after = \"0s\"").retry_after, 0s);
+    EXPECT_EQ(judging("retry_after = \"3650d\"").retry_after, 24h * 3650);
+    EXPECT_EQ(judging("jitter = \"7d\"").jitter, 24h * 7);
+}
+
+TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
+    const std::string unit =
+        "must be a time with its unit (ms, s, m or min, h, d), such as \"1h 30min\", not ";
+    const std::string day = "must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\", not ";
+    const std::vector<Case> cases = {
+        {"alpha = 0", "9: alpha must be above 0 and at most 0.5, not 0"},
+        {"alpha = 1", "9: alpha must be above 0 and at most 0.5, not 1"},
+        {"alpha = 0.51", "9: alpha must be above 0 and at most 0.5, not the floating-point number 0.51"},
+        {"alpha = -0.1", "9: alpha must be"},
+        {"alpha = nan", "9: alpha must be above 0 and at most 0.5, not the floating-point number nan"},
+        {"alpha = inf", "9: alpha must be"},
+        {"alpha = \"51%\"", "9: alpha must be above 0 and at most 0.5, not the string \"51%\""},
+        {"alpha = \"0%\"", "9: alpha must be"},
+        {"alpha = \"x%\"", "9: alpha must be"},
+        {"alpha = \"\"", "9: alpha must be"},
+        {"alpha = true", "9: alpha must be a string, not true"},
+        {"tolerance = 2", "13: tolerance must be 0% to 100%, with its percent sign, not 2"},
+        {"tolerance = 0.02", "13: tolerance must be 0% to 100%"},
+        {"tolerance = \"101%\"", "13: tolerance must be 0% to 100%"},
+        {"tolerance = \"-1%\"", "13: tolerance must be 0% to 100%"},
+        {"tolerance = [\"1%\"]", "13: tolerance must be a string, not an array"},
+        {"window = 10", "10: window " + unit + "10"},
+        {"window = 10.0", "10: window " + unit + "the floating-point number 10"},
+        {"window = \"10\"", "10: window " + unit + "the string \"10\""},
+        {"window = \"10 fortnights\"", "10: window " + unit},
+        {"window = \"499ms\"", "10: window must be 500ms to 1h, not the string \"499ms\""},
+        {"window = \"1h 1ms\"", "10: window must be 500ms to 1h"},
+        {"window = \"99999999999999999999s\"", "10: window must be at most 3650d"},
+        {"washout = \"-1s\"", "11: washout " + unit},
+        {"washout = \"61min\"", "11: washout must be 0s to 1h"},
+        {"washout = {}", "11: washout must be a string, not a table"},
+        {"max_pairs = 0", "13: max_pairs must be a whole number from 1 to 10000, not 0"},
+        {"max_pairs = 10001", "13: max_pairs must be"},
+        {"max_pairs = \"16\"", "13: max_pairs must be a whole number from 1 to 10000, not the string"},
+        {"min_items = -1", "13: min_items must be a whole number from 0 to 1000000000, not -1"},
+        {"min_items = 1000000001", "13: min_items must be"},
+        {"retry_after = \"3651d\"", "15: retry_after must be at most 3650d"},
+        {"retry_after = \"1500ms\"", "15: retry_after must be whole seconds, not the string \"1500ms\""},
+        {"retry_after = 7", "15: retry_after " + unit + "7"},
+        {"jitter = \"8d\"", "10: jitter must be 0s to 7d, not the string \"8d\""},
+        {"jitter = \"1ms\"", "10: jitter must be whole seconds"},
+        {"hours = 22", "9: hours " + day + "22"},
+        {"hours = \"22-06\"", "9: hours " + day + "the string \"22-06\""},
+        {"hours = \"24:00-06:00\"", "9: hours " + day},
+        {"hours = \"06:00-06:00\"", "9: hours must not end when it begins (all day is \"00:00-24:00\"), not"},
+        {"hours = 22:00:00", "9: hours must be a string, not a date or time"},
+        {"windows = \"10s\"", "1: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
+        {"max-pairs = 16", "1: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
+    };
+    for (const Case& wrong : cases) expect_one_error(wrong);
+}
+
+TEST(PolicyJudge, ACounterIsACostUnlessItCountsWhatIsDone) {
+    const auto read = judging(
+        "counters = [\"latency\", \"tail\", \"exec\", \"lock\", \"items\",\n \"psi:io.full\", "
+        "\"diskstats:vda.wkB\", # the disk\n \"file:/run/app/p99\"]");
+    const std::vector<JudgedCounter> expected = {{"latency", false},
+                                                 {"tail", false},
+                                                 {"exec", false},
+                                                 {"lock", false},
+                                                 {"items", true},
+                                                 {"psi:io.full", false},
+                                                 {"diskstats:vda.wkB", true},
+                                                 {"file:/run/app/p99", false}};
+    EXPECT_EQ(read.counters, expected);
+}
+
+TEST(PolicyJudge, ATableMaySayWhichWayIsBetter) {
+    const auto read = judging(
+        "counters = [{ counter = \"file:/rps\", higher = \"better\" }, \"latency\",\n"
+        "{ counter = \"items\", higher = \"worse\" }, { counter = \"diskstats:vda.rkB\" }]");
+    const std::vector<JudgedCounter> expected = {
+        {"file:/rps", true}, {"latency", false}, {"items", false}, {"diskstats:vda.rkB", true}};
+    EXPECT_EQ(read.counters, expected);
+    EXPECT_EQ(judging("[[judge.counters]]\ncounter = \"exec\"").counters,
+              (std::vector<JudgedCounter>{{"exec", false}}));
+}
+
+TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
+    const std::string nine =
+        R"("latency", "tail", "exec", "lock", "items", "psi:io.some", "file:/1", "file:/2", "file:/3")";
+    const std::vector<Case> cases = {
+        {"counters = []", "12: an empty array says nothing here"},
+        {"counters = [ # none\n]", "12: an empty array says nothing here"},
+        {"counters = \"latency\"", "12: counters must be an array, not the string \"latency\""},
+        {"counters = { counter = \"latency\" }", "12: counters must be an array, not a table"},
+        {"counters = [3]", "13: an element of counters must be a string or a table, not 3"},
+        {"counters = [\"tail\", [\"exec\"]]",
+         "21: an element of counters must be a string or a table, not an array"},
+        {"counters = [\"tail\", \"latncy\"]", "21: unknown counter \"latncy\"; did you mean \"latency\"?"},
+        {"counters = [\"psi:cpu.sum\"]",
+         "13: unknown counter \"psi:cpu.sum\"; did you mean \"psi:cpu.some\"?"},
+        {"counters = [\"psi:net.some\"]", "13: unknown counter \"psi:net.some\""},
+        {"counters = [\"file:run/p99\"]",
+         "13: unknown counter \"file:run/p99\"; there are latency, tail, exec, lock, items, psi:cpu.some, "
+         "psi:io.some, "
+         "psi:io.full, psi:memory.some, psi:memory.full, diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH"},
+        {"counters = [\"\"]", "13: unknown counter \"\"; there are"},
+        {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is there twice"},
+        {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
+         "23: counter \"tail\" is there twice"},
+        {"counters = [" + nine + "]", "1: counters must be 1 to 8, not 9"},
+        {"counters = [{ counter = \"itmes\" }]", "15: unknown counter \"itmes\"; did you mean \"items\"?"},
+        {"counters = [{ counter = 3 }]", "25: counter must be a string that is not empty, not 3"},
+        {"counters = [{ counter = \"tail\", higher = \"good\" }]",
+         "42: higher must be one of \"better\", \"worse\", not the string \"good\""},
+        {"counters = [{ counter = \"tail\", lower = \"better\" }]",
+         "33: unknown key \"lower\" in an element of counters, which may have counter, higher"},
+    };
+    for (const Case& wrong : cases) expect_one_error(wrong);
+    EXPECT_THAT(mistakes({judge("counters = [\"tail\", { higher = \"worse\" }]")}),
+                ElementsAre("0.toml:2:21: this needs the name of a counter, such as counter = \"latency\""));
+}
+
+TEST(PolicyJudge, LaterFilesWinByKeyAndAnArrayIsReplaced) {
+    const auto policy = load({judge("window = \"20s\"\nwashout = \"4s\"\ncounters = [\"tail\", \"exec\"]"),
+                              judge("washout = \"5s\"\ncounters = [\"lock\"]"), "[shard]\nsize = 2\n"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    EXPECT_EQ(policy->judge.window, 20s);
+    EXPECT_EQ(policy->judge.washout, 5s);
+    EXPECT_EQ(policy->judge.counters, (std::vector<JudgedCounter>{{"lock", false}}));
+}
+
+TEST(PolicyJudge, TheWashoutIsLessThanTheWindow) {
+    EXPECT_THAT(mistakes({judge("washout = \"10s\"")}),
+                ElementsAre("0.toml:2:1: washout must be less than window, which is 10s (built-in)"));
+    EXPECT_THAT(mistakes({judge(" window = \"2s\"")}),
+                ElementsAre("0.toml:2:2: window must be more than washout, which is 2s (built-in)"));
+    EXPECT_THAT(mistakes({judge("washout = \"3s\"\nwindow = \"1s\"")}),
+                ElementsAre("0.toml:2:1: washout must be less than window, which is 1s (0.toml:3)"));
+}
+
+TEST(PolicyJudge, OfSeveralFilesTheLastToSetEitherIsWrong) {
+    EXPECT_THAT(mistakes({judge("washout = \"5s\""), judge("\nwindow = \"4s\""), ""}),
+                ElementsAre("1.toml:3:1: window must be more than washout, which is 5s (0.toml:2)"));
+    EXPECT_THAT(mistakes({judge("window = \"4s\""), "", judge("washout = \"5s\"")}),
+                ElementsAre("2.toml:2:1: washout must be less than window, which is 4s (0.toml:2)"));
+    EXPECT_TRUE(load({judge("washout = \"30s\""), judge("window = \"1min\"")}));
+    EXPECT_TRUE(load({judge("window = \"1s\""), judge("washout = \"0s\"")}));
+}
+
+TEST(PolicyJudge, AVerdictMustBePossible) {
+    EXPECT_THAT(
+        mistakes({judge("max_pairs = 5")}),
+        ElementsAre(
+            "0.toml:2:1: no trial could have a verdict: max_pairs is 5, alpha 0.05 for 1 counter needs "
+            "at least 6"));
+    EXPECT_TRUE(load({judge("max_pairs = 6")}));
+    EXPECT_THAT(
+        mistakes({judge("max_pairs = 7"), judge("counters = [\"tail\", \"exec\", \"lock\", \"items\"]")}),
+        ElementsAre(
+            "1.toml:2:1: no trial could have a verdict: max_pairs is 7, alpha 0.05 for 4 counters needs "
+            "at least 8"));
+    EXPECT_THAT(
+        mistakes({judge("alpha = 1e-6")}),
+        ElementsAre("0.toml:2:1: no trial could have a verdict: max_pairs is 16, alpha 1e-06 for 1 counter "
+                    "needs at least 21"));
+    EXPECT_TRUE(load({judge("alpha = 1e-6\nmax_pairs = 21")}));
+}
+
+TEST(PolicyJudge, WhatDoesNotGoTogetherIsToldInTheOrderOfTheFiles) {
+    EXPECT_THAT(mistakes({judge("alpha = 1e-6\nwindow = \"1s\""), judge("alpha = 1e-5")}),
+                ElementsAre(StartsWith("0.toml:3:1: window"), StartsWith("1.toml:2:1: no trial")));
+    EXPECT_THAT(mistakes({judge("alpha = 1e-6\nwindow = \"1s\"")}),
+                ElementsAre(StartsWith("0.toml:2:1: no trial"), StartsWith("0.toml:3:1: window")));
+}
+
+// A default that stands in for a wrong value is nobody's mistake.
+TEST(PolicyJudge, AWrongValueIsNotToldTwice) {
+    EXPECT_THAT(mistakes({judge("window = \"1day\"\nwashout = \"30s\"")}),
+                ElementsAre(StartsWith("0.toml:2:10: window")));
+}
+
+}  // namespace
+}  // namespace wq

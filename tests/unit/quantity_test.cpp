@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "policy/quantity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace wq {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+TEST(Duration, IsTheSumOfWholeNumbersWithUnits) {
+    const std::map<std::string, long long> cases = {{"0ms", 0},
+                                                    {"500ms", 500},
+                                                    {"10s", 10'000},
+                                                    {"10 s", 10'000},
+                                                    {"90min", 5'400'000},
+                                                    {"5m", 300'000},
+                                                    {"1h", 3'600'000},
+                                                    {"7d", 604'800'000},
+                                                    {"007s", 7'000},
+                                                    {"1h 30min", 5'400'000},
+                                                    {"1h30m", 5'400'000},
+                                                    {"1 h  30 min 1s1ms", 5'401'001},
+                                                    {"30min 1h 30min", 7'200'000},
+                                                    {"3650d", 315'360'000'000}};
+    for (const auto& [text, time] : cases) {
+        const auto parsed = parse_duration(text);
+        ASSERT_TRUE(parsed) << text << ": " << parsed.error().text;
+        EXPECT_EQ(parsed->count(), time) << text;
+    }
+}
+
+TEST(Duration, NothingElseIs) {
+    for (const char* bad :
+         {"",    " ",        "10",        "0",         "s",     "10 ",   " 10s",   "10s ", "10s 5",
+          "-1s", "+1s",      "1.5h",      "1,5h",      "1e3s",  "10S",   "10sec",  "1w",   "1M",
+          "1y",  "10 min s", "1h, 30min", "1h\t30min", "10s\n", "0x10s", "1 h 30", "ms10", "10\xc2\xb5s"}) {
+        const auto parsed = parse_duration(bad);
+        ASSERT_FALSE(parsed) << bad;
+        EXPECT_THAT(parsed.error().text, HasSubstr("its unit (ms, s, m or min, h, d)")) << bad;
+    }
+    EXPECT_FALSE(parse_duration(std::string("10s\0", 4)));
+}
+
+TEST(Duration, OfMoreThanTenYearsIsRefusedAndDoesNotOverflow) {
+    for (const char* bad :
+         {"3651d", "3650d 1ms", "3649d 25h", "315360000001ms", "9223372036854775807ms",
+          "9223372036854775808ms", "18446744073709551617s", "99999999999999999999999999d"}) {
+        const auto parsed = parse_duration(bad);
+        ASSERT_FALSE(parsed) << bad;
+        EXPECT_EQ(parsed.error().text, "must be at most 3650d") << bad;
+    }
+}
+
+TEST(Duration, IsWrittenAsItWouldBeRead) {
+    const std::map<long long, std::string> cases = {{0, "0s"},
+                                                    {1, "1ms"},
+                                                    {1'500, "1s 500ms"},
+                                                    {60'000, "1min"},
+                                                    {5'400'000, "1h 30min"},
+                                                    {604'800'000, "7d"},
+                                                    {90'061'001, "1d 1h 1min 1s 1ms"}};
+    for (const auto& [time, text] : cases) {
+        EXPECT_EQ(text_of(milliseconds(time)), text);
+        EXPECT_EQ(parse_duration(text), milliseconds(time));
+    }
+}
+
+TEST(Percentage, IsAShare) {
+    EXPECT_EQ(parse_percentage("0%"), 0);
+    EXPECT_EQ(parse_percentage("5%"), 0.05);
+    EXPECT_EQ(parse_percentage("2.5%"), 0.025);
+    EXPECT_EQ(parse_percentage("100%"), 1);
+    for (const char* bad :
+         {"", "%", "5", "0.05", "-1%", "100.1%", "nan%", "inf%", "5%%", "5 %", " 5%", "1e400%", "x%"})
+        EXPECT_FALSE(parse_percentage(bad)) << bad;
+}
+
+TEST(HoursOfTheDay, AreReadInMinutes) {
+    EXPECT_EQ(parse_hours("00:00-24:00"), Hours{});
+    EXPECT_EQ(parse_hours("22:00-06:00"), (Hours{22 * 60, 6 * 60}));
+    EXPECT_EQ(parse_hours("08:15-17:45"), (Hours{8 * 60 + 15, 17 * 60 + 45}));
+    EXPECT_EQ(parse_hours("22:00-00:00"), (Hours{22 * 60, 0}));
+    EXPECT_EQ(parse_hours("23:59-24:00"), (Hours{23 * 60 + 59, 24 * 60}));
+}
+
+TEST(HoursOfTheDay, NothingElseIs) {
+    for (const char* bad :
+         {"", "-", "22:00", "22:00-", "22-06", "22:00 - 06:00", "22:00-6:00", "22:00-06:00 ", "24:00-06:00",
+          "22:00-24:01", "22:60-06:00", "25:00-06:00", "22:00-06:-1", "+2:00-06:00", "ab:cd-ef:gh",
+          "22.00-06.00", "22:00/06:00", "22:00-06:000", "-1:00-06:00"})
+        EXPECT_FALSE(parse_hours(bad)) << bad;
+    for (const char* empty : {"00:00-00:00", "06:00-06:00"})
+        EXPECT_THAT(parse_hours(empty).error().text, HasSubstr("all day is \"00:00-24:00\"")) << empty;
+}
+
+TEST(HoursOfTheDay, MayGoOverMidnight) {
+    const Hours night = parse_hours("22:00-06:00").value();
+    for (unsigned minute : {22U * 60, 23U * 60 + 59, 0U, 5U * 60 + 59})
+        EXPECT_TRUE(night.contains(minute)) << minute;
+    for (unsigned minute : {6U * 60, 12U * 60, 21U * 60 + 59}) EXPECT_FALSE(night.contains(minute)) << minute;
+    const Hours late = parse_hours("22:00-00:00").value();
+    EXPECT_TRUE(late.contains(23 * 60 + 59));
+    EXPECT_FALSE(late.contains(0));
+    for (unsigned minute : {0U, 24U * 60 - 1}) EXPECT_TRUE(Hours{}.contains(minute)) << minute;
+}
+
+}  // namespace
+}  // namespace wq
