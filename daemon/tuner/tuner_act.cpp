@@ -101,6 +101,8 @@ Tuner::Wish Tuner::wish_by_step(Target& target) {
     }
     if (policy_.apply_unjudged && target.plan.finding == Finding::change)
         return wish_for_arm(target, State::applied, planned_arm(target.plan));
+    const Arm next = step.trial ? step.trial->candidate : planned_arm(target.plan);
+    if (next.word == target.refused_word) return wish_for_arm(target, State::waiting, next);
     target.state = State::waiting;
     target.reason = fmt::format("{}; plan: {}", waiting_why_, target.plan.reason);
     return {};

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "kernel/file.h"
@@ -175,6 +176,9 @@ Status VerdictStore::add(VerdictRecord record) {
 }
 
 Status VerdictStore::save() {
+    // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
     json verdicts = json::array();
     for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
     json begun = json::array();

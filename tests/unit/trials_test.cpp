@@ -52,8 +52,8 @@ TEST_F(TrialsTest, EveryWindowBeginsWithAWriteOfItsArm) {
     for (int i = 0; i < 5 * 4; i++) step();  // four pairs of five timers
     ASSERT_GE(asked(), 8U);
     for (std::size_t pair = 0; pair < 4; pair++) {
-        const std::vector<std::string> two(files_->asked.begin() + 2 * pair,
-                                           files_->asked.begin() + 2 * pair + 2);
+        const std::vector<std::string> two(files_->asked.begin() + static_cast<long>(2 * pair),
+                                           files_->asked.begin() + static_cast<long>(2 * pair) + 2);
         EXPECT_THAT(two, testing::UnorderedElementsAre("kcryptd=default", "kcryptd=smt"));
     }
 }
@@ -155,7 +155,7 @@ TEST_F(TrialsTest, OneTrialAtATimeAndTurnsAreTaken) {
 
 TEST_F(TrialsTest, TheVerdictOfAClassHoldsForAllOfIt) {
     tree_.add(
-        Dir("sys/devices/virtual/workqueue", {test::workqueue("kcryptd-254:1-2", {.cpumask = "ffffff"}),
+        test::Dir("sys/devices/virtual/workqueue", {test::workqueue("kcryptd-254:1-2", {.cpumask = "ffffff"}),
                                               test::workqueue("kcryptd-254:10-3", {.cpumask = "ffffff"})}));
     candidate_costs(1.3);
     counters_.more = {{"kcryptd-254:1-2", 100'000}};

@@ -236,7 +236,7 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
 TEST_F(Orders, AndStatesAreShown) {
     apply_the_plan();
     ASSERT_TRUE(tuner_->pin("writeback", "cpu"));
-    const auto status = status_json(*tuner_, "running");
+    const auto status = status_json(*tuner_, nullptr, "running");
     EXPECT_EQ(status["daemon"]["state"], "running");
     EXPECT_EQ(status["daemon"]["mode"], "guard");
     EXPECT_EQ(status["daemon"]["writes"], 3);
