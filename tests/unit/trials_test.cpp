@@ -154,9 +154,9 @@ TEST_F(TrialsTest, OneTrialAtATimeAndTurnsAreTaken) {
 }
 
 TEST_F(TrialsTest, TheVerdictOfAClassHoldsForAllOfIt) {
-    tree_.add(
-        test::Dir("sys/devices/virtual/workqueue", {test::workqueue("kcryptd-254:1-2", {.cpumask = "ffffff"}),
-                                              test::workqueue("kcryptd-254:10-3", {.cpumask = "ffffff"})}));
+    tree_.add(test::Dir("sys/devices/virtual/workqueue",
+                        {test::workqueue("kcryptd-254:1-2", {.cpumask = "ffffff"}),
+                         test::workqueue("kcryptd-254:10-3", {.cpumask = "ffffff"})}));
     candidate_costs(1.3);
     counters_.more = {{"kcryptd-254:1-2", 100'000}};
     wait_for_traffic();
