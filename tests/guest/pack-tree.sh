@@ -7,7 +7,7 @@ tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
 trap 'rm -rf "$tree"' EXIT
 
 packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash
-packages+=,libhwloc15,libfmt9,libsystemd0,libudev1
+packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1
 printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \

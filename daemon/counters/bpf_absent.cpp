@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
+#include "counters/bpf_counters.h"
+
+namespace wq {
+namespace {
+
+class AbsentCounters : public WorkCounters {
+  public:
+    Status attach(const std::string&) override { return absent(); }
+    Status begin(unsigned) override { return absent(); }
+    void pause() override {}
+    Result<WorkCount> read(unsigned) override { return absent(); }
+    void detach() override {}
+    Result<std::map<std::string, std::uint64_t>> traffic() override { return absent(); }
+    [[nodiscard]] std::string limits() const override { return ""; }
+
+  private:
+    static tl::unexpected<Error> absent() { return fail("built without BPF"); }
+};
+
+}  // namespace
+
+std::unique_ptr<WorkCounters> make_bpf_counters() { return std::make_unique<AbsentCounters>(); }
+
+}  // namespace wq

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
+/* Times each work item of the target, in the kernel.
+ *
+ * An item passes four places:
+ *   __queue_work           the time is noted, on this CPU; interrupts are off until the next place
+ *   workqueue_queue_work   pool->lock is held: the item becomes a record {work, time} of the present window
+ *   workqueue_execute_start  the record goes from `pending` to `running`, from the work to the worker, since
+ *                          the work may be queued again, or be freed, while it runs
+ *   workqueue_execute_end  its times are added to the window that it was queued in
+ *
+ * Both tables are sets of four entries, so that an item costs a few loads and one compare-and-swap per place,
+ * where a hash map would take a lock. A set that is full loses the item, and the loss is counted. A record of
+ * a window that is no more gives way to whoever needs the room.
+ *
+ * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between:
+ * the later record replaces the earlier, which counts as lost. So does that of an item that was cancelled. */
+#include "bpf_shared.h"
+#include "kernel_types.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define WAYS 4
+#define PENDING_BITS 14
+#define RUNNING_BITS 12
+
+/* Set before loading. */
+const volatile __u64 target;    /* a workqueue_struct; 0: all that follow the default scope */
+const volatile __u32 entry_seen; /* whether wqt_enter is there */
+
+/* Set while running. A tag is the number of a window, 1 to 1023; now = tag << 1 | slot, 0 outside of one. */
+__u32 now;
+__u32 tags[2];
+
+/* work << 7 | tag: the upper bits of a kernel address are all ones, its lower three zero. 0 is free. */
+typedef __u64 key_t;
+#define TAG_MASK 1023
+
+struct pending {
+    key_t key;
+    __u64 queued;
+};
+static struct pending pending[1 << PENDING_BITS][WAYS] __attribute__((aligned(64)));
+
+/* `owner` is the worker's task, + 1 while an item of the target runs on it. */
+struct running {
+    __u64 owner;
+    key_t key;
+    __u64 queued;
+    __u64 started;
+};
+static struct running running[1 << RUNNING_BITS][WAYS] __attribute__((aligned(64)));
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 2);
+    __type(key, __u32);
+    __type(value, struct wq_slot);
+} slots SEC(".maps");
+
+struct entered {
+    __u64 work;
+    __u64 time;
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct entered);
+} entered SEC(".maps");
+
+static __always_inline bool is_target(const struct workqueue_struct* wq) {
+    return target ? (__u64)wq == target : follows_default(wq);
+}
+
+/* What the current task's item belongs to. Not of works in soft interrupts, which have no worker. */
+static __always_inline bool runs_target(struct task_struct* task) {
+    struct kthread* kthread;
+    struct worker* worker;
+    struct pool_workqueue* pwq;
+
+    if (!(task->flags & PF_WQ_WORKER)) return false;
+    kthread = CAST(struct kthread, task->worker_private);
+    worker = CAST(struct worker, kthread->data);
+    pwq = worker->current_pwq;
+    return pwq && is_target(pwq->wq);
+}
+
+/* Each pool_workqueue that is installed holds one reference to itself, and each item in flight one more; both
+ * change under pool->lock only, and the item being queued is not among them yet. (The rescuer takes one for a
+ * moment, when memory is short: an item is taken for one in place then.) */
+static __always_inline bool is_installed(const struct pool_workqueue* pwq) {
+    int references = pwq->refcnt;
+
+#pragma unroll
+    for (int i = 0; i < 16; i++) references -= pwq->nr_in_flight[i];
+    return references > 0;
+}
+
+static __always_inline key_t key_of(const struct work_struct* work, __u32 tag) {
+    return (__u64)work << 7 | tag;
+}
+
+static __always_inline bool same_work(key_t a, key_t b) { return !((a ^ b) & ~(key_t)TAG_MASK); }
+
+/* The slot of the window that the record belongs to; -1 if that window is no more. */
+static __always_inline int slot_of(key_t key) {
+    __u32 tag = key & TAG_MASK;
+    if (!tag) return -1;
+    if (tag == tags[0]) return 0;
+    return tag == tags[1] ? 1 : -1;
+}
+
+static __always_inline struct wq_slot* sums_of(__u32 slot) { return bpf_map_lookup_elem(&slots, &slot); }
+
+static __always_inline void lose(key_t key) {
+    int slot = slot_of(key);
+    struct wq_slot* sums = slot < 0 ? NULL : sums_of(slot);
+    if (sums) __sync_fetch_and_add(&sums->lost, 1);
+}
+
+static __always_inline __u64 hash(__u64 address) { return (address >> 3) * 0x9e3779b97f4a7c15ull; }
+
+static __always_inline struct pending* pending_set(const struct work_struct* work) {
+    return pending[hash((__u64)work) >> (64 - PENDING_BITS)];
+}
+
+/* Takes the record of WORK out of its set: its key and its time, or 0. */
+static __always_inline key_t take(struct pending* set, const struct work_struct* work, __u64* queued) {
+    key_t wanted = key_of(work, 0);
+
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        key_t key = set[i].key;
+        if (!same_work(key, wanted)) continue;
+        *queued = set[i].queued;
+        return __sync_val_compare_and_swap(&set[i].key, key, 0) == key ? key : 0;
+    }
+    return 0;
+}
+
+static __always_inline bool put(struct pending* set, key_t record, __u64 queued) {
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        key_t key = set[i].key;
+        if (slot_of(key) >= 0) continue;
+        if (__sync_val_compare_and_swap(&set[i].key, key, record) != key) continue;
+        set[i].queued = queued; /* seen in time: the worker takes pool->lock, which is held here */
+        return true;
+    }
+    return false;
+}
+
+SEC("fentry/__queue_work")
+int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
+    struct entered* here;
+    __u32 zero = 0;
+
+    if (!now || !is_target(wq)) return 0;
+    here = bpf_map_lookup_elem(&entered, &zero);
+    if (!here) return 0;
+    here->work = (__u64)work;
+    here->time = bpf_ktime_get_ns();
+    return 0;
+}
+
+SEC("tp_btf/workqueue_queue_work")
+int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
+    __u32 window = now, zero = 0;
+    struct pending* set;
+    struct wq_slot* sums;
+    __u64 queued, ignored;
+    key_t before;
+
+    if (!is_target(pwq->wq)) return 0;
+    set = pending_set(work);
+    before = take(set, work, &ignored);
+    if (before) lose(before);
+    if (!window) return 0;
+    sums = sums_of(window & 1);
+    if (!sums) return 0;
+
+    queued = bpf_ktime_get_ns();
+    if (entry_seen) {
+        struct entered* here = bpf_map_lookup_elem(&entered, &zero);
+        if (here && here->work == (__u64)work) {
+            sums->lock += queued - here->time;
+            queued = here->time;
+            here->work = 0;
+        }
+    }
+    sums->queued++;
+    sums->stuck += !is_installed(pwq);
+    if (!put(set, key_of(work, window >> 1), queued)) __sync_fetch_and_add(&sums->lost, 1);
+    return 0;
+}
+
+/* The entry of the current worker: the one it had before, else one that is idle. */
+static __always_inline struct running* occupy(struct running* set, __u64 task) {
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        __u64 owner = set[i].owner;
+        if ((owner & ~1ull) != task) continue;
+        /* A worker that is busy still missed its execute_end. */
+        if (owner & 1 || __sync_val_compare_and_swap(&set[i].owner, owner, task | 1) == owner) return &set[i];
+    }
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        __u64 owner = set[i].owner;
+        if (!(owner & 1) && __sync_val_compare_and_swap(&set[i].owner, owner, task | 1) == owner)
+            return &set[i];
+    }
+    return NULL;
+}
+
+static __always_inline struct running* running_set(__u64 task) {
+    return running[hash(task) >> (64 - RUNNING_BITS)];
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int BPF_PROG(wqt_start, struct work_struct* work) {
+    struct task_struct* task = bpf_get_current_task_btf();
+    struct running* mine;
+    __u64 queued = 0;
+    key_t key;
+
+    if (!runs_target(task)) return 0;
+    key = take(pending_set(work), work, &queued);
+    if (slot_of(key) < 0) return 0;
+    mine = occupy(running_set((__u64)task), (__u64)task);
+    if (!mine) {
+        lose(key);
+        return 0;
+    }
+    mine->key = key;
+    mine->queued = queued;
+    mine->started = bpf_ktime_get_ns();
+    return 0;
+}
+
+/* The tracepoint may be preempted on some kernels, by an item that ends on the same CPU: hence the atomics. */
+static __always_inline void add(const struct running* item, __u64 end) {
+    int slot = slot_of(item->key);
+    struct wq_slot* sums = slot < 0 ? NULL : sums_of(slot);
+    __u32 bucket;
+
+    if (!sums) return;
+    bucket = wq_bucket(item->started - item->queued);
+    if (bucket >= WQ_BUCKETS) return;
+    __sync_fetch_and_add(&sums->latency, end - item->queued);
+    __sync_fetch_and_add(&sums->exec, end - item->started);
+    __sync_fetch_and_add(&sums->waited[bucket], 1);
+}
+
+SEC("tp_btf/workqueue_execute_end")
+int BPF_PROG(wqt_end, struct work_struct* work) {
+    struct task_struct* task = bpf_get_current_task_btf();
+    struct running* set;
+
+    if (!runs_target(task)) return 0;
+    set = running_set((__u64)task);
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        if (set[i].owner != ((__u64)task | 1)) continue;
+        /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
+        if (!same_work(set[i].key, key_of(work, 0))) return 0;
+        add(&set[i], bpf_ktime_get_ns());
+        set[i].owner = (__u64)task;
+        return 0;
+    }
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
+/* Of the kernel's own structures, the members that our BPF programs read, and no more. Where they lie is
+ * found on the running kernel when a program is loaded (CO-RE); so order and what is between do not matter. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+    struct list_head *next, *prev;
+};
+
+enum wq_affn_scope { WQ_AFFN_DFL };
+enum wq_flags { WQ_UNBOUND = 1 << 1, __WQ_ORDERED = 1 << 17 };
+enum pool_workqueue_stats { PWQ_STAT_STARTED };
+
+struct work_struct;
+
+struct workqueue_attrs {
+    enum wq_affn_scope affn_scope;
+};
+
+struct wq_device;
+struct worker;
+
+struct workqueue_struct {
+    struct list_head pwqs;
+    struct list_head list;
+    struct worker* rescuer;
+    struct workqueue_attrs* unbound_attrs;
+    struct wq_device* wq_dev; /* only with CONFIG_SYSFS */
+    char name[32];            /* 24 before 6.9 */
+    unsigned int flags;
+};
+
+/* 7.3 gave unbound_attrs another name. */
+struct workqueue_struct___7_3 {
+    struct workqueue_attrs* attrs;
+};
+
+struct pool_workqueue {
+    struct workqueue_struct* wq;
+    int refcnt;
+    int nr_in_flight[16]; /* WORK_NR_COLORS */
+    struct list_head pwqs_node;
+    __u64 stats[8];
+};
+
+struct worker {
+    struct pool_workqueue* current_pwq;
+    struct workqueue_struct* rescue_wq;
+};
+
+struct kthread {
+    void* data; /* of a kworker: its struct worker */
+};
+
+struct task_struct {
+    unsigned int flags;
+    void* worker_private; /* of a kernel thread: its struct kthread */
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+    struct seq_file* seq;
+};
+struct bpf_iter__task {
+    struct bpf_iter_meta* meta;
+    struct task_struct* task;
+};
+
+#pragma clang attribute pop
+
+#define PF_WQ_WORKER 0x20
+
+/* OBJ as a pointer to the type of that id: read like any other, but never trusted. Costs nothing. */
+extern void* bpf_rdonly_cast(const void* obj, __u32 btf_id) __ksym;
+#define CAST(type, obj) ((type*)bpf_rdonly_cast((const void*)(obj), bpf_core_type_id_kernel(type)))
+
+/* Whether the module parameter default_affinity_scope moves it. */
+static __always_inline bool follows_default(const struct workqueue_struct* wq) {
+    struct workqueue_attrs* attrs;
+    unsigned int flags = wq->flags;
+
+    if (!(flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND))) return false;
+    if (flags & bpf_core_enum_value(enum wq_flags, __WQ_ORDERED)) return false;
+    if (bpf_core_field_exists(wq->unbound_attrs))
+        attrs = wq->unbound_attrs;
+    else
+        attrs = ((const struct workqueue_struct___7_3*)wq)->attrs;
+    return attrs && attrs->affn_scope == bpf_core_enum_value(enum wq_affn_scope, WQ_AFFN_DFL);
+}
