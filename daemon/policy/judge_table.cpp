@@ -98,12 +98,13 @@ Named read_counter(TomlItem& item) {
     return std::pair(JudgedCounter{item.text, higher_is_better(item.text)}, item.place);
 }
 
+// At least one, or there is a mistake: no TomlTable has an empty array, see toml_guard.h.
 std::optional<std::vector<JudgedCounter>> read_counters(TomlTable& judge) {
     auto items = judge.items("counters");
     if (!items) return std::nullopt;
-    if (items->empty() || items->size() > kMaxCounters)
+    if (items->size() > kMaxCounters)
         judge.error(judge.place_of("counters"),
-                    fmt::format("counters must be 1 to {}, not {}", kMaxCounters, items->size()));
+                    fmt::format("counters must be at most {}, not {}", kMaxCounters, items->size()));
     std::vector<JudgedCounter> counters;
     for (TomlItem& item : *items) {
         const Named named = read_counter(item);

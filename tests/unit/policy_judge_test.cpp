@@ -201,7 +201,7 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
         {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is there twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
          "23: counter \"tail\" is there twice"},
-        {"counters = [" + nine + "]", "1: counters must be 1 to 8, not 9"},
+        {"counters = [" + nine + "]", "1: counters must be at most 8, not 9"},
         {"counters = [{ counter = \"itmes\" }]", "15: unknown counter \"itmes\"; did you mean \"items\"?"},
         {"counters = [{ counter = 3 }]", "25: counter must be a string that is not empty, not 3"},
         {"counters = [{ counter = \"tail\", higher = \"good\" }]",
