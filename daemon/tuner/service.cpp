@@ -16,6 +16,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
 #include "kernel/file.h"
 #include "kernel/hwloc_topology.h"
@@ -156,7 +157,10 @@ Status Service::start() {
                      [this](const std::string& name) { return udev_ && udev_->opted_out(name); }, verdicts_,
                      [] { return static_cast<std::int64_t>(::time(nullptr)); }},
         probe_kernel(paths_));
-    counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
+    if (is_machine(options_))
+        counters_ = make_bpf_counters();
+    else
+        counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
     trials_ = std::make_unique<Trials>(trial_edges());
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();
