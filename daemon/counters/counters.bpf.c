@@ -31,7 +31,7 @@ const volatile __u32 entry_seen; /* whether wqt_enter is there */
 __u32 now;
 __u32 tags[2];
 
-/* work << 7 | tag: the upper bits of a kernel address are all ones, its lower three zero. 0 is free. */
+/* number << 7 | tag, see number_of(). 0 is free. */
 typedef __u64 key_t;
 #define TAG_MASK 1023
 
@@ -72,8 +72,9 @@ static __always_inline bool is_target(const struct workqueue_struct* wq) {
     return target ? (__u64)wq == target : follows_default(wq);
 }
 
-/* What the current task's item belongs to. Not of works in soft interrupts, which have no worker. */
-static __always_inline bool runs_target(struct task_struct* task) {
+/* Whether the item that the CURRENT task runs is the target's. (Works in soft interrupts have no worker.) */
+static __always_inline bool runs_target(__u64 current) {
+    struct task_struct* task = CAST(struct task_struct, current);
     struct kthread* kthread;
     struct worker* worker;
     struct pool_workqueue* pwq;
@@ -96,9 +97,15 @@ static __always_inline bool is_installed(const struct pool_workqueue* pwq) {
     return references > 0;
 }
 
-static __always_inline key_t key_of(const struct work_struct* work, __u32 tag) {
-    return (__u64)work << 7 | tag;
+/* Stands for the work by its distance from the table, since the kernel lets nobody calculate with an address as
+ * such. Its lower three bits are zero, and its upper seven repeat the one below them: the shift loses nothing. */
+static __always_inline __u64 number_of(const struct work_struct* work) {
+    __u64 number = (__u64)work;
+    asm volatile("%0 -= %1" : "+r"(number) : "r"(pending));
+    return number;
 }
+
+static __always_inline key_t key_of(__u64 number, __u32 tag) { return number << 7 | tag; }
 
 static __always_inline bool same_work(key_t a, key_t b) { return !((a ^ b) & ~(key_t)TAG_MASK); }
 
@@ -118,15 +125,15 @@ static __always_inline void lose(key_t key) {
     if (sums) __sync_fetch_and_add(&sums->lost, 1);
 }
 
-static __always_inline __u64 hash(__u64 address) { return (address >> 3) * 0x9e3779b97f4a7c15ull; }
+static __always_inline __u64 hash(__u64 number) { return (number >> 3) * 0x9e3779b97f4a7c15ull; }
 
-static __always_inline struct pending* pending_set(const struct work_struct* work) {
-    return pending[hash((__u64)work) >> (64 - PENDING_BITS)];
+static __always_inline struct pending* pending_set(__u64 number) {
+    return pending[hash(number) >> (64 - PENDING_BITS)];
 }
 
-/* Takes the record of WORK out of its set: its key and its time, or 0. */
-static __always_inline key_t take(struct pending* set, const struct work_struct* work, __u64* queued) {
-    key_t wanted = key_of(work, 0);
+/* Takes the record of a work out of its set: its key and its time, or 0. */
+static __always_inline key_t take(struct pending* set, __u64 number, __u64* queued) {
+    key_t wanted = key_of(number, 0);
 
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
@@ -168,12 +175,13 @@ int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct*
     __u32 window = now, zero = 0;
     struct pending* set;
     struct wq_slot* sums;
-    __u64 queued, ignored;
+    __u64 number, queued, ignored;
     key_t before;
 
     if (!is_target(pwq->wq)) return 0;
-    set = pending_set(work);
-    before = take(set, work, &ignored);
+    number = number_of(work);
+    set = pending_set(number);
+    before = take(set, number, &ignored);
     if (before) lose(before);
     if (!window) return 0;
     sums = sums_of(window & 1);
@@ -190,7 +198,7 @@ int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct*
     }
     sums->queued++;
     sums->stuck += !is_installed(pwq);
-    if (!put(set, key_of(work, window >> 1), queued)) __sync_fetch_and_add(&sums->lost, 1);
+    if (!put(set, key_of(number, window >> 1), queued)) __sync_fetch_and_add(&sums->lost, 1);
     return 0;
 }
 
@@ -218,15 +226,16 @@ static __always_inline struct running* running_set(__u64 task) {
 
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(wqt_start, struct work_struct* work) {
-    struct task_struct* task = bpf_get_current_task_btf();
+    __u64 task = bpf_get_current_task();
     struct running* mine;
-    __u64 queued = 0;
+    __u64 number, queued = 0;
     key_t key;
 
     if (!runs_target(task)) return 0;
-    key = take(pending_set(work), work, &queued);
+    number = number_of(work);
+    key = take(pending_set(number), number, &queued);
     if (slot_of(key) < 0) return 0;
-    mine = occupy(running_set((__u64)task), (__u64)task);
+    mine = occupy(running_set(task), task);
     if (!mine) {
         lose(key);
         return 0;
@@ -253,18 +262,18 @@ static __always_inline void add(const struct running* item, __u64 end) {
 
 SEC("tp_btf/workqueue_execute_end")
 int BPF_PROG(wqt_end, struct work_struct* work) {
-    struct task_struct* task = bpf_get_current_task_btf();
+    __u64 task = bpf_get_current_task();
     struct running* set;
 
     if (!runs_target(task)) return 0;
-    set = running_set((__u64)task);
+    set = running_set(task);
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
-        if (set[i].owner != ((__u64)task | 1)) continue;
+        if (set[i].owner != (task | 1)) continue;
         /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
-        if (!same_work(set[i].key, key_of(work, 0))) return 0;
+        if (!same_work(set[i].key, key_of(number_of(work), 0))) return 0;
         add(&set[i], bpf_ktime_get_ns());
-        set[i].owner = (__u64)task;
+        set[i].owner = task;
         return 0;
     }
     return 0;

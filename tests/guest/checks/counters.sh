@@ -1,0 +1,125 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 420
+# What the BPF counters say is what happened, and nothing of them stays.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+count_work=/usr/lib/wq-tests/count-work
+out=/run/wq-tests/count.json
+err=/run/wq-tests/count.err
+
+# `counting TARGET SECONDS [--two]` begins; `counted` waits for its end and shows what it found.
+counting() {
+  "$count_work" "$@" >"$out" 2>"$err" &
+  pid=$!
+  wait_until 30 grep -q begun "$err" || fail "count-work did not begin: $(cat "$err")"
+}
+counted() { wait "$pid" || fail "count-work: $(cat "$err")"; cat "$out"; }
+field() { jq -r "$1" "$out"; }
+# `holds WHAT EXPRESSION`: of what was counted last, in jq.
+holds() { [ "$(jq "$2" "$out")" = true ] || fail "$1: not so: $2"; note "ok: $1"; }
+slow_disk() { # MILLISECONDS: /dev/nullb0, which answers so much later
+  modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=$(($1 * 1000000)) gb=1 bs=4096
+}
+put_back() {
+  losetup -D || true
+  rmmod null_blk 2>/dev/null || true
+  echo "$writeback_scope" >"$workqueues/writeback/affinity_scope"
+}
+read -r writeback_scope _ <"$workqueues/writeback/affinity_scope"
+trap put_back EXIT
+
+note "-- as many as the kernel itself has counted"
+crypt_open c0
+wq=$(wq_of c0)
+counting "$wq" 14
+note "load: $(load_mbs c0 6 2) MB/s"
+counted
+holds "there was work" '.windows[0].items > 1000'
+holds "items are the kernel's, to 0.5%" \
+  '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel'
+holds "all were seen to end" '.windows[0] | .lost == 0 and .unfinished == 0'
+holds "none on an old pool" '.windows[0].stuck == 0'
+holds "latency holds what it is made of" '.windows[0] | .latency > .exec and .tail >= .latency - .exec and .lock > 0'
+holds "nothing is missing" '.limits == ""'
+holds "programs: four, then none" '.loaded == 4 and .left == 0'
+
+note "-- two windows share the work between them, and a scope write strands nothing"
+counting "$wq" 10 --two
+load_mbs c0 6 2 >/run/wq-tests/mbs &
+load=$!
+sleep 2
+other_scope >"$workqueues/$wq/affinity_scope"
+wait "$load"
+counted
+# The write has zeroed the kernel's own count.
+holds "both windows have items" '[.windows[].items] | min > 300'
+holds "all of them ended" '[.windows[] | .lost + .unfinished] | add == 0'
+holds "after the write next to none is on an old pool" '(.windows | map(.stuck) | add) <= 0.01 * (.windows | map(.items) | add)'
+counting "$wq" 8
+load_mbs c0 4 2 >/run/wq-tests/mbs
+counted
+holds "later none at all" '.windows[0] | .stuck == 0 and .items > 300'
+echo "default" >"$workqueues/$wq/affinity_scope" 2>/dev/null || true
+
+note "-- work of a known duration: 50 ms"
+slow_disk 50
+loop=$(losetup -f --show /dev/nullb0)
+counting "$(basename "$loop")" 12
+for i in $(seq 1 30); do dd if="$loop" of=/dev/null bs=4k count=1 skip=$((i * 5000)) iflag=direct 2>/dev/null; done
+counted
+losetup -d "$loop"
+rmmod null_blk
+holds "one item per read" '.windows[0].items | . >= 30 and . <= 40'
+
+note "-- all that follow the default scope"
+counting @default 6
+for _ in 1 2 3; do dd if=/dev/zero of=/dev/mapper/c0 bs=1M count=20 2>/dev/null; sync; done
+counted
+holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
+
+note "-- work that queues itself again stays on the old pool, and is seen there"
+slow_disk 20
+counting writeback 15
+dd if=/dev/zero of=/dev/nullb0 bs=1M count=48 2>/dev/null &
+sleep 1
+for _ in 1 2 3; do
+  sync &
+  sleep 0.5
+done
+echo system >"$workqueues/writeback/affinity_scope"
+for _ in 1 2 3 4 5 6; do
+  sync &
+  sleep 0.5
+done
+counted
+holds "stuck" '.windows[0].stuck > 0'
+
+note "-- refused"
+for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do
+  # shellcheck disable=SC2086
+  if $command "$count_work" "$wq" 1 >"$out" 2>"$err"; then fail "counted without privilege"; else check_eq "exit code" 1 $?; fi
+  cat "$err"
+  check_eq "lines" 1 "$(wc -l <"$err")"
+  grep -q "BPF is denied" "$err" || fail "not clear"
+done
+if "$count_work" no-such-workqueue 1 2>"$err"; then fail "counted nothing"; fi
+check_eq "complaint" "there is no workqueue 'no-such-workqueue'" "$(cat "$err")"
+
+note "-- inside the service's sandbox"
+drop_in wq-tuned.service <<EOT
+[Service]
+Type=oneshot
+ExecStart=
+ExecStart=$count_work $wq 3
+ExecStopPost=
+Restart=no
+EOT
+systemctl start wq-tuned || { journalctl -u wq-tuned -n 5 --no-pager; fail "the sandbox does not let it count"; }
+journalctl --sync
+journalctl -u wq-tuned -o cat -n 20 --no-pager | grep '"target"' >"$out"
+cat "$out"
+holds "it counts" '.limits == "" and .loaded >= 0'
+
+check_eq "programs left in the kernel" "[]" "$("$count_work" --loaded)"
+crypt_close c0
