@@ -151,3 +151,48 @@ drop_in() { # UNIT <<EOF
 }
 
 entries() { jq '.entries | length' /run/wq-tuned/baseline.json 2>/dev/null || echo 0; }
+
+# ---- trials
+
+# `trial_policy SCOPE [LINE...]`: kcryptd goes on trial, in windows of a second; LINEs go into [judge]. And the
+# daemon ticks every three seconds, loading BPF in an emulator and all.
+trial_policy() {
+  local scope=$1
+  shift
+  policy <<EOF
+[judge]
+window = "1s"
+washout = "200ms"
+min_items = 50
+jitter = "0s"
+$(printf '%s\n' "$@")
+[[workqueue]]
+match = "kcryptd-*"
+scope = "$scope"
+EOF
+  drop_in wq-tuned.service <<EOF
+[Service]
+WatchdogSec=6s
+EOF
+}
+
+# `load_on NAME [JOBS]`: writes to /dev/mapper/NAME until load_off.
+load_on() {
+  fio --name=load --filename="/dev/mapper/$1" --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio \
+    --direct=1 --time_based --runtime=3600 --numjobs="${2:-2}" >/dev/null 2>&1 &
+  load=$!
+}
+load_off() {
+  kill "$load" 2>/dev/null || true
+  wait "$load" 2>/dev/null || true
+}
+
+verdicts=/var/lib/wq-tuned/verdicts.json
+# `verdict KEY`: of the last trial that ended; empty where there is none.
+verdict() { jq -r --arg key "$1" '.verdicts[-1][$key] // empty' $verdicts 2>/dev/null || true; }
+ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N trials
+trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .trial[$key] // empty'; }
+# `pair_is WQ N`: its trial has come to pair N or beyond.
+pair_is() { [ "$(trial_of "$1" pair)" -ge "$2" ] 2>/dev/null; }
+# Programs of ours in the kernel: all have names that begin with wqt_.
+probes() { bpftool prog show 2>/dev/null | grep -c 'name wqt_' || true; }

@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What can come between a trial and its verdict: nothing is left behind, and the reason is told.
+# timeout: 400
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+other=$(other_scope)
+in_phase() { [ "$(trial_of "$wq" phase)" = "$1" ]; }
+crypt_open c0
+wq=$(wq_of c0)
+load_on c0
+trap load_off EXIT
+# No verdict before its time: so much evidence takes many pairs.
+trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 200'
+systemctl start wq-tuned
+wait_until 20 pair_is "$wq" 2 || fail "no trial: $(target "$wq" reason)"
+
+note "-- the load stops, and comes back"
+load_off
+wait_until 10 state_is "$wq" waiting || fail "state $(target "$wq" state)"
+expect_scope "$wq" default
+check_eq "it waits" "waiting" "$(trial_of "$wq" phase)"
+pair=$(trial_of "$wq" pair)
+check_eq "no baseline is left to keep" 0 "$(entries)"
+check_eq "no probe is left" 0 "$(probes)"
+load_on c0
+wait_until 20 pair_is "$wq" $((pair + 1)) || fail "it does not go on: $(target "$wq" reason)"
+check_eq "it is the same trial" 1 "$(jq '[.begun[].trials] | add' $verdicts)"
+
+note "-- a CPU goes"
+echo 0 >/sys/devices/system/cpu/cpu3/online
+wait_until 10 ended 1 || fail "no end"
+check_eq "the reason" "CPUs came or went" "$(verdict reason)"
+echo 1 >/sys/devices/system/cpu/cpu3/online
+
+note "-- kill -9 in each phase"
+for phase in washout counting draining; do
+  wait_until 30 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+  wait_until 20 scope_is "$wq" "$other" || fail "the candidate is never in place"
+  wait_until 20 in_phase $phase || fail "never $phase"
+  systemctl kill -s KILL wq-tuned
+  wait_until 10 scope_is "$wq" default || fail "after a kill in $phase: $(scope_of "$wq")"
+  jq -e . $verdicts >/dev/null || fail "the store is half-written"
+  note "ok: killed while $phase"
+  wait_until 10 is_active || fail "not started again"
+done
+systemctl stop wq-tuned
+check_eq "no probe is left" 0 "$(probes)"
+systemctl start wq-tuned
+
+note "-- somebody else writes"
+wait_until 30 pair_is "$wq" 1 || fail "no trial"
+echo numa >"$workqueues/$wq/affinity_scope"
+wait_until 10 state_is "$wq" external || fail "state $(target "$wq" state)"
+check_eq "the reason" "somebody else wrote" "$(verdict reason | cut -c1-19)"
+expect_scope "$wq" numa
+echo default >"$workqueues/$wq/affinity_scope"
+systemctl reload wq-tuned
+
+note "-- the workqueue vanishes"
+wait_until 30 pair_is "$wq" 1 || fail "no trial: $(target "$wq" reason)"
+before=$(jq '.verdicts | length' $verdicts)
+load_off
+crypt_close c0
+wait_until 10 ended $((before + 1)) || fail "no end"
+check_eq "the reason" "the workqueue vanished" "$(verdict reason)"
+check_eq "nothing is left" 0 "$(entries)"
+check_eq "no probe is left" 0 "$(probes)"
+check_eq "of trials that were cut off, no verdict" 0 "$(jq '[.verdicts[] | select(.judged)] | length' $verdicts)"
+
+note "-- a store that is no store"
+systemctl stop wq-tuned
+echo '{"version": 1, "verdicts": [' >$verdicts
+systemctl start wq-tuned
+check_eq "is set aside" 1 "$(find /var/lib/wq-tuned -name 'verdicts.json.broken' | wc -l)"
+check_eq "with a warning" 1 "$(journalctl -u wq-tuned -p warning | grep -c 'set aside')"
+systemctl stop wq-tuned

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A bad scope is taken back, a good one kept, each with its verdict where an operator looks.
+# timeout: 400
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+load_on c0
+trap load_off EXIT
+
+note "-- worse: the kernel had system, and a rule forces cache"
+echo system >"$workqueues/$wq/affinity_scope"
+trial_policy cache
+systemctl start wq-tuned
+wait_until 20 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+note "$(wq-tunectl status | grep kcryptd)"
+wait_until 90 ended 1 || fail "no verdict"
+check_eq "the verdict" regressed "$(verdict verdict)"
+note "latency $(verdict effect_percent)% in $(verdict pairs) pairs"
+expect_scope "$wq" system
+check_eq "bit for bit" system "$(scope_of "$wq")"
+check_eq "status says so" reverted "$(target "$wq" state)"
+check_eq "and with what verdict" regressed "$(status | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .verdict.verdict')"
+check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json | jq -r 'select(.WQ_VERDICT) | .WQ_VERDICT' | grep -c regressed)"
+check_eq "no baseline is left to keep" 0 "$(entries)"
+check_eq "no probe is left" 0 "$(probes)"
+wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
+systemctl stop wq-tuned
+check_eq "nor after the stop" system "$(scope_of "$wq")"
+echo default >"$workqueues/$wq/affinity_scope"
+
+note "-- better: the kernel had cache, auto plans wider"
+rm $verdicts
+trial_policy auto
+systemctl start wq-tuned
+wait_until 90 ended 1 || fail "no verdict: $(target "$wq" reason)"
+check_eq "the verdict" improved "$(verdict verdict)"
+note "latency $(verdict effect_percent)% in $(verdict pairs) pairs"
+wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state)"
+expect_scope "$wq" "$(target "$wq" planned)"
+check_eq "no probe is left" 0 "$(probes)"
+systemctl kill -s KILL wq-tuned
+wait_until 20 is_active || fail "not started again"
+wait_until 10 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
+check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
+
+note "-- by hand, against the baseline of what is kept"
+wq-tunectl trial "$wq" --arm smt >/run/wq-tests/trial.out 2>&1 &
+trial=$!
+wait_until 10 state_is "$wq" trial || fail "no trial"
+check_eq "one trial at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "one at a time")"
+wait_until 20 pair_is "$wq" 2 || fail "no pair"
+wq-tunectl revert "$wq"
+if wait $trial; then fail "a trial that was cut off has exit code 0"; fi
+tail -n 2 /run/wq-tests/trial.out
+check_eq "and is told as such" 1 "$(tail -n 1 /run/wq-tests/trial.out | grep -c "cut off (an operator's order)")"
+expect_scope "$wq" default
+systemctl stop wq-tuned
