@@ -6,6 +6,8 @@
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
 out=/run/wq-tests/count.json
+# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+case $guest_kernel in 6.*) missed=0 ;; *) missed=0.004 ;; esac
 err=/run/wq-tests/count.err
 
 # `counting TARGET SECONDS [--two]` begins; `counted` waits for its end and shows what it found.
@@ -44,7 +46,7 @@ counted
 holds "there was work" '.windows[0].items > 1000'
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel'
-holds "all were seen to end" '.windows[0] | .lost == 0 and .unfinished == 0'
+holds "all were seen to end" ".windows[0] | .lost + .unfinished <= $missed * .items"
 holds "none on an old pool" '.windows[0].stuck == 0'
 holds "latency holds what it is made of" '.windows[0] | .latency > .exec and .tail >= .latency - .exec and .lock > 0'
 holds "nothing is missing" '.limits == ""'
@@ -60,7 +62,7 @@ wait "$load"
 counted
 # The write has zeroed the kernel's own count.
 holds "both windows have items" '[.windows[].items] | min > 300'
-holds "all of them ended" '[.windows[] | .lost + .unfinished] | add == 0'
+holds "all of them ended" "[.windows[] | .lost + .unfinished - $missed * .items] | add <= 0"
 holds "after the write next to none is on an old pool" '(.windows | map(.stuck) | add) <= 0.01 * (.windows | map(.items) | add)'
 counting "$wq" 8
 load_mbs c0 4 2 >/run/wq-tests/mbs
