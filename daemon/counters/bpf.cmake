@@ -5,6 +5,7 @@ set(WQ_TUNED_BPF AUTO CACHE STRING "Count work by BPF: ON, OFF, or AUTO (where c
 set_property(CACHE WQ_TUNED_BPF PROPERTY STRINGS AUTO ON OFF)
 
 set(bpf_lacks "")
+set(bpf_objects "")
 if(WQ_TUNED_BPF)
     find_program(WQ_TUNED_CLANG NAMES clang clang-19 clang-16 DOC "clang, for BPF")
     find_program(WQ_TUNED_BPFTOOL bpftool PATHS /usr/sbin /sbin DOC "bpftool")
@@ -36,6 +37,7 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
                 ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_shared.h
             COMMENT "BPF: ${name}" VERBATIM)
         target_sources(wq-tuned-core PRIVATE ${skeleton})
+        list(APPEND bpf_objects ${object})
     endforeach()
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bpf)
     target_sources(wq-tuned-core PRIVATE
@@ -48,3 +50,4 @@ else()
     message(STATUS "Counting by BPF: no (WQ_TUNED_BPF=${WQ_TUNED_BPF}; missing: ${bpf_lacks})")
     target_sources(wq-tuned-core PRIVATE counters/bpf_absent.cpp)
 endif()
+set(WQ_TUNED_BPF_OBJECTS "${bpf_objects}" PARENT_SCOPE)  # for their test

@@ -2,6 +2,7 @@
 #include "counters/bpf_counters.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 
 #include <array>
 #include <atomic>
@@ -31,12 +32,21 @@ void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
 
+// Whether programs may call the kernel's function NAME.
+bool kernel_offers(const char* name) {
+    btf* types = btf__load_vmlinux_btf();
+    const bool found = types && btf__find_by_name_kind(types, name, BTF_KIND_FUNC) > 0;
+    btf__free(types);
+    return found;
+}
+
 Result<Skeleton> loaded(std::uint64_t target, bool with_entry) {
     const BpfErrors errors;
     Skeleton skeleton(counters_bpf::open());
     if (!skeleton) return errors.fail("loading the counters", errno);
     skeleton->rodata->target = target;
     skeleton->rodata->entry_seen = with_entry;
+    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
     bpf_program__set_autoload(skeleton->progs.wqt_enter, with_entry);
     if (int code = counters_bpf::load(skeleton.get())) return errors.fail("loading the counters", code);
     if (int code = counters_bpf::attach(skeleton.get())) return errors.fail("attaching the counters", code);

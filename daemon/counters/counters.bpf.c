@@ -26,6 +26,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* Set before loading. */
 const volatile __u64 target;    /* a workqueue_struct; 0: all that follow the default scope */
 const volatile __u32 entry_seen; /* whether wqt_enter is there */
+const volatile __u32 preemptible; /* whether bpf_preempt_disable() is there */
 
 /* Set while running. A tag is the number of a window, 1 to 1023; now = tag << 1 | slot, 0 outside of one. */
 __u32 now;
@@ -67,6 +68,18 @@ struct {
     __type(key, __u32);
     __type(value, struct entered);
 } entered SEC(".maps");
+
+/* From 7.0 on a tracepoint can be preempted; the kernel then skips a program for all who come by on that CPU
+ * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have it so
+ * also have the means to prevent it; what remains are a few instructions at either end. */
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+static __always_inline void hold_cpu(void) {
+    if (preemptible) bpf_preempt_disable();
+}
+static __always_inline void release_cpu(void) {
+    if (preemptible) bpf_preempt_enable();
+}
 
 static __always_inline bool is_target(const struct workqueue_struct* wq) {
     return target ? (__u64)wq == target : follows_default(wq);
@@ -224,29 +237,35 @@ static __always_inline struct running* running_set(__u64 task) {
     return running[hash(task) >> (64 - RUNNING_BITS)];
 }
 
-SEC("tp_btf/workqueue_execute_start")
-int BPF_PROG(wqt_start, struct work_struct* work) {
+static __always_inline void start(const struct work_struct* work) {
     __u64 task = bpf_get_current_task();
     struct running* mine;
     __u64 number, queued = 0;
     key_t key;
 
-    if (!runs_target(task)) return 0;
+    if (!runs_target(task)) return;
     number = number_of(work);
     key = take(pending_set(number), number, &queued);
-    if (slot_of(key) < 0) return 0;
+    if (slot_of(key) < 0) return;
     mine = occupy(running_set(task), task);
     if (!mine) {
         lose(key);
-        return 0;
+        return;
     }
     mine->key = key;
     mine->queued = queued;
     mine->started = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int BPF_PROG(wqt_start, struct work_struct* work) {
+    hold_cpu();
+    start(work);
+    release_cpu();
     return 0;
 }
 
-/* The tracepoint may be preempted on some kernels, by an item that ends on the same CPU: hence the atomics. */
+/* Atomic, as this may be preempted by an item that ends on the same CPU where hold_cpu() has no effect. */
 static __always_inline void add(const struct running* item, __u64 end) {
     int slot = slot_of(item->key);
     struct wq_slot* sums = slot < 0 ? NULL : sums_of(slot);
@@ -260,21 +279,27 @@ static __always_inline void add(const struct running* item, __u64 end) {
     __sync_fetch_and_add(&sums->waited[bucket], 1);
 }
 
-SEC("tp_btf/workqueue_execute_end")
-int BPF_PROG(wqt_end, struct work_struct* work) {
+static __always_inline void end(const struct work_struct* work) {
     __u64 task = bpf_get_current_task();
     struct running* set;
 
-    if (!runs_target(task)) return 0;
+    if (!runs_target(task)) return;
     set = running_set(task);
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
         if (set[i].owner != (task | 1)) continue;
         /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
-        if (!same_work(set[i].key, key_of(number_of(work), 0))) return 0;
+        if (!same_work(set[i].key, key_of(number_of(work), 0))) return;
         add(&set[i], bpf_ktime_get_ns());
         set[i].owner = task;
-        return 0;
+        return;
     }
+}
+
+SEC("tp_btf/workqueue_execute_end")
+int BPF_PROG(wqt_end, struct work_struct* work) {
+    hold_cpu();
+    end(work);
+    release_cpu();
     return 0;
 }

@@ -6,6 +6,8 @@
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
 out=/run/wq-tests/count.json
+# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+case $guest_kernel in 6.*) missed=0 ;; *) missed=0.004 ;; esac
 err=/run/wq-tests/count.err
 
 # `counting TARGET SECONDS [--two]` begins; `counted` waits for its end and shows what it found.
@@ -21,12 +23,18 @@ holds() { [ "$(jq "$2" "$out")" = true ] || fail "$1: not so: $2"; note "ok: $1"
 slow_disk() { # MILLISECONDS: /dev/nullb0, which answers so much later
   modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=$(($1 * 1000000)) gb=1 bs=4096
 }
+open_loop() { # on that disk: $loop
+  loop=$(losetup -f --show /dev/nullb0)
+  udevadm settle # it reads what is new
+  sleep 1
+}
+parameter=/sys/module/workqueue/parameters/default_affinity_scope
+read -r default_scope <"$parameter"
 put_back() {
   losetup -D || true
   rmmod null_blk 2>/dev/null || true
-  echo "$writeback_scope" >"$workqueues/writeback/affinity_scope"
+  [ "$(cat "$parameter")" = "$default_scope" ] || echo "$default_scope" >"$parameter"
 }
-read -r writeback_scope _ <"$workqueues/writeback/affinity_scope"
 trap put_back EXIT
 
 note "-- as many as the kernel itself has counted"
@@ -38,7 +46,7 @@ counted
 holds "there was work" '.windows[0].items > 1000'
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel'
-holds "all were seen to end" '.windows[0] | .lost == 0 and .unfinished == 0'
+holds "all were seen to end" ".windows[0] | .lost + .unfinished <= $missed * .items"
 holds "none on an old pool" '.windows[0].stuck == 0'
 holds "latency holds what it is made of" '.windows[0] | .latency > .exec and .tail >= .latency - .exec and .lock > 0'
 holds "nothing is missing" '.limits == ""'
@@ -54,7 +62,7 @@ wait "$load"
 counted
 # The write has zeroed the kernel's own count.
 holds "both windows have items" '[.windows[].items] | min > 300'
-holds "all of them ended" '[.windows[] | .lost + .unfinished] | add == 0'
+holds "all of them ended" "[.windows[] | .lost + .unfinished - $missed * .items] | add <= 0"
 holds "after the write next to none is on an old pool" '(.windows | map(.stuck) | add) <= 0.01 * (.windows | map(.items) | add)'
 counting "$wq" 8
 load_mbs c0 4 2 >/run/wq-tests/mbs
@@ -64,13 +72,15 @@ echo "default" >"$workqueues/$wq/affinity_scope" 2>/dev/null || true
 
 note "-- work of a known duration: 50 ms"
 slow_disk 50
-loop=$(losetup -f --show /dev/nullb0)
+open_loop
 counting "$(basename "$loop")" 12
 for i in $(seq 1 30); do dd if="$loop" of=/dev/null bs=4k count=1 skip=$((i * 5000)) iflag=direct 2>/dev/null; done
 counted
 losetup -d "$loop"
 rmmod null_blk
-holds "one item per read" '.windows[0].items | . >= 30 and . <= 40'
+holds "one item per read" '.windows[0].items == 30'
+holds "it took 50 ms, and what the timer and the emulator add" '.windows[0].exec | . >= 50e6 and . <= 60e6'
+holds "queued to ended took no less, and little more" '.windows[0] | .latency >= .exec and .latency <= .exec + 5e6'
 
 note "-- all that follow the default scope"
 counting @default 6
@@ -78,22 +88,21 @@ for _ in 1 2 3; do dd if=/dev/zero of=/dev/mapper/c0 bs=1M count=20 2>/dev/null;
 counted
 holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
 
-note "-- work that queues itself again stays on the old pool, and is seen there"
+note "-- work that is queued while it runs stays on the old pool, and is seen there"
+# One work serves all that is asked of a loop device; with four readers it is queued again while it runs.
 slow_disk 20
-counting writeback 15
-dd if=/dev/zero of=/dev/nullb0 bs=1M count=48 2>/dev/null &
-sleep 1
-for _ in 1 2 3; do
-  sync &
-  sleep 0.5
+open_loop
+counting "$(basename "$loop")" 10 --two
+for reader in 0 1 2 3; do
+  for i in $(seq 1 100); do dd if="$loop" of=/dev/null bs=4k count=1 skip=$((reader * 60000 + i * 400)) iflag=direct 2>/dev/null; done &
 done
-echo system >"$workqueues/writeback/affinity_scope"
-for _ in 1 2 3 4 5 6; do
-  sync &
-  sleep 0.5
-done
+sleep 6
+other_scope >"$parameter"
 counted
-holds "stuck" '.windows[0].stuck > 0'
+holds "none before the write of the default scope" '.windows[0] | .items > 20 and .stuck == 0'
+holds "some after it" '.windows[1] | .stuck > 0 and .stuck <= .items'
+echo "$default_scope" >"$parameter"
+wait
 
 note "-- refused"
 for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do

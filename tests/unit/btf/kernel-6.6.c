@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
+// The types of a kernel as 6.6 has them, as far as our programs read them.
+typedef unsigned long long u64;
+struct list_head {
+    struct list_head *next, *prev;
+};
+enum wq_affn_scope { WQ_AFFN_DFL, WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_NUMA, WQ_AFFN_SYSTEM };
+enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 17 };
+enum pool_workqueue_stats { PWQ_STAT_STARTED, PWQ_STAT_COMPLETED };
+struct workqueue_attrs {
+    int nice;
+    void* cpumask;
+    void* __pod_cpumask;
+    _Bool affn_strict;
+    enum wq_affn_scope affn_scope;
+    _Bool ordered;
+};
+struct worker_pool;
+struct workqueue_struct {
+    struct list_head pwqs;
+    struct list_head list;
+    char mutex[32];
+    int work_color;
+    struct worker* rescuer;
+    struct workqueue_attrs* unbound_attrs;
+    void* dfl_pwq;
+    struct wq_device* wq_dev;
+    char name[24];
+    unsigned int flags;
+};
+struct pool_workqueue {
+    struct worker_pool* pool;
+    struct workqueue_struct* wq;
+    int work_color;
+    int flush_color;
+    int refcnt;
+    int nr_in_flight[16];
+    int nr_active;
+    struct list_head inactive_works;
+    struct list_head pwqs_node;
+    u64 stats[8];
+};
+struct worker {
+    struct list_head entry;
+    struct work_struct* current_work;
+    void* current_func;
+    struct pool_workqueue* current_pwq;
+    char desc[32];
+    struct workqueue_struct* rescue_wq;
+};
+struct kthread {
+    unsigned long flags;
+    unsigned int cpu;
+    void* data;
+};
+struct task_struct {
+    char thread_info[24];
+    unsigned int flags;
+    void* worker_private;
+};
+struct seq_file;
+struct bpf_iter_meta {
+    struct seq_file* seq;
+    u64 session_id;
+};
+struct bpf_iter__task {
+    struct bpf_iter_meta* meta;
+    struct task_struct* task;
+};
+
+// Only what is used gets described.
+struct {
+    struct workqueue_struct wq;
+    struct pool_workqueue pwq;
+    struct worker worker;
+    struct kthread kthread;
+    struct task_struct task;
+    struct bpf_iter__task iter;
+    struct bpf_iter_meta meta;
+    struct workqueue_attrs attrs;
+    enum wq_flags flags;
+    enum pool_workqueue_stats stats;
+} everything;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
+// The types of a kernel that renamed and moved what 7.3 did, and more: every enum's value is another.
+typedef unsigned long long u64;
+struct list_head {
+    struct list_head *next, *prev;
+};
+enum wq_affn_scope { WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_CACHE_SHARD, WQ_AFFN_NUMA, WQ_AFFN_DFL };
+enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 19 };
+enum pool_workqueue_stats { PWQ_STAT_COMPLETED, PWQ_STAT_STARTED = 3 };
+struct workqueue_attrs {
+    int nice;
+    void* cpumask;
+    void* __pod_cpumask;
+    _Bool affn_strict;
+    enum wq_affn_scope affn_scope;
+    _Bool ordered;
+};
+struct worker_pool;
+struct workqueue_struct {
+    struct list_head pwqs;
+    struct list_head list;
+    char mutex[32];
+    int work_color;
+    struct worker* rescuer;
+    struct workqueue_attrs* attrs;
+    void* dfl_pwq;
+    struct wq_device* wq_dev;
+    char name[32];
+    unsigned int flags;
+};
+struct pool_workqueue {
+    struct worker_pool* pool;
+    struct workqueue_struct* wq;
+    int work_color;
+    int flush_color;
+    int refcnt;
+    int nr_in_flight[16];
+    _Bool plugged;
+    int nr_active;
+    struct list_head inactive_works;
+    struct list_head pwqs_node;
+    u64 stats[8];
+};
+struct worker {
+    struct list_head entry;
+    struct work_struct* current_work;
+    void* current_func;
+    struct pool_workqueue* current_pwq;
+    char desc[32];
+    struct workqueue_struct* rescue_wq;
+};
+struct kthread {
+    unsigned long flags;
+    unsigned int cpu;
+    unsigned int node;
+    void* data;
+};
+struct task_struct {
+    char thread_info[24];
+    unsigned int flags;
+    void* worker_private;
+};
+struct seq_file;
+struct bpf_iter_meta {
+    struct seq_file* seq;
+    u64 session_id;
+};
+struct bpf_iter__task {
+    struct bpf_iter_meta* meta;
+    struct task_struct* task;
+};
+
+// Only what is used gets described.
+struct {
+    struct workqueue_struct wq;
+    struct pool_workqueue pwq;
+    struct worker worker;
+    struct kthread kthread;
+    struct task_struct task;
+    struct bpf_iter__task iter;
+    struct bpf_iter_meta meta;
+    struct workqueue_attrs attrs;
+    enum wq_flags flags;
+    enum pool_workqueue_stats stats;
+} everything;

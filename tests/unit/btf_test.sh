@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Whether the BPF programs find what they read on kernels that no test boots: btf_test.sh CLANG BPFTOOL OBJECT...
+# bpftool resolves an object's relocations against a kernel's types, and writes the types and
+# members that they led to.
+set -euo pipefail
+here=$(dirname "$0")
+clang=$1 bpftool=$2
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+found=""
+resolve() { # KERNEL OBJECT...
+  local kernel=$1
+  shift
+  "$clang" -target bpf -g -c "$here/btf/kernel-$kernel.c" -o "$work/kernel.o"
+  "$bpftool" gen min_core_btf "$work/kernel.o" "$work/used.btf" "$@"
+  found=$("$bpftool" btf dump file "$work/used.btf")
+}
+has() { grep -qE "$1" <<<"$found" || { printf 'not led to: %s\n%s\n' "$1" "$found"; exit 1; }; }
+has_not() { ! grep -qE "$1" <<<"$found" || { printf 'led to: %s\n%s\n' "$1" "$found"; exit 1; }; }
+common() {
+  local member
+  for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq data \
+    worker_private affn_scope task seq; do
+    has "'$member' type_id=[0-9]+ bits_offset=[0-9]+"
+  done
+}
+
+resolve 6.6 "$@"
+common
+has "'unbound_attrs'"
+has "'WQ_UNBOUND' val=2$"
+has "'__WQ_ORDERED' val=131072$"
+
+resolve 7.3 "$@"
+common
+has "'attrs'"
+has_not "'unbound_attrs'"
+has "'WQ_UNBOUND' val=32$"
+has "'__WQ_ORDERED' val=524288$"
+has "'WQ_AFFN_DFL' val=5$"
+has "'PWQ_STAT_STARTED' val=3$"
