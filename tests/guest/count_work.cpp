@@ -31,7 +31,9 @@ T or_exit(wq::Result<T> result) {
     if constexpr (!std::is_void_v<T>) return *result;
 }
 
-void wait(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void wait(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
 long bpf(int command, bpf_attr& attributes) {
     return ::syscall(SYS_bpf, command, &attributes, sizeof(attributes));
@@ -59,9 +61,14 @@ std::vector<unsigned> loaded() {
 }
 
 nlohmann::ordered_json json_of(const wq::WorkCount& count) {
-    return {{"items", count.items}, {"latency", count.latency}, {"tail", count.tail},
-            {"exec", count.exec},   {"lock", count.lock},       {"stuck", count.stuck},
-            {"unfinished", count.unfinished}, {"lost", count.lost}};
+    return {{"items", count.items},
+            {"latency", count.latency},
+            {"tail", count.tail},
+            {"exec", count.exec},
+            {"lock", count.lock},
+            {"stuck", count.stuck},
+            {"unfinished", count.unfinished},
+            {"lost", count.lost}};
 }
 
 int count(const std::string& target, double seconds, unsigned windows) {

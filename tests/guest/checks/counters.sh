@@ -49,6 +49,7 @@ counting "$wq" 14
 note "load: $(load_mbs c0 6 2) MB/s"
 counted
 holds "there was work" '.windows[0].items > 1000'
+# shellcheck disable=SC2016 # these dollars are jq's
 holds "items are the kernel's, to 0.5%" \
   '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel'
 holds "all were seen to end" ".windows[0] | .lost + .unfinished <= $missed * .items"
@@ -90,6 +91,7 @@ note "-- all that follow the default scope"
 counting @default 6
 for _ in 1 2 3; do dd if=/dev/zero of=/dev/mapper/c0 bs=1M count=20 2>/dev/null; sync; done
 counted
+# shellcheck disable=SC2016
 holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
 
 note "-- work that is queued while it runs stays on the old pool, and is seen there"
