@@ -17,7 +17,7 @@ struct WorkCount {
     double tail = 0;          // p99 of queueing to start, to 1%
     double exec = 0;          // mean, from start to end
     double lock = 0;          // mean of all queued, from entering __queue_work() to holding pool->lock
-    std::uint64_t stuck = 0;  // of all queued, those on a pool_workqueue that is no longer the workqueue's own
+    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer the workqueue's own
     std::uint64_t unfinished = 0;  // seen queued, not seen to end when the window was read
     std::uint64_t lost = 0;        // no room to remember them, or cancelled or unseen, and queued again
 };
