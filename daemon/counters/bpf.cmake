@@ -47,7 +47,7 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)
     message(FATAL_ERROR "WQ_TUNED_BPF=${WQ_TUNED_BPF}, but these are missing: ${bpf_lacks}")
 else()
-    message(STATUS "Counting by BPF: no (WQ_TUNED_BPF=${WQ_TUNED_BPF}; missing: ${bpf_lacks})")
+    message(STATUS "Counting by BPF: no (WQ_TUNED_BPF=${WQ_TUNED_BPF}; missing: \"${bpf_lacks}\")")
     target_sources(wq-tuned-core PRIVATE counters/bpf_absent.cpp)
 endif()
 set(WQ_TUNED_BPF_OBJECTS "${bpf_objects}" PARENT_SCOPE)  # for their test

@@ -21,6 +21,8 @@ class AbsentCounters : public WorkCounters {
 
 }  // namespace
 
-std::unique_ptr<WorkCounters> make_bpf_counters() { return std::make_unique<AbsentCounters>(); }
+std::unique_ptr<WorkCounters> make_bpf_counters() {
+    return std::make_unique<AbsentCounters>();
+}
 
 }  // namespace wq

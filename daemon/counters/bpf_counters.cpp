@@ -88,7 +88,8 @@ Status BpfCounters::attach(const std::string& target) {
     if (!skeleton) {  // some kernels refuse to attach to a function
         skeleton = loaded(address, false);
         if (!skeleton) return tl::unexpected(skeleton.error());
-        limits_ = "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail";
+        limits_ =
+            "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail";
     }
     skeleton_ = std::move(*skeleton);
     return {};
@@ -175,6 +176,8 @@ Result<std::map<std::string, std::uint64_t>> BpfCounters::traffic() {
 
 }  // namespace
 
-std::unique_ptr<WorkCounters> make_bpf_counters() { return std::make_unique<BpfCounters>(); }
+std::unique_ptr<WorkCounters> make_bpf_counters() {
+    return std::make_unique<BpfCounters>();
+}
 
 }  // namespace wq

@@ -8,7 +8,8 @@
  * What takes 2^40 ns (18 min) or more is in the last. */
 enum { WQ_BUCKETS = (40 - 7 + 1) * 128 };
 
-/* Per CPU and window. Sums in ns. Those above the line are of items when they are queued, those below of items when they end. */
+/* Per CPU and window. Sums in ns. Those above the line are of items when they are queued, those below of
+ * items when they end. */
 struct wq_slot {
     __u64 queued;
     __u64 lock;

@@ -63,7 +63,8 @@ Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {
     return all;
 }
 
-Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues, const std::string& name) {
+Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,
+                                       const std::string& name) {
     const KernelWorkqueue* found = nullptr;
     int others = 0;
     for (const auto& one : workqueues) {
@@ -73,7 +74,8 @@ Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workq
         found = &one;
     }
     if (!found) return fail("there is no workqueue '" + name + "'", ENOENT);
-    if (others) return fail("several workqueues are called '" + name + "', none of them is in sysfs", ENOTUNIQ);
+    if (others)
+        return fail("several workqueues are called '" + name + "', none of them is in sysfs", ENOTUNIQ);
     return *found;
 }
 

@@ -22,6 +22,7 @@ struct KernelWorkqueue {
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues();
 
 // The one of WORKQUEUES that is called NAME: the one in sysfs, or else the only one. Error: none, or several.
-Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues, const std::string& name);
+Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,
+                                       const std::string& name);
 
 }  // namespace wq

@@ -24,8 +24,8 @@ char LICENSE[] SEC("license") = "GPL";
 #define RUNNING_BITS 12
 
 /* Set before loading. */
-const volatile __u64 target;    /* a workqueue_struct; 0: all that follow the default scope */
-const volatile __u32 entry_seen; /* whether wqt_enter is there */
+const volatile __u64 target;      /* a workqueue_struct; 0: all that follow the default scope */
+const volatile __u32 entry_seen;  /* whether wqt_enter is there */
 const volatile __u32 preemptible; /* whether bpf_preempt_disable() is there */
 
 /* Set while running. A tag is the number of a window, 1 to 1023; now = tag << 1 | slot, 0 outside of one. */
@@ -70,8 +70,8 @@ struct {
 } entered SEC(".maps");
 
 /* From 7.0 on a tracepoint can be preempted; the kernel then skips a program for all who come by on that CPU
- * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have it so
- * also have the means to prevent it; what remains are a few instructions at either end. */
+ * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have
+ * it so also have the means to prevent it; what remains are a few instructions at either end. */
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
 static __always_inline void hold_cpu(void) {
@@ -110,17 +110,22 @@ static __always_inline bool is_installed(const struct pool_workqueue* pwq) {
     return references > 0;
 }
 
-/* Stands for the work by its distance from the table, since the kernel lets nobody calculate with an address as
- * such. Its lower three bits are zero, and its upper seven repeat the one below them: the shift loses nothing. */
+/* Stands for the work by its distance from the table, since the kernel lets nobody calculate with an address
+ * as such. Its lower three bits are zero, and its upper seven repeat the one below them: the shift loses
+ * nothing. */
 static __always_inline __u64 number_of(const struct work_struct* work) {
     __u64 number = (__u64)work;
     asm volatile("%0 -= %1" : "+r"(number) : "r"(pending));
     return number;
 }
 
-static __always_inline key_t key_of(__u64 number, __u32 tag) { return number << 7 | tag; }
+static __always_inline key_t key_of(__u64 number, __u32 tag) {
+    return number << 7 | tag;
+}
 
-static __always_inline bool same_work(key_t a, key_t b) { return !((a ^ b) & ~(key_t)TAG_MASK); }
+static __always_inline bool same_work(key_t a, key_t b) {
+    return !((a ^ b) & ~(key_t)TAG_MASK);
+}
 
 /* The slot of the window that the record belongs to; -1 if that window is no more. */
 static __always_inline int slot_of(key_t key) {
@@ -130,7 +135,9 @@ static __always_inline int slot_of(key_t key) {
     return tag == tags[1] ? 1 : -1;
 }
 
-static __always_inline struct wq_slot* sums_of(__u32 slot) { return bpf_map_lookup_elem(&slots, &slot); }
+static __always_inline struct wq_slot* sums_of(__u32 slot) {
+    return bpf_map_lookup_elem(&slots, &slot);
+}
 
 static __always_inline void lose(key_t key) {
     int slot = slot_of(key);
@@ -138,7 +145,9 @@ static __always_inline void lose(key_t key) {
     if (sums) __sync_fetch_and_add(&sums->lost, 1);
 }
 
-static __always_inline __u64 hash(__u64 number) { return (number >> 3) * 0x9e3779b97f4a7c15ull; }
+static __always_inline __u64 hash(__u64 number) {
+    return (number >> 3) * 0x9e3779b97f4a7c15ull;
+}
 
 static __always_inline struct pending* pending_set(__u64 number) {
     return pending[hash(number) >> (64 - PENDING_BITS)];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* Of the kernel's own structures, the members that our BPF programs read, and no more. Where they lie is
- * found on the running kernel when a program is loaded (CO-RE); so order and what is between do not matter. */
+ * found on the running kernel when a program is loaded (CO-RE); so order and what is between do not matter.
+ */
 #pragma once
 
 #include <linux/bpf.h>

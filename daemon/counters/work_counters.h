@@ -16,10 +16,10 @@ struct WorkCount {
     double latency = 0;       // mean, from queueing to the end; waiting for pool->lock included, see limits()
     double tail = 0;          // p99 of queueing to start, to 1%
     double exec = 0;          // mean, from start to end
-    double lock = 0;          // waiting for pool->lock, per item
-    std::uint64_t stuck = 0;  // items on a pool_workqueue that is no longer the workqueue's own
+    double lock = 0;          // mean of all queued, from entering __queue_work() to holding pool->lock
+    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer the workqueue's own
     std::uint64_t unfinished = 0;  // seen queued, not seen to end when the window was read
-    std::uint64_t lost = 0;        // no room to remember them, or overwritten by another queueing
+    std::uint64_t lost = 0;        // no room to remember them, or cancelled or unseen, and queued again
 };
 
 // Counts the work of one target at a time, in the kernel.

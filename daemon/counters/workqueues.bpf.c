@@ -3,8 +3,8 @@
  *
  * Their list is not exported, and a sandboxed service cannot look its address up. The way in is a rescuer, a
  * worker that names the workqueue it serves; from there the list goes round. One link of the ring is the
- * list's head, which is no workqueue. Each task that the iterator visits carries the walk on by a stretch that
- * fits into its buffer. */
+ * list's head, which is no workqueue. Each task that the iterator visits carries the walk on by a stretch
+ * that fits into its buffer. */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 
@@ -38,9 +38,10 @@ static long add_pool(__u32 i, struct sum* sum) {
     __u64 started = 0;
 
     if ((__u64)pwq->wq != sum->wq) return 1; /* round: the ring's head is no pool_workqueue */
-    bpf_probe_read_kernel(&started, sizeof(started),
-                          (void*)&pwq->stats[0] +
-                              sizeof(started) * bpf_core_enum_value(enum pool_workqueue_stats, PWQ_STAT_STARTED));
+    bpf_probe_read_kernel(
+        &started, sizeof(started),
+        (void*)&pwq->stats[0] +
+            sizeof(started) * bpf_core_enum_value(enum pool_workqueue_stats, PWQ_STAT_STARTED));
     sum->started += started;
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;

@@ -2,7 +2,7 @@
 // What the counters see of one workqueue, as JSON, beside what the kernel itself has counted in that time:
 //   count-work TARGET SECONDS [--two]   one window, or --two: half of the time in either slot
 //   count-work --traffic                the kernel's own counts, all of them
-//   count-work --loaded                 the ids of all BPF programs of ours that are in the kernel
+//   count-work --loaded                 the BPF programs of ours that are in the kernel
 // Says "begun" on stderr once it counts, and what is wrong in one line, with exit code 1.
 #include <linux/bpf.h>
 #include <sys/syscall.h>
@@ -31,15 +31,18 @@ T or_exit(wq::Result<T> result) {
     if constexpr (!std::is_void_v<T>) return *result;
 }
 
-void wait(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void wait(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
 long bpf(int command, bpf_attr& attributes) {
     return ::syscall(SYS_bpf, command, &attributes, sizeof(attributes));
 }
 
+// Of our programs in the kernel: name to runs and ns of them all (0 unless kernel.bpf_stats_enabled is 1).
 // Not by libbpf: it is the library's own, and it is on trial here.
-std::vector<unsigned> loaded() {
-    std::vector<unsigned> ids;
+nlohmann::ordered_json loaded() {
+    auto programs = nlohmann::ordered_json::object();
     bpf_attr next{};
     for (; bpf(BPF_PROG_GET_NEXT_ID, next) == 0; next.start_id = next.next_id) {
         bpf_attr by_id{};
@@ -52,16 +55,21 @@ std::vector<unsigned> loaded() {
         ask.info.info_len = sizeof(info);
         ask.info.info = reinterpret_cast<std::uintptr_t>(&info);
         if (bpf(BPF_OBJ_GET_INFO_BY_FD, ask) == 0 && std::string(info.name).starts_with("wqt_"))
-            ids.push_back(info.id);
+            programs[info.name] = {{"runs", info.run_cnt}, {"ns", info.run_time_ns}};
         ::close(fd);
     }
-    return ids;
+    return programs;
 }
 
 nlohmann::ordered_json json_of(const wq::WorkCount& count) {
-    return {{"items", count.items}, {"latency", count.latency}, {"tail", count.tail},
-            {"exec", count.exec},   {"lock", count.lock},       {"stuck", count.stuck},
-            {"unfinished", count.unfinished}, {"lost", count.lost}};
+    return {{"items", count.items},
+            {"latency", count.latency},
+            {"tail", count.tail},
+            {"exec", count.exec},
+            {"lock", count.lock},
+            {"stuck", count.stuck},
+            {"unfinished", count.unfinished},
+            {"lost", count.lost}};
 }
 
 int count(const std::string& target, double seconds, unsigned windows) {
@@ -85,7 +93,8 @@ int count(const std::string& target, double seconds, unsigned windows) {
     const bool known = before.contains(target) && after.contains(target);
     out["kernel"] = known ? nlohmann::ordered_json(after.at(target) - before.at(target)) : nullptr;
     out["limits"] = counters->limits();
-    out["loaded"] = loaded().size();
+    out["programs"] = loaded();
+    out["loaded"] = out["programs"].size();
     counters->detach();
     // The kernel frees them a little later.
     for (int i = 0; i < 50 && !loaded().empty(); i++) wait(0.1);
@@ -103,7 +112,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     if (words.size() == 1 && words[0] == "--loaded") {
-        std::cout << nlohmann::json(loaded()).dump() << '\n';
+        std::cout << loaded().dump() << '\n';
         return 0;
     }
     if (words.size() < 2 || words.size() > 3 || (words.size() == 3 && words[2] != "--two")) {

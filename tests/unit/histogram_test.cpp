@@ -24,7 +24,8 @@ TEST(Histogram, BucketsAscendWithoutGapsAndStayInTheirRange) {
     for (int octave = 17; octave < 64; octave++) {
         const std::uint64_t power = std::uint64_t{1} << octave;
         const unsigned step = octave <= 40 ? 1 : 0;
-        EXPECT_EQ(wq_bucket(power), std::min<unsigned>(wq_bucket(power - 1) + step, WQ_BUCKETS - 1)) << octave;
+        EXPECT_EQ(wq_bucket(power), std::min<unsigned>(wq_bucket(power - 1) + step, WQ_BUCKETS - 1))
+            << octave;
     }
     EXPECT_EQ(wq_bucket(~std::uint64_t{0}), WQ_BUCKETS - 1U);
 }
@@ -57,7 +58,9 @@ TEST(Histogram, PercentilesOfALongTailAreThoseOfTheSortedValues) {
     }
 }
 
-TEST(Histogram, NothingCountedIsZero) { EXPECT_EQ(Histogram().percentile(0.99), 0); }
+TEST(Histogram, NothingCountedIsZero) {
+    EXPECT_EQ(Histogram().percentile(0.99), 0);
+}
 
 }  // namespace
 }  // namespace wq
