@@ -194,5 +194,5 @@ ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .trial[$key] // empty'; }
 # `pair_is WQ N`: its trial has come to pair N or beyond.
 pair_is() { [ "$(trial_of "$1" pair)" -ge "$2" ] 2>/dev/null; }
-# Programs of ours in the kernel: all have names that begin with wqt_.
-probes() { bpftool prog show 2>/dev/null | grep -c 'name wqt_' || true; }
+# How many BPF programs of ours the kernel holds.
+probes() { /usr/lib/wq-tests/count-work --loaded | jq length; }

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Where work cannot be counted: nothing is tried blindly, what is left judges, and apply_unjudged applies.
+# timeout: 300
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+load_on c0
+trap load_off EXIT
+
+nothing_to_judge_by() { target "$wq" reason | grep -q "nothing to judge by"; }
+# `denied WHY LINE...`: the daemon runs with these lines in its unit.
+denied() {
+  local why=$1
+  shift
+  trial_policy auto
+  printf '%s\n' "$@" >>/run/systemd/system/wq-tuned.service.d/check.conf
+  systemctl daemon-reload
+  systemctl start wq-tuned
+  wait_until 20 nothing_to_judge_by || fail "$why: $(target "$wq" reason)"
+  note "$why: $(target "$wq" reason)"
+  check_eq "$why: nothing was written" 0 "$(daemon_field writes)"
+  check_eq "$why: said once" 1 "$(journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'work is not counted')"
+  wq-tunectl trial "$wq" --arm smt 2>/run/wq-tests/err && fail "a trial without counters"
+  check_eq "$why: a trial by hand is refused in one line" 1 "$(grep -c 'nothing to judge by' /run/wq-tests/err)"
+  systemctl stop wq-tuned
+}
+
+if grep -q '\[confidentiality\]' /sys/kernel/security/lockdown 2>/dev/null; then
+  denied "kernel lockdown"
+else
+  denied "no capability" "CapabilityBoundingSet=" "CapabilityBoundingSet=~CAP_BPF CAP_PERFMON CAP_SYS_ADMIN"
+  denied "no BTF" "InaccessiblePaths=/sys/kernel/btf"
+  printf '[Service]\nCapabilityBoundingSet=\n' >/run/systemd/system/wq-tuned.service.d/check.conf
+fi
+
+note "-- a number in a file is left to judge by"
+trial_policy auto "counters = [\"latency\", \"file:/run/wq-tests/p99\"]"
+printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=6s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
+systemctl daemon-reload
+echo 10 >/run/wq-tests/p99
+systemctl start wq-tuned
+wait_until 20 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+while ! ended 1; do # the file is worse under the candidate
+  if scope_is "$wq" default; then echo 10; else echo 20; fi >/run/wq-tests/p99.new
+  mv /run/wq-tests/p99.new /run/wq-tests/p99
+  sleep 0.02
+done
+check_eq "the verdict" "regressed by file:/run/wq-tests/p99" "$(verdict verdict) by $(verdict counter)"
+expect_scope "$wq" default
+systemctl stop wq-tuned
+rm $verdicts
+
+note "-- apply_unjudged applies"
+trial_policy auto
+sed -i '1i [daemon]\napply_unjudged = true' /etc/wq-tuned/wq-tuned.toml
+printf '[Service]\nCapabilityBoundingSet=\n' >/run/systemd/system/wq-tuned.service.d/check.conf
+systemctl daemon-reload
+systemctl start wq-tuned
+wait_until 10 state_is "$wq" applied || fail "state $(target "$wq" state)"
+systemctl stop wq-tuned
+expect_scope "$wq" default

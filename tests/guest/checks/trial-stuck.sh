@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# @default goes on trial as a target of its own. Work that is queued while it runs stays on its old pool, so that
+# a trial of it says nothing, and says so.
+# timeout: 240
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+parameter=/sys/module/workqueue/parameters/default_affinity_scope
+before=$(cat "$parameter")
+put_back() {
+  # shellcheck disable=SC2086
+  kill $load 2>/dev/null || true
+  wait
+  losetup -D
+  udevadm control --start-exec-queue
+  rmmod null_blk 2>/dev/null || true
+}
+load=""
+trap put_back EXIT
+# A disk that answers after 0.4 s, and loop devices on it, each with one work that serves all that is asked while it
+# runs. Two who ask keep it running beyond the washout, and queue it again on the pool that it runs on.
+modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=400000000 gb=1 bs=4096
+udevadm control --stop-exec-queue
+reader() { # DEVICE
+  while :; do
+    dd if="$1" of=/dev/null bs=4k count=1 skip="$RANDOM" iflag=direct 2>/dev/null
+    sleep "0.$((RANDOM % 9))"
+  done
+}
+for i in 1 2 3; do
+  loop=$(losetup -f --show /dev/nullb0)
+  for j in 1 2; do
+    RANDOM=$i$j
+    reader "$loop" &
+    load="$load $!"
+  done
+done
+
+trial_policy leave
+cat >>/etc/wq-tuned/wq-tuned.toml <<EOF
+[default_scope]
+manage = true
+scope = "$(other_scope)"
+EOF
+sed -i 's/^min_items = .*/min_items = 2/; s/^window = .*/window = "3s"/' /etc/wq-tuned/wq-tuned.toml
+systemctl start wq-tuned
+wait_until 30 state_is @default trial || fail "no trial: $(target @default reason)"
+wait_until 90 ended 1 || fail "no end: $(status | jq -c '.targets[0]')"
+check_eq "the verdict" "inconclusive" "$(verdict verdict)"
+check_eq "the reason" "work stays on old pools" "$(verdict reason)"
+systemctl stop wq-tuned
+check_eq "the default is as it was" "$before" "$(cat "$parameter")"
+check_eq "no probe is left" 0 "$(probes)"
