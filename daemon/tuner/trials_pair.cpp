@@ -71,8 +71,8 @@ void Trials::switch_failed(const Outcome& outcome) {
     cut_off("not written: " + outcome.text);
 }
 
-// Whether there was enough work is asked first, of both windows together; then what went wrong; and the
-// values last.
+// Whether there was enough work is asked first, of both windows together; then whether it ran where the arms
+// put it; then what went wrong; and the values last.
 void Trials::finish_pair() {
     Running& trial = *current_;
     trial.pair->finish(edges_.clocks());
@@ -83,10 +83,10 @@ void Trials::finish_pair() {
         trial.dropped++;
         return park("too little traffic");
     }
-    if (!pair.fault().empty()) return drop_pair(pair.fault());
     trial.items += pair.items();
     trial.stuck += pair.stuck();
     if (trial.stuck * kMostStuck > trial.items) return finish(trial.judge->end(kStuckReason), true);
+    if (!pair.fault().empty()) return drop_pair(pair.fault());
     if (const std::string why = trial.judge->why_dropped(pair.pair()); !why.empty()) return drop_pair(why);
     trial.dropped_running = 0;
     if (const auto verdict = trial.judge->add(pair.pair())) return finish(*verdict, true);

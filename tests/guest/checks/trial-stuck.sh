@@ -18,23 +18,24 @@ put_back() {
 }
 load=""
 trap put_back EXIT
-# A disk that answers after 0.4 s, and loop devices on it, each with one work that serves all that is asked while it
-# runs. Two who ask keep it running beyond the washout, and queue it again on the pool that it runs on.
-modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=400000000 gb=1 bs=4096
+# A disk that answers after a second, and loop devices on it, each with one work that serves all that is asked while
+# it runs. Who asks for something then queues it again: on the pool where it runs, whatever the scope is by now.
+modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=1000000000 gb=1 bs=4096
 udevadm control --stop-exec-queue
+read_at() { dd if="$1" of=/dev/null bs=4k count=1 skip="$2" iflag=direct 2>/dev/null; }
 reader() { # DEVICE
   while :; do
-    dd if="$1" of=/dev/null bs=4k count=1 skip="$RANDOM" iflag=direct 2>/dev/null
-    sleep "0.$((RANDOM % 9))"
+    read_at "$1" "$RANDOM" &
+    sleep 0.7
+    read_at "$1" "$RANDOM"
+    sleep "0.$((RANDOM % 3))"
   done
 }
-for i in 1 2 3; do
+for i in 1 2 3 4 5 6; do
   loop=$(losetup -f --show /dev/nullb0)
-  for j in 1 2; do
-    RANDOM=$i$j
-    reader "$loop" &
-    load="$load $!"
-  done
+  RANDOM=$i
+  reader "$loop" &
+  load="$load $!"
 done
 
 trial_policy leave
@@ -43,7 +44,7 @@ cat >>/etc/wq-tuned/wq-tuned.toml <<EOF
 manage = true
 scope = "$(other_scope)"
 EOF
-sed -i 's/^min_items = .*/min_items = 2/; s/^window = .*/window = "3s"/' /etc/wq-tuned/wq-tuned.toml
+sed -i 's/^min_items = .*/min_items = 2/; s/^washout = .*/washout = "100ms"/' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
 wait_until 30 state_is @default trial || fail "no trial: $(target @default reason)"
 wait_until 90 ended 1 || fail "no end: $(status | jq -c '.targets[0]')"
