@@ -21,6 +21,7 @@ using nlohmann::json;
 constexpr std::size_t kMostRecords = 1000;
 constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
 constexpr int kVersion = 1;
+constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs and trials in a store that is one
 
 json to_json(const VerdictKey& key) {
     return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
@@ -33,18 +34,32 @@ VerdictKey key_from(const json& j) {
             text("baseline"), text("candidate"), text("judge")};
 }
 
-// A number that is there, and is one: what is neither was not written by us.
+[[noreturn]] void refuse(const std::string& why) {
+    throw json::other_error::create(501, why, nullptr);
+}
+
+// What is not a number was not written by us; nor is one that only looks like it, such as -1 trials.
+double finite(const json& value) {
+    const auto number = value.get<double>();
+    if (!std::isfinite(number)) refuse("a number that is none");
+    return number;
+}
+
 double number(const json& j, const char* name) {
-    const auto value = j.at(name).get<double>();
-    if (!std::isfinite(value))
-        throw json::other_error::create(501, std::string(name) + " is no number", nullptr);
-    return value;
+    return finite(j.at(name));
+}
+
+unsigned count(const json& j, const char* name) {
+    const auto& value = j.at(name);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxCount)
+        refuse(fmt::format("{} is not a count", name));
+    return value.get<unsigned>();
 }
 
 TrialOutcome outcome_from(const std::string& word) {
     for (const auto outcome : {TrialOutcome::regressed, TrialOutcome::improved, TrialOutcome::inconclusive})
         if (word == name_of(outcome)) return outcome;
-    throw json::other_error::create(501, "unknown verdict '" + word + "'", nullptr);
+    refuse("unknown verdict '" + word + "'");
 }
 
 json interval_to_json(const std::optional<Effect::Interval>& interval) {
@@ -53,7 +68,7 @@ json interval_to_json(const std::optional<Effect::Interval>& interval) {
 
 std::optional<Effect::Interval> interval_from(const json& j) {
     if (j.is_null()) return {};
-    return Effect::Interval{j.at(0).get<double>(), j.at(1).get<double>()};
+    return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
 }
 
 VerdictRecord record_from(const json& j) {
@@ -61,14 +76,14 @@ VerdictRecord record_from(const json& j) {
     r.key = key_from(j);
     r.target = j.at("target").get<std::string>();
     r.time = j.at("time").get<std::int64_t>();
-    r.trial = j.at("trial").get<unsigned>();
+    r.trial = count(j, "trial");
     r.judged = j.at("judged").get<bool>();
     r.outcome = outcome_from(j.at("verdict").get<std::string>());
     r.reason = j.at("reason").get<std::string>();
-    r.dropped = j.at("dropped").get<unsigned>();
-    r.lost = j.at("lost").get<std::uint64_t>();
+    r.dropped = count(j, "dropped");
+    r.lost = static_cast<std::uint64_t>(number(j, "lost"));
     r.standing.counter = j.at("counter").get<std::string>();
-    r.standing.pairs = j.at("pairs").get<unsigned>();
+    r.standing.pairs = count(j, "pairs");
     r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
     r.standing.log_improved = std::log(std::max(number(j, "e_improved"), 1e-300));
     r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
@@ -124,14 +139,13 @@ Status VerdictStore::read() {
     if (!text) return tl::unexpected(text.error());
     try {
         const json document = json::parse(*text);
-        if (document.at("version") != kVersion)
-            throw json::other_error::create(501, "another version", nullptr);
+        if (document.at("version") != kVersion) refuse("another version");
         std::vector<VerdictRecord> records;
         for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
         std::map<std::string, Begun> begun;
         for (const json& j : document.at("begun")) {
             const VerdictKey key = key_from(j);
-            begun[key.text()] = {key, j.at("trials").get<unsigned>()};
+            begun[key.text()] = {key, count(j, "trials")};
         }
         records_ = std::move(records);
         begun_ = std::move(begun);
