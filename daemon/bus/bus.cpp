@@ -26,7 +26,7 @@ struct Free {
 using Text = std::unique_ptr<char, Free>;
 
 // A bus that hangs must not cost the daemon its watchdog.
-constexpr std::uint64_t kTimeout = 5'000'000;  // us, of questions that a daemon asks
+constexpr std::uint64_t kTimeout = 5'000'000;        // us, of questions that a daemon asks
 constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us: loading BPF takes its time on a slow machine
 
 bool is_absent(const sd_bus_error& error) {

@@ -21,7 +21,9 @@ using nlohmann::json;
 constexpr std::size_t kMostRecords = 1000;
 constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
 constexpr int kVersion = 1;
-constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs and trials in a store that is one
+constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs, trials and items in a store that is one
+constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
+constexpr std::size_t kMostBegun = 10'000;
 
 json to_json(const VerdictKey& key) {
     return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
@@ -49,11 +51,11 @@ double number(const json& j, const char* name) {
     return finite(j.at(name));
 }
 
-unsigned count(const json& j, const char* name) {
+std::uint64_t count(const json& j, const char* name, std::uint64_t most = kMaxCount) {
     const auto& value = j.at(name);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxCount)
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
         refuse(fmt::format("{} is not a count", name));
-    return value.get<unsigned>();
+    return value.get<std::uint64_t>();
 }
 
 TrialOutcome outcome_from(const std::string& word) {
@@ -75,18 +77,19 @@ VerdictRecord record_from(const json& j) {
     VerdictRecord r;
     r.key = key_from(j);
     r.target = j.at("target").get<std::string>();
-    r.time = j.at("time").get<std::int64_t>();
-    r.trial = count(j, "trial");
+    r.time = static_cast<std::int64_t>(count(j, "time", kMaxTime));
+    r.trial = static_cast<unsigned>(count(j, "trial"));
     r.judged = j.at("judged").get<bool>();
     r.outcome = outcome_from(j.at("verdict").get<std::string>());
     r.reason = j.at("reason").get<std::string>();
-    r.dropped = count(j, "dropped");
-    r.lost = static_cast<std::uint64_t>(number(j, "lost"));
+    r.dropped = static_cast<unsigned>(count(j, "dropped"));
+    r.lost = count(j, "lost");
     r.standing.counter = j.at("counter").get<std::string>();
-    r.standing.pairs = count(j, "pairs");
+    r.standing.pairs = static_cast<unsigned>(count(j, "pairs"));
     r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
     r.standing.log_improved = std::log(std::max(number(j, "e_improved"), 1e-300));
-    r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
+    if (r.standing.pairs > 0)
+        r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
     return r;
 }
 
@@ -106,7 +109,7 @@ json to_json(const VerdictRecord& r) {
                 {"lost", r.lost},
                 {"e_regressed", evidence_of(r.standing.log_regressed)},
                 {"e_improved", evidence_of(r.standing.log_improved)},
-                {"effect_percent", r.standing.effect.percent},
+                {"effect_percent", r.standing.pairs > 0 ? json(r.standing.effect.percent) : json(nullptr)},
                 {"interval_percent", interval_to_json(r.standing.effect.interval)}});
     return out;
 }
@@ -145,8 +148,10 @@ Status VerdictStore::read() {
         std::map<std::string, Begun> begun;
         for (const json& j : document.at("begun")) {
             const VerdictKey key = key_from(j);
-            begun[key.text()] = {key, count(j, "trials")};
+            begun[key.text()] = {key, static_cast<unsigned>(count(j, "trials"))};
         }
+        for (const VerdictRecord& record : records)
+            if (record.judged) latest_[record.key.text()] = record;
         records_ = std::move(records);
         begun_ = std::move(begun);
         return {};
@@ -166,9 +171,8 @@ Status VerdictStore::load() {
 }
 
 const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
-    const auto found = std::find_if(records_.rbegin(), records_.rend(),
-                                    [&](const VerdictRecord& r) { return r.judged && r.key == key; });
-    return found == records_.rend() ? nullptr : &*found;
+    const auto found = latest_.find(key.text());
+    return found == latest_.end() ? nullptr : &found->second;
 }
 
 unsigned VerdictStore::begun(const VerdictKey& key) const {
@@ -180,12 +184,21 @@ Status VerdictStore::begin(const VerdictKey& key) {
     Begun& begun = begun_[key.text()];
     begun.key = key;
     begun.trials++;
+    // Of kernels that ran here long ago, first.
+    for (auto old = begun_.begin(); begun_.size() > kMostBegun && old != begun_.end();)
+        old = old->second.key.kernel != key.kernel ? begun_.erase(old) : std::next(old);
     return save();
 }
 
 Status VerdictStore::add(VerdictRecord record) {
+    if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
-    if (records_.size() > kMostRecords) records_.erase(records_.begin());
+    if (records_.size() > kMostRecords) {
+        // Trials that were cut off tell least.
+        auto oldest = std::find_if(records_.begin(), records_.end(), [](const auto& r) { return !r.judged; });
+        if (oldest == records_.end()) oldest = records_.begin();
+        records_.erase(oldest);
+    }
     return save();
 }
 

@@ -73,8 +73,8 @@ TEST_F(StepTest, EachOutcomeAndKeep) {
     EXPECT_EQ(kind(regressed, Keep::unless_regressed), Step::Kind::reverted);
     EXPECT_EQ(kind(improved, Keep::unless_regressed), Step::Kind::kept);
     EXPECT_EQ(kind(improved, Keep::if_improved), Step::Kind::kept);
-    EXPECT_EQ(kind(inconclusive, Keep::unless_regressed), Step::Kind::kept);
-    EXPECT_EQ(kind(inconclusive, Keep::if_improved), Step::Kind::reverted);
+    EXPECT_EQ(kind(inconclusive, Keep::unless_regressed, kMaxPairsReason), Step::Kind::kept);
+    EXPECT_EQ(kind(inconclusive, Keep::if_improved, kMaxPairsReason), Step::Kind::reverted);
     EXPECT_EQ(kind(inconclusive, Keep::unless_regressed, kEmergencyReason), Step::Kind::reverted);
     EXPECT_EQ(trial(), "");
 }
@@ -86,6 +86,18 @@ TEST_F(StepTest, AnOldVerdictHoldsUntilTheNextTrialEnds) {
     EXPECT_EQ(trial(), "cache_shard/cache");
     EXPECT_EQ(step().kind, Step::Kind::kept);
     EXPECT_EQ(step().hold->word, "cache");
+}
+
+TEST_F(StepTest, AVerdictOfTheFutureIsOfAClockThatWasWrong) {
+    verdict("cache_shard", "cache", TrialOutcome::improved, "", -400 * 24 * 3600);
+    EXPECT_EQ(trial(), "cache_shard/cache");
+}
+
+TEST_F(StepTest, WhatMeasuredNothingIsNotKept) {
+    for (const char* reason : {"work stays on old pools", "10 pairs running were dropped: x"}) {
+        verdict("cache_shard", "cache", TrialOutcome::inconclusive, reason);
+        EXPECT_EQ(step().kind, Step::Kind::reverted) << reason;
+    }
 }
 
 TEST_F(StepTest, TuneTriesTheNearestSizeFirst) {

@@ -80,7 +80,8 @@ TEST_F(Verdicts, TheOldestGiveWay) {
         ASSERT_TRUE(store_.add(r));
     }
     EXPECT_THAT(store_.records(), SizeIs(1000));
-    EXPECT_EQ(store_.records().front().time, 2);
+    EXPECT_EQ(store_.records().front().time, 0);
+    EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
 }
 
 TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
@@ -108,15 +109,29 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
         return bad.dump();
     };
     const std::string text = good.dump();
-    for (const std::string& bad :
-         {std::string(), std::string("{"), std::string("[]"), std::string("null"),
-          text.substr(0, text.size() / 2), std::string("\0\0\0", 3),
-          json{{"version", 2}, {"verdicts", {}}, {"begun", {}}}.dump(), with("begun", "trials", -1),
-          with("begun", "trials", 1e300), with("begun", "trials", "1"), with("begun", "kernel", 6),
-          with("verdicts", "pairs", -1), with("verdicts", "trial", 4294967296),
-          with("verdicts", "verdict", "splendid"), with("verdicts", "e_regressed", nullptr),
-          with("verdicts", "effect_percent", "NaN"), with("verdicts", "interval_percent", json::array({1})),
-          with("verdicts", "judged", 1), with("verdicts", "target", json::object())}) {
+    for (const std::string& bad : {std::string(),
+                                   std::string("{"),
+                                   std::string("[]"),
+                                   std::string("null"),
+                                   text.substr(0, text.size() / 2),
+                                   std::string("\0\0\0", 3),
+                                   json{{"version", 2}, {"verdicts", {}}, {"begun", {}}}.dump(),
+                                   with("begun", "trials", -1),
+                                   with("begun", "trials", 1e300),
+                                   with("begun", "trials", "1"),
+                                   with("begun", "kernel", 6),
+                                   with("verdicts", "pairs", -1),
+                                   with("verdicts", "lost", -1),
+                                   with("verdicts", "lost", 1e300),
+                                   with("verdicts", "time", -5),
+                                   with("verdicts", "time", 1e18),
+                                   with("verdicts", "trial", 4294967296),
+                                   with("verdicts", "verdict", "splendid"),
+                                   with("verdicts", "e_regressed", nullptr),
+                                   with("verdicts", "effect_percent", "NaN"),
+                                   with("verdicts", "interval_percent", json::array({1})),
+                                   with("verdicts", "judged", 1),
+                                   with("verdicts", "target", json::object())}) {
         tree_.write(kFile, bad);
         VerdictStore store(tree_.path(kFile));
         const auto loaded = store.load();
