@@ -38,7 +38,7 @@ fi
 
 note "-- a number in a file is left to judge by"
 trial_policy auto "counters = [\"latency\", \"file:/run/wq-tests/p99\"]"
-printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=6s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
+printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=6000000\n' >/run/systemd/system/wq-tuned.service.d/check.conf
 systemctl daemon-reload
 echo 10 >/run/wq-tests/p99
 systemctl start wq-tuned
