@@ -23,26 +23,30 @@ endif()
 
 if(WQ_TUNED_BPF AND NOT bpf_lacks)
     message(STATUS "Counting by BPF: yes (${WQ_TUNED_CLANG}, ${WQ_TUNED_BPFTOOL}, libbpf ${BPF_VERSION})")
-    foreach(name counters workqueues)
-        set(source ${CMAKE_CURRENT_SOURCE_DIR}/counters/${name}.bpf.c)
+    # SOURCE (NAME.bpf.c) becomes NAME.skel.h, which TARGET can include. The last step but one drops what is for debuggers.
+    function(wq_tuned_bpf TARGET SOURCE)
+        cmake_path(GET SOURCE FILENAME name)
+        string(REPLACE .bpf.c "" name ${name})
         set(object ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
         set(skeleton ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.skel.h)
-        # The last step but one drops what is for debuggers.
+        file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bpf)
         add_custom_command(OUTPUT ${object} ${skeleton}
             COMMAND ${WQ_TUNED_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall -Werror
-                -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${source} -o ${object}.all
+                -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${SOURCE} -o ${object}.all
             COMMAND ${WQ_TUNED_BPFTOOL} gen object ${object} ${object}.all
             COMMAND ${WQ_TUNED_BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}
-            DEPENDS ${source} ${CMAKE_CURRENT_SOURCE_DIR}/counters/kernel_types.h
-                ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_shared.h
+            DEPENDS ${SOURCE} ${ARGN}
             COMMENT "BPF: ${name}" VERBATIM)
-        target_sources(wq-tuned-core PRIVATE ${skeleton})
-        list(APPEND bpf_objects ${object})
+        target_sources(${TARGET} PRIVATE ${skeleton})
+        target_include_directories(${TARGET} SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/bpf)
+    endfunction()
+    foreach(name counters workqueues)
+        wq_tuned_bpf(wq-tuned-core ${CMAKE_CURRENT_SOURCE_DIR}/counters/${name}.bpf.c
+            ${CMAKE_CURRENT_SOURCE_DIR}/counters/kernel_types.h ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_shared.h)
+        list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
     endforeach()
-    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bpf)
     target_sources(wq-tuned-core PRIVATE
         counters/bpf_counters.cpp counters/bpf_errors.cpp counters/bpf_workqueues.cpp)
-    target_include_directories(wq-tuned-core SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/bpf)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)
     message(FATAL_ERROR "WQ_TUNED_BPF=${WQ_TUNED_BPF}, but these are missing: ${bpf_lacks}")

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
+//   overhead [--exact] ARM TARGET COMMAND...
+// ARM is off, ours (the counters of TARGET), or one of peers.bpf.c: none, bare, wqlat. --exact asks the
+// kernel to time the programs themselves, which costs by itself: such a run's other times mean nothing.
+//   items     of TARGET, as the kernel has counted them by itself
+//   wall cpu  ns that COMMAND took; ns on a CPU of COMMAND and all kworkers together
+//   programs  name to runs and ns (0 unless --exact)
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "counters/bpf_counters.h"
+#include "kernel/fd.h"
+#include "peers.skel.h"
+
+namespace {
+
+[[noreturn]] void give_up(const std::string& why) {
+    std::cerr << why << '\n';
+    std::exit(1);
+}
+
+template <class T>
+T or_exit(wq::Result<T> result) {
+    if (!result) give_up(result.error().text);
+    if constexpr (!std::is_void_v<T>) return *result;
+}
+
+struct Destroy {
+    void operator()(peers_bpf* skeleton) const { peers_bpf::destroy(skeleton); }
+};
+using Peers = std::unique_ptr<peers_bpf, Destroy>;
+
+// Only the programs that are called peer_ARM_*.
+Peers attached_peer(const std::string& arm) {
+    Peers peers(peers_bpf::open());
+    if (!peers) give_up("the peers do not open");
+    bpf_program* program = nullptr;
+    bool found = false;
+    bpf_object__for_each_program(program, peers->obj) {
+        const bool wanted = std::string(bpf_program__name(program)).starts_with("peer_" + arm + "_");
+        bpf_program__set_autoload(program, wanted);
+        found = found || wanted;
+    }
+    if (!found) give_up("no such arm: " + arm);
+    if (peers_bpf::load(peers.get()) != 0 || peers_bpf::attach(peers.get()) != 0)
+        give_up("the peer '" + arm + "' does not attach");
+    return peers;
+}
+
+nlohmann::ordered_json programs() {
+    auto all = nlohmann::ordered_json::object();
+    for (std::uint32_t id = 0; bpf_prog_get_next_id(id, &id) == 0;) {
+        const wq::Fd fd(bpf_prog_get_fd_by_id(id));
+        bpf_prog_info info{};
+        std::uint32_t size = sizeof(info);
+        if (!fd || bpf_obj_get_info_by_fd(fd.get(), &info, &size) != 0) continue;
+        const std::string name = info.name;
+        if (name.starts_with("wqt_") || name.starts_with("peer_"))
+            all[name] = {{"runs", info.run_cnt}, {"ns", info.run_time_ns}};
+    }
+    return all;
+}
+
+// ns that the kworkers have been on a CPU, all together. One that has ended is missed; they idle for 5
+// minutes first.
+std::uint64_t kworkers_ns() {
+    std::uint64_t sum = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::string name;
+        std::uint64_t ns = 0;
+        if (std::ifstream(entry.path() / "comm") >> name; !name.starts_with("kworker/")) continue;
+        if (std::ifstream(entry.path() / "schedstat") >> ns) sum += ns;
+    }
+    return sum;
+}
+
+// Runs it to its end; ns on a CPU, of it and its children.
+std::uint64_t run(char** command) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::dup2(STDERR_FILENO, STDOUT_FILENO);
+        ::execvp(*command, command);
+        ::_exit(127);
+    }
+    int status = 0;
+    rusage usage{};
+    if (pid < 0 || ::wait4(pid, &status, 0, &usage) != pid || status != 0)
+        give_up(std::string(*command) + " failed");
+    const auto ns = [](const timeval& time) {
+        return (static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+                static_cast<std::uint64_t>(time.tv_usec)) *
+               1000;
+    };
+    return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int at = 1;
+    const bool exact = argc > 1 && std::string(argv[1]) == "--exact";
+    if (exact) at++;
+    if (argc - at < 3) give_up("usage: overhead [--exact] ARM TARGET COMMAND...");
+    const std::string arm = argv[at], target = argv[at + 1];
+    libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+
+    const auto counters = wq::make_bpf_counters();
+    Peers peers;
+    if (arm == "ours") {
+        or_exit(counters->attach(target));
+        or_exit(counters->begin(0));
+    } else if (arm != "off") {
+        peers = attached_peer(arm == "wqlat" ? "wq" : arm);
+    }
+    const wq::Fd timing(exact ? bpf_enable_stats(BPF_STATS_RUN_TIME) : -1);
+    if (exact && !timing) give_up("the kernel does not time BPF programs");
+
+    const auto items_before = or_exit(counters->traffic())[target];
+    const auto workers_before = kworkers_ns();
+    const auto start = std::chrono::steady_clock::now();
+    const auto own = run(argv + at + 2);
+    const auto wall = std::chrono::steady_clock::now() - start;
+    const auto workers = kworkers_ns() - workers_before;
+    const auto seen = programs();
+    const auto items = or_exit(counters->traffic())[target] - items_before;
+
+    nlohmann::ordered_json out{{"arm", arm},           {"exact", exact},
+                               {"items", items},       {"wall", std::chrono::nanoseconds(wall).count()},
+                               {"cpu", own + workers}, {"programs", seen}};
+    if (arm == "ours") {
+        const auto count = or_exit(counters->read(0));
+        out["counted"] = count.items;
+        out["lost"] = count.lost + count.unfinished;
+    }
+    std::cout << out.dump() << '\n';
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What counting costs per work item, in one run: the same load with nothing attached (off), with our counters, and
+# with those of peers.bpf.c, by turns, in an order that goes round.
+#   overhead.sh TARGET ITEMS COMMAND...   COMMAND is the load; ITEMS the least that each run of it must come to
+#
+# Each arm's times are medians over the rounds, in ns per item of TARGET (which the kernel counts by itself):
+#   exact     in the programs, as the kernel times each of them, from rounds of their own: timing costs too.
+#   net       exact less what programs that do nothing come to (arm none), for as many runs: the reading of the
+#             clock that the kernel does around each
+#   cpu wall  of the whole load, with what all of the machine adds; then the difference to off in the same round,
+#             +- half of what its middle half spans. A difference below its +- says nothing.
+# The bound is that ours costs less than wqlat, judged by exact. That has the work of the programs, but not the
+# way to them and back, which ours goes four times per item and wqlat twice; cpu has it.
+# In an emulator ns are not a real machine's, and cpu and wall carry the noise of the host: look at ratios of exact.
+set -euo pipefail
+here=$(dirname "$0")
+target=$1 least=$2
+shift 2
+rounds=${ROUNDS:-7} exact_rounds=${EXACT_ROUNDS:-5}
+arms=(off none ours bare wqlat)
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+
+run_all() { # ROUNDS [--exact]
+  local round i arm
+  for ((round = 0; round < $1; round++)); do
+    for ((i = 0; i < ${#arms[@]}; i++)); do
+      arm=${arms[(i + round) % ${#arms[@]}]}
+      "$here/overhead" ${2:+"$2"} "$arm" "$target" "${command[@]}" | jq -c ".round = $round" >>"$results"
+    done
+  done
+}
+command=("$@")
+"$here/overhead" off "$target" "${command[@]}" >/dev/null # what the first run finds cold
+run_all "$rounds"
+run_all "$exact_rounds" --exact
+
+jq -rs --argjson least "$least" '
+def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+def spread: sort | (.[length * 3 / 4 | floor] - .[length / 4 | floor]) / 2;
+def total(key): [.programs[] | .[key]] | add // 0;
+def row: map(tostring | (14 - length) * " " + .) | join("");
+def ratio(a; b): (a / b * 100 | round) / 100;
+
+. as $all
+| map(select(.items < $least)) | if length > 0 then error("too few items: \(.[0])") else . end
+| $all | map(select(.arm == "ours" and .counted < 0.98 * .items)) | if length > 0 then error("not all counted: \(.[0])") else . end
+| ($all | map(select(.exact))) as $exact | ($all | map(select(.exact | not))) as $timed
+| ($timed | map(select(.arm == "off")) | map({(.round | tostring): .}) | add) as $off
+| ($exact | map(select(.arm == "none") | total("ns") / total("runs")) | median) as $floor
+| def times($arm): ($timed | map(select(.arm == $arm))) as $runs
+    | ($exact | map(select(.arm == $arm))) as $exacts
+    | {arm: arm,
+       runs: ($exacts | map(total("runs") / .items) | median),
+       exact: ($exacts | map(total("ns") / .items) | median),
+       net: ($exacts | map((total("ns") - $floor * total("runs")) / .items) | median),
+       cpu: ($runs | map(.cpu / .items) | median),
+       cpu_more: ($runs | map(.cpu / .items - ($off[.round | tostring] | .cpu / .items)) | "\(median | round)+-\(spread | round)"),
+       wall: ($runs | map(.wall / .items) | median),
+       wall_more: ($runs | map(.wall / .items - ($off[.round | tostring] | .wall / .items)) | "\(median | round)+-\(spread | round)")};
+  (["off", "none", "ours", "bare", "wqlat"] | map(times(.))) as $table
+| ($table | map({(.arm): .}) | add) as $of
+| "ns per work item, medians of \($timed | length / 5) rounds (exact: \($exact | length / 5)) of \($all | map(.items) | median | round) items",
+  (["arm", "runs", "exact", "net", "cpu", "more", "wall", "more"] | row),
+  ($table[] | [.arm, ((.runs * 100 | round) / 100), (.exact | round), (.net | round), (.cpu | round),
+    .cpu_more, (.wall | round), .wall_more] | row),
+  "our programs, exact ns per run: \($exact | map(select(.arm == "ours").programs | map_values(.ns / .runs))
+     | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", "))",
+  "wqlat'"'"'s: \($exact | map(select(.arm == "wqlat").programs | map_values(.ns / .runs))
+     | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", ")); called for nothing: \($floor | round)",
+  ("wqlat", "bare" | . as $peer | "ours / \(.): exact \(ratio($of.ours.exact; $of[$peer].exact)), net \(ratio($of.ours.net; $of[$peer].net))"),
+  "the bound (ours less than wqlat, exact): \(if $of.ours.exact < $of.wqlat.exact then "held" else "NOT HELD" end) in this run"
+' "$results"

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 800
+# What the counters cost beside bcc's wqlat. No time is asserted, only that there are figures and all was counted.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+items=10000
+# Blocks as small as they come, so that the items are.
+/usr/lib/wq-tests/overhead.sh "$(wq_of c0)" $items fio --name=load --filename=/dev/mapper/c0 --rw=randwrite --bs=512 \
+  --norandommap --iodepth=16 --ioengine=libaio --direct=1 --thread --numjobs=2 --number_ios=$((items / 2)) --output=/dev/null
+crypt_close c0
