@@ -26,7 +26,8 @@ struct Free {
 using Text = std::unique_ptr<char, Free>;
 
 // A bus that hangs must not cost the daemon its watchdog.
-constexpr std::uint64_t kTimeout = 5'000'000;  // us
+constexpr std::uint64_t kTimeout = 5'000'000;        // us, of questions that a daemon asks
+constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us: loading BPF takes its time on a slow machine
 
 bool is_absent(const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
@@ -85,7 +86,7 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
     if (!message) return tl::unexpected(message.error());
     BusError error;
     sd_bus_message* raw = nullptr;
-    const int r = ::sd_bus_call(bus, message->get(), 0, &error.error, &raw);
+    const int r = ::sd_bus_call(bus, message->get(), kOrderTimeout, &error.error, &raw);
     MessagePtr reply(raw);
     if (r < 0 && is_absent(error.error)) return fail("the daemon does not run", ESRCH);
     if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);

@@ -85,6 +85,8 @@ Status BpfCounters::attach(const std::string& target) {
         address = found->address;
     }
     auto skeleton = loaded(address, true);
+    const auto passes = [](int code) { return code == ENOMEM || code == EAGAIN || code == EINTR; };
+    if (!skeleton && passes(skeleton.error().code)) return tl::unexpected(skeleton.error());
     if (!skeleton) {  // some kernels refuse to attach to a function
         skeleton = loaded(address, false);
         if (!skeleton) return tl::unexpected(skeleton.error());

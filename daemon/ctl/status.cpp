@@ -61,8 +61,8 @@ std::string scope_text(const json& target) {
 }
 
 std::string reason_text(const json& target) {
-    const json& trial = target["trial"];
-    return trial.is_null() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
+    const json trial = target.value("trial", json(nullptr));
+    return !trial.is_object() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
 }
 
 void print_status(const json& document) {

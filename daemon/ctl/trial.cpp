@@ -53,7 +53,9 @@ Status follow(sd_bus* bus, const std::string& target) {
             line.end();
             return tl::unexpected(answer.error());
         }
-        const json trial = trial_in(json::parse(*answer, nullptr, false), target);
+        const json status = json::parse(*answer, nullptr, false);
+        if (!status.is_object()) return fail("the daemon's answer is not a status");
+        const json trial = trial_in(status, target);
         if (trial.is_null()) break;
         line.show(progress_text(trial));
         ::usleep(1'000'000);
@@ -80,7 +82,9 @@ int trial(const Options& options, const std::string& target, const std::string& 
     if (const auto begun = call_daemon(bus->get(), "Trial", {target, arm}); !begun)
         return failed(begun.error());
     if (!options.json)
-        fmt::print(stderr, "The trial goes on without this command; `wq-tunectl revert {}` ends it.\n",
+        fmt::print(stderr,
+                   "The trial goes on without this command; `wq-tunectl revert {}` ends it, and holds the "
+                   "baseline.\n",
                    target);
     if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
     VerdictStore after(path);

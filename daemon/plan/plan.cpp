@@ -253,8 +253,10 @@ void Planner::decide(PlanLine& line) {
 PlanLine Planner::line(const Workqueue& target) {
     PlanLine line;
     line.target = target;
+    line.now = effective_after_default(target);
     decide(line);
     if (target.kind == Kind::default_scope && line.action == Action::write) default_moves_to_ = line.planned;
+    if (in_.default_holds) default_moves_to_ = in_.default_holds;
     return line;
 }
 

@@ -37,6 +37,7 @@ enum class Finding {
 
 struct PlanLine {
     Workqueue target;
+    std::optional<Scope> now;      // what its word means once @default is what it is to be
     std::optional<Scope> planned;  // empty where it is skipped
     std::optional<bool> strict;    // what a rule wants affinity_strict to be
     Action action = Action::none;
@@ -54,6 +55,8 @@ struct PlanInput {
     const std::vector<Workqueue>& targets;
     std::string pods_unknown;  // why the kernel's pods cannot be derived; empty where they can
     unsigned shard_size = 8;   // cores
+    std::optional<Scope> default_holds =
+        {};  // what @default is to be, where that is known better than by its plan
 };
 
 // A line per target, in the order given.

@@ -24,6 +24,10 @@ struct Anew {
     std::string via = {};
 };
 
+Outcome foreign_strictness(bool strict) {
+    return {Outcome::Kind::foreign, false, strict ? "strict" : "not strict", 0, "", true};
+}
+
 // Read, compare, write, read back. OUTCOME is done where the file holds WORD.
 Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
                   const Anew& anew = {}) {
@@ -46,7 +50,7 @@ Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict, b
     const auto now = files.read_strict(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
     if (*now == strict && !always) return {};
-    if (!is_known(entry, *now)) return {Outcome::Kind::foreign, false, *now ? "strict" : "not strict", 0};
+    if (!is_known(entry, *now)) return foreign_strictness(*now);
     if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
         return error_outcome(written.error(), false);
     return {Outcome::Kind::done, true, "", 0};
@@ -78,6 +82,10 @@ namespace {
 
 Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
             std::optional<bool> strict, const Anew& anew) {
+    // Somebody else's strictness is found before the word is written, not when it is too late for that.
+    if (strict)
+        if (const auto now = files.read_strict(entry.name, entry.inode); now && !is_known(entry, *now))
+            return foreign_strictness(*now);
     Outcome out = set_scope(files, entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
         BaselineEntry ours = entry;
@@ -88,7 +96,7 @@ Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& wo
     }
     if (out.kind != Outcome::Kind::done || !strict) return out;
     const Outcome second = set_strict(files, entry, *strict, anew.always);
-    return {second.kind, out.wrote || second.wrote, second.text, second.code};
+    return {second.kind, out.wrote || second.wrote, second.text, second.code, "", second.of_strict};
 }
 
 bool left_ours(const Outcome& outcome) {
@@ -114,7 +122,7 @@ Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
     const Outcome& worse =
         left_ours(scope) || (scope.kind != Outcome::Kind::done && !left_ours(strict)) ? scope : strict;
-    return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code};
+    return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code, "", worse.of_strict};
 }
 
 }  // namespace wq

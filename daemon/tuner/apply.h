@@ -24,6 +24,7 @@ struct Outcome {
     std::string text;         // the error, or the word that was found
     int code = 0;             // errno of an error
     std::string stored = {};  // what the kernel made of our word, where that was another: ours all the same
+    bool of_strict = false;   // what was foreign is the strictness; the word is ours or the baseline
 };
 
 // Makes NAME hold WORD (and STRICT, if given), as read, compare, write, read back. ENTRY has the baseline and

@@ -206,32 +206,33 @@ void Service::start_udev() {
         log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
 }
 
+BusHandlers Service::bus_handlers() {
+    BusHandlers out;
+    out.status = [this] { return status(); };
+    out.pin = [this](const auto& target, const auto& scope) { return ordered(tuner_->pin(target, scope)); };
+    out.unpin = [this](const auto& target) { return tuner_->unpin(target); };
+    out.revert = [this](const auto& target) { return ordered(tuner_->revert(target)); };
+    out.trial = [this](const auto& target, const auto& scope) {
+        return ordered(trials_->order(target, scope));
+    };
+    out.reload = [this] { return reload(); };
+    return out;
+}
+
+std::string Service::status() {
+    tuner_->look();
+    trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
+    arm_trial();
+    tuner_->record();
+    return dump_json(status_json(*tuner_, trials_.get(), state()));
+}
+
 // Where there is no bus, the daemon still works; ticks try again.
 void Service::start_bus() {
     if (!is_machine(options_)) return;
     const bool first = !bus_;
     bus_.reset();
-    auto bus =
-        BusServer::start(event_.get(), {[this] {
-                                            tuner_->look();
-                                            tuner_->record();
-                                            return dump_json(status_json(*tuner_, trials_.get(), state()));
-                                        },
-                                        [this](const auto& target, const auto& scope) {
-                                            trials_->cancel(target, "an operator's order");
-                                            return tuner_->pin(target, scope);
-                                        },
-                                        [this](const auto& target) { return tuner_->unpin(target); },
-                                        [this](const auto& target) {
-                                            trials_->cancel(target.value_or(""), "an operator's order");
-                                            return tuner_->revert(target);
-                                        },
-                                        [this](const auto& target, const auto& scope) {
-                                            const Status begun = trials_->order(target, scope);
-                                            arm_trial();
-                                            return begun;
-                                        },
-                                        [this] { return reload(); }});
+    auto bus = BusServer::start(event_.get(), bus_handlers());
     if (bus)
         bus_ = std::move(*bus);
     else if (first && !bus_warned_)
@@ -352,6 +353,13 @@ Trials::Edges Service::trial_edges() {
             .minute_of_day = minute_of_day};
 }
 
+// An order may have ended a trial, or begun one.
+Status Service::ordered(Status done) {
+    trials_->check();
+    arm_trial();
+    return done;
+}
+
 void Service::arm_trial() {
     const auto due = trials_->due();
     if (due) ::sd_event_source_set_time(trial_source_, *due);
@@ -360,7 +368,7 @@ void Service::arm_trial() {
 
 void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
-    trials_->cancel("", "wq-tuned stopped");
+    trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
     if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
     ::sd_event_exit(event_.get(), 0);

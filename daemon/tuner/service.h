@@ -46,6 +46,9 @@ class Service {
     void show_summary();
     Trials::Edges trial_edges();
     void arm_trial();
+    Status ordered(Status done);
+    BusHandlers bus_handlers();
+    std::string status();
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;

@@ -29,7 +29,7 @@ double distance(const Candidate& c, unsigned shard_size) {
 // What is tried against the baseline, in this order. The plan goes first among equals.
 std::vector<Arm> challengers(const StepInput& in) {
     if (!searches(in.plan, in.policy)) return {planned_arm(in.plan)};
-    const auto now = in.plan.target.scope.effective;
+    const auto now = in.plan.now;
     std::vector<const Candidate*> order;
     for (const Candidate& c : in.plan.candidates)
         if (!now || &c != candidate_with(in.plan, *now)) order.push_back(&c);
@@ -46,13 +46,16 @@ std::vector<Arm> challengers(const StepInput& in) {
 }
 
 bool is_fresh(const VerdictRecord& verdict, const StepInput& in) {
-    return in.now - verdict.time < in.policy.judge.retry_after.count();
+    // One of the future was reached while the clock was wrong.
+    return verdict.time <= in.now && in.now - verdict.time < in.policy.judge.retry_after.count();
 }
 
+// An inconclusive trial tells of the plan only if it ran its course: one that measured nothing, or was
+// stopped in an emergency, is no reason to keep anything.
 bool wins(const VerdictRecord& verdict, const StepInput& in) {
     if (verdict.outcome != TrialOutcome::inconclusive) return verdict.outcome == TrialOutcome::improved;
     return in.policy.mode != Mode::tune && in.policy.keep == Keep::unless_regressed &&
-           verdict.reason != kEmergencyReason;
+           verdict.reason == kMaxPairsReason;
 }
 
 std::string describe(const VerdictRecord& v) {
@@ -78,12 +81,12 @@ Arm arm_of(const PlanLine& plan, Scope scope) {
 
 Arm baseline_arm(const PlanLine& plan) {
     const Workqueue& w = plan.target;
-    return {w.scope.effective.value_or(Scope::cache), w.scope.word, plan.strict ? w.strict : std::nullopt};
+    return {plan.now.value_or(Scope::cache), w.scope.word, plan.strict ? w.strict : std::nullopt};
 }
 
 // Where only the strictness is to change, the word stays, "default" included.
 Arm planned_arm(const PlanLine& plan) {
-    if (!plan.planned || plan.planned == plan.target.scope.effective) {
+    if (!plan.planned || plan.planned == plan.now) {
         Arm arm = baseline_arm(plan);
         arm.strict = plan.strict;
         return arm;

@@ -21,6 +21,12 @@ unsigned pairs_of_trial(unsigned max_pairs, unsigned n) {
     return std::min(kMaxPairs, max_pairs + static_cast<unsigned>(more));
 }
 
+// An error that says nothing about the next try.
+bool passes(int code) {
+    return code == EAGAIN || code == EINTR || code == ENOMEM || code == EBUSY || code == EMFILE ||
+           code == ENFILE;
+}
+
 bool any_work_counter(const std::vector<JudgedCounter>& counters) {
     return std::any_of(counters.begin(), counters.end(),
                        [](const auto& c) { return is_work_counter(c.name); });
@@ -36,14 +42,47 @@ Trials::~Trials() {
 
 void Trials::policy_changed() {
     no_counters_.clear();
+    rests_.clear();
+    edges_.tuner.judge_by(counters_here());
     const auto jitter = edges_.tuner.policy().judge.jitter;
-    if (jitter == jitter_) return;
+    if (jitter != jitter_) draw_delay();
     jitter_ = jitter;
-    const auto most = static_cast<std::uint64_t>(jitter.count()) * kSecond;
+}
+
+// Hosts of a fleet that start, or whose hours open, at the same time shall not begin at the same time.
+void Trials::draw_delay() {
+    const auto most = static_cast<std::uint64_t>(edges_.tuner.policy().judge.jitter.count()) * kSecond;
     not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
 }
 
+std::vector<JudgedCounter> Trials::counters_here() const {
+    auto out = edges_.tuner.policy().judge.counters;
+    if (!no_counters_.empty())
+        std::erase_if(out, [](const JudgedCounter& c) { return is_work_counter(c.name); });
+    return out;
+}
+
+// For good, until a reload: then the counters that are left make verdicts of their own.
+void Trials::no_counters(const Error& why) {
+    no_counters_ = why.text;
+    edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
+    edges_.tuner.judge_by(counters_here());
+}
+
+// A target whose trials come to nothing (its load stops, its file cannot be written) is left alone for a
+// while, twice as long each time: switching costs something.
+void Trials::rest(const std::string& name, std::uint64_t first) {
+    constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
+    Rest& rest = rests_[name];
+    if (rest.times > 0 || first > 0)
+        rest.until = edges_.now() + ((10 * kSecond) << std::min(rest.times, kMostDoublings));
+    rest.times++;
+}
+
 bool Trials::wants(const Target& target) const {
+    if (const auto rest = rests_.find(target.now.name);
+        rest != rests_.end() && edges_.now() < rest->second.until)
+        return false;
     if (const auto parked = parked_.find(target.now.name); parked != parked_.end() && parked->second->by_hand)
         return why_cut_off(*parked->second).empty();
     if (!target.step.trial || target.step.trial->candidate.word == target.refused_word) return false;
@@ -72,14 +111,12 @@ std::string Trials::why_not_now() const {
 Result<std::map<std::string, bool>> Trials::busy() {
     std::map<std::string, bool> out;
     const Judging& judge = edges_.tuner.policy().judge;
-    const bool machine = std::any_of(judge.counters.begin(), judge.counters.end(),
-                                     [](const auto& c) { return !is_work_counter(c.name); });
     if (no_counters_.empty()) {
         const std::uint64_t now = edges_.now();
         auto traffic = edges_.counters.traffic();
         if (traffic) {
             const double share = static_cast<double>(now - traffic_at_) / kSecond /
-                                 std::chrono::duration<double>(judge.window).count();
+                                 std::chrono::duration<double>(judge.window - judge.washout).count();
             for (const auto& [name, items] : *traffic) {
                 const auto before = traffic_.find(name);
                 if (before == traffic_.end()) continue;
@@ -92,18 +129,23 @@ Result<std::map<std::string, bool>> Trials::busy() {
             traffic_at_ = now;
             return out;
         }
-        no_counters_ = traffic.error().text;
-        edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
+        if (passes(traffic.error().code)) return fail("waits for a trial: " + traffic.error().text);
+        no_counters(traffic.error());
     }
-    if (!machine) return fail("nothing to judge by: " + no_counters_);
+    if (counters_here().empty()) return fail("nothing to judge by: " + no_counters_);
     for (const auto& [name, target] : edges_.tuner.targets()) out[name] = true;
     return out;
 }
 
 void Trials::tick() {
-    std::erase_if(parked_, [&](const auto& item) { return !why_cut_off(*item.second).empty(); });
+    const bool in_hours = edges_.tuner.policy().judge.hours.contains(edges_.minute_of_day());
+    if (in_hours && !in_hours_ && edges_.tuner.policy().judge.hours != Hours{}) draw_delay();
+    in_hours_ = in_hours;
+    check();
     if (current_) return;
     const auto& targets = edges_.tuner.targets();
+    std::erase_if(served_, [&](const auto& item) { return !targets.contains(item.first); });
+    std::erase_if(rests_, [&](const auto& item) { return !targets.contains(item.first); });
     if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return wants(t.second); })) {
         traffic_.clear();
         return;
@@ -119,11 +161,17 @@ void Trials::begin_one() {
     if (!not_now.empty() && !by_hand) return edges_.tuner.explain_waiting(not_now);
     const auto busy_now = busy();
     if (!busy_now) return edges_.tuner.explain_waiting(busy_now.error().text);
-    edges_.tuner.explain_waiting("waits for a trial: too little traffic to judge by, or another's turn");
+    edges_.tuner.explain_waiting(
+        not_now.empty() ? "waits for a trial: too little traffic to judge by, or another's turn" : not_now);
     const Target* next = nullptr;
-    for (const auto& [name, target] : edges_.tuner.targets()) {
+    const auto& targets = edges_.tuner.targets();
+    const auto parameter = targets.find(kDefaultTarget);
+    const bool default_first = parameter != targets.end() && wants(parameter->second);
+    for (const auto& [name, target] : targets) {
         const auto has_traffic = busy_now->find(name);
         if (!wants(target) || has_traffic == busy_now->end() || !has_traffic->second) continue;
+        // What `default` means to it is not settled yet.
+        if (default_first && name != kDefaultTarget && target.plan.target.scope.word == "default") continue;
         const auto parked = parked_.find(name);
         if (!not_now.empty() && (parked == parked_.end() || !parked->second->by_hand)) continue;
         if (next == nullptr || name == kDefaultTarget ||
@@ -138,7 +186,9 @@ void Trials::begin_one() {
         begun = resume(std::move(parked.mapped()));
     else
         begun = begin(name, *next->step.trial, false);
-    if (!begun) edges_.tuner.explain_waiting("waits for a trial: " + begun.error().text);
+    if (begun) return;
+    edges_.tuner.explain_waiting("waits for a trial: " + begun.error().text);
+    rest(name, 1);
 }
 
 Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {
@@ -150,7 +200,7 @@ Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, 
     out->key = edges_.tuner.key_for(target.now, arms);
     out->by_hand = by_hand;
     out->online = edges_.tuner.online();
-    out->meters = {judging.counters, nullptr, edges_.paths};
+    out->meters = {edges_.tuner.counters(), nullptr, edges_.paths};
     out->settings = judging.settings;
     out->window = judging.window;
     out->washout = judging.washout;
@@ -158,24 +208,21 @@ Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, 
 }
 
 // Work is counted where it can be, also where only the machine's counters judge: a pair without work says
-// nothing. Where it cannot, its counters are left out.
+// nothing.
 Status Trials::attach(Running& trial) {
-    Status attached;
-    if (no_counters_.empty())
-        attached = edges_.counters.attach(trial.name);
-    else
-        attached = fail(no_counters_);
-    if (attached) {
+    std::string limits;
+    if (no_counters_.empty()) {
+        if (auto attached = edges_.counters.attach(trial.name); !attached) return attached;
         trial.meters.work = &edges_.counters;
-        trial.limits = edges_.counters.limits();
-        return {};
+        limits = edges_.counters.limits();
+    } else {
+        limits = "work is not counted: " + no_counters_;
     }
-    auto& counters = trial.meters.counters;
-    if (trial.judge && any_work_counter(counters)) return attached;  // it cannot go on as it began
-    std::erase_if(counters, [](const JudgedCounter& c) { return is_work_counter(c.name); });
-    if (counters.empty()) return fail("nothing to judge by: " + attached.error().text, attached.error().code);
-    trial.meters.work = nullptr;
-    trial.limits = "work is not counted: " + attached.error().text;
+    if (trial.meters.counters.empty() ||
+        (any_work_counter(trial.meters.counters) && trial.meters.work == nullptr))
+        return fail("nothing to judge by: " + no_counters_, EOPNOTSUPP);
+    if (trial.judge && limits != trial.limits) return fail("it is not counted as before: " + limits, ESTALE);
+    trial.limits = limits;
     return {};
 }
 
@@ -198,18 +245,23 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
         {LOG_INFO,
          Event::trial_begun,
          fmt::format("{}: trial of {} against {}", name, arms.candidate.name(), arms.baseline.name()),
-         {{"WQ_NAME", name}, {"WQ_SCOPE_OLD", arms.baseline.word}, {"WQ_SCOPE_NEW", arms.candidate.word}}});
+         {{"WQ_NAME", name},
+          {"WQ_ARM_BASELINE", arms.baseline.name()},
+          {"WQ_ARM_CANDIDATE", arms.candidate.name()}}});
     current_ = std::move(trial);
     start_pair();
     return {};
 }
 
 Status Trials::resume(RunningPtr trial) {
+    const std::string name = trial->name;
     Status ready = attach(*trial);
-    if (ready) ready = edges_.tuner.begin_trial(trial->name, trial->arms);
+    if (ready) ready = edges_.tuner.begin_trial(name, trial->arms);
     if (!ready) {
         edges_.counters.detach();
-        parked_[trial->name] = std::move(trial);
+        trial->meters.work = nullptr;
+        parked_[name] = std::move(trial);
+        if (ready.error().code == ESTALE) end_parked(name, ready.error().text);
         return ready;
     }
     trial->waits.clear();
@@ -237,9 +289,9 @@ Status Trials::order(const std::string& name, const std::string& scope) {
     } else if (arms.candidate == arms.baseline) {
         return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
     }
-    parked_.erase(name);
-    no_counters_.clear();
-    return begin(name, arms, true);
+    const Status begun = begin(name, arms, true);
+    if (begun) end_parked(name, "a trial by hand took its place");
+    return begun;
 }
 
 // Keeps what was measured, and makes room for others.
@@ -252,6 +304,7 @@ void Trials::park(const std::string& why) {
     const std::string name = trial->name;
     parked_[name] = std::move(trial);
     traffic_.clear();
+    rest(name, 0);
     edges_.tuner.end_trial(name);
 }
 
@@ -263,22 +316,29 @@ std::string Trials::why_cut_off(const Running& trial) const {
     if (const std::string why = edges_.tuner.observing(); !why.empty())
         return "nothing is written any more: " + why;
     if (edges_.tuner.online() != trial.online) return "CPUs came or went";
-    if (target.external) return "somebody else wrote: " + target.reason;
+    if (target.external) return fmt::format("somebody else wrote '{}'", target.external_text);
+    if (!target.now.untouchable.empty()) return target.now.untouchable;
+    if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
     const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);
-    if (pinned_scope(entry) || is_reverted(entry)) return "an operator's order";
+    const bool runs = &trial == current_.get();
+    if (pinned_scope(entry) || is_reverted(entry) || (runs && !target.on_trial)) return "an operator's order";
     if (edges_.tuner.key_for(target.now, trial.arms) != trial.key) return "the policy changed";
-    if (!trial.by_hand && target.step.trial != trial.arms) return "the policy changed";
+    if (!trial.by_hand && target.step.trial != trial.arms) return "the plan changed";
     return "";
 }
 
 void Trials::check() {
-    if (!current_) return;
-    if (const std::string why = why_cut_off(*current_); !why.empty()) cut_off(why);
+    if (current_)
+        if (const std::string why = why_cut_off(*current_); !why.empty()) cut_off(why);
+    std::map<std::string, std::string> gone;
+    for (const auto& [name, trial] : parked_)
+        if (const std::string why = why_cut_off(*trial); !why.empty()) gone[name] = why;
+    for (const auto& [name, why] : gone) end_parked(name, why);
 }
 
-void Trials::cancel(const std::string& name, const std::string& why) {
-    if (current_ && (name.empty() || current_->name == name)) cut_off(why);
-    std::erase_if(parked_, [&](const auto& item) { return name.empty() || item.first == name; });
+void Trials::cancel_all(const std::string& why) {
+    if (current_) cut_off(why);
+    while (!parked_.empty()) end_parked(std::string(parked_.begin()->first), why);
 }
 
 std::optional<Progress> Trials::progress_of(const std::string& name) const {

@@ -64,8 +64,8 @@ class Trials {
     void check();
     // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not.
     Status order(const std::string& name, const std::string& scope);
-    // Ends the trial of NAME ("": any) without a verdict, and puts the target back.
-    void cancel(const std::string& name, const std::string& why);
+    // Ends all trials without a verdict, and puts the target of the one that runs back.
+    void cancel_all(const std::string& why);
 
     [[nodiscard]] std::optional<Progress> progress_of(const std::string& name) const;
 
@@ -118,18 +118,30 @@ class Trials {
     void park(const std::string& why);
     void finish(const TrialVerdict& verdict, bool judged);
     void cut_off(const std::string& why);
+    void end_parked(const std::string& name, const std::string& why);
+    void record(const Running& trial, const TrialVerdict& verdict, bool judged);
+    void rest(const std::string& name, std::uint64_t first);
+    void draw_delay();
+    [[nodiscard]] std::vector<JudgedCounter> counters_here() const;
+    void no_counters(const Error& why);
     void say(const VerdictRecord& record);
     [[nodiscard]] std::string why_cut_off(const Running& trial) const;
     [[nodiscard]] Progress progress(const Running& trial) const;
 
     Edges edges_;
     RunningPtr current_;
-    std::map<std::string, RunningPtr> parked_;      // trials that wait, by target
-    std::map<std::string, std::uint64_t> served_;   // when a target's trial last began
+    std::map<std::string, RunningPtr> parked_;     // trials that wait, by target
+    std::map<std::string, std::uint64_t> served_;  // when a target's trial last began
+    struct Rest {
+        unsigned times = 0;  // running that its trials came to nothing
+        std::uint64_t until = 0;
+    };
+    std::map<std::string, Rest> rests_;             // by target; longer each time
     std::map<std::string, std::uint64_t> traffic_;  // at the last look
     std::uint64_t traffic_at_ = 0;
     std::uint64_t not_before_ = 0;
     std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
+    bool in_hours_ = false;            // at the last tick
     std::string no_counters_;          // why BPF counts nothing here; asked again after a reload
 };
 

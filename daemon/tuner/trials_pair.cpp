@@ -89,6 +89,7 @@ void Trials::finish_pair() {
     if (!pair.fault().empty()) return drop_pair(pair.fault());
     if (const std::string why = trial.judge->why_dropped(pair.pair()); !why.empty()) return drop_pair(why);
     trial.dropped_running = 0;
+    rests_.erase(trial.name);
     if (const auto verdict = trial.judge->add(pair.pair())) return finish(*verdict, true);
     start_pair();
 }
@@ -102,29 +103,43 @@ void Trials::drop_pair(const std::string& why) {
 }
 
 void Trials::cut_off(const std::string& why) {
+    const bool by_hand = current_->by_hand;
+    const std::string name = current_->name;
     finish(current_->judge->end(why), false);
+    if (!by_hand) rest(name, 1);
+}
+
+void Trials::end_parked(const std::string& name, const std::string& why) {
+    auto node = parked_.extract(name);
+    if (node.empty()) return;
+    record(*node.mapped(), node.mapped()->judge->end(why), false);
 }
 
 void Trials::finish(const TrialVerdict& verdict, bool judged) {
     edges_.counters.detach();
     const RunningPtr trial = std::move(current_);
+    traffic_.clear();
+    if (judged) rests_.erase(trial->name);
+    record(*trial, verdict, judged);
+    edges_.tuner.end_trial(trial->name);
+}
+
+void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judged) {
     VerdictRecord record;
-    record.key = trial->key;
-    record.target = trial->name;
+    record.key = trial.key;
+    record.target = trial.name;
     record.time = edges_.wall();
-    record.trial = trial->number;
+    record.trial = trial.number;
     record.judged = judged;
     record.outcome = verdict.outcome;
     record.reason = verdict.reason;
     record.standing = verdict.standing;
-    record.dropped = trial->dropped;
-    record.lost = trial->lost;
-    traffic_.clear();
+    record.dropped = trial.dropped;
+    record.lost = trial.lost;
     const auto saved = edges_.verdicts.add(record);
     say(record);
     if (!saved)
         edges_.log.write({LOG_WARNING, Event::none, saved.error().in("a verdict may be forgotten").text});
-    edges_.tuner.end_trial(trial->name);
 }
 
 // One event per verdict.
@@ -136,8 +151,8 @@ void Trials::say(const VerdictRecord& r) {
          fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.baseline,
                      name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")", text_of(r.standing)),
          {{"WQ_NAME", r.target},
-          {"WQ_SCOPE_OLD", r.key.baseline},
-          {"WQ_SCOPE_NEW", r.key.candidate},
+          {"WQ_ARM_BASELINE", r.key.baseline},
+          {"WQ_ARM_CANDIDATE", r.key.candidate},
           {"WQ_VERDICT", std::string(name_of(r.outcome))},
           {"WQ_REASON", r.reason},
           {"WQ_COUNTER", r.standing.counter},

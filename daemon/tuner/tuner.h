@@ -118,6 +118,9 @@ class Tuner {
     // Why trials do not begin, shown where a target waits for one.
     void explain_waiting(std::string why) { waiting_why_ = std::move(why); }
     [[nodiscard]] VerdictKey key_for(const Workqueue& target, const Arms& arms) const;
+    // What trials are judged by here, where that is not all that the policy names.
+    void judge_by(std::vector<JudgedCounter> counters) { counters_ = std::move(counters); }
+    [[nodiscard]] const std::vector<JudgedCounter>& counters() const { return counters_; }
     [[nodiscard]] const CpuSet& online() const { return last_online_; }
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
@@ -156,6 +159,7 @@ class Tuner {
     void plan_targets();
     void make_step(Target& target);
     [[nodiscard]] static bool moves_nobody(const Target& target);
+    [[nodiscard]] Outcome found_foreign(const Target& target, const Arm& arm) const;
     [[nodiscard]] std::string word_between(const Arms& arms) const;
     [[nodiscard]] static bool is_refused(const Target& target);
     [[nodiscard]] Workqueue as_before_us(const Target& target) const;
@@ -175,6 +179,7 @@ class Tuner {
     void forget(const std::string& name);
     void say_once(int priority, Event event, const std::string& text);
     void set_external(Target& target, const std::string& word);
+    void set_external(Target& target, const Outcome& found);
     void set_external_strict(Target& target);
     void refuse(Target& target, State as, const std::string& word, const std::string& reason, int code);
     Result<Target*> find_for_order(const std::string& name);
@@ -187,6 +192,8 @@ class Tuner {
     Policy policy_;
     KnownCpus known_;
     CpuSet last_online_;
+    std::string fingerprint_;  // of the known CPUs
+    std::vector<JudgedCounter> counters_;
     bool strict_in_doubt_ = false;
     unsigned doubts_ = 0;  // topologies read in a row that came with warnings
     bool topology_stale_ = true;

@@ -34,8 +34,7 @@ bool failed(const Outcome& outcome) {
 }  // namespace
 
 Tuner::Wish Tuner::wish_for(Target& target) {
-    BaselineEntry* entry = edges_.store.find(target.now.name);
-    if (is_on_trial(entry) && !target.on_trial) entry->order.clear();  // of a daemon that was killed in one
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
     const auto set = [&](State state, std::string reason) {
         target.state = state;
         target.reason = std::move(reason);
@@ -76,6 +75,8 @@ Tuner::Wish Tuner::wish_by_plan(Target& target) {
     if (plan.finding == Finding::unsupported && plan.rule)
         say_once(LOG_NOTICE, Event::unsupported, fmt::format("{}: {}", plan.rule->text(), plan.reason));
     if (plan.finding == Finding::pods_unknown) {
+        // What a trial left in place was never decided upon.
+        if (is_on_trial(edges_.store.find(target.now.name))) return {};
         if (holds_ours(target)) target.state = State::applied;
         return {.hands_off = true};
     }
@@ -166,7 +167,11 @@ void Tuner::prepare(const Target& target, const Wish& wish) {
 }
 
 void Tuner::carry_out(Target& target, const Wish& wish) {
-    if (is_so(target, wish)) return;
+    if (is_so(target, wish)) {
+        if (BaselineEntry* entry = edges_.store.find(target.now.name); is_on_trial(entry))
+            entry->order.clear();
+        return;
+    }
     const std::string old = target.now.scope.word;
     const Outcome outcome = apply(edges_.files, *edges_.store.find(target.now.name), *wish.word, wish.strict);
     using Kind = Outcome::Kind;
@@ -182,6 +187,7 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     if (wish.strict) target.now.strict = target.last_strict = wish.strict;
     BaselineEntry& entry = *edges_.store.find(target.now.name);
     if (wish.strict == entry.strict) entry.may_strict.reset();  // back at the baseline: ours no more
+    if (is_on_trial(&entry)) entry.order.clear();
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
 }
@@ -204,9 +210,7 @@ void Tuner::settle_failure(Target& target, const std::string& word, const Outcom
             target.gone = true;
             return;
         case Kind::foreign:
-            set_external(target, outcome.text);
-            (void)wish_for(target);
-            return;
+            return set_external(target, outcome);
         case Kind::unsupported:
             return refuse(
                 target, State::unsupported, word,
@@ -248,11 +252,7 @@ void Tuner::put_back(Target& target) {
         return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason));
     }
     target.stuck = 0;
-    if (outcome.kind == Outcome::Kind::foreign) {
-        set_external(target, outcome.text);
-        (void)wish_for(target);
-        return;
-    }
+    if (outcome.kind == Outcome::Kind::foreign) return set_external(target, outcome);
     if (outcome.kind == Outcome::Kind::gone) target.gone = true;
     if (outcome.wrote) {
         log(LOG_INFO, Event::restored, target, fmt::format("back to '{}'", entry->scope),
@@ -264,6 +264,7 @@ void Tuner::put_back(Target& target) {
     }
     entry->may_hold.clear();
     entry->may_strict.reset();
+    if (is_on_trial(entry)) entry->order.clear();
     if (entry->order.empty()) edges_.store.remove(target.now.name);
 }
 

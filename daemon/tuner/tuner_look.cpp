@@ -19,6 +19,7 @@ void Tuner::refresh_topology() {
         if (last_online_.empty()) strict_in_doubt_ = false;  // the first look
         last_online_ = now->online;
         known_.see(*now);
+        fingerprint_ = fingerprint(known_.topology());
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
         // Files read while a CPU comes or goes may disagree for a moment: a few more looks, at the next
         // ticks.
@@ -97,6 +98,17 @@ void Tuner::notice_foreign(Target& target) {
     target.last_strict = target.now.strict;
 }
 
+// What a write came upon.
+void Tuner::set_external(Target& target, const Outcome& found) {
+    if (found.of_strict) {
+        target.now.strict = found.text == "strict";
+        set_external_strict(target);
+    } else {
+        set_external(target, found.text);
+    }
+    (void)wish_for(target);  // shows it
+}
+
 // Lasting: no restore and no restart takes the word for ours again, even if it once was.
 void Tuner::set_external(Target& target, const std::string& word) {
     if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
@@ -168,19 +180,24 @@ std::vector<Workqueue> Tuner::targets_before_us() const {
 
 void Tuner::plan_targets() {
     auto before = targets_before_us();
-    const auto plan = [&] {
+    const auto plan = [&](std::optional<Scope> default_holds = {}) {
         return make_plan({known_.topology(), kernel_, policy_, before, pods_unknown_,
-                          effective_shard_size(kernel_, policy_)});
+                          effective_shard_size(kernel_, policy_), default_holds});
     };
     for (PlanLine& line : plan()) targets_.at(line.target.name).plan = std::move(line);
     for (auto& [name, target] : targets_) make_step(target);
     // Where the kernel refuses what is planned for @default, or a trial did, it moves no follower: they are
     // planned again, for themselves.
+    // So, too, where trials found it another scope than the planned one.
     const auto parameter = targets_.find(kDefaultTarget);
-    if (parameter == targets_.end() || !moves_nobody(parameter->second)) return;
+    if (parameter == targets_.end()) return;
+    const Target& moving = parameter->second;
+    std::optional<Scope> holds;
+    if (moving.step.kind == Step::Kind::kept) holds = moving.step.hold->scope;
+    if (!moves_nobody(moving) && (!holds || holds == moving.plan.planned)) return;
     for (Workqueue& w : before)
-        if (w.kind == Kind::default_scope) w.untouchable = "stays at its baseline";
-    for (PlanLine& line : plan()) {
+        if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
+    for (PlanLine& line : plan(holds)) {
         Target& target = targets_.at(line.target.name);
         if (line.target.kind == Kind::default_scope) continue;
         target.plan = std::move(line);

@@ -32,6 +32,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
     if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
     if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
     target.refused_word.clear();
+    target.on_trial = false;
     prepare(target, {.word = scope});
     edges_.store.find(name)->order = kPin + scope;
     apply_wishes();
@@ -74,6 +75,7 @@ Status Tuner::revert(const std::optional<std::string>& name) {
         if (edges_.store.find(each) == nullptr)
             edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
         edges_.store.find(each)->order = kRevert;
+        targets_.at(each).on_trial = false;
     }
     apply_wishes();
     return {};

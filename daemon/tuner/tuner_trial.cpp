@@ -11,9 +11,9 @@ namespace wq {
 namespace {
 
 // What a trial is judged by, as far as it makes its verdict another one.
-std::string text_of(const Judging& j) {
+std::string text_of(const Judging& j, const std::vector<JudgedCounter>& judged) {
     std::string counters;
-    for (const JudgedCounter& c : j.counters)
+    for (const JudgedCounter& c : judged)
         counters += fmt::format("{}{}{}", counters.empty() ? "" : ",", c.name, c.higher_is_better ? "+" : "");
     return fmt::format("alpha {} tolerance {} window {}ms washout {}ms pairs {} items {} {}",
                        j.settings.alpha, j.settings.tolerance, j.window.count(), j.washout.count(),
@@ -23,8 +23,8 @@ std::string text_of(const Judging& j) {
 }  // namespace
 
 VerdictKey Tuner::key_for(const Workqueue& target, const Arms& arms) const {
-    return {kernel_.release,      fingerprint(known_.topology()), class_of(target.name),
-            arms.baseline.name(), arms.candidate.name(),          text_of(policy_.judge)};
+    return {kernel_.release,      fingerprint_,          class_of(target.name),
+            arms.baseline.name(), arms.candidate.name(), text_of(policy_.judge, counters_)};
 }
 
 Status Tuner::may_try(const std::string& name) {
@@ -64,14 +64,31 @@ Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
     return {};
 }
 
+// What changed since our last write is somebody else's, an arm's own word and the baseline included.
+Outcome Tuner::found_foreign(const Target& target, const Arm& arm) const {
+    const Workqueue& now = target.now;
+    if (target.external) return {Outcome::Kind::foreign, false, now.scope.word, 0};
+    const auto scope = edges_.files.read_scope(now.name, now.inode);
+    if (scope && !target.last_word.empty() && scope->word != target.last_word)
+        return {Outcome::Kind::foreign, false, scope->word, 0};
+    if (!arm.strict || !target.last_strict) return {};
+    const auto strict = edges_.files.read_strict(now.name, now.inode);
+    if (strict && *strict != *target.last_strict)
+        return {Outcome::Kind::foreign, false, *strict ? "strict" : "not strict", 0, "", true};
+    return {};
+}
+
 Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
     const auto found = targets_.find(name);
     if (found == targets_.end()) return {Outcome::Kind::gone, false, name + ": vanished", ENOENT};
     Target& target = found->second;
-    const BaselineEntry* entry = edges_.store.find(name);
+    BaselineEntry* entry = edges_.store.find(name);
     if (entry == nullptr || !target.on_trial)
         return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
-    const Outcome outcome = rewrite(edges_.files, *entry, arm.word, arm.strict, target.trial_via);
+    Outcome outcome = found_foreign(target, arm);
+    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
+        if (outcome.kind != Outcome::Kind::foreign)
+            outcome = rewrite(edges_.files, *entry, arm.word, arm.strict, target.trial_via);
     if (outcome.kind == Outcome::Kind::done) {
         target.last_word = arm.word;
         target.now.scope = {arm.word, arm.scope};
@@ -79,10 +96,9 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
         return outcome;
     }
     target.on_trial = false;
-    edges_.store.find(name)->order.clear();
-    if (!outcome.stored.empty()) edges_.store.find(name)->allow(outcome.stored);
+    if (!outcome.stored.empty()) entry->allow(outcome.stored);
     look_again(target);
-    settle_failure(target, arm.word, outcome);
+    if (!target.external) settle_failure(target, arm.word, outcome);
     return outcome;
 }
 

@@ -21,6 +21,9 @@ using nlohmann::json;
 constexpr std::size_t kMostRecords = 1000;
 constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
 constexpr int kVersion = 1;
+constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs, trials and items in a store that is one
+constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
+constexpr std::size_t kMostBegun = 10'000;
 
 json to_json(const VerdictKey& key) {
     return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
@@ -33,18 +36,32 @@ VerdictKey key_from(const json& j) {
             text("baseline"), text("candidate"), text("judge")};
 }
 
-// A number that is there, and is one: what is neither was not written by us.
+[[noreturn]] void refuse(const std::string& why) {
+    throw json::other_error::create(501, why, nullptr);
+}
+
+// What is not a number was not written by us; nor is one that only looks like it, such as -1 trials.
+double finite(const json& value) {
+    const auto number = value.get<double>();
+    if (!std::isfinite(number)) refuse("a number that is none");
+    return number;
+}
+
 double number(const json& j, const char* name) {
-    const auto value = j.at(name).get<double>();
-    if (!std::isfinite(value))
-        throw json::other_error::create(501, std::string(name) + " is no number", nullptr);
-    return value;
+    return finite(j.at(name));
+}
+
+std::uint64_t count(const json& j, const char* name, std::uint64_t most = kMaxCount) {
+    const auto& value = j.at(name);
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+        refuse(fmt::format("{} is not a count", name));
+    return value.get<std::uint64_t>();
 }
 
 TrialOutcome outcome_from(const std::string& word) {
     for (const auto outcome : {TrialOutcome::regressed, TrialOutcome::improved, TrialOutcome::inconclusive})
         if (word == name_of(outcome)) return outcome;
-    throw json::other_error::create(501, "unknown verdict '" + word + "'", nullptr);
+    refuse("unknown verdict '" + word + "'");
 }
 
 json interval_to_json(const std::optional<Effect::Interval>& interval) {
@@ -53,25 +70,26 @@ json interval_to_json(const std::optional<Effect::Interval>& interval) {
 
 std::optional<Effect::Interval> interval_from(const json& j) {
     if (j.is_null()) return {};
-    return Effect::Interval{j.at(0).get<double>(), j.at(1).get<double>()};
+    return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
 }
 
 VerdictRecord record_from(const json& j) {
     VerdictRecord r;
     r.key = key_from(j);
     r.target = j.at("target").get<std::string>();
-    r.time = j.at("time").get<std::int64_t>();
-    r.trial = j.at("trial").get<unsigned>();
+    r.time = static_cast<std::int64_t>(count(j, "time", kMaxTime));
+    r.trial = static_cast<unsigned>(count(j, "trial"));
     r.judged = j.at("judged").get<bool>();
     r.outcome = outcome_from(j.at("verdict").get<std::string>());
     r.reason = j.at("reason").get<std::string>();
-    r.dropped = j.at("dropped").get<unsigned>();
-    r.lost = j.at("lost").get<std::uint64_t>();
+    r.dropped = static_cast<unsigned>(count(j, "dropped"));
+    r.lost = count(j, "lost");
     r.standing.counter = j.at("counter").get<std::string>();
-    r.standing.pairs = j.at("pairs").get<unsigned>();
+    r.standing.pairs = static_cast<unsigned>(count(j, "pairs"));
     r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
     r.standing.log_improved = std::log(std::max(number(j, "e_improved"), 1e-300));
-    r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
+    if (r.standing.pairs > 0)
+        r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
     return r;
 }
 
@@ -91,7 +109,7 @@ json to_json(const VerdictRecord& r) {
                 {"lost", r.lost},
                 {"e_regressed", evidence_of(r.standing.log_regressed)},
                 {"e_improved", evidence_of(r.standing.log_improved)},
-                {"effect_percent", r.standing.effect.percent},
+                {"effect_percent", r.standing.pairs > 0 ? json(r.standing.effect.percent) : json(nullptr)},
                 {"interval_percent", interval_to_json(r.standing.effect.interval)}});
     return out;
 }
@@ -124,15 +142,16 @@ Status VerdictStore::read() {
     if (!text) return tl::unexpected(text.error());
     try {
         const json document = json::parse(*text);
-        if (document.at("version") != kVersion)
-            throw json::other_error::create(501, "another version", nullptr);
+        if (document.at("version") != kVersion) refuse("another version");
         std::vector<VerdictRecord> records;
         for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
         std::map<std::string, Begun> begun;
         for (const json& j : document.at("begun")) {
             const VerdictKey key = key_from(j);
-            begun[key.text()] = {key, j.at("trials").get<unsigned>()};
+            begun[key.text()] = {key, static_cast<unsigned>(count(j, "trials"))};
         }
+        for (const VerdictRecord& record : records)
+            if (record.judged) latest_[record.key.text()] = record;
         records_ = std::move(records);
         begun_ = std::move(begun);
         return {};
@@ -152,9 +171,8 @@ Status VerdictStore::load() {
 }
 
 const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
-    const auto found = std::find_if(records_.rbegin(), records_.rend(),
-                                    [&](const VerdictRecord& r) { return r.judged && r.key == key; });
-    return found == records_.rend() ? nullptr : &*found;
+    const auto found = latest_.find(key.text());
+    return found == latest_.end() ? nullptr : &found->second;
 }
 
 unsigned VerdictStore::begun(const VerdictKey& key) const {
@@ -166,12 +184,21 @@ Status VerdictStore::begin(const VerdictKey& key) {
     Begun& begun = begun_[key.text()];
     begun.key = key;
     begun.trials++;
+    // Of kernels that ran here long ago, first.
+    for (auto old = begun_.begin(); begun_.size() > kMostBegun && old != begun_.end();)
+        old = old->second.key.kernel != key.kernel ? begun_.erase(old) : std::next(old);
     return save();
 }
 
 Status VerdictStore::add(VerdictRecord record) {
+    if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
-    if (records_.size() > kMostRecords) records_.erase(records_.begin());
+    if (records_.size() > kMostRecords) {
+        // Trials that were cut off tell least.
+        auto oldest = std::find_if(records_.begin(), records_.end(), [](const auto& r) { return !r.judged; });
+        if (oldest == records_.end()) oldest = records_.begin();
+        records_.erase(oldest);
+    }
     return save();
 }
 

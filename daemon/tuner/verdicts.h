@@ -74,8 +74,9 @@ class VerdictStore {
         VerdictKey key;
         unsigned trials = 0;
     };
-    std::vector<VerdictRecord> records_;  // at most kMostRecords, the oldest give way
-    std::map<std::string, Begun> begun_;  // by VerdictKey::text()
+    std::vector<VerdictRecord> records_;  // at most kMostRecords, cut-off ones and the oldest give way
+    std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by VerdictKey::text()
+    std::map<std::string, Begun> begun_;           // by VerdictKey::text()
 };
 
 // As in the file and in `wq-tunectl history --json`. Numbers that JSON cannot hold are the largest that it

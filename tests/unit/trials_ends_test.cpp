@@ -80,7 +80,7 @@ TEST_F(TrialsEnds, AWorkqueueThatIsAnotherOne) {
 TEST_F(TrialsEnds, APolicyThatLeavesTheTarget) {
     into_a_trial();
     use(guard(rule_for_all(test::leave())));
-    expect_cut_off("the policy changed");
+    expect_cut_off("the plan changed");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::leave);
 }
@@ -103,8 +103,8 @@ TEST_F(TrialsEnds, AReloadOfTheSamePolicyDoesNot) {
 
 TEST_F(TrialsEnds, AnOperatorsOrder) {
     into_a_trial();
-    trials_->cancel("kcryptd", "an operator's order");
     ASSERT_TRUE(tuner_->revert("kcryptd"));
+    trials_->check();
     expect_cut_off("an operator's order");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -140,6 +140,126 @@ TEST_F(TrialsEnds, TheDaemonThatDiesLeavesItToTheNextOne) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+TEST_F(TrialsEnds, AForeignWriteOfOneOfOurWords) {
+    into_a_trial();
+    while (scope("kcryptd") != "smt") step();
+    set_scope("kcryptd", "default (cache)");
+    run();
+    expect_cut_off("somebody else wrote 'default'");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(TrialsEnds, AForeignWriteThatAStatusNoticed) {
+    into_a_trial();
+    while (scope("kcryptd") != "smt") step();
+    set_scope("kcryptd", "default (cache)");
+    const auto writes = asked();
+    tuner_->look();
+    while (step()) {
+    }
+    EXPECT_EQ(asked(), writes) << "hands off";
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsEnds, PodsThatBecomeUnknown) {
+    into_a_trial();
+    while (scope("kcryptd") != "smt") step();
+    topology_error_ = "hwloc is at a loss";
+    tuner_->topology_changed();
+    reconcile();
+    expect_cut_off("pods unknown");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "what was in place was never decided upon";
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsEnds, PodsThatBecomeUnknownInATrialByHand) {
+    ASSERT_TRUE(trials_->order("kcryptd", "cpu"));
+    while (scope("kcryptd") != "cpu") step();
+    topology_error_ = "hwloc is at a loss";
+    tuner_->topology_changed();
+    reconcile();
+    expect_cut_off("pods unknown");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsEnds, APutBackThatFailsLeavesTheMarkOfATrial) {
+    into_a_trial();
+    while (scope("kcryptd") != "smt") step();
+    files_->on_write = [](const std::string&, const std::string& word) {
+        return word == "default" ? EIO : 0;
+    };
+    tuner_->observe("a switch");
+    reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(on_disk().at("kcryptd").order, kTrial) << "goes back even where settings are kept";
+}
+
+TEST_F(TrialsEnds, AnOrderThatIsRefusedDoesNot) {
+    into_a_trial();
+    EXPECT_FALSE(tuner_->pin("kcryptd", "bogus"));
+    EXPECT_FALSE(tuner_->pin("", "smt"));
+    EXPECT_FALSE(tuner_->revert("nosuch"));
+    trials_->check();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    trials_->check();
+    expect_cut_off("an operator's order");
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+}
+
+TEST_F(TrialsEnds, AParkedOneIsToldOfToo) {
+    counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 1}; };
+    wait_for_traffic();
+    run();
+    ASSERT_EQ(progress("kcryptd")->phase, "waiting");
+    see(test::without(topology_, "3"));
+    trials_->check();
+    expect_cut_off("CPUs came or went");
+    EXPECT_FALSE(progress("kcryptd"));
+}
+
+TEST_F(TrialsEnds, AWriteThatFailsForAMomentDoesNot) {
+    into_a_trial();
+    int failures = 2;
+    files_->on_write = [&](const std::string&, const std::string&) { return failures-- > 0 ? EBUSY : 0; };
+    run();
+    EXPECT_TRUE(last().judged);
+}
+
+TEST_F(TrialsEnds, AWriteThatFailsAgainAndAgainIsTriedLessAndLess) {
+    files_->on_write = [](const std::string& name, const std::string& word) {
+        return name == "kcryptd" && word == "smt" ? EBUSY : 0;
+    };
+    counters_.more = {{"kcryptd", 100'000}};
+    for (int i = 0; i < 4 * 60; i++) {  // an hour
+        tick();
+        run();
+    }
+    EXPECT_THAT(verdicts_->records(), SizeIs(testing::AllOf(testing::Ge(3U), testing::Le(12U))));
+}
+
+TEST_F(TrialsEnds, ALoadThatIsNeverEnoughIsTriedLessAndLess) {
+    counters_.count = [](unsigned) { return WorkCount{.items = 1199, .latency = 1000}; };
+    counters_.more = {{"kcryptd", 100'000}};
+    for (int i = 0; i < 4 * 60; i++) {
+        tick();
+        run();
+    }
+    EXPECT_LT(asked(), 40U);
+    EXPECT_GT(asked(), 5U);
+}
+
+TEST_F(TrialsEnds, AMomentsFailureToSeeTrafficIsNotForGood) {
+    counters_.traffic_error = Error{EAGAIN, "the list changed while it was walked"};
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    counters_.traffic_error.reset();
+    wait_for_traffic();
+    EXPECT_EQ(state("kcryptd"), State::trial);
 }
 
 // ---- pairs that are dropped
@@ -188,7 +308,7 @@ TEST_F(TrialsEnds, AValueThatIsNoPositiveNumberDropsThePair) {
         ASSERT_TRUE(trials_->order("kcryptd", ""));
         for (int i = 0; i < 5; i++) step();
         EXPECT_EQ(progress("kcryptd")->dropped, 1U) << bad;
-        trials_->cancel("", "next");
+        trials_->cancel_all("next");
     }
 }
 

@@ -29,10 +29,10 @@ TEST_F(TrialsTest, GuardLeavesATargetAtItsBaselineUntilItHasTraffic) {
 }
 
 TEST_F(TrialsTest, TrafficIsWhatAWindowNeeds) {
-    counters_.more = {{"kcryptd", 1799}};  // in 15 s; a window of 10 s needs 1200
+    counters_.more = {{"kcryptd", 2249}};  // in 15 s; the 8 s of a window that count need 1200
     wait_for_traffic();
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    counters_.more = {{"kcryptd", 1800}};
+    counters_.more = {{"kcryptd", 2250}};
     tick();
     EXPECT_EQ(state("kcryptd"), State::trial);
 }
@@ -138,6 +138,7 @@ TEST_F(TrialsTest, WorkThatStaysOnOldPoolsIsInconclusive) {
     EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
     EXPECT_EQ(last().reason, "work stays on old pools");
     EXPECT_EQ(last().standing.pairs, 0U);
+    EXPECT_EQ(state("kcryptd"), State::reverted) << "nothing was learned of the plan";
 }
 
 TEST_F(TrialsTest, OneTrialAtATimeAndTurnsAreTaken) {
@@ -181,6 +182,7 @@ TEST_F(TrialsTest, LoadThatStopsHalfwayIsWaitedFor) {
     EXPECT_EQ(progress("kcryptd")->phase, "waiting");
     for (int i = 0; i < 5; i++) tick();
     EXPECT_FALSE(trials_->due());
+    EXPECT_EQ(progress("kcryptd")->reason, "too little traffic");
     candidate_costs(1);
     counters_.more = {{"kcryptd", 100'000}};
     tick();
@@ -244,6 +246,67 @@ TEST_F(TrialsTest, TheDefaultIsTriedFirstAndAloneThroughAThirdScope) {
                 Not(Contains("kcryptd=smt")));
     wait_for_traffic();
     EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+TEST_F(TrialsTest, AFollowersBaselineIsWhatTheDefaultIsByNow) {
+    Policy policy = rule_for_all(fixed(Scope::cache));
+    policy.default_scope = {.manage = true, .wish = fixed(Scope::smt), .origin = {}};
+    candidate_costs(0.7);
+    begin(policy);
+    counters_.more = {{"@default", 200'000}};
+    wait_for_traffic();
+    run();
+    ASSERT_EQ(state("@default"), State::kept);
+    candidate_costs(1);
+    counters_.more = {{"kcryptd", 100'000}};
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(progress("kcryptd")->arms.baseline.name(), "smt");
+    EXPECT_EQ(progress("kcryptd")->arms.baseline.word, "default");
+    EXPECT_EQ(progress("kcryptd")->arms.candidate.word, "cache");
+}
+
+TEST_F(TrialsTest, FollowersArePlannedAgainstWhatWonForTheDefault) {
+    Policy policy = rule_for_all(fixed(Scope::smt));
+    policy.mode = Mode::tune;
+    policy.default_scope.manage = true;
+    begin(policy);
+    counters_.more = {{"@default", 200'000}};
+    for (int i = 0; i < 8; i++) {
+        tick();
+        const auto p = progress("@default");
+        candidate_costs(p && p->arms.candidate.scope == Scope::cpu ? 0.7 : 1.3);
+        run();
+    }
+    ASSERT_EQ(default_scope(), "cpu");
+    reconcile();
+    EXPECT_EQ(target("kcryptd").plan.finding, Finding::change) << reason("kcryptd");
+    EXPECT_EQ(target("kcryptd").step.trial->baseline.name(), "cpu");
+}
+
+TEST_F(TrialsTest, AStrictArmIsWrittenInEveryWindow) {
+    begin(rule_for_all({}, true));
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(progress("kcryptd")->arms.candidate.name(), "smt strict");
+    for (int i = 0; i < 5; i++) step();
+    EXPECT_THAT(files_->asked, testing::IsSupersetOf({"kcryptd=smt", "kcryptd strict=1", "kcryptd=default",
+                                                      "kcryptd strict=0"}));
+    trials_->cancel_all("enough");
+    EXPECT_EQ(strict("kcryptd"), "0");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsTest, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
+    begin(rule_for_all({}, true));
+    wait_for_traffic();
+    while (scope("kcryptd") != "smt") step();
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
+    run();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(strict("kcryptd"), "0");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "the word was ours";
 }
 
 TEST_F(TrialsTest, TuneTriesAllDistinctScopesAndTheWinnerStays) {

@@ -12,7 +12,7 @@ trap load_off EXIT
 trial_policy leave 'alpha = 0.001'
 systemctl start wq-tuned
 for i in $(seq 1 20); do
-  wq-tunectl trial "$wq" --arm cache --json 2>/dev/null | jq -c '[.trial, .verdict, .reason, .pairs, .dropped, .lost, .effect_percent, .interval_percent, .e_regressed, .e_improved]'
+  wq-tunectl trial "$wq" --arm cache --json 2>/run/wq-tests/progress | jq -c '[.trial, .verdict, .reason, .pairs, .dropped, .lost, .effect_percent, .interval_percent, .e_regressed, .e_improved]'
   check_eq "trials" "$i" "$(jq '.verdicts | length' $verdicts)"
   # Each is a first trial: with less and less alpha none could be wrong.
   if [ "$i" -lt 20 ]; then

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What was learned, on disk.
+#include "tuner/verdicts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Verdicts : public testing::Test {
+  protected:
+    static VerdictRecord record(std::int64_t time = 1000) {
+        VerdictRecord r;
+        r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05"};
+        r.target = "kcryptd-1";
+        r.time = time;
+        r.outcome = TrialOutcome::regressed;
+        r.standing = {"latency", 9, 4.5, -2, {3.1, Effect::Interval{1.0, 5.2}}};
+        r.dropped = 2;
+        r.lost = 77;
+        return r;
+    }
+    [[nodiscard]] json on_disk() const { return json::parse(tree_.read(kFile)); }
+    void write(const json& document) { tree_.write(kFile, document.dump()); }
+
+    static constexpr const char* kFile = "var/lib/wq-tuned/verdicts.json";
+    test::TempTree tree_;
+    VerdictStore store_{tree_.path(kFile)};
+};
+
+TEST_F(Verdicts, ComeBackAsTheyWere) {
+    ASSERT_TRUE(store_.load());
+    ASSERT_TRUE(store_.begin(record().key));
+    ASSERT_TRUE(store_.begin(record().key));
+    ASSERT_TRUE(store_.add(record()));
+    VerdictStore again(tree_.path(kFile));
+    ASSERT_TRUE(again.load());
+    ASSERT_THAT(again.records(), SizeIs(1));
+    EXPECT_EQ(to_json(again.records()[0]), to_json(record()));
+    EXPECT_EQ(again.begun(record().key), 2U);
+    ASSERT_NE(again.latest(record().key), nullptr);
+    EXPECT_EQ(again.latest(record().key)->outcome, TrialOutcome::regressed);
+}
+
+TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
+    VerdictRecord later = record(2000);
+    later.outcome = TrialOutcome::improved;
+    VerdictRecord cut_off = record(3000);
+    cut_off.judged = false;
+    for (const auto& r : {record(), later, cut_off}) ASSERT_TRUE(store_.add(r));
+    EXPECT_EQ(store_.latest(record().key)->outcome, TrialOutcome::improved);
+}
+
+TEST_F(Verdicts, AnythingElseIsAnotherKey) {
+    ASSERT_TRUE(store_.add(record()));
+    for (std::string VerdictKey::*part :
+         {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::baseline,
+          &VerdictKey::candidate, &VerdictKey::judge}) {
+        VerdictKey key = record().key;
+        key.*part += "x";
+        EXPECT_EQ(store_.latest(key), nullptr);
+        EXPECT_EQ(store_.begun(key), 0U);
+    }
+}
+
+TEST_F(Verdicts, TheOldestGiveWay) {
+    for (int i = 0; i < 1002; i++) {
+        VerdictRecord r = record(i);
+        if (i % 100 != 0 && i < 1000) r.judged = false;
+        ASSERT_TRUE(store_.add(r));
+    }
+    EXPECT_THAT(store_.records(), SizeIs(1000));
+    EXPECT_EQ(store_.records().front().time, 0);
+    EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
+}
+
+TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
+    VerdictRecord r = record();
+    r.standing.log_regressed = 5000;
+    r.standing.log_improved = -5000;
+    ASSERT_TRUE(store_.add(r));
+    VerdictStore again(tree_.path(kFile));
+    EXPECT_TRUE(again.load());
+}
+
+TEST_F(Verdicts, ADiskThatIsFullForgetsNothingThatTheDaemonKnows) {
+    tree_.write("var/lib/wq-tuned", "not a folder");
+    EXPECT_FALSE(store_.add(record()));
+    EXPECT_NE(store_.latest(record().key), nullptr);
+}
+
+TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
+    ASSERT_TRUE(store_.begin(record().key));
+    ASSERT_TRUE(store_.add(record()));
+    const json good = on_disk();
+    const auto with = [&](const char* list, const char* key, const json& value) {
+        json bad = good;
+        bad[list][0][key] = value;
+        return bad.dump();
+    };
+    const std::string text = good.dump();
+    for (const std::string& bad : {std::string(),
+                                   std::string("{"),
+                                   std::string("[]"),
+                                   std::string("null"),
+                                   text.substr(0, text.size() / 2),
+                                   std::string("\0\0\0", 3),
+                                   json{{"version", 2}, {"verdicts", {}}, {"begun", {}}}.dump(),
+                                   with("begun", "trials", -1),
+                                   with("begun", "trials", 1e300),
+                                   with("begun", "trials", "1"),
+                                   with("begun", "kernel", 6),
+                                   with("verdicts", "pairs", -1),
+                                   with("verdicts", "lost", -1),
+                                   with("verdicts", "lost", 1e300),
+                                   with("verdicts", "time", -5),
+                                   with("verdicts", "time", 1e18),
+                                   with("verdicts", "trial", 4294967296),
+                                   with("verdicts", "verdict", "splendid"),
+                                   with("verdicts", "e_regressed", nullptr),
+                                   with("verdicts", "effect_percent", "NaN"),
+                                   with("verdicts", "interval_percent", json::array({1})),
+                                   with("verdicts", "judged", 1),
+                                   with("verdicts", "target", json::object())}) {
+        tree_.write(kFile, bad);
+        VerdictStore store(tree_.path(kFile));
+        const auto loaded = store.load();
+        ASSERT_FALSE(loaded) << bad;
+        EXPECT_THAT(loaded.error().text, HasSubstr("set aside as")) << bad;
+        EXPECT_THAT(store.records(), IsEmpty()) << bad;
+        EXPECT_EQ(store.begun(record().key), 0U) << bad;
+        EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad);
+        EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "the next start has nothing to complain of";
+    }
+}
+
+TEST_F(Verdicts, WhoOnlyReadsSetsNothingAside) {
+    tree_.write(kFile, "{");
+    EXPECT_FALSE(VerdictStore(tree_.path(kFile)).read());
+    EXPECT_EQ(tree_.read(kFile), "{");
+}
+
+TEST(ClassOf, PutsASignForEachRunOfDigits) {
+    EXPECT_EQ(class_of("kcryptd-254:0-1"), "kcryptd-#:#-#");
+    EXPECT_EQ(class_of("kcryptd-254:10-321"), "kcryptd-#:#-#");
+    EXPECT_EQ(class_of("writeback"), "writeback");
+    EXPECT_EQ(class_of("9p4"), "#p#");
+    EXPECT_EQ(class_of("@default"), "@default");
+}
+
+}  // namespace
+}  // namespace wq
