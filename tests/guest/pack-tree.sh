@@ -6,7 +6,7 @@ line=$1 output=$2
 tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
 trap 'rm -rf "$tree"' EXIT
 
-packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash
+packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash,polkitd
 packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1
 printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
@@ -14,14 +14,15 @@ printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --inclu
   --dpkgopt='path-exclude=/usr/share/locale/*' \
   bookworm "$tree" -
 
-# All of it is unpacked into memory by an emulated CPU at every boot: what no guest needs goes.
+# All of it is unpacked into memory by an emulated CPU at every boot: what no guest needs goes. dpkg's database
+# and perl-base stay: a package of ours is installed there, with its dependencies, triggers and scripts.
 cd "$tree"
 rm -rf usr/share/{doc,man,locale,info,zoneinfo,i18n,fio,bash-completion} usr/lib/udev/hwdb.* \
-  usr/lib/x86_64-linux-gnu/{gconv,perl*,dri} usr/share/perl* var/lib/{apt,dpkg} var/cache var/log/* \
-  usr/lib/apt boot home media usr/bin/{python3*,perl*} usr/lib/python3* usr/share/python3 usr/lib/terminfo \
+  usr/lib/x86_64-linux-gnu/{gconv,perl,perl5,dri} usr/share/perl var/lib/apt var/lib/dpkg/info/*.md5sums var/cache var/log/* \
+  usr/lib/apt boot home media usr/bin/python3* usr/lib/python3* usr/share/python3 usr/lib/terminfo \
   usr/lib/x86_64-linux-gnu/{libperl*,libapt*,libpython*} usr/lib/systemd/systemd-{networkd,resolved,timesyncd} \
-  usr/share/{pixmaps,polkit-1,zsh,lintian,perl5,debconf,gdb}
-mkdir -p var/cache var/lib/dpkg home
+  usr/share/{pixmaps,zsh,lintian,debconf,gdb}
+mkdir -p var/cache home
 
 ln -sf usr/lib/systemd/systemd init
 echo guest >etc/hostname

@@ -11,8 +11,6 @@ crypt_open c0
 wq=$(wq_of c0)
 apply_policy "$scope"
 entry() { jq -c --arg n "$wq" '.entries[] | select(.name == $n) | [.scope, .strict]' /run/wq-tuned/baseline.json; }
-mark() { journalctl --sync; cursor=$(journalctl -n 0 --show-cursor -o cat | sed 's/^-- cursor: //'); }
-since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --after-cursor="$cursor"; }
 
 note "-- stop"
 systemctl start wq-tuned

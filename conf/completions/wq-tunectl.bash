@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Completion of wq-tunectl(1) for bash. tests/unit/completions_test.sh compares it with --help.
+
+# The options of COMMAND; of wq-tunectl itself where it is "".
+_wq_tunectl_options() {
+  case $1 in
+    '') echo '--help --version --root' ;;
+    topology) echo '--help --topology --shard-size --json --config' ;;
+    plan | explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
+    judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
+    trial) echo '--help --arm --json' ;;
+    undo) echo '--help --print' ;;
+    status) echo '--help --json --config' ;;
+    history | check) echo '--help --json' ;;
+    *) echo '--help' ;;
+  esac
+}
+
+# What has a scope below ROOT, one a line.
+_wq_tunectl_targets() {
+  local file
+  echo @default
+  for file in "$1"/sys/devices/virtual/workqueue/*/affinity_scope; do
+    file=${file%/*}
+    [ ! -d "$file" ] || echo "${file##*/}"
+  done
+}
+
+_wq_tunectl() {
+  local commands='status topology plan explain history check judge pin unpin revert trial undo reload'
+  local scopes='cpu smt cache_shard cache numa system'
+  local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
+  local -a words
+  # Split at blanks alone: bash has also cut the names of workqueues at each ':'.
+  read -ra words <<<"$line"
+  case $line in
+    *[[:blank:]]) ;;
+    *) part=${words[-1]} && unset 'words[-1]' ;;
+  esac
+  whole=$part
+  for word in "${words[@]:1}"; do
+    if [ -n "$option" ]; then
+      [ "$option" != --root ] || root=$word
+      option=""
+      continue
+    fi
+    case $word in
+      --root=*) root=${word#*=} ;;
+      --root | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs)
+        option=$word ;;
+      -*) ;;
+      *) if [ -z "$command" ]; then command=$word; else given=$((given + 1)); fi ;;
+    esac
+  done
+  case $part in
+    --*=*) option=${part%%=*} part=${part#*=} ;;
+  esac
+
+  local -a from=(-W '')
+  case ${option:-$command/$given} in
+    --root) from=(-d) ;;
+    --config) from=(-f) ;;
+    --arm) from=(-W "$scopes") ;;
+    --kernel-scopes) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
+    --topology)
+      case $part in
+        fsroot:*) from=(-P fsroot: -d) ;;
+        xml:*) from=(-P xml: -f) ;;
+        *) from=(-W 'live fsroot: xml: synthetic:') ;;
+      esac
+      ;;
+    --*) ;; # a number
+    /*) from=(-W "$commands $(_wq_tunectl_options '')") ;;
+    check/* | judge/0) from=(-f) ;;
+    explain/0 | pin/0 | unpin/0 | revert/0 | trial/0) from=(-W "$(_wq_tunectl_targets "$root")") ;;
+    pin/1) from=(-W "$scopes") ;;
+    *) from=(-W "$(_wq_tunectl_options "$command")") ;;
+  esac
+  case $option$part in
+    -*) [ -n "$option" ] || from=(-W "$(_wq_tunectl_options "$command")") ;;
+  esac
+  case " ${from[*]} " in
+    *' -d '* | *' -f '*) compopt -o filenames 2>/dev/null ;;
+    *' -P '* | *fsroot:*) compopt -o nospace 2>/dev/null ;; # there is more to come
+  esac
+  kept=$part
+  if [ "${from[0]}" = -P ]; then part=${part#"${from[1]}"}; fi
+  mapfile -t COMPREPLY < <(compgen "${from[@]}" -- "$part")
+  # Bash puts the reply in place of what follows the last '=' or ':'.
+  whole=${whole##*[=:]}
+  kept=${kept%"$whole"}
+  COMPREPLY=("${COMPREPLY[@]#"$kept"}")
+}
+complete -F _wq_tunectl wq-tunectl

@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The Debian package, in a guest without the project: installed, upgraded while settings are in force, removed, purged.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+scope=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+install() { dpkg --install "/usr/lib/wq-tests/$1" 2>&1 || fail "dpkg --install $1: exit code $?"; }
+# All files that have our name, but for the policy's.
+ours() { find / -xdev \( -path /usr/lib/wq-tests -o -path /etc/wq-tuned \) -prune -o \( -name '*wq-tune*' -o -name '*wqtuned1*' \) -print; }
+ours_in_run() { find /run -name '*wq-tune*' -print; }
+
+note "-- install"
+check_eq "before" "" "$(ours)"
+install wq-tuned.deb
+check_eq "enabled, running" "disabled inactive" "$(systemctl is-enabled wq-tuned) $(systemctl is-active wq-tuned)"
+check_eq "files as packed, but for manuals, which guests do without" "" \
+  "$(dpkg --verify wq-tuned | grep -vE ' /usr/share/(doc|man)(/|$)' || true)"
+for file in /usr/share/{bash-completion/completions/wq-tunectl,zsh/vendor-completions/_wq-tunectl} \
+  /usr/share/{fish/vendor_completions.d/wq-tunectl.fish,dbus-1/system.d/org.wqtuned1.conf}; do
+  [ -s "$file" ] || fail "no $file"
+done
+
+note "-- enable and start"
+apply_policy "$scope"
+systemctl enable --quiet --now wq-tuned
+expect_scope "$wq" "$scope"
+check_eq "state, as nobody sees it" running "$(setpriv --reuid=65534 --clear-groups --regid=65534 wq-tunectl status --json | jq -r .daemon.state)"
+
+note "-- journalctl -x knows our messages"
+journalctl --sync
+catalog=$(journalctl -x -u wq-tuned --no-pager)
+grep -qF "Subject: The affinity scope of workqueue $wq was set" <<<"$catalog" || fail "no catalog entry: $catalog"
+
+note "-- upgrade: restarted, and not one write"
+pid=$(systemctl show -P MainPID wq-tuned)
+baseline=$(cat /run/wq-tuned/baseline.json)
+mark
+install wq-tuned-next.deb
+check_eq "installed" "$(dpkg-deb -f /usr/lib/wq-tests/wq-tuned-next.deb Version)" "$(dpkg-query -W -f '${Version}' wq-tuned)"
+is_active || fail "not running after the upgrade"
+[ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] || fail "the old daemon still runs"
+check_eq "scope" "$scope" "$(scope_of "$wq")"
+check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
+check_eq "baseline" "$baseline" "$(cat /run/wq-tuned/baseline.json)"
+check_eq "enabled" enabled "$(systemctl is-enabled wq-tuned)"
+[ -z "$(since_mark | grep "back to" || true)" ] || fail "something was put back: $(since_mark)"
+
+note "-- upgrade of a daemon that is stopped"
+systemctl stop wq-tuned
+check_eq "stopped" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+install wq-tuned-next.deb
+check_eq "running" inactive "$(systemctl is-active wq-tuned)"
+
+note "-- remove: settings back, the policy stays"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+dpkg --remove wq-tuned
+check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+check_eq "running" inactive "$(systemctl is-active wq-tuned)"
+[ -e /etc/wq-tuned/wq-tuned.toml ] || fail "the policy is gone"
+
+note "-- install again and purge, while it runs"
+install wq-tuned.deb
+systemctl restart wq-tuned
+expect_scope "$wq" "$scope"
+dpkg --purge wq-tuned
+check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+[ ! -e /etc/wq-tuned ] || fail "the policy is left"
+check_eq "left" "" "$(ours)"
+check_eq "left in /run" "" "$(ours_in_run)"

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What a shell offers for wq-tunectl: all that --help knows, and the words that belong in each place.
+# completions_test.sh bash|zsh|fish BIN-DIR COMPLETIONS-DIR; exits 77 where there is no such shell.
+set -uo pipefail
+shell=$1 bin=$2 dir=$3
+here=$(dirname "$0")
+command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failed=0
+complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
+
+# What is offered at the end of LINE, one a line and sorted, without descriptions.
+offers() {
+  # shellcheck disable=SC2016 # these dollars are the other shell's
+  case $shell in
+    bash) bash --norc -c '. "$1" && COMP_LINE=$2 COMP_POINT=${#2} && _wq_tunectl &&
+            printf "%s\n" "${COMPREPLY[@]}"' - "$dir/wq-tunectl.bash" "$1" ;;
+    zsh) zsh -f "$here/complete.zsh" "$dir" "$1" ;;
+    fish) HOME=$tree fish --no-config -c '. $argv[1]; complete -C $argv[2]' "$dir/wq-tunectl.fish" "$1" | cut -f 1 ;;
+  esac 2>"$tree/err" | sed 's/ $//; /^$/d' | sort -u
+  [ ! -s "$tree/err" ] || cat "$tree/err"
+}
+
+expect() { # LINE WORD...
+  local line=$1 want got
+  shift
+  want=$(printf '%s\n' "$@" | sort -u | sed '/^$/d')
+  got=$(offers "$line")
+  [ "$got" = "$want" ] || complain "after '$line'; < is what should be offered: $(diff <(echo "$want") <(echo "$got"))"
+}
+
+options() { "$bin/wq-tunectl" "$@" --help | sed -nE 's/^  (-h,)?(--[a-z-]+)[ :].*/\2/p' | sort; }
+commands=$("$bin/wq-tunectl" --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) .*/\1/p' | sort)
+[ "$(wc -w <<<"$commands")" -gt 10 ] || complain "--help lists no commands: $commands"
+got=$(offers 'wq-tunectl ' | grep -v ^-)
+[ "$got" = "$commands" ] || complain "commands; < is --help: $(diff <(echo "$commands") <(echo "$got"))"
+for command in '' $commands; do
+  # shellcheck disable=SC2046,SC2086 # words, or none
+  expect "wq-tunectl ${command:+$command }--" $(options $command)
+done
+
+workqueues=$tree/sys/devices/virtual/workqueue
+mkdir -p "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}
+touch "$workqueues"/{writeback,kcryptd-254:0-1}/affinity_scope # the other one is per-CPU
+scopes=(cpu smt cache_shard cache numa system)
+targets=(@default kcryptd-254:0-1 writeback)
+for command in explain pin unpin revert trial; do
+  expect "wq-tunectl --root $tree $command " "${targets[@]}"
+  expect "wq-tunectl --root $tree $command w" writeback
+done
+expect "wq-tunectl --root $tree pin @" @default
+# Bash replaces what follows the last ':'.
+if [ "$shell" = bash ]; then expect "wq-tunectl --root=$tree pin kcryptd-254:" 0-1
+else expect "wq-tunectl --root=$tree pin kcryptd-254:" kcryptd-254:0-1; fi
+expect "wq-tunectl --root $tree pin kcryptd-254:0-1 " "${scopes[@]}"
+expect "wq-tunectl --root $tree pin writeback ca" cache_shard cache
+expect "wq-tunectl trial --arm " "${scopes[@]}"
+expect "wq-tunectl trial --json writeback --arm s" smt system
+for scope in "${scopes[@]}"; do
+  "$bin/wq-tunectl" plan --topology 'synthetic:core:2 pu:1' --kernel-scopes "$scope" >/dev/null || complain "$scope is no scope"
+done
+expect "wq-tunectl plan --topology " live fsroot: xml: synthetic:
+expect "wq-tunectl plan --shard-size "
+touch "$tree/one.toml"
+case $shell in
+  bash)
+    expect "wq-tunectl trial --arm=s" smt system
+    expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system
+    expect "wq-tunectl plan --topology fsroot:$tree/s" "$tree/sys"
+    expect "wq-tunectl plan --topology=xml:$tree/o" "$tree/one.toml"
+    expect "wq-tunectl check $tree/one.toml $tree/o" "$tree/one.toml"
+    expect "wq-tunectl status --config $tree/o" "$tree/one.toml"
+    ;;
+  zsh) expect "wq-tunectl plan --kernel-scopes cpu,s" smt system ;;
+  fish)
+    expect "wq-tunectl trial --arm=s" --arm=smt --arm=system
+    expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system
+    expect "wq-tunectl check $tree/one.toml $tree/o" "$tree/one.toml"
+    expect "wq-tunectl status --config $tree/o" "$tree/one.toml"
+    ;;
+esac
+exit $failed
