@@ -139,10 +139,16 @@ void JudgeReader::read(TomlTable& table, const SourceText& text) {
     assign(judging_.retry_after, read_time(table, "retry_after", seconds(0), seconds(kMaxDuration)));
     assign(judging_.jitter, read_time(table, "jitter", seconds(0), kMaxJitter));
     assign(judging_.hours, read_hours(table));
-    files_++;
+    sources_++;
     for (const char* key : {"window", "washout", "alpha", "max_pairs", "counters"})
-        if (table.has(key)) settings_[key] = {key, files_, text.error(table.place_of(key), "")};
-    table.refuse_the_rest();
+        if (table.has(key)) settings_[key] = {key, sources_, text.error(table.place_of(key), "")};
+}
+
+JudgeReader JudgeReader::over(Judging& other) const {
+    JudgeReader reader(other);
+    reader.sources_ = sources_;
+    reader.settings_ = settings_;
+    return reader;
 }
 
 JudgeReader::Setting JudgeReader::setting(const std::string& key) const {
@@ -150,11 +156,11 @@ JudgeReader::Setting JudgeReader::setting(const std::string& key) const {
     return found == settings_.end() ? Setting{key} : found->second;
 }
 
-// Of those set in the same file, the one that KEYS has first.
+// Of those set in the same source, the one that KEYS has first.
 JudgeReader::Setting JudgeReader::latest(std::initializer_list<const char*> keys) const {
     Setting latest;
     for (const char* key : keys)
-        if (const Setting one = setting(key); latest.key.empty() || one.file > latest.file) latest = one;
+        if (const Setting one = setting(key); latest.key.empty() || one.source > latest.source) latest = one;
     return latest;
 }
 
@@ -190,7 +196,7 @@ PolicyErrors JudgeReader::contradictions() const {
     for (const auto& one : {washout_too_long(), too_few_pairs()})
         if (one) found.push_back(*one);
     std::stable_sort(found.begin(), found.end(), [](const Setting& a, const Setting& b) {
-        return std::tie(a.file, a.place.line) < std::tie(b.file, b.place.line);
+        return std::tie(a.source, a.place.line) < std::tie(b.source, b.place.line);
     });
     PolicyErrors errors;
     for (const Setting& one : found) errors.push_back(one.place);
