@@ -32,10 +32,6 @@ bool is_work_counter(std::string_view name) {
     return std::find(kWorkCounters.begin(), kWorkCounters.end(), name) != kWorkCounters.end();
 }
 
-bool higher_is_better(const std::string& name) {
-    return is_work_counter(name) ? name == "items" : machine_counter_higher_is_better(name);
-}
-
 // Why there is no such counter, or "".
 std::string unknown(const std::string& name) {
     if (is_work_counter(name) || check_machine_counter(name)) return "";
@@ -89,13 +85,13 @@ Named read_table(TomlTable& table) {
         table.error(table.place(), "this needs the name of a counter, such as counter = \"latency\"");
     table.refuse_the_rest();
     if (!name) return std::nullopt;
-    const bool better = higher ? *higher == "better" : higher_is_better(*name);
+    const bool better = higher ? *higher == "better" : counter_higher_is_better(*name);
     return std::pair(JudgedCounter{*name, better}, table.place_of("counter"));
 }
 
 Named read_counter(TomlItem& item) {
     if (item.table) return read_table(*item.table);
-    return std::pair(JudgedCounter{item.text, higher_is_better(item.text)}, item.place);
+    return std::pair(JudgedCounter{item.text, counter_higher_is_better(item.text)}, item.place);
 }
 
 // At least one, or there is a mistake: no TomlTable has an empty array, see toml_guard.h.
@@ -126,6 +122,10 @@ void assign(T& target, const std::optional<T>& value) {
 }
 
 }  // namespace
+
+bool counter_higher_is_better(const std::string& name) {
+    return is_work_counter(name) ? name == "items" : machine_counter_higher_is_better(name);
+}
 
 void JudgeReader::read(TomlTable& table, const SourceText& text) {
     JudgeSettings& settings = judging_.settings;

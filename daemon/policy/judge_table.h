@@ -10,6 +10,9 @@
 
 namespace wq {
 
+// Whether more of a counter is better, where the policy does not say.
+bool counter_higher_is_better(const std::string& name);
+
 // Reads the [judge] of one file after another into JUDGING, which must outlive it.
 class JudgeReader {
   public:
