@@ -83,6 +83,11 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
         app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
     check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");
     add_json(*check, a);
+    auto* cat_config = add(
+        app, "cat-config", "The policy as merged on this host, and where each value came from",
+        [&] { return wq::ctl::cat_config(o); }, code);
+    add_json(*cat_config, a);
+    add_config(*cat_config, a);
 }
 
 void add_orders(CLI::App& app, Arguments& a, int& code) {

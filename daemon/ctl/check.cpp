@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ctl/options.h"
+#include "ctl/machine.h"
 #include "policy/policy.h"
 
 namespace wq::ctl {
@@ -47,7 +47,7 @@ void print_accepted(const std::vector<std::string>& files, const Policy& policy)
 
 int check(const Options& options, const std::vector<std::string>& files) {
     const auto names = files_to_check(options, files);
-    const auto policy = load_policy(names);
+    const auto policy = load_policy(names, facts_of(options));
     if (options.json)
         print_json(names, policy ? PolicyErrors{} : policy.error());
     else if (policy)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/udev.h"
@@ -71,7 +72,25 @@ void put_on_default(Machine& machine) {
     }
 }
 
+HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
+    HostFacts facts;
+    if (const auto tree = tree_of(options))
+        facts = read_host_facts(*tree, topology);
+    else if (topology)
+        take_counts(*topology, facts);
+    if (options.kernel_scopes) facts.kernel.clear();
+    return facts;
+}
+
 }  // namespace
+
+FactsSource facts_of(const Options& options) {
+    return [&] { return read_facts(options, read_topology(options.topology, options.root)); };
+}
+
+FactsSource facts_of(const Options& options, const Topology& topology) {
+    return [&] { return read_facts(options, topology); };
+}
 
 KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
@@ -102,7 +121,7 @@ Result<Machine> read_machine(const Options& options) {
     if (!topology) return tl::unexpected(topology.error());
     out.topology = std::move(*topology);
     for (const std::string& warning : out.topology.warnings) complain(warning);
-    auto policy = load_installed_policy(options.root, options.config);
+    auto policy = load_installed_policy(options.root, options.config, facts_of(options, out.topology));
     if (!policy) {
         print_errors(policy.error());
         return fail("the policy is broken, there is no plan");

@@ -34,6 +34,11 @@ Result<Machine> read_machine(const Options& options);
 // The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
 // nothing is known.
 KernelInfo kernel_of(const Options& options);
+// What is known of the host that OPTIONS name: of another tree what that tree has, of a source without a tree
+// its topology alone, and of --kernel-scopes no release. Reads the topology; the one that takes TOPOLOGY does
+// not. For as long as OPTIONS and TOPOLOGY live.
+FactsSource facts_of(const Options& options);
+FactsSource facts_of(const Options& options, const Topology& topology);
 // Cores per shard: the option's, else the kernel's own, else the policy's.
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
 

@@ -26,6 +26,7 @@ int topology(const Options& options);
 int plan(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
+int cat_config(const Options& options);
 int status(const Options& options);
 int pin(const Options& options, const std::string& target, const std::string& scope);
 int unpin(const Options& options, const std::string& target);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
+#include "ctl/policy_text.h"
 #include "ctl/terminal.h"
 #include "plan/pods.h"
 #include "tuner/status.h"
@@ -64,15 +65,21 @@ void print_explanation(const Machine& machine, const PlanLine& line) {
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
     Table reason({"  reason   ", line.reason});
     fmt::print("{}", reason.text(terminal_columns(), false));
+    if (const auto hosts = host_lines(machine.policy); !hosts.empty()) {
+        Table table({"  hosts    ", hosts.front()});
+        for (std::size_t i = 1; i < hosts.size(); i++) table.add({"", hosts[i]});
+        fmt::print("{}", table.text(terminal_columns(), false));
+    }
     if (line.candidates.empty()) return;
     for (const std::string& part : wrap("candidates, coarsest first, with their pods:", room_after(0)))
         fmt::print("{}\n", part);
     for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
 }
 
-// The plan line, and what `plan` leaves out: which scopes are one candidate, and its pods.
+// The plan line, and what `plan` leaves out: which scopes are one candidate, its pods, and the host tables.
 nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     nlohmann::json out = plan_json(line);
+    out["hosts"] = hosts_json(machine.policy);
     for (std::size_t i = 0; i < line.candidates.size(); i++) {
         const Candidate& c = line.candidates[i];
         nlohmann::json& candidate = out["candidates"][i];

@@ -36,7 +36,7 @@ json absent_status(const Options& options) {
                  [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
                 probe_kernel(paths));
-    auto policy = load_installed_policy(options.root, options.config);
+    auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     const bool broken = !policy;
     std::string why = "no daemon runs";
     if (broken) why += ", and the policy is broken";

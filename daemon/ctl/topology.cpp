@@ -86,9 +86,9 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t columns, 
 
 // Empty, with the mistakes printed, where the policy that the user named is broken. The installed one's are
 // `check`'s affair: it has no size to say then.
-std::optional<unsigned> shard_size(const Options& options) {
+std::optional<unsigned> shard_size(const Options& options, const Topology& topology) {
     const KernelInfo kernel = kernel_of(options);
-    const auto policy = load_installed_policy(options.root, options.config);
+    const auto policy = load_installed_policy(options.root, options.config, facts_of(options, topology));
     if (policy) return shard_size_for(options, kernel, *policy);
     if (options.config) {
         print_errors(policy.error());
@@ -147,7 +147,7 @@ int topology(const Options& options) {
     const auto topology = read_topology(options.topology, options.root);
     if (!topology) return complain(topology.error().text);
     for (const auto& warning : topology->warnings) complain(warning);
-    const auto size = shard_size(options);
+    const auto size = shard_size(options, *topology);
     if (!size) return kFailure;
     if (options.json)  // whatever bytes a file's name has
         fmt::print("{}\n",

@@ -14,6 +14,18 @@ struct Paths {
     [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
+    [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1
+    [[nodiscard]] std::string hostname() const { return root + "/proc/sys/kernel/hostname"; }
+    [[nodiscard]] std::string machine_id() const { return root + "/etc/machine-id"; }
+    [[nodiscard]] std::string cpuinfo() const { return root + "/proc/cpuinfo"; }
+    [[nodiscard]] std::string dmi_id() const { return root + "/sys/class/dmi/id"; }
+    // SMBIOS's table of the first processor; for root alone.
+    [[nodiscard]] std::string dmi_processor() const { return root + "/sys/firmware/dmi/entries/4-0/raw"; }
+    [[nodiscard]] std::string device_tree_model() const {
+        return root + "/sys/firmware/devicetree/base/model";
+    }
+    [[nodiscard]] std::string container() const { return root + "/run/systemd/container"; }
+    [[nodiscard]] std::string xen_capabilities() const { return root + "/proc/xen/capabilities"; }
     // RESOURCE: cpu, io or memory.
     [[nodiscard]] std::string pressure(const std::string& resource) const {
         return root + "/proc/pressure/" + resource;

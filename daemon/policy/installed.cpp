@@ -4,9 +4,10 @@
 namespace wq {
 
 tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
-                                                         const std::optional<std::string>& config) {
-    if (config) return load_policy({*config});
-    auto policy = load_policy(policy_files(root));
+                                                         const std::optional<std::string>& config,
+                                                         const FactsSource& facts) {
+    if (config) return load_policy({*config}, facts);
+    auto policy = load_policy(policy_files(root), facts);
     if (policy && !has_main_file(root)) policy->rules.push_back({"*", {}, std::nullopt, {}});
     return policy;
 }

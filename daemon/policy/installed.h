@@ -8,9 +8,10 @@
 
 namespace wq {
 
-// The policy of CONFIG, where given, else the installed one below ROOT. Where there is no main file at
-// all (a masked one is one), what the shipped file says: every workqueue, `auto`.
+// For the host with these FACTS: the policy of CONFIG, where given, else the installed one below ROOT. Where
+// there is no main file at all (a masked one is one), what the shipped file says: every workqueue, `auto`.
 tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
-                                                         const std::optional<std::string>& config);
+                                                         const std::optional<std::string>& config,
+                                                         const FactsSource& facts);
 
 }  // namespace wq

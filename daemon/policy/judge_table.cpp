@@ -32,10 +32,6 @@ bool is_work_counter(std::string_view name) {
     return std::find(kWorkCounters.begin(), kWorkCounters.end(), name) != kWorkCounters.end();
 }
 
-bool higher_is_better(const std::string& name) {
-    return is_work_counter(name) ? name == "items" : machine_counter_higher_is_better(name);
-}
-
 // Why there is no such counter, or "".
 std::string unknown(const std::string& name) {
     if (is_work_counter(name) || check_machine_counter(name)) return "";
@@ -89,13 +85,13 @@ Named read_table(TomlTable& table) {
         table.error(table.place(), "this needs the name of a counter, such as counter = \"latency\"");
     table.refuse_the_rest();
     if (!name) return std::nullopt;
-    const bool better = higher ? *higher == "better" : higher_is_better(*name);
+    const bool better = higher ? *higher == "better" : counter_higher_is_better(*name);
     return std::pair(JudgedCounter{*name, better}, table.place_of("counter"));
 }
 
 Named read_counter(TomlItem& item) {
     if (item.table) return read_table(*item.table);
-    return std::pair(JudgedCounter{item.text, higher_is_better(item.text)}, item.place);
+    return std::pair(JudgedCounter{item.text, counter_higher_is_better(item.text)}, item.place);
 }
 
 // At least one, or there is a mistake: no TomlTable has an empty array, see toml_guard.h.
@@ -127,6 +123,10 @@ void assign(T& target, const std::optional<T>& value) {
 
 }  // namespace
 
+bool counter_higher_is_better(const std::string& name) {
+    return is_work_counter(name) ? name == "items" : machine_counter_higher_is_better(name);
+}
+
 void JudgeReader::read(TomlTable& table, const SourceText& text) {
     JudgeSettings& settings = judging_.settings;
     assign(settings.alpha, table.parsed("alpha", parse_alpha_or_percentage));
@@ -139,10 +139,16 @@ void JudgeReader::read(TomlTable& table, const SourceText& text) {
     assign(judging_.retry_after, read_time(table, "retry_after", seconds(0), seconds(kMaxDuration)));
     assign(judging_.jitter, read_time(table, "jitter", seconds(0), kMaxJitter));
     assign(judging_.hours, read_hours(table));
-    files_++;
+    sources_++;
     for (const char* key : {"window", "washout", "alpha", "max_pairs", "counters"})
-        if (table.has(key)) settings_[key] = {key, files_, text.error(table.place_of(key), "")};
-    table.refuse_the_rest();
+        if (table.has(key)) settings_[key] = {key, sources_, text.error(table.place_of(key), "")};
+}
+
+JudgeReader JudgeReader::over(Judging& other) const {
+    JudgeReader reader(other);
+    reader.sources_ = sources_;
+    reader.settings_ = settings_;
+    return reader;
 }
 
 JudgeReader::Setting JudgeReader::setting(const std::string& key) const {
@@ -150,11 +156,11 @@ JudgeReader::Setting JudgeReader::setting(const std::string& key) const {
     return found == settings_.end() ? Setting{key} : found->second;
 }
 
-// Of those set in the same file, the one that KEYS has first.
+// Of those set in the same source, the one that KEYS has first.
 JudgeReader::Setting JudgeReader::latest(std::initializer_list<const char*> keys) const {
     Setting latest;
     for (const char* key : keys)
-        if (const Setting one = setting(key); latest.key.empty() || one.file > latest.file) latest = one;
+        if (const Setting one = setting(key); latest.key.empty() || one.source > latest.source) latest = one;
     return latest;
 }
 
@@ -190,7 +196,7 @@ PolicyErrors JudgeReader::contradictions() const {
     for (const auto& one : {washout_too_long(), too_few_pairs()})
         if (one) found.push_back(*one);
     std::stable_sort(found.begin(), found.end(), [](const Setting& a, const Setting& b) {
-        return std::tie(a.file, a.place.line) < std::tie(b.file, b.place.line);
+        return std::tie(a.source, a.place.line) < std::tie(b.source, b.place.line);
     });
     PolicyErrors errors;
     for (const Setting& one : found) errors.push_back(one.place);

@@ -10,22 +10,27 @@
 
 namespace wq {
 
+// Whether more of a counter is better, where the policy does not say.
+bool counter_higher_is_better(const std::string& name);
+
 // Reads the [judge] of one file after another into JUDGING, which must outlive it.
 class JudgeReader {
   public:
     explicit JudgeReader(Judging& judging) : judging_(judging) {}
 
-    // TABLE is of the next file, whose text is TEXT.
+    // TABLE is of the next source, in the file whose text is TEXT. Its other keys are left to the caller.
     void read(TomlTable& table, const SourceText& text);
-    // What is wrong with the whole, each value being right by itself: after the last file, and only if no
+    // The same, to go on with OTHER, which has what this one has read.
+    [[nodiscard]] JudgeReader over(Judging& other) const;
+    // What is wrong with the whole, each value being right by itself: after the last source, and only if no
     // value was refused. Each has the place of the key that was set last.
     [[nodiscard]] PolicyErrors contradictions() const;
 
   private:
-    // Where a key was set; a file's number orders, 0 is the built-in default.
+    // Where a key was set; a source's number orders, 0 is the built-in default.
     struct Setting {
         std::string key;
-        unsigned file = 0;
+        unsigned source = 0;
         PolicyError place = {};  // without a message
     };
 
@@ -35,7 +40,7 @@ class JudgeReader {
     [[nodiscard]] std::optional<Setting> too_few_pairs() const;
 
     Judging& judging_;
-    unsigned files_ = 0;
+    unsigned sources_ = 0;
     std::map<std::string, Setting> settings_;
 };
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "judge/settings.h"
+#include "model/host_facts.h"
 #include "model/scope.h"
 
 namespace wq {
@@ -26,8 +29,10 @@ struct ScopeWish {
     [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
 };
 
-// The most rules that one file may have.
+// The most rules that one file, or one host table, may have.
 inline constexpr unsigned kMaxRules = 1024;
+// The most host tables that one file may have.
+inline constexpr unsigned kMaxHosts = 256;
 // The largest [shard] size, in cores.
 inline constexpr unsigned kMaxShardSize = 1024;
 
@@ -70,6 +75,14 @@ inline constexpr std::chrono::milliseconds kMinWindow{500};
 inline constexpr std::chrono::milliseconds kMaxWindow{3'600'000};
 inline constexpr std::size_t kMaxCounters = 8;
 
+// [[host]]: whether it is for this host.
+struct HostMatch {
+    std::string name;
+    Origin origin;
+    std::vector<std::string> misses;  // each condition that does not hold: "arch is \"x86_64\", not ..."
+    [[nodiscard]] bool matches() const { return misses.empty(); }
+};
+
 struct Policy {
     Mode mode = Mode::guard;
     bool keep_on_exit = false;    // on_exit = "keep"
@@ -83,6 +96,8 @@ struct Policy {
         ScopeWish wish;
         Origin origin;
     } default_scope;
+    std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
+    std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
 
     // The rule for a workqueue of this name, or nullptr.
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
@@ -112,10 +127,16 @@ std::vector<std::string> policy_files(const std::string& root);
 // Whether there is a main file at all, a masked one included.
 bool has_main_file(const std::string& root);
 
-// Reads FILES, the first being the main file, and merges them: a key set by a later file wins, and the rules
-// of a later file are tried before those of an earlier one. All mistakes of all files are returned at once,
-// in the order of the files and of their lines; values that do not go together are told once each is right by
-// itself. No files, or empty ones: the built-in defaults.
-tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files);
+// Asked once, and only where a policy has a host table: reading a topology has its price.
+using FactsSource = std::function<HostFacts()>;
+
+// Reads FILES, the first being the main file, and merges them, then the host tables that match, in the order
+// of the files: a key set by a later source wins, and the rules of a later source are tried before those of
+// an earlier one. All mistakes of all files are returned at once, in the order of the files and of their
+// lines, those of host tables that do not match too; values that do not go together are told once each is
+// right by itself. A host table's values must go together with those outside of host tables, whether or not
+// it matches. No files, or empty ones: the built-in defaults. No FACTS: nothing is known about the host.
+tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
+                                               const FactsSource& facts = {});
 
 }  // namespace wq

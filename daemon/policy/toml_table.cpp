@@ -229,6 +229,13 @@ bool TomlTable::has(const std::string& key) const {
     return node_->value.as_table().count(key) > 0;
 }
 
+std::vector<std::string> TomlTable::known_keys() const {
+    std::vector<std::string> out;
+    for (const std::string& key : asked_)
+        if (has(key)) out.push_back(key);
+    return out;
+}
+
 Place TomlTable::place() const {
     return place_of_value(node_->value);
 }

@@ -45,6 +45,8 @@ class TomlTable {
     void refuse_the_rest();
 
     [[nodiscard]] bool has(const std::string& key) const;
+    // The keys that are there and were asked for.
+    [[nodiscard]] std::vector<std::string> known_keys() const;
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
     void error(Place place, const std::string& message);

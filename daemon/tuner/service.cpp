@@ -19,6 +19,7 @@
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
 #include "kernel/file.h"
+#include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
@@ -109,6 +110,12 @@ void log_policy_errors(Log& log, const PolicyErrors& errors) {
     if (errors.size() > kMostErrors)
         log.write({LOG_ERR, Event::none,
                    fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
+}
+
+tl::expected<Policy, PolicyErrors> load_policy_for(const ServiceOptions& options) {
+    return load_installed_policy(options.root, options.config, [&] {
+        return read_host_facts(Paths{options.root}, read_topology("live", options.root));
+    });
 }
 
 bool is_machine(const ServiceOptions& options) {
@@ -242,7 +249,7 @@ void Service::start_bus() {
 
 // A broken policy at start means observe, never a guess.
 void Service::load_policy_at_start() {
-    auto policy = load_installed_policy(options_.root, options_.config);
+    auto policy = load_policy_for(options_);
     if (policy) {
         tuner_->set_policy(std::move(*policy));
         return trials_->policy_changed();
@@ -258,7 +265,7 @@ void Service::load_policy_at_start() {
 // A broken policy at a reload keeps the old one.
 Status Service::reload() {
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
-    auto policy = load_installed_policy(options_.root, options_.config);
+    auto policy = load_policy_for(options_);
     Status done;
     if (policy) {
         tuner_->set_policy(std::move(*policy));
@@ -438,7 +445,7 @@ Status restore_after_exit(const ServiceOptions& options) {
         const auto bus = open_system_bus();
         if (unit_is_restarting(bus ? bus->get() : nullptr)) return {};
     }
-    const auto policy = load_installed_policy(options.root, options.config);
+    const auto policy = load_policy_for(options);
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);

@@ -46,6 +46,12 @@ expect 0 --version
 expect 0 plan --topology "$synthetic"
 expect 0 explain '*' --topology "$synthetic"
 expect 0 topology --topology "$synthetic" --json
+expect 0 --root "$root" cat-config
+cp "$root/out" "$root/merged.toml"
+expect 0 check "$root/merged.toml"
+expect 0 cat-config --config "$root/merged.toml" --json
+expect 1 cat-config --config /nowhere.toml
+one_line "cat-config --config /nowhere.toml"
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
@@ -109,6 +115,15 @@ fits() { # COLUMNS ARGUMENTS...
 }
 mv "$wq" "${wq%/*}/kcryptd_io-254:0-1-of-31-letters"
 rm "$tree/etc/wq-tuned/wq-tuned.toml" "$tree/run/wq-tuned/baseline.json"
+printf '[[host]]\nname = "small"\nwhen = { cores = "<4", kernel = ">=6.6" }\n[[host]]\nname = "any"\n[[host.workqueue]]\nmatch = "w*"\n' \
+  >"$tree/etc/wq-tuned/wq-tuned.toml"
+expect 0 --root "$tree" explain '*' --topology "$synthetic"
+for part in 'small (' 'does not match: cores is 24, not "<4"; kernel is not known here' '): matches'; do
+  tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "explain has no $part: $(cat "$root/out")"
+done
+expect 0 --root "$tree" explain '*' --topology "$synthetic" --json
+grep -qF '"matches":true,"name":"any"' "$root/out" || complain "explain --json has no hosts: $(cat "$root/out")"
+expect 0 --root "$tree" check
 for columns in 40 80; do
   for source in "$synthetic" "$interleaved"; do
     fits $columns 0 plan --topology "$source"

@@ -109,12 +109,11 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"shard = {size = 8, 'é' = 1}\n", "1:20: unknown key \"é\" in [shard]"},
         {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
         {"mode = \"guard\"\n",
-         "1:1: unknown key \"mode\", which may have daemon, default_scope, judge, shard, workqueue"},
+         "1:1: unknown key \"mode\", which may have daemon, default_scope, host, judge, shard, workqueue"},
         {"[daemon]\n[work]\n", "2:1: unknown key \"work\", which may"},
         {"[daemons]\nmode = 3\n", "1:1: unknown key \"daemons\"; did you mean \"daemon\"?"},
         {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n", "3:1: unknown key \"host\" in [[workqueue]]"},
         // Of later versions.
-        {"[[host]]\nname = \"x\"\n", "1:1: [host] is not supported by this version"},
         {"[shard]\n[metrics]\n", "2:1: [metrics] is not supported by this version"},
     };
     for (const Case& wrong : cases) expect_one_error(wrong);

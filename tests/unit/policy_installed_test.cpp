@@ -14,12 +14,12 @@ using test::Link;
 using test::TempTree;
 
 std::size_t rules(const TempTree& tree) {
-    return load_installed_policy(tree.root(), {}).value().rules.size();
+    return load_installed_policy(tree.root(), {}, {}).value().rules.size();
 }
 
 TEST(InstalledPolicy, AnUninstalledTreeHasWhatTheShippedFileSays) {
     const TempTree tree{};
-    const auto policy = load_installed_policy(tree.root(), {});
+    const auto policy = load_installed_policy(tree.root(), {}, {});
     ASSERT_TRUE(policy);
     ASSERT_EQ(policy->rules.size(), 1U);
     EXPECT_EQ(policy->rules[0].match, "*");
@@ -34,7 +34,7 @@ TEST(InstalledPolicy, AMaskedMainFileMeansNoRules) {
 TEST(InstalledPolicy, DropInsComeBeforeTheBuiltInRule) {
     const TempTree tree{
         Dir("etc/wq-tuned/wq-tuned.toml.d", {File("a.toml", "[[workqueue]]\nmatch = \"w\"\n")})};
-    const auto policy = load_installed_policy(tree.root(), {});
+    const auto policy = load_installed_policy(tree.root(), {}, {});
     ASSERT_TRUE(policy);
     ASSERT_EQ(policy->rules.size(), 2U);
     EXPECT_EQ(policy->rules[0].match, "w");

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace wq::ctl {
+
+// POLICY, which came of FILES, as one policy file without host tables, which reads as the same policy on any
+// host. Each value has a comment with the file and line that it came from, and each host table one, with the
+// conditions that do not hold.
+std::string policy_toml(const Policy& policy, const std::vector<std::string>& files);
+
+// The same for machines: {"files", "hosts", "policy": {"daemon": {...}, ..., "workqueue": [...]}, "origins":
+// {"daemon.mode": "FILE:LINE" or "built-in", ..., "workqueue": [...]}}.
+nlohmann::ordered_json policy_json(const Policy& policy, const std::vector<std::string>& files);
+
+// [{"name", "origin": "FILE:LINE", "matches", "why": ["arch is ..."]}], in the order of merging; "why" is
+// empty where the table matches.
+nlohmann::ordered_json hosts_json(const Policy& policy);
+// A line for each: "epyc (FILE:LINE): does not match: arch is ...".
+std::vector<std::string> host_lines(const Policy& policy);
+
+}  // namespace wq::ctl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "kernel/paths.h"
+#include "model/host_facts.h"
+#include "model/result.h"
+
+namespace wq {
+
+// What is known of the host below PATHS, whose topology is TOPOLOGY. Never fails: what cannot be read is not
+// known.
+//   arch        /proc/sys/kernel/arch, else, of this machine, uname(2)
+//   cpu_vendor  /proc/cpuinfo: "vendor_id"; on arm64 the company of "CPU implementer", as lscpu names it
+//   cpu_models  "model name" there; SMBIOS's name of the first processor, which only root may read; on arm64
+//               the name of "CPU part", if it is a server's, and the device tree's model
+//   kernel      /proc/sys/kernel/osrelease, hostname: /proc/sys/kernel/hostname, machine_id: /etc/machine-id
+//   is_virtual  yes where systemd runs in a container (/run/systemd/container), where /proc/cpuinfo has the
+//               flag "hypervisor", or the DMI vendor or product or the device tree's model is a hypervisor's;
+//               but not in Xen's dom0. Not known where neither CPU flags, DMI nor a device tree can be read.
+HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology);
+
+}  // namespace wq

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "policy/judge_table.h"
+#include "policy/policy.h"
+#include "policy/toml_table.h"
+
+namespace wq {
+
+// Reads the tables that a file and a host table alike may have ([daemon], [shard], [default_scope], [judge],
+// [[workqueue]]) into the policy that the sources before have made. All must outlive it.
+class PolicyTables {
+  public:
+    PolicyTables(const SourceText& text, Policy& policy, JudgeReader& judge)
+        : text_(text), policy_(policy), judge_(judge) {}
+
+    // TOP is the file, or the host table. Its other keys are left to the caller.
+    void read(TomlTable& top);
+
+  private:
+    void read_daemon(TomlTable& table);
+    void read_shard(TomlTable& table);
+    void read_default_scope(TomlTable& table);
+    void read_rules(TomlTable& top);
+    WorkqueueRule read_rule(TomlTable& table);
+    static std::string read_match(TomlTable& table);
+    void finish(TomlTable& table, const std::string& name);
+    [[nodiscard]] Origin origin(Place place) const { return {text_.file(), place.line}; }
+
+    const SourceText& text_;
+    Policy& policy_;
+    JudgeReader& judge_;
+};
+
+}  // namespace wq

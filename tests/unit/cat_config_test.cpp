@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ctl/options.h"
+#include "ctl/policy_text.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+void expect_same(const ScopeWish& a, const ScopeWish& b) {
+    EXPECT_EQ(a.kind, b.kind);
+    if (a.kind == ScopeWish::Kind::fixed) {
+        EXPECT_EQ(a.scope, b.scope);
+    }
+}
+
+// All but the origins.
+void expect_same(const Policy& a, const Policy& b) {
+    EXPECT_EQ(a.mode, b.mode);
+    EXPECT_EQ(a.keep_on_exit, b.keep_on_exit);
+    EXPECT_EQ(a.apply_unjudged, b.apply_unjudged);
+    EXPECT_EQ(a.keep, b.keep);
+    EXPECT_EQ(a.judge, b.judge);
+    EXPECT_EQ(a.shard_size, b.shard_size);
+    EXPECT_EQ(a.default_scope.manage, b.default_scope.manage);
+    expect_same(a.default_scope.wish, b.default_scope.wish);
+    ASSERT_EQ(a.rules.size(), b.rules.size());
+    for (std::size_t i = 0; i < a.rules.size(); i++) {
+        EXPECT_EQ(a.rules[i].match, b.rules[i].match);
+        expect_same(a.rules[i].wish, b.rules[i].wish);
+        EXPECT_EQ(a.rules[i].strict, b.rules[i].strict);
+    }
+}
+
+void expect_reads_back(const Policy& policy) {
+    const std::string text = ctl::policy_toml(policy, {"/etc/one.toml", "bad\nname\xff"});
+    const TempTree tree{File("merged.toml", text)};
+    const auto read = load_policy({tree.path("merged.toml")});
+    ASSERT_TRUE(read) << read.error()[0].underlined() << "\n" << text;
+    expect_same(policy, *read);
+}
+
+Policy loaded(const std::string& text) {
+    const TempTree tree{File("a.toml", text)};
+    return load_policy({tree.path("a.toml")}).value();
+}
+
+TEST(CatConfig, WhatIsBuiltInAndWhatIsShippedReadBack) {
+    expect_reads_back(Policy{});
+    expect_reads_back(load_policy({SOURCE_DIR "/conf/wq-tuned.toml"}).value());
+}
+
+TEST(CatConfig, EveryKeyReadsBack) {
+    expect_reads_back(loaded(R"([daemon]
+mode = "tune"
+on_exit = "keep"
+apply_unjudged = true
+keep = "if-improved"
+[shard]
+size = 16
+[judge]
+alpha = 1e-6
+tolerance = "2.5%"
+window = "1h"
+washout = "1500ms"
+max_pairs = 10000
+min_items = 0
+counters = ["tail", { counter = "items", higher = "worse" }, "diskstats:vda.wkB",
+            { counter = "file:/run/app/\" \\ é", higher = "better" }]
+retry_after = "3650d"
+jitter = "0s"
+hours = "22:30-06:05"
+[default_scope]
+manage = true
+scope = "cache_shard"
+[[workqueue]]
+match = "a\u007f\"\\\t\u0001é\U0001F600#"
+scope = "leave"
+strict = false
+[[workqueue]]
+match = '*'
+)"));
+}
+
+// What any policy may hold, at random but always alike.
+Policy random_policy(std::mt19937& random) {
+    const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
+    const auto wish = [&] {
+        const unsigned kind = below(3);
+        if (kind == 0) return ScopeWish{};
+        return ScopeWish{kind == 1 ? ScopeWish::Kind::leave : ScopeWish::Kind::fixed, kAllScopes[below(6)]};
+    };
+    Policy out;
+    out.mode = static_cast<Mode>(below(3));
+    out.keep_on_exit = below(2) == 1;
+    out.apply_unjudged = below(2) == 1;
+    out.keep = static_cast<Keep>(below(2));
+    out.shard_size = 1 + below(kMaxShardSize);
+    Judging& judge = out.judge;
+    // A tolerance is what was written in percent, over 100.
+    judge.settings = {(1 + below(500'000)) / 1e6, below(10'001) / 1e2 / (1 + below(7)) / 100,
+                      10'000 - below(9'000), below(1'000'000'001)};
+    judge.window = std::chrono::milliseconds(1'000 + below(3'599'000));
+    judge.washout = std::chrono::milliseconds(below(1'000));
+    judge.retry_after = std::chrono::seconds(below(315'360'001));
+    judge.jitter = std::chrono::seconds(below(7 * 24 * 3600 + 1));
+    judge.hours.begin = below(1440);
+    judge.hours.end = (judge.hours.begin + 1 + below(1438)) % 1440;
+    judge.counters.clear();
+    for (unsigned i = 0, n = 1 + below(kMaxCounters); i < n; i++)
+        judge.counters.push_back({"file:/" + std::to_string(i), below(2) == 1});
+    out.default_scope.manage = below(2) == 1;
+    out.default_scope.wish = wish();
+    for (unsigned i = 0, n = below(5); i < n; i++) {
+        WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
+        if (below(2) == 1) rule.strict = below(2) == 1;
+        out.rules.push_back(rule);
+    }
+    return out;
+}
+
+TEST(CatConfig, AnyPolicyReadsBack) {
+    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+    for (int i = 0; i < 300 && !testing::Test::HasFailure(); i++) expect_reads_back(random_policy(random));
+}
+
+const char* const kMain = "[daemon]\nmode = \"observe\"\n\n[[workqueue]]\nmatch = \"*\"\n";
+const char* const kDropIn = R"([[host]]
+name = "big"
+when = { cores = ">=1" }
+shard = { size = 4 }
+[[host.workqueue]]
+match = "kcryptd*"
+[[host]]
+name = "small"
+when = { cores = "<1", kernel = ">=6.6" }
+shard = { size = 2 }
+)";
+
+struct Tree {
+    TempTree tree{Dir("etc/wq-tuned",
+                      {File("wq-tuned.toml", kMain), Dir("wq-tuned.toml.d", {File("50-a.toml", kDropIn)})})};
+    std::string main = tree.path("etc/wq-tuned/wq-tuned.toml");
+    std::string drop_in = tree.path("etc/wq-tuned/wq-tuned.toml.d/50-a.toml");
+
+    [[nodiscard]] std::string out(bool json) const {
+        ctl::Options options;
+        options.root = tree.root();
+        options.topology = "synthetic:l3:1 core:4 pu:1";
+        options.json = json;
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(ctl::cat_config(options), ctl::kOk);
+        std::fflush(stdout);
+        return testing::internal::GetCapturedStdout();
+    }
+};
+
+TEST(CatConfig, EachValueHasItsPlaceAndEachHostTableItsReasons) {
+    const Tree tree;
+    const std::string out = tree.out(false);
+    for (const std::string& line :
+         {"#   " + tree.main, "#   " + tree.drop_in, "#   big (" + tree.drop_in + ":1): matches",
+          "#   small (" + tree.drop_in +
+              ":7): does not match: cores is 4, not \"<1\"; kernel is not known here",
+          "mode = \"observe\"  # " + tree.main + ":2", std::string("on_exit = \"restore\"  # built-in"),
+          "size = 4  # " + tree.drop_in + ":4",
+          "[[workqueue]]  # " + tree.drop_in + ":5\nmatch = \"kcryptd*\"\nscope = \"auto\"\n",
+          "[[workqueue]]  # " + tree.main + ":4\nmatch = \"*\"\nscope = \"auto\"\n"})
+        EXPECT_THAT(out, HasSubstr("\n" + line)) << line;
+}
+
+TEST(CatConfig, JsonHasTheSame) {
+    const Tree tree;
+    const Json out = Json::parse(tree.out(true));
+    EXPECT_EQ(out["files"], (Json{tree.main, tree.drop_in}));
+    EXPECT_EQ(out["policy"]["shard"]["size"], 4);
+    EXPECT_EQ(out["policy"]["judge"]["counters"], Json::array({"latency"}));
+    EXPECT_EQ(out["policy"]["workqueue"][0], (Json{{"match", "kcryptd*"}, {"scope", "auto"}}));
+    EXPECT_EQ(out["origins"]["shard.size"], tree.drop_in + ":4");
+    EXPECT_EQ(out["origins"]["judge.alpha"], "built-in");
+    EXPECT_EQ(out["origins"]["workqueue"], (Json{tree.drop_in + ":5", tree.main + ":4"}));
+    EXPECT_EQ(out["hosts"][0]["matches"], true);
+    EXPECT_EQ(out["hosts"][1]["why"], (Json{"cores is 4, not \"<1\"", "kernel is not known here"}));
+}
+
+TEST(CatConfig, AnInstalledPolicyThatIsBrokenIsNotShown) {
+    const TempTree tree{File("etc/wq-tuned/wq-tuned.toml", "[shard]\nsize = 0\n")};
+    ctl::Options options;
+    options.root = tree.root();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ctl::cat_config(options), ctl::kFailure);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("wq-tuned.toml:2:8: size must be"));
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/host_facts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/hwloc_topology.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Entry;
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const Result<Topology> kNoTopology = fail("none");
+
+HostFacts facts_of(const std::vector<Entry>& entries) {
+    const TempTree tree(entries);
+    return read_host_facts(Paths{tree.root()}, kNoTopology);
+}
+
+Entry x86(const std::string& flags) {
+    return File("proc/cpuinfo",
+                "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC 9654 96-Core Processor\n"
+                "flags\t\t: " +
+                    flags + "\n\nprocessor\t: 1\nvendor_id\t: Other\n");
+}
+
+Entry arm(const std::string& implementer, const std::string& part) {
+    return File("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: " + implementer +
+                                    "\nCPU architecture: 8\nCPU part\t: " + part + "\n\n");
+}
+
+Entry dmi(const std::string& name, const std::string& text) {
+    return File("sys/class/dmi/id/" + name, text + "\n");
+}
+
+// A structure of type 4 whose processor version is string NUMBER of STRINGS.
+Entry smbios(unsigned char number, const std::vector<std::string>& strings) {
+    std::string raw(0x30, '\0');
+    raw[0] = 4;
+    raw[1] = 0x30;
+    raw[0x10] = static_cast<char>(number);
+    for (const std::string& text : strings) raw += text + '\0';
+    return File("sys/firmware/dmi/entries/4-0/raw", raw + '\0');
+}
+
+TEST(HostFacts, OfAnEmptyTreeNothingIsKnown) {
+    const HostFacts facts = facts_of({});
+    EXPECT_THAT(facts.arch + facts.cpu_vendor + facts.kernel + facts.hostname + facts.machine_id, IsEmpty());
+    EXPECT_THAT(facts.cpu_models, IsEmpty());
+    EXPECT_FALSE(facts.llc_cores || facts.cores || facts.numa_nodes);
+    EXPECT_EQ(facts.smt, std::nullopt);
+    EXPECT_EQ(facts.is_virtual, std::nullopt);
+}
+
+TEST(HostFacts, AreReadFromTheKernelsFiles) {
+    const HostFacts facts = facts_of({x86("fpu ht"), File("proc/sys/kernel/arch", "x86_64\n"),
+                                      File("proc/sys/kernel/hostname", "web-7.example\n"),
+                                      File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
+                                      File("etc/machine-id", "0123456789abcdef0123456789abcdef\n")});
+    EXPECT_EQ(facts.arch, "x86_64");
+    EXPECT_EQ(facts.cpu_vendor, "AuthenticAMD");
+    EXPECT_THAT(facts.cpu_models, ElementsAre("AMD EPYC 9654 96-Core Processor"));
+    EXPECT_EQ(facts.hostname, "web-7.example");
+    EXPECT_EQ(facts.kernel, "6.12.57+deb13-amd64");
+    EXPECT_EQ(facts.machine_id, "0123456789abcdef0123456789abcdef");
+}
+
+TEST(HostFacts, ThisMachineHasAnArchitecture) {
+    EXPECT_FALSE(read_host_facts(Paths{}, kNoTopology).arch.empty());
+}
+
+TEST(HostFacts, AMachineIdIs32HexDigits) {
+    for (const char* text :
+         {"uninitialized\n", "", "0123456789abcdef\n", "0123456789ABCDEF0123456789abcdeg\n"})
+        EXPECT_EQ(facts_of({File("etc/machine-id", text)}).machine_id, "") << text;
+}
+
+TEST(HostFacts, AnArmServerGoesByTheNamesOfItsCoreAndOfItsProcessor) {
+    const HostFacts grace = facts_of({arm("0x41", "0xd4f"), smbios(2, {"NVIDIA", "Grace A02 "})});
+    EXPECT_EQ(grace.cpu_vendor, "ARM");
+    EXPECT_THAT(grace.cpu_models, ElementsAre("Grace A02", "Neoverse-V2"));
+    const HostFacts board = facts_of(
+        {arm("0x41", "0xfff"), File("sys/firmware/devicetree/base/model", std::string("Some Board\0", 11))});
+    EXPECT_THAT(board.cpu_models, ElementsAre("Some Board"));
+    EXPECT_EQ(facts_of({arm("0xc0", "0xac3")}).cpu_vendor, "Ampere");
+    EXPECT_EQ(facts_of({arm("0x99", "0x1")}).cpu_vendor, "");
+}
+
+TEST(HostFacts, ABrokenSmbiosTableSaysNothing) {
+    for (const auto& entry :
+         {smbios(0, {"NVIDIA"}), smbios(9, {"NVIDIA"}), File("sys/firmware/dmi/entries/4-0/raw", "\4\60"),
+          File("sys/firmware/dmi/entries/4-0/raw", std::string(0x30, '\xff'))})
+        EXPECT_THAT(facts_of({entry}).cpu_models, IsEmpty());
+}
+
+TEST(HostFacts, AVirtualMachineShowsInOneOfSeveralFiles) {
+    const std::vector<std::vector<Entry>> yes = {
+        {x86("fpu hypervisor ht")},
+        {arm("0x41", "0xd4f"), dmi("sys_vendor", "QEMU")},
+        {dmi("sys_vendor", "Microsoft Corporation"), dmi("product_name", "Virtual Machine")},
+        {dmi("sys_vendor", "Amazon EC2"), dmi("product_name", "c7g.large")},
+        {File("sys/firmware/devicetree/base/model", "linux,dummy-virt")},
+        {x86("fpu"), File("run/systemd/container", "lxc\n")},
+    };
+    for (const auto& tree : yes) EXPECT_EQ(facts_of(tree).is_virtual, true) << tree[0].text;
+    const std::vector<std::vector<Entry>> no = {
+        {x86("fpu ht hypervisors")},
+        {arm("0x41", "0xd4f"), dmi("sys_vendor", "Supermicro")},
+        {dmi("sys_vendor", "Amazon EC2"), dmi("product_name", "c7g.metal")},
+        {x86("fpu hypervisor"), File("proc/xen/capabilities", "control_d\n")},
+        {File("sys/firmware/devicetree/base/model", "Some Board")},
+    };
+    for (const auto& tree : no) EXPECT_EQ(facts_of(tree).is_virtual, false) << tree[0].text;
+    EXPECT_EQ(facts_of({arm("0x41", "0xd4f")}).is_virtual, std::nullopt);
+}
+
+TEST(HostFacts, CountsAreTheTopologys) {
+    HostFacts facts;
+    take_counts(read_topology("synthetic:numa:2 l3:2 core:12 pu:2").value(), facts);
+    EXPECT_EQ(facts.cores, 48U);
+    EXPECT_EQ(facts.llc_cores, 12U);
+    EXPECT_EQ(facts.numa_nodes, 2U);
+    EXPECT_EQ(facts.smt, true);
+    take_counts(read_topology("synthetic:l3:1 core:4 pu:1").value(), facts);
+    EXPECT_EQ(facts.llc_cores, 4U);
+    EXPECT_EQ(facts.smt, false);
+}
+
+// What `printf %s MACHINE_ID/NAME | xxhsum -H64` says, over 2^64; computed by another program.
+TEST(HostFacts, TheCanaryPositionIsXxh64) {
+    const std::string id = "0123456789abcdef0123456789abcdef";
+    EXPECT_NEAR(canary_position(id, "grace-canary"), 0.5595521997405869, 1e-12);
+    EXPECT_NEAR(canary_position(id, "x"), 0.919199217588908, 1e-12);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "policy/policy.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+HostFacts grace() {
+    HostFacts facts;
+    facts.arch = "aarch64";
+    facts.cpu_vendor = "ARM";
+    facts.cpu_models = {"Grace A02", "Neoverse-V2"};
+    facts.llc_cores = 72;
+    facts.cores = 144;
+    facts.numa_nodes = 2;
+    facts.smt = false;
+    facts.kernel = "6.12.57-64k";
+    facts.hostname = "web-7";
+    facts.machine_id = "0123456789abcdef0123456789abcdef";  // at 55.9552% of "grace-canary"
+    facts.is_virtual = false;
+    return facts;
+}
+
+// The policy of files "0.toml", "1.toml", ... with these texts.
+tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts,
+                                        const HostFacts& facts = grace()) {
+    TempTree tree;
+    std::vector<std::string> files;
+    for (const std::string& text : texts) {
+        const std::string name = std::to_string(files.size()) + ".toml";
+        tree.add(File(name, text));
+        files.push_back(tree.path(name));
+    }
+    return load_policy(files, [&] { return facts; });
+}
+
+std::vector<std::string> mistakes(const std::vector<std::string>& texts) {
+    const auto policy = load(texts);
+    std::vector<std::string> out;
+    for (const PolicyError& error : policy ? PolicyErrors{} : policy.error()) {
+        const std::string text = error.text();
+        out.push_back(text.substr(text.find(".toml") - 1));
+    }
+    return out;
+}
+
+std::string host(const std::string& when, const std::string& name = "grace-canary") {
+    return "[[host]]\nname = \"" + name + "\"\nwhen = { " + when + " }\n";
+}
+
+// Why a host table with these conditions is not for the host; empty where it is.
+std::vector<std::string> misses(const std::string& when, const HostFacts& facts = grace()) {
+    return load({host(when)}, facts).value().hosts.at(0).misses;
+}
+
+std::vector<std::string> matches_of(const Policy& policy) {
+    std::vector<std::string> out;
+    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match);
+    return out;
+}
+
+TEST(PolicyHost, TheExampleOfTheDesignMatches) {
+    const auto policy = load({R"([[host]]
+name = "grace-canary"
+when = { arch = "aarch64", cpu_model = "*Grace*", llc_cores = ">=16", kernel = ">=6.6", hostname = "web-*", virtual = false, canary = "55.97%" }
+judge = { alpha = 0.01 }
+)"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    ASSERT_THAT(policy->hosts, SizeIs(1));
+    EXPECT_EQ(policy->hosts[0].name, "grace-canary");
+    EXPECT_EQ(policy->hosts[0].origin.line, 1U);
+    EXPECT_TRUE(policy->hosts[0].matches());
+    EXPECT_EQ(policy->judge.settings.alpha, 0.01);
+    EXPECT_EQ(policy->origins.at("judge.alpha").line, 4U);
+}
+
+TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
+    const std::vector<std::array<std::string, 3>> cases = {
+        {R"(arch = "aarch*")", R"(arch = "x86_64")", R"(arch is "aarch64", not "x86_64")"},
+        {R"(cpu_vendor = "ARM")", R"(cpu_vendor = "*Intel")", R"(cpu_vendor is "ARM", not "*Intel")"},
+        {R"(cpu_model = "Neoverse-V?")", R"(cpu_model = "*EPYC*")",
+         R"(cpu_model is "Grace A02" or "Neoverse-V2", not "*EPYC*")"},
+        {R"(llc_cores = ">=16")", R"(llc_cores = "<16")", R"(llc_cores is 72, not "<16")"},
+        {R"(cores = 144)", R"(cores = "145")", R"(cores is 144, not "145")"},
+        {R"(numa_nodes = "1-2")", R"(numa_nodes = 1)", R"(numa_nodes is 2, not "1")"},
+        {R"(smt = false)", R"(smt = true)", "smt is false, not true"},
+        {R"(kernel = "6.6-7.0")", R"(kernel = ">=7.1")", R"(kernel is "6.12.57-64k", not ">=7.1")"},
+        {R"(hostname = "web-[0-9]")", R"(hostname = "db-*")", R"(hostname is "web-7", not "db-*")"},
+        {R"(virtual = false)", R"(virtual = true)", "virtual is false, not true"},
+        {R"(canary = "100%")", R"(canary = "0%")", "canary: this host is at 55.9552%, not below 0%"},
+    };
+    for (const auto& [holds, fails, why] : cases) {
+        EXPECT_THAT(misses(holds), IsEmpty()) << holds;
+        EXPECT_THAT(misses(fails), ElementsAre(why)) << fails;
+    }
+}
+
+TEST(PolicyHost, WhatIsNotKnownDoesNotMatch) {
+    for (const char* key : {"arch", "cpu_vendor", "cpu_model", "hostname"})
+        EXPECT_THAT(misses(std::string(key) + " = \"*\"", {}),
+                    ElementsAre(std::string(key) + " is not known here"));
+    for (const char* key : {"llc_cores", "cores", "numa_nodes", "kernel"})
+        EXPECT_THAT(misses(std::string(key) + " = \">=0\"", {}),
+                    ElementsAre(std::string(key) + " is not known here"));
+    for (const char* key : {"smt", "virtual"})
+        EXPECT_THAT(misses(std::string(key) + " = false", {}),
+                    ElementsAre(std::string(key) + " is not known here"));
+    EXPECT_THAT(misses("canary = \"100%\"", {}), ElementsAre("canary: the machine id is not known here"));
+}
+
+TEST(PolicyHost, AllConditionsMustHoldAndEachThatDoesNotIsTold) {
+    EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), SizeIs(2));
+    EXPECT_FALSE(load({host(R"(arch = "aarch64", cores = "<8")") + "shard.size = 2\n"})->shard_size == 2);
+}
+
+TEST(PolicyHost, WithoutConditionsATableIsForEveryHost) {
+    EXPECT_EQ(load({"[[host]]\nname = \"a\"\nshard.size = 2\n"}, {})->shard_size, 2U);
+    EXPECT_EQ(load({host("") + "shard.size = 2\n"}, {})->shard_size, 2U);
+}
+
+TEST(PolicyHost, TheCanaryIsASharpShare) {
+    EXPECT_THAT(misses("canary = \"55.97%\""), IsEmpty());
+    EXPECT_THAT(misses("canary = \"55.95%\""), SizeIs(1));
+}
+
+TEST(PolicyHost, MatchingTablesWinOverDropInsAndTheLastOverTheFirst) {
+    const std::string yes =
+        host("arch = \"aarch64\"", "yes") + "shard = { size = 3 }\ndaemon.mode = \"tune\"\n";
+    const std::string no = host("arch = \"x86_64\"", "no") + "shard = { size = 4 }\n";
+    const std::string last = host("smt = false", "last") + "[host.shard]\nsize = 5\n";
+    EXPECT_EQ(load({yes + no, "[shard]\nsize = 2\n"})->shard_size, 3U);
+    const auto policy = load({yes + no + last, "[shard]\nsize = 2\n[daemon]\nkeep = \"if-improved\"\n"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    EXPECT_EQ(policy->shard_size, 5U);
+    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_EQ(policy->keep, Keep::if_improved);
+    EXPECT_EQ(load({last, yes})->shard_size, 3U);
+}
+
+TEST(PolicyHost, RulesOfTheLastMatchingTableAreTriedFirst) {
+    const auto rules = [](const std::string& name) {
+        return "[[host.workqueue]]\nmatch = \"" + name + "1\"\n[[host.workqueue]]\nmatch = \"" + name +
+               "2\"\n";
+    };
+    const auto policy =
+        load({"[[workqueue]]\nmatch = \"main\"\n" + host("smt = false", "a") + rules("a") +
+                  host("smt = true", "b") + rules("b"),
+              host("cores = \">1\"", "c") + rules("c") + "[[workqueue]]\nmatch = \"drop-in\"\n"});
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    EXPECT_THAT(matches_of(*policy), ElementsAre("c1", "c2", "a1", "a2", "drop-in", "main"));
+}
+
+TEST(PolicyHost, TheDefaultScopeMayBeAHosts) {
+    const auto policy = load(
+        {"[default_scope]\nmanage = false\n" + host("smt = false") + "default_scope = { manage = true }\n"});
+    EXPECT_TRUE(policy->default_scope.manage);
+    EXPECT_EQ(policy->default_scope.origin.line, 6U);
+}
+
+TEST(PolicyHost, FactsAreAskedForOnceAndOnlyWhereThereIsAHostTable) {
+    const TempTree tree{File("without.toml", "[shard]\nsize = 2\n"),
+                        File("with.toml", host("smt = false", "a") + host("smt = true", "b"))};
+    int asked = 0;
+    const auto facts = [&] {
+        asked++;
+        return grace();
+    };
+    EXPECT_TRUE(load_policy({tree.path("without.toml")}, facts));
+    EXPECT_EQ(asked, 0);
+    EXPECT_TRUE(load_policy({tree.path("with.toml")}, facts));
+    EXPECT_EQ(asked, 1);
+}
+
+TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
+    const std::string range =
+        R"( must be a whole number or a range, such as ">=16", "8-16" or ">=8,<64", not )";
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {"[[host]]\n", "0.toml:1:1: a host table needs a name"},
+        {"[[host]]\nname = 3\n", "0.toml:2:8: name must be a string that is not empty, not 3"},
+        {"[[host]]\nname = \"" + std::string(256, 'x') + "\"\n", "0.toml:2:1: name is longer than 255 bytes"},
+        {"[host]\nname = \"x\"\n", "0.toml:1:1: host must be a list of tables, each below its own [[host]]"},
+        {"[[host]]\nname = \"x\"\nwhen = 3\n", "0.toml:3:8: when must be one table, [when], not 3"},
+        {host("cpu_modle = \"*\""),
+         "0.toml:3:10: unknown key \"cpu_modle\" in [when]; did you mean \"cpu_model\"?"},
+        {host("colour = \"red\""),
+         "0.toml:3:10: unknown key \"colour\" in [when], which may have arch, canary, cores"},
+        {host("arch = 64"), "0.toml:3:17: arch must be a string that is not empty, not 64"},
+        {host("cores = \"many\""), "0.toml:3:18: cores" + range + "the string \"many\""},
+        {host("llc_cores = -1"), "0.toml:3:22: llc_cores" + range + "-1"},
+        {host("numa_nodes = 2.5"), "0.toml:3:23: numa_nodes" + range + "the floating-point number 2.5"},
+        {host("smt = \"on\""), "0.toml:3:16: smt must be true or false, not the string \"on\""},
+        {host("virtual = 0"), "0.toml:3:20: virtual must be true or false, not 0"},
+        {host("kernel = 6.6"),
+         "0.toml:3:19: kernel must be a string that is not empty, not the floating-point"},
+        {host("kernel = \"new\""), "0.toml:3:19: kernel must be a version or a range of them, such as"},
+        {host("canary = 5"), "0.toml:3:19: canary must be 0% to 100%, with its percent sign, not 5"},
+        {host("canary = \"101%\""), "0.toml:3:19: canary must be 0% to 100%"},
+        {host("arch = \"no\"") + "hosts = 1\n",
+         "0.toml:4:1: unknown key \"hosts\" in [[host]], which may have"},
+        {host("arch = \"no\"") + "shard.size = 0\n",
+         "0.toml:4:14: size must be a whole number from 1 to 1024"},
+        {host("arch = \"no\"") + "[host.daemon]\nmdoe = 1\n",
+         "0.toml:5:1: unknown key \"mdoe\" in [daemon]; did"},
+        {host("arch = \"no\"") + "[[host.workqueue]]\nscope = \"smt\"\n", "0.toml:4:1: a rule needs a match"},
+        {host("arch = \"no\"") + "judge = { window = \"1s\" }\n",
+         "0.toml:4:11: window must be more than washout, which is 2s (built-in)"},
+        {host("arch = \"no\"") + "metrics = {}\n", "0.toml:4:1: metrics is not supported by this version"},
+        {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
+         "0.toml:4:1: unknown key \"host\" in [[host]]"},
+    };
+    for (const auto& [text, error] : cases)
+        EXPECT_THAT(mistakes({text}), ElementsAre(StartsWith(error))) << text;
+}
+
+TEST(PolicyHost, ANameIsTakenOnce) {
+    const std::string one = host("smt = true", "one");
+    const auto errors = mistakes({one, host("", "two") + one});
+    ASSERT_THAT(errors, SizeIs(1));
+    EXPECT_THAT(errors[0], StartsWith("1.toml:5:1: host \"one\" is there already ("));
+    EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
+}
+
+TEST(PolicyHost, ThereAreNotTooMany) {
+    std::string text;
+    for (unsigned i = 0; i <= kMaxHosts; i++) text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\n";
+    EXPECT_THAT(mistakes({text}), ElementsAre("0.toml:513:1: more than 256 host tables"));
+}
+
+TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {
+    const std::string window = host("arch = \"no\"", "a") + "judge = { window = \"30s\" }\n";
+    EXPECT_TRUE(load({window}));
+    EXPECT_THAT(mistakes({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
+                ElementsAre(StartsWith("0.toml:4:11: window must be more than washout, which is 35s (")));
+}
+
+TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
+    const std::string washout = host("ARCH", "a") + "judge = { washout = \"9s\" }\n";
+    const std::string window = host("ARCH", "b") + "judge = { window = \"5s\" }\n";
+    const auto on = [](std::string text, const std::string& arch) {
+        return text.replace(text.find("ARCH"), 4, "arch = \"" + arch + "\"");
+    };
+    EXPECT_TRUE(load({on(washout, "aarch64"), on(window, "x86_64")}));
+    EXPECT_THAT(mistakes({on(washout, "aarch64"), on(window, "aarch64")}),
+                ElementsAre(StartsWith("1.toml:4:11: window must be more than washout, which is 9s (")));
+}
+
+TEST(PolicyHost, OriginsTellWhatIsNotBuiltIn) {
+    const auto policy = load({"[daemon]\nmode = \"tune\"\n", "[judge]\n\nalpha = 0.01\n"});
+    ASSERT_THAT(policy->origins, SizeIs(2));
+    EXPECT_THAT(policy->origins.at("daemon.mode").text(), testing::EndsWith("/0.toml:2"));
+    EXPECT_THAT(policy->origins.at("judge.alpha").text(), testing::EndsWith("/1.toml:3"));
+}
+
+}  // namespace
+}  // namespace wq
