@@ -30,17 +30,25 @@ void print_json(const std::vector<std::string>& files, const PolicyErrors& error
     fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string counted(std::size_t rules) {
-    return fmt::format("{} rule{}", rules, rules == 1 ? "" : "s");
+std::string counted(std::ptrdiff_t number, const char* what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// "3 rules, 2 host tables of which 1 matches": what FILE has, and of host tables what is for this host.
+std::string contents(const Policy& policy, const std::string& file) {
+    const auto is_here = [&](const auto& part) { return part.origin.file == file; };
+    const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };
+    const auto hosts = std::ranges::count_if(policy.hosts, is_here);
+    std::string out = counted(std::ranges::count_if(policy.rules, is_here), "rule");
+    if (hosts == 0) return out;
+    const auto matching = std::ranges::count_if(policy.hosts, matches);
+    return fmt::format("{}, {} of which {} match{} here", out, counted(hosts, "host table"), matching,
+                       matching == 1 ? "es" : "");
 }
 
 void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
     if (files.empty()) fmt::print("no policy file: as the shipped one, every workqueue, auto\n");
-    for (const std::string& file : files) {
-        const auto rules = std::count_if(policy.rules.begin(), policy.rules.end(),
-                                         [&](const WorkqueueRule& rule) { return rule.origin.file == file; });
-        fmt::print("{}: ok, {}\n", file, counted(static_cast<std::size_t>(rules)));
-    }
+    for (const std::string& file : files) fmt::print("{}: ok, {}\n", file, contents(policy, file));
 }
 
 }  // namespace

@@ -120,8 +120,7 @@ std::string key_lines(const std::string& key, const Json& value, const std::stri
 std::string rule_lines(const WorkqueueRule& rule) {
     std::string out = fmt::format("\n[[workqueue]]  {}\n", comment(rule.origin));
     const Json values = rule_json(rule);
-    for (const auto& [key, value] : values.items())
-        out += fmt::format("{} = {}\n", key, toml_text(value));
+    for (const auto& [key, value] : values.items()) out += fmt::format("{} = {}\n", key, toml_text(value));
     return out;
 }
 

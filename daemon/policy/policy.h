@@ -121,7 +121,8 @@ using PolicyErrors = std::vector<PolicyError>;
 // the main file is the first found of {/etc,/run,/usr/lib}/wq-tuned/wq-tuned.toml; drop-ins are
 // {...}/wq-tuned/wq-tuned.toml.d/*.toml of all three, sorted by base name, where a name in /etc hides the
 // same name in /run and /usr/lib; an empty file or a link to /dev/null masks (UAPI.6). Names with a leading
-// dot are passed over. What is there but cannot be looked at is returned too: load_policy() says why.
+// dot are passed over. What is there but cannot be looked at, and a folder that everyone may write to, are
+// returned too: load_policy() says why.
 std::vector<std::string> policy_files(const std::string& root);
 
 // Whether there is a main file at all, a masked one included.

@@ -46,11 +46,17 @@ struct CloseDir {
     void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
+bool everyone_may_write(DIR* dir) {
+    struct stat st {};
+    return ::fstat(::dirfd(dir), &st) != 0 || (st.st_mode & S_IWOTH) != 0;
+}
+
 // Adds the drop-ins of one folder to PATHS, by name, but for names that are there already. False: the folder
-// is there and cannot be read.
+// is there and cannot be read, or anybody may put a drop-in there.
 bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>& paths) {
     const std::unique_ptr<DIR, CloseDir> dir(::opendir(folder.c_str()));
     if (!dir) return !is_there(folder);
+    if (everyone_may_write(dir.get())) return false;
     for (;;) {
         errno = 0;
         const dirent* entry = ::readdir(dir.get());
@@ -68,13 +74,13 @@ bool has_main_file(const std::string& root) {
 std::vector<std::string> policy_files(const std::string& root) {
     std::map<std::string, std::string> drop_ins;
     std::vector<std::string> files{main_file(root)};
-    std::vector<std::string> unreadable;
+    std::vector<std::string> refused;
     for (const char* folder : kFolders)
         if (const auto path = root + folder + kDropIns; !list_drop_ins(path, drop_ins))
-            unreadable.push_back(path + "/");  // the slash: never to be read as if it were a file
+            refused.push_back(path + "/");  // the slash: never to be read as if it were a file
     for (const auto& [name, path] : drop_ins) files.push_back(path);
     std::erase_if(files, [](const std::string& path) { return path.empty() || masks(path); });
-    files.insert(files.end(), unreadable.begin(), unreadable.end());
+    files.insert(files.end(), refused.begin(), refused.end());
     return files;
 }
 

@@ -49,10 +49,22 @@ PolicyErrors whole_file(const std::string& path, const std::string& message) {
 
 // Why a file that is open is not read, or "".
 std::string refusal(const struct stat& st) {
-    if (!S_ISREG(st.st_mode)) return "not a regular file";
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return "not a regular file";
     if ((st.st_mode & S_IWOTH) != 0) return "everyone may write to it, so it is not trusted (chmod o-w)";
+    if (!S_ISREG(st.st_mode)) return "not a regular file";
     if (static_cast<std::uintmax_t>(st.st_size) > kMaxPolicyFile) return "larger than 1 MiB";
     return "";
+}
+
+// Why no file of PATH's folder is read, or "": whoever may write to it can replace the file, but for the
+// sticky bit (/tmp).
+std::string refusal_of_folder(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    struct stat st {};
+    if (::stat(folder.c_str(), &st) != 0 || (st.st_mode & S_IWOTH) == 0 || (st.st_mode & S_ISVTX) != 0)
+        return "";
+    return "everyone may write to its folder, so it is not trusted (chmod o-w)";
 }
 
 std::string why(int code) {
@@ -102,6 +114,7 @@ tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path)
     if (!fd || ::fstat(fd.get(), &st) != 0) return refuse(why(errno));
     if (is_dev_null(st)) return SourceText(path, "");
     if (const auto reason = refusal(st); !reason.empty()) return refuse(reason);
+    if (const auto reason = refusal_of_folder(path); !reason.empty()) return refuse(reason);
     auto text = read_all(fd.get(), kMaxPolicyFile);
     if (!text) return refuse(why(text.error().code));
     return SourceText(path, std::move(*text));

@@ -43,7 +43,7 @@ class SourceText {
 };
 
 // Reads a policy file. A link to /dev/null reads as empty. The one error: it cannot be read, is not a regular
-// file, is too large, or may be written by everyone.
+// file, is too large, or may be written by everyone, itself or its folder (a sticky one aside).
 tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path);
 
 // TEXT with what a terminal might obey (control characters, bytes that are not UTF-8) replaced, byte by byte.

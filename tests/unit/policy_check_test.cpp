@@ -45,6 +45,20 @@ TEST(Check, TellsTheFilesInForceAndTheirRules) {
     EXPECT_THAT(run.err, IsEmpty());
 }
 
+TEST(Check, TellsHostTablesAndTheirMistakes) {
+    const std::string hosts =
+        "[[host]]\nname = \"a\"\nwhen = { cores = 4 }\n[[host.workqueue]]\nmatch = \"c\"\n"
+        "[[host]]\nname = \"b\"\nwhen = { cores = 8 }\n[[host.workqueue]]\nmatch = \"d\"\n";
+    const TempTree tree{File("a.toml", kTwoRules + hosts), File("b.toml", hosts + "scope = \"no\"\n")};
+    ctl::Options options;
+    options.topology = "synthetic:l3:1 core:4 pu:1";
+    const Outcome good = run_check(options, {tree.path("a.toml")});
+    EXPECT_EQ(good.out, tree.path("a.toml") + ": ok, 3 rules, 2 host tables of which 1 matches here\n");
+    const Outcome bad = run_check(options, {tree.path("b.toml")});
+    EXPECT_EQ(bad.code, ctl::kFailure);
+    EXPECT_THAT(bad.err, testing::HasSubstr("b.toml:11:9: scope must be one of"));
+}
+
 TEST(Check, SaysSoWhereThereIsNoPolicy) {
     const TempTree tree;
     ctl::Options options;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
 
 #include "policy/policy.h"
 #include "temp_tree.h"
@@ -105,6 +109,49 @@ TEST(PolicyFiles, WhatIsThereButCannotBeReadIsAnErrorThatNamesIt) {
         EXPECT_THAT(policy.error()[0].text(), HasSubstr(message));
         EXPECT_EQ(policy.error()[0].line, 0U);
     }
+}
+
+TEST(PolicyFiles, AFolderThatEveryoneMayWriteToIsAnErrorThatNamesIt) {
+    const std::string drop_ins = "etc/wq-tuned/wq-tuned.toml.d";
+    TempTree tree{File("etc/wq-tuned/wq-tuned.toml", kText), Dir(drop_ins)};
+    EXPECT_EQ(only_error(tree), "no error");
+    for (const mode_t mode : {0757U, 01777U}) {  // the sticky bit keeps nobody from adding a file
+        tree.mode(drop_ins, mode);
+        EXPECT_EQ(only_error(tree),
+                  tree.path(drop_ins) + "/: everyone may write to it, so it is not trusted (chmod o-w)");
+    }
+    tree.mode(drop_ins, 0755);
+    tree.mode("etc/wq-tuned", 0777);
+    EXPECT_EQ(only_error(tree), tree.path("etc/wq-tuned/wq-tuned.toml") +
+                                    ": everyone may write to its folder, so it is not trusted (chmod o-w)");
+    tree.mode("etc/wq-tuned", 01777);
+    EXPECT_EQ(only_error(tree), "no error");
+}
+
+TEST(PolicyFiles, AFileThatMayNotBeReadIsAnErrorThatNamesIt) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+    const TempTree tree{File("etc/wq-tuned/wq-tuned.toml", kText, 0000)};
+    EXPECT_THAT(only_error(tree), HasSubstr("wq-tuned.toml: cannot be read: Permission denied"));
+}
+
+// Whatever is read is a text or an error, never both halves of two.
+TEST(PolicyFiles, AFileThatChangesWhileItIsReadDoesNoHarm) {
+    TempTree tree{File("a.toml")};
+    std::string rules;
+    for (int i = 0; i < 200; i++) rules += "[[workqueue]]\nmatch = \"" + std::to_string(i) + "\"\n";
+    std::atomic<bool> done = false;
+    std::thread writer([&] {
+        for (bool whole = true; !done; whole = !whole) tree.write("a.toml", whole ? rules : "[shard]\nsize");
+    });
+    for (int i = 0; i < 200; i++) {
+        const auto policy = load_policy({tree.path("a.toml")});
+        if (policy)
+            EXPECT_LE(policy->rules.size(), 200U);
+        else
+            EXPECT_FALSE(policy.error().empty());
+    }
+    done = true;
+    writer.join();
 }
 
 TEST(PolicyFiles, AFifoDoesNotBlock) {

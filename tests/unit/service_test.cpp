@@ -132,6 +132,20 @@ TEST_F(ServiceTest, ReloadsOnSighup) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
+// The tree's 4 cores of 2 threads are what the tables ask about; at its end too, where on_exit counts.
+TEST_F(ServiceTest, HostTablesThatMatchCount) {
+    tree_.write(kPolicy, std::string("[[host]]\nname = \"a\"\nwhen = { cores = 4, smt = true }\n"
+                                     "daemon = { on_exit = \"keep\", apply_unjudged = true }\n"
+                                     "[[host.workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n"
+                                     "[[host]]\nname = \"b\"\nwhen = { cores = 8 }\n"
+                                     "[[host.workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"));
+    Daemon daemon(tree_);
+    EXPECT_TRUE(applied());
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_TRUE(restore());
+    EXPECT_EQ(scope(), "smt\n");
+}
+
 TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBroken) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());

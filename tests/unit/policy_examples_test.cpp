@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The drop-ins of conf/examples, over the shipped policy, on the hosts that they are for and on others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "policy/policy.h"
+
+namespace wq {
+namespace {
+
+const std::string kConf = SOURCE_DIR "/conf/";
+
+Policy with(const std::string& example, const HostFacts& facts) {
+    const auto policy = load_policy({kConf + "wq-tuned.toml", kConf + "examples/" + example + ".toml"},
+                                    [&] { return facts; });
+    EXPECT_TRUE(policy) << policy.error()[0].underlined();
+    return policy.value_or(Policy{});
+}
+
+HostFacts host(const std::string& arch, const std::string& vendor, const std::string& model,
+               unsigned llc_cores, unsigned nodes, const std::string& kernel = "6.12.57") {
+    HostFacts facts;
+    facts.arch = arch;
+    facts.cpu_vendor = vendor;
+    facts.cpu_models = {model};
+    facts.llc_cores = llc_cores;
+    facts.numa_nodes = nodes;
+    facts.kernel = kernel;
+    facts.is_virtual = false;
+    return facts;
+}
+
+const HostFacts kGrace = host("aarch64", "ARM", "Neoverse-V2", 72, 2);
+const HostFacts kEpyc = host("x86_64", "AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 8, 2);
+const HostFacts kXeon = host("x86_64", "GenuineIntel", "INTEL(R) XEON(R) 6972P", 32, 2);
+const HostFacts kXeonSnc = host("x86_64", "GenuineIntel", "Intel(R) Xeon(R) Platinum 8480+", 14, 8);
+
+TEST(PolicyExamples, Grace) {
+    EXPECT_EQ(with("10-grace", kGrace).mode, Mode::tune);
+    EXPECT_TRUE(with("10-grace", kGrace).default_scope.manage);
+    EXPECT_EQ(with("10-grace", host("aarch64", "ARM", "Neoverse-V2", 72, 2, "7.1.2")).mode, Mode::guard);
+    EXPECT_FALSE(with("10-grace", kEpyc).default_scope.manage);
+}
+
+TEST(PolicyExamples, Epyc) {
+    EXPECT_EQ(with("10-epyc", kEpyc).keep, Keep::if_improved);
+    EXPECT_EQ(with("10-epyc", kXeon).keep, Keep::unless_regressed);
+}
+
+TEST(PolicyExamples, XeonSnc) {
+    EXPECT_EQ(with("10-xeon-snc", kXeonSnc).shard_size, 16U);
+    for (const HostFacts& other : {kXeon, kEpyc, kGrace})
+        EXPECT_EQ(with("10-xeon-snc", other).shard_size, 8U);
+}
+
+TEST(PolicyExamples, Realtime) {
+    const Policy policy = with("20-realtime", kXeon);
+    EXPECT_EQ(policy.mode, Mode::observe);
+    EXPECT_EQ(policy.rule_for("writeback")->wish.kind, ScopeWish::Kind::leave);
+}
+
+TEST(PolicyExamples, DmCrypt) {
+    const Policy policy = with("30-dm-crypt", kXeon);
+    for (const char* name : {"kcryptd-254:0-1", "kcryptd_io-254:0-1"})
+        EXPECT_EQ(policy.rule_for(name)->wish.kind, ScopeWish::Kind::automatic);
+    EXPECT_EQ(policy.rule_for("writeback")->wish.kind, ScopeWish::Kind::leave);
+}
+
+TEST(PolicyExamples, NfsServer) {
+    EXPECT_TRUE(with("30-nfs-server", kXeon).default_scope.manage);
+    EXPECT_FALSE(with("30-nfs-server", kEpyc).default_scope.manage);
+}
+
+// Another file needs a test of its own. All together load too, on any host.
+TEST(PolicyExamples, AllAreTestedAndGoTogether) {
+    std::vector<std::string> files = {kConf + "wq-tuned.toml"};
+    for (const auto& entry : std::filesystem::directory_iterator(kConf + "examples"))
+        files.push_back(entry.path());
+    EXPECT_EQ(files.size(), 7U) << "an example without a test";
+    for (const HostFacts& facts : {kGrace, kEpyc, kXeon, kXeonSnc, HostFacts{}}) {
+        const auto policy = load_policy(files, [&] { return facts; });
+        EXPECT_TRUE(policy) << policy.error()[0].underlined();
+    }
+}
+
+}  // namespace
+}  // namespace wq
