@@ -2,6 +2,7 @@
 #include "bus/bus.h"
 
 #include <systemd/sd-login.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -9,11 +10,6 @@
 
 namespace wq {
 namespace {
-
-struct MessageUnref {
-    void operator()(sd_bus_message* message) const { ::sd_bus_message_unref(message); }
-};
-using MessagePtr = std::unique_ptr<sd_bus_message, MessageUnref>;
 
 struct BusError {
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -41,6 +37,7 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     for (const std::string& argument : arguments)
         if (r >= 0) r = ::sd_bus_message_append(raw, "s", argument.c_str());
     if (r >= 0) r = ::sd_bus_message_set_auto_start(raw, 0);
+    if (r >= 0) r = ::sd_bus_message_set_allow_interactive_authorization(raw, 1);
     if (r < 0) return fail_errno(method, -r);
     return message;
 }
@@ -86,7 +83,9 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
     if (!message) return tl::unexpected(message.error());
     BusError error;
     sd_bus_message* raw = nullptr;
-    const int r = ::sd_bus_call(bus, message->get(), kOrderTimeout, &error.error, &raw);
+    // Who is not root may be asked for a password first.
+    const std::uint64_t timeout = ::geteuid() == 0 ? kOrderTimeout : kPatience;
+    const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
     MessagePtr reply(raw);
     if (r < 0 && is_absent(error.error)) return fail("the daemon does not run", ESRCH);
     if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);

@@ -3,6 +3,7 @@
 
 #include <systemd/sd-bus.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,10 +22,19 @@ struct BusClose {
 };
 using BusPtr = std::unique_ptr<sd_bus, BusClose>;
 
+struct MessageUnref {
+    void operator()(sd_bus_message* message) const { ::sd_bus_message_unref(message); }
+};
+using MessagePtr = std::unique_ptr<sd_bus_message, MessageUnref>;
+
+// How long an order waits for a user who is asked for a password.
+inline constexpr std::uint64_t kPatience = 120'000'000;  // us
+
 Result<BusPtr> open_system_bus();
 
 // Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that
-// does not run is ESRCH; it is never started by a call.
+// does not run is ESRCH; it is never started by a call. Who is not root may be asked for a password by
+// polkit.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 // Whether the unit that this process belongs to is being stopped in order to be started again: then settings

@@ -3,65 +3,56 @@
 
 #include <cerrno>
 
+#include "bus/authority.h"
+#include "bus/log_control.h"
+
 namespace wq {
 namespace {
 
-// The reply to an order: nothing, or the error in words.
-int reply(sd_bus_message* message, const Status& done) {
-    if (done) return ::sd_bus_reply_method_return(message, "");
-    return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
-                                        done.error().text.c_str());
+const BusHandlers& handlers(void* server) {
+    return static_cast<BusServer*>(server)->handlers();
 }
 
-bool is_root(sd_bus_message* message) {
-    sd_bus_creds* creds = nullptr;
-    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
-    uid_t uid = 0;
-    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
-    ::sd_bus_creds_unref(creds);
-    return root;
-}
-
-// Runs an order for root alone. ORDER is called with the N string arguments of the message.
+// Has ORDER, called with the N string arguments of the message, carried out for who may do ACTION.
 template <class Order>
-int give_order(sd_bus_message* message, std::size_t n, Order order) {
-    if (!is_root(message))
-        return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_ACCESS_DENIED, "only root may do this");
+int give_order(sd_bus_message* message, const char* action, std::size_t n, Order order) {
     const char* arguments[2] = {"", ""};
     for (std::size_t i = 0; i < n; i++)
         if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
-    return reply(message, order(arguments[0], arguments[1]));
-}
-
-const BusHandlers& handlers(void* server) {
-    return static_cast<BusServer*>(server)->handlers();
+    return carry_out(message, action,
+                     [order, one = std::string(arguments[0]), two = std::string(arguments[1])] {
+                         return order(one, two);
+                     });
 }
 
 int on_status(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return ::sd_bus_reply_method_return(message, "s", handlers(server).status().c_str());
 }
 
+using Text = const std::string&;
+
 int on_pin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 2, handlers(server).pin);
+    return give_order(message, "org.wqtuned1.pin", 2, handlers(server).pin);
 }
 
 int on_unpin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 1,
-                      [&](const char* target, const char*) { return handlers(server).unpin(target); });
+    return give_order(message, "org.wqtuned1.unpin", 1,
+                      [server](Text target, Text) { return handlers(server).unpin(target); });
 }
 
 int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 1, [&](const char* target, const char*) {
-        return handlers(server).revert(*target == '\0' ? std::nullopt : std::optional<std::string>(target));
+    return give_order(message, "org.wqtuned1.revert", 1, [server](Text target, Text) {
+        return handlers(server).revert(target.empty() ? std::nullopt : std::optional(target));
     });
 }
 
 int on_trial(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 2, handlers(server).trial);
+    return give_order(message, "org.wqtuned1.trial", 2, handlers(server).trial);
 }
 
 int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 0, [&](const char*, const char*) { return handlers(server).reload(); });
+    return give_order(message, "org.wqtuned1.reload", 0,
+                      [server](Text, Text) { return handlers(server).reload(); });
 }
 
 const sd_bus_vtable kVtable[] = {
@@ -82,12 +73,13 @@ const sd_bus_vtable kVtable[] = {
 
 }  // namespace
 
-Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, BusHandlers handlers) {
+Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
     auto bus = open_system_bus();
     if (!bus) return tl::unexpected(bus.error());
     std::unique_ptr<BusServer> server(new BusServer(std::move(*bus), std::move(handlers)));
     int r =
         ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kVtable, server.get());
+    if (r >= 0) r = add_log_control(server->bus(), journal);
     if (r >= 0) r = ::sd_bus_request_name(server->bus(), kBusName, 0);
     if (r >= 0) r = ::sd_bus_attach_event(server->bus(), event, 0);
     if (r < 0) return fail_errno(std::string("bus name ") + kBusName, -r);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bus/bus.h"
+#include "kernel/journal.h"
 
 namespace wq {
 
@@ -22,12 +23,12 @@ struct BusHandlers {
     std::function<Status()> reload;
 };
 
-// org.wqtuned1 on the system bus: reading for all, orders for root (the bus policy says so first, this asks
-// again).
+// org.wqtuned1 on the system bus: reading for all, orders for root and whom polkit allows them; and the
+// journal's level.
 class BusServer {
   public:
     // Takes the name and answers from EVENT's loop. Error: another daemon has the name (EEXIST), or no bus.
-    static Result<std::unique_ptr<BusServer>> start(sd_event* event, BusHandlers handlers);
+    static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
 

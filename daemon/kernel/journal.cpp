@@ -12,18 +12,15 @@
 #include <cstdlib>
 
 namespace wq {
-namespace {
 
 // systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have
 // redirected it.
-bool stderr_is_journal() {
+bool Journal::is_connected() {
     const char* stream = ::getenv("JOURNAL_STREAM");
     struct stat st = {};
     if (stream == nullptr || ::fstat(STDERR_FILENO, &st) != 0) return false;
     return fmt::format("{}:{}", static_cast<unsigned long>(st.st_dev), st.st_ino) == stream;
 }
-
-}  // namespace
 
 // Random, and never to change.
 const char* message_id(Event event) {
@@ -61,7 +58,8 @@ const char* message_id(Event event) {
 }
 
 void Journal::write(const LogLine& line) {
-    static const bool journal = stderr_is_journal();
+    static const bool journal = is_connected();
+    if (line.priority > max_level_) return;
     if (!journal) {
         fmt::print(stderr, "{}\n", line.text);
         return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <syslog.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,13 @@ class Log {
 class Journal : public Log {
   public:
     void write(const LogLine& line) override;
+    // Lines of a higher number (lower importance) than this are dropped.
+    [[nodiscard]] int max_level() const { return max_level_; }
+    void set_max_level(int priority) { max_level_ = priority; }
+    static bool is_connected();
+
+  private:
+    int max_level_ = LOG_INFO;
 };
 
 }  // namespace wq

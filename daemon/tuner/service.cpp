@@ -239,7 +239,7 @@ void Service::start_bus() {
     if (!is_machine(options_)) return;
     const bool first = !bus_;
     bus_.reset();
-    auto bus = BusServer::start(event_.get(), bus_handlers());
+    auto bus = BusServer::start(event_.get(), log_, bus_handlers());
     if (bus)
         bus_ = std::move(*bus);
     else if (first && !bus_warned_)
@@ -299,6 +299,7 @@ void Service::check_switches() {
 void Service::reconcile() {
     check_switches();
     tuner_->reconcile();
+    log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
     trials_->check();
     arm_trial();
     pending_.done();

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The bus: all may read, root may order, and no call starts what was stopped.
+# The bus: all may read, root may order and whom polkit lets, and no call starts what was stopped. The log's level.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -26,14 +26,73 @@ note "-- running"
 systemctl start wq-tuned
 as_nobody wq-tunectl status --json | jq -e '.daemon.state == "running"' >/dev/null
 as_nobody wq-tunectl status >/dev/null
-for order in "pin $wq smt" "unpin $wq" "revert" "reload"; do
-  code=0
-  # shellcheck disable=SC2086
-  as_nobody wq-tunectl $order 2>/run/wq-tests/err || code=$?
-  check_eq "nobody: $order" 1 $code
-done
-scope_is "$wq" default || fail "nobody's pin was carried out"
+nobody_may_not() { # COMPLAINT
+  local order code
+  for order in "pin $wq smt" "unpin $wq" "revert" "trial $wq --arm smt" "reload"; do
+    code=0
+    # shellcheck disable=SC2086
+    as_nobody wq-tunectl $order 2>/run/wq-tests/err || code=$?
+    check_eq "nobody: $order" 1 $code
+    grep -qE "$1" /run/wq-tests/err || fail "it says: $(cat /run/wq-tests/err)"
+  done
+  scope_is "$wq" default || fail "nobody's pin was carried out"
+}
 
+note "-- polkit says no, by default"
+nobody_may_not 'not allowed: polkit (says no|asks for authentication)'
+systemctl is-active --quiet polkit || fail "polkit was not asked"
+
+note "-- polkit lets nobody pin, and that alone"
+rule=/etc/polkit-1/rules.d/00-check.rules
+trap 'rm -f "$rule"; systemctl unmask --quiet --runtime polkit' EXIT
+cat >"$rule" <<'RULE'
+polkit.addRule(function(action, subject) {
+  if (action.id == "org.wqtuned1.pin" && subject.user == "nobody") return polkit.Result.YES;
+});
+RULE
+systemctl restart polkit
+as_nobody wq-tunectl pin "$wq" smt
+check_eq "pinned by nobody" "smt pinned" "$(scope_of "$wq") $(target "$wq" state)"
+code=0
+as_nobody wq-tunectl unpin "$wq" 2>/run/wq-tests/err || code=$?
+check_eq "nobody: unpin" 1 $code
+
+note "-- a polkit that hangs: the daemon does not"
+systemctl kill --signal=STOP polkit
+as_nobody wq-tunectl pin "$wq" cpu &
+asking=$!
+sleep 1
+timeout 5 wq-tunectl status >/dev/null || fail "no status while polkit hangs"
+check_eq "not carried out yet" smt "$(scope_of "$wq")"
+systemctl kill --signal=CONT polkit
+wait $asking
+check_eq "carried out later" cpu "$(scope_of "$wq")"
+wq-tunectl unpin "$wq"
+rm "$rule"
+
+note "-- no polkit: root alone"
+systemctl mask --quiet --runtime --now polkit
+nobody_may_not 'only root may'
+systemctl unmask --quiet --runtime polkit
+
+note "-- the log's level"
+check_eq "at start" "info journal" "$(systemctl service-log-level wq-tuned) $(systemctl service-log-target wq-tuned)"
+systemctl service-log-level wq-tuned debug
+check_eq "level" debug "$(systemctl service-log-level wq-tuned)"
+mark
+wq-tunectl reload
+grep -q '^looked: ' <<<"$(since_mark)" || fail "nothing for debuggers: $(since_mark)"
+systemctl service-log-level wq-tuned warning
+mark
+wq-tunectl reload
+check_eq "logged at level warning" "" "$(since_mark)"
+systemctl service-log-level wq-tuned loud 2>/run/wq-tests/err && fail "a level called loud"
+log_level() { as_nobody busctl --system "$1" org.wqtuned1 /org/freedesktop/LogControl1 org.freedesktop.LogControl1 LogLevel "${@:2}"; }
+log_level set-property s debug 2>/run/wq-tests/err && fail "nobody may set the level"
+check_eq "read by nobody" 's "warning"' "$(log_level get-property)"
+systemctl service-log-level wq-tuned info
+
+note "-- root"
 wq-tunectl pin "$wq" smt
 check_eq "pinned" smt "$(scope_of "$wq")"
 check_eq "state" pinned "$(target "$wq" state)"

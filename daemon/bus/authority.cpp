@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "bus/authority.h"
+
+#include <memory>
+
+#include "bus/bus.h"
+
+namespace wq {
+namespace {
+
+struct Pending {
+    MessagePtr request;
+    std::function<Status()> order;
+};
+
+// The reply to an order: nothing, or the error in words.
+int reply(sd_bus_message* request, const Status& done) {
+    if (done) return ::sd_bus_reply_method_return(request, "");
+    return ::sd_bus_reply_method_errorf(request, "org.wqtuned1.Error.Failed", "%s",
+                                        done.error().text.c_str());
+}
+
+int refuse(sd_bus_message* request, const char* why) {
+    return ::sd_bus_reply_method_errorf(request, SD_BUS_ERROR_ACCESS_DENIED, "not allowed: %s", why);
+}
+
+bool is_root(sd_bus_message* message) {
+    sd_bus_creds* creds = nullptr;
+    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
+    uid_t uid = 0;
+    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
+    ::sd_bus_creds_unref(creds);
+    return root;
+}
+
+int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
+    const auto* pending = static_cast<const Pending*>(userdata);
+    sd_bus_message* request = pending->request.get();
+    if (::sd_bus_message_is_method_error(answer, nullptr) != 0)
+        return refuse(request, "polkit does not answer, so only root may do this");
+    int authorized = 0;
+    int challenge = 0;
+    if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
+        ::sd_bus_message_read(answer, "bb", &authorized, &challenge) < 0)
+        return refuse(request, "polkit's answer makes no sense");
+    if (authorized != 0) return reply(request, pending->order());
+    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit says no");
+}
+
+Result<MessagePtr> make_question(sd_bus_message* request, const char* action, bool interactive) {
+    sd_bus_message* raw = nullptr;
+    int r = ::sd_bus_message_new_method_call(::sd_bus_message_get_bus(request), &raw,
+                                             "org.freedesktop.PolicyKit1",
+                                             "/org/freedesktop/PolicyKit1/Authority",
+                                             "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
+    MessagePtr question(raw);
+    // The subject, the action, no details, whether to ask the user, no id to cancel it by.
+    if (r >= 0)
+        r = ::sd_bus_message_append(raw, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
+                                    ::sd_bus_message_get_sender(request), action, 0,
+                                    static_cast<std::uint32_t>(interactive), "");
+    if (r < 0) return fail_errno("polkit", -r);
+    return question;
+}
+
+}  // namespace
+
+int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order) {
+    if (is_root(message)) return reply(message, order());
+    const bool interactive = ::sd_bus_message_get_allow_interactive_authorization(message) > 0;
+    const auto question = make_question(message, action, interactive);
+    if (!question) return -question.error().code;
+    auto pending =
+        std::make_unique<Pending>(Pending{MessagePtr(::sd_bus_message_ref(message)), std::move(order)});
+    sd_bus_slot* slot = nullptr;
+    const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
+                                      pending.get(), interactive ? kPatience : 0);
+    if (r < 0) return r;
+    // The bus owns the slot from here on, and the slot what is pending: a bus that closes frees both.
+    ::sd_bus_slot_set_destroy_callback(slot, [](void* done) { delete static_cast<Pending*>(done); });
+    (void)pending.release();
+    ::sd_bus_slot_set_floating(slot, 1);
+    ::sd_bus_slot_unref(slot);
+    return 1;
+}
+
+}  // namespace wq

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog. installed_test.sh SOURCE-DIR
+set -uo pipefail
+cd "$1" || exit
+failed=0
+complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
+same() { # WHAT WANTED FOUND
+  [ -n "$2" ] || complain "$1: nothing found in the code"
+  [ "$2" = "$3" ] || complain "$1; < is the code: $(diff <(echo "$2") <(echo "$3"))"
+}
+
+if command -v mandoc >/dev/null; then
+  lint=$(mandoc -T lint -W warning man/*.[1-8]) || complain "mandoc: $lint"
+else
+  echo "mandoc is not installed: the manuals were not looked at"
+fi
+same "methods in org.wqtuned1(5)" \
+  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/bus/server.cpp | sort)" \
+  "$(sed -nE 's/^\.It Fn ([A-Za-z]+).*/\1/p' man/org.wqtuned1.5 | sort)"
+same "properties in org.wqtuned1(5)" \
+  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/bus/log_control.cpp | sort)" \
+  "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
+actions=$(grep -oE '"org\.wqtuned1\.[a-z]+"' daemon/bus/server.cpp | tr -d '"' | sort)
+same "polkit's actions" "$actions" "$(sed -nE 's/.*<action id="([^"]*)">/\1/p' conf/org.wqtuned1.policy | sort)"
+same "actions in org.wqtuned1(5)" "$actions" "$(grep -oE '^\.Ql org\.wqtuned1\.[a-z]+' man/org.wqtuned1.5 | cut -c5- | sort)"
+same "MESSAGE_IDs of the catalog" \
+  "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/kernel/journal.cpp | sort)" \
+  "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
+exit $failed
