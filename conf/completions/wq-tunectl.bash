@@ -11,7 +11,7 @@ _wq_tunectl_options() {
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
     trial) echo '--help --arm --json' ;;
     undo) echo '--help --print' ;;
-    status) echo '--help --json --config' ;;
+    status | cat-config) echo '--help --json --config' ;;
     history | check) echo '--help --json' ;;
     *) echo '--help' ;;
   esac
@@ -28,7 +28,7 @@ _wq_tunectl_targets() {
 }
 
 _wq_tunectl() {
-  local commands='status topology plan explain history check judge pin unpin revert trial undo reload'
+  local commands='status topology plan explain history check cat-config judge pin unpin revert trial undo reload'
   local scopes='cpu smt cache_shard cache numa system'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
