@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] CHECK...
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] CHECK...
+#
+# --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
 #
 # DIR/CHECK.out is what the check printed, DIR/CHECK.rc its exit code; both are made
 # anew, so that what an earlier boot left can never pass. The exit code here speaks of
@@ -14,6 +16,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 append="" stream=no stage="" results="" kernel="" smp="" deadline=900
+accel=(-accel "tcg,thread=multi")
 while [ $# -gt 0 ]; do
   case $1 in
     --kernel) kernel=$2; shift 2 ;;
@@ -23,6 +26,7 @@ while [ $# -gt 0 ]; do
     --results) results=$2; shift 2 ;;
     --timeout) deadline=$2; shift 2 ;;
     --stream) stream=yes; shift ;;
+    --icount) accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off"); shift ;;
     -*) die "unknown option $1" ;;
     *) break ;;
   esac
@@ -67,7 +71,7 @@ cat "$tree" "$kernel_dir/modules.cpio" "$work/overlay.cpio" >"$work/initrd"
 # what it asks of the machine (CPU hot-add) goes to QEMU's monitor.
 mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
 cat "$work/monitor.out" >"$results/monitor.log" &
-"$qemu" -machine q35 -m 3G -accel tcg,thread=multi -cpu Skylake-Server -smp "$smp" \
+"$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" \
   -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
   -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off $append" \
   -serial "file:$results/console.log" -serial stdio \

@@ -6,7 +6,7 @@
 . /usr/lib/wq-tests/lib.sh
 
 crypt_open c0
-items=10000
+items=3000
 # Blocks as small as they come, so that the items are.
 /usr/lib/wq-tests/overhead.sh "$(wq_of c0)" $items fio --name=load --filename=/dev/mapper/c0 --rw=randwrite --bs=512 \
   --norandommap --iodepth=16 --ioengine=libaio --direct=1 --thread --numjobs=2 --number_ios=$((items / 2)) --output=/dev/null
