@@ -70,11 +70,11 @@ void Trials::no_counters(const Error& why) {
 }
 
 // A target whose trials come to nothing (its load stops, its file cannot be written) is left alone for a
-// while, twice as long each time: switching costs something.
-void Trials::rest(const std::string& name, std::uint64_t first) {
+// while, twice as long each time: switching costs something. AT_ONCE: the first time, too.
+void Trials::rest(const std::string& name, bool at_once) {
     constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
     Rest& rest = rests_[name];
-    if (rest.times > 0 || first > 0)
+    if (rest.times > 0 || at_once)
         rest.until = edges_.now() + ((10 * kSecond) << std::min(rest.times, kMostDoublings));
     rest.times++;
 }
@@ -188,7 +188,7 @@ void Trials::begin_one() {
         begun = begin(name, *next->step.trial, false);
     if (begun) return;
     edges_.tuner.explain_waiting("waits for a trial: " + begun.error().text);
-    rest(name, 1);
+    rest(name, true);
 }
 
 Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {
@@ -304,7 +304,7 @@ void Trials::park(const std::string& why) {
     const std::string name = trial->name;
     parked_[name] = std::move(trial);
     traffic_.clear();
-    rest(name, 0);
+    rest(name, false);
     edges_.tuner.end_trial(name);
 }
 

@@ -120,7 +120,7 @@ class Trials {
     void cut_off(const std::string& why);
     void end_parked(const std::string& name, const std::string& why);
     void record(const Running& trial, const TrialVerdict& verdict, bool judged);
-    void rest(const std::string& name, std::uint64_t first);
+    void rest(const std::string& name, bool at_once);
     void draw_delay();
     [[nodiscard]] std::vector<JudgedCounter> counters_here() const;
     void no_counters(const Error& why);

@@ -106,7 +106,7 @@ void Trials::cut_off(const std::string& why) {
     const bool by_hand = current_->by_hand;
     const std::string name = current_->name;
     finish(current_->judge->end(why), false);
-    if (!by_hand) rest(name, 1);
+    if (!by_hand) rest(name, true);
 }
 
 void Trials::end_parked(const std::string& name, const std::string& why) {
