@@ -54,9 +54,8 @@ Step next_step(const StepInput& input);
 // Whether a rule lets mode tune search: one that names a scope does not.
 bool searches(const PlanLine& plan, const Policy& policy);
 
-// The arm that PLAN asks for.
+// The arms of PLAN's target: what the plan asks for, SCOPE by its name, and what there is without us.
 Arm planned_arm(const PlanLine& plan);
-// The arm that holds SCOPE on the plan's target; WHAT the target is at without us.
 Arm arm_of(const PlanLine& plan, Scope scope);
 Arm baseline_arm(const PlanLine& plan);
 

@@ -101,7 +101,6 @@ class Trials {
     };
     using RunningPtr = std::unique_ptr<Running>;
 
-    [[nodiscard]] std::map<std::string, bool> wanting() const;
     [[nodiscard]] bool wants(const Target& target) const;
     [[nodiscard]] std::string why_not_now() const;
     Result<std::map<std::string, bool>> busy();
