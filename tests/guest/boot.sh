@@ -70,24 +70,40 @@ cat "$tree" "$kernel_dir/modules.cpio" "$work/overlay.cpio" >"$work/initrd"
 # The console goes to a file, the runner's words come over the second serial port, and
 # what it asks of the machine (CPU hot-add) goes to QEMU's monitor.
 mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
-cat "$work/monitor.out" >"$results/monitor.log" &
-"$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" \
-  -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
-  -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off $append" \
-  -serial "file:$results/console.log" -serial stdio \
-  -chardev pipe,id=monitor,path="$work/monitor" -mon chardev=monitor,mode=readline \
-  </dev/null >"$work/serial" 2>"$results/qemu.log" &
-qemu_pid=$!
-exec 3<"$work/serial" 4>"$work/monitor.in"
+start_guest() {
+  rm -f "$results"/*
+  cat "$work/monitor.out" >"$results/monitor.log" &
+  "$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" \
+    -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
+    -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off $append" \
+    -serial "file:$results/console.log" -serial stdio \
+    -chardev pipe,id=monitor,path="$work/monitor" -mon chardev=monitor,mode=readline \
+    </dev/null >"$work/serial" 2>"$results/qemu.log" &
+  qemu_pid=$!
+  exec 3<"$work/serial" 4>"$work/monitor.in"
+  start=$SECONDS done=no ready=no check="" problem="" timers="" lost_timer=no
+}
 
-start=$SECONDS done=no check=""
-while IFS= read -r -t $((start + deadline - SECONDS > 0 ? start + deadline - SECONDS : 1)) -u 3 line; do
+end_guest() {
+  kill "$qemu_pid" 2>/dev/null || true
+  wait "$qemu_pid" 2>/dev/null || true
+  qemu_pid=""
+  exec 3<&- 4>&-
+}
+
+# One line of the runner's.
+heard() { # LINE
+  local line=$1 name rc seconds
   case $line in
     '| '*)
       printf '%s\n' "${line#| }" >>"$results/$check.out"
       [ $stream = no ] || printf '%s\n' "${line#| }"
       ;;
-    '@ready'*) say "booted kernel $kernel, -smp $smp in $((SECONDS - start)) s" ;;
+    '@timer '*)
+      [ -n "$timers" ] || first_timer=$SECONDS
+      timers+=" ${line#@timer }"
+      ;;
+    '@ready'*) ready=yes && say "booted kernel $kernel, -smp $smp in $((SECONDS - start)) s" ;;
     '@begin '*) check=${line#@begin } ;;
     '@end '*)
       read -r _ name rc seconds <<<"$line"
@@ -99,13 +115,41 @@ while IFS= read -r -t $((start + deadline - SECONDS > 0 ? start + deadline - SEC
     '@done') done=yes ;;
     *) printf '%s\n' "$line" >>"$results/stray.log" ;;
   esac
-  [ $((SECONDS - start)) -lt "$deadline" ] || break
+}
+
+# Until the guest has shut down, or `problem` says why it is not worth waiting any longer.
+follow_guest() {
+  local line begun="" # of a line that a timeout cut in two
+  while [ -z "$problem" ]; do
+    if IFS= read -r -t 5 -u 3 line; then
+      heard "$begun$line"
+      begun=""
+    elif [ $? -le 128 ]; then
+      break
+    elif begun+=$line && [ "$ready" = no ] && [ -n "$timers" ] && [ $((SECONDS - first_timer)) -ge 60 ]; then
+      lost_timer=yes problem="of its CPUs only these got a timer interrupt:$timers"
+    elif grep -aqE 'rcu_.*kthread timer wakeup didn.t happen' "$results/console.log"; then
+      lost_timer=yes problem="a CPU gets no timer interrupt any more${check:+ (in or after $check)}"
+    fi
+    [ $((SECONDS - start)) -lt "$deadline" ] ||
+      problem="gave up after $((SECONDS - start)) s${check:+ (in or after $check)}"
+  done
+}
+
+# The emulator has once started a CPU whose timer never fired (RESULTS.md, "The emulator"). Such a machine is
+# known by that before any check has begun, and is thrown away; what a check met is never tried again.
+for machine in 1 2 3; do
+  start_guest
+  follow_guest
+  if [ "$lost_timer" = no ] || [ "$ready" = yes ] || [ "$machine" = 3 ]; then break; fi
+  say "threw away a machine of the emulator's: $problem"
+  end_guest
 done
-[ $done = yes ] || problem="gave up after $((SECONDS - start)) s${check:+ (in or after $check)}"
-[ $done = no ] || wait "$qemu_pid" || problem="QEMU failed"
-[ $done = no ] || qemu_pid=""
+[ "$done" = yes ] || problem=${problem:-"QEMU ended early${check:+ (in or after $check)}"}
+[ "$done" = no ] || wait "$qemu_pid" || problem="QEMU failed"
+[ "$done" = no ] || qemu_pid=""
 if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
-if [ -n "${problem:-}" ]; then
+if [ -n "$problem" ]; then
   say "GUEST FAILED, kernel $kernel, -smp $smp: $problem"
   sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true
   tail -n 40 "$results/console.log" | sed 's/^/  console: /'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Inside the guest: runs the checks of /usr/lib/wq-tests/todo one after the other and
 # tells the host over the second serial port, a line at a time:
-#   @ready    @begin NAME    | what the check prints    @end NAME EXITCODE SECONDS    @done
+#   @timer CPU    @ready    @begin NAME    | what the check prints    @end NAME EXITCODE SECONDS    @done
 # Between two checks the guest is put back as it was at boot; a workqueue setting that
 # differs then was left behind by the check before, which fails for it.
 set -uo pipefail
@@ -107,6 +107,16 @@ online_at_boot=$(for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
 done)
 smt_at_boot=$(cat /sys/devices/system/cpu/smt/control)
 settings >/run/wq-tests/settings
+
+# A CPU whose timer is dead makes whatever sleeps there sleep for ever: better known before than after.
+probes=() dead=""
+! grep -qw wq_tests.dead_timer /proc/cmdline || dead=/sys/devices/system/cpu/cpu1
+for cpu in $online_at_boot; do
+  # wq_tests.dead_timer: CPU 1 plays dead
+  { taskset -c "${cpu##*/cpu}" sleep 0.02 && { [ "$cpu" != "$dead" ] || sleep infinity; } && echo "@timer ${cpu##*/cpu}" >&3; } &
+  probes+=($!)
+done
+wait "${probes[@]}"
 
 echo "@ready" >&3
 while read -r name <&9; do run_check "$name"; done 9<$here/todo
