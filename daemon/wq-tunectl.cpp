@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 
 #include "ctl/judge.h"
 #include "ctl/options.h"
@@ -16,10 +17,15 @@ struct Arguments {
     Options options;
     std::string target;
     std::string scope;
-    std::string revert_target;
+    std::optional<std::string> revert_target;
     std::vector<std::string> files;
     bool print = false;
 };
+
+// A script's unset variable is no name: it must not mean "all", or anything else.
+std::string not_empty(const std::string& word) {
+    return word.empty() ? "it is empty" : "";
+}
 
 void add_source_options(CLI::App& command, Arguments& a) {
     command.add_option("--topology", a.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
@@ -71,7 +77,7 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     auto* explain = add(
         app, "explain", "One target's plan with its candidates",
         [&] { return wq::ctl::explain(o, a.target); }, code);
-    explain->add_option("TARGET", a.target, "A workqueue's name, or @default")->required();
+    explain->add_option("TARGET", a.target, "A workqueue's name, or @default")->required()->check(not_empty);
     add_plan_options(*explain, a);
     add_json(*explain, a);
     add_config(*explain, a);
@@ -94,24 +100,20 @@ void add_orders(CLI::App& app, Arguments& a, int& code) {
     const auto& o = a.options;
     auto* pin = add(
         app, "pin", "Hold a target at a scope", [&] { return wq::ctl::pin(o, a.target, a.scope); }, code);
-    pin->add_option("TARGET", a.target)->required();
+    pin->add_option("TARGET", a.target)->required()->check(not_empty);
     pin->add_option("SCOPE", a.scope)->required();
     auto* unpin = add(
         app, "unpin", "Give a pinned or reverted target back to the policy",
         [&] { return wq::ctl::unpin(o, a.target); }, code);
-    unpin->add_option("TARGET", a.target)->required();
+    unpin->add_option("TARGET", a.target)->required()->check(not_empty);
     auto* revert = add(
         app, "revert", "Put a target, or all, back to the baseline until a reload",
-        [&] {
-            return wq::ctl::revert(o,
-                                   a.revert_target.empty() ? std::nullopt : std::optional(a.revert_target));
-        },
-        code);
-    revert->add_option("TARGET", a.revert_target);
+        [&] { return wq::ctl::revert(o, a.revert_target); }, code);
+    revert->add_option("TARGET", a.revert_target)->check(not_empty);
     auto* trial = add(
         app, "trial", "Try a scope on a target now, and follow it to the verdict",
         [&] { return wq::ctl::trial(o, a.target, a.scope); }, code);
-    trial->add_option("TARGET", a.target)->required();
+    trial->add_option("TARGET", a.target)->required()->check(not_empty);
     trial->add_option("--arm", a.scope, "The scope to try; what is planned, if not given");
     add_json(*trial, a);
     auto* undo = add(

@@ -30,7 +30,7 @@ end
 function __wq_tunectl_targets
     set -l root (commandline -opc | string join ' ' | string match -rg -- '--root[= ](\S+)')
     echo @default
-    for file in $root/sys/devices/virtual/workqueue/*/affinity_scope
+    for file in "$root"/sys/devices/virtual/workqueue/*/affinity_scope
         string split -f 2 -r -m 1 / (string replace -r '/affinity_scope$' '' $file)
     end
 end

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "bus/authority.h"
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "bus/bus.h"
 
 namespace wq {
 namespace {
+
+// Less than who asks will wait: nothing is carried out for who was told that it was not.
+constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 
 struct Pending {
     MessagePtr request;
@@ -36,8 +41,11 @@ bool is_root(sd_bus_message* message) {
 int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     const auto* pending = static_cast<const Pending*>(userdata);
     sd_bus_message* request = pending->request.get();
-    if (::sd_bus_message_is_method_error(answer, nullptr) != 0)
-        return refuse(request, "polkit does not answer, so only root may do this");
+    if (::sd_bus_message_is_method_error(answer, nullptr) != 0) {
+        const sd_bus_error* error = ::sd_bus_message_get_error(answer);
+        const std::string why = error->message != nullptr ? error->message : error->name;
+        return refuse(request, ("polkit cannot be asked (" + why + "), so only root may do this").c_str());
+    }
     int authorized = 0;
     int challenge = 0;
     if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
@@ -74,9 +82,10 @@ int carry_out(sd_bus_message* message, const char* action, std::function<Status(
         std::make_unique<Pending>(Pending{MessagePtr(::sd_bus_message_ref(message)), std::move(order)});
     sd_bus_slot* slot = nullptr;
     const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
-                                      pending.get(), interactive ? kPatience : 0);
+                                      pending.get(), interactive ? kAnswerTimeout : 0);
     if (r < 0) return r;
-    // The bus owns the slot from here on, and the slot what is pending: a bus that closes frees both.
+    // The bus owns the slot from here on, and the slot what is pending, until an answer comes or the time is
+    // up. What is pending holds the bus in turn: a daemon that ends before that leaves both to its own end.
     ::sd_bus_slot_set_destroy_callback(slot, [](void* done) { delete static_cast<Pending*>(done); });
     (void)pending.release();
     ::sd_bus_slot_set_floating(slot, 1);

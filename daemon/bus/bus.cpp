@@ -2,7 +2,6 @@
 #include "bus/bus.h"
 
 #include <systemd/sd-login.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -30,14 +29,15 @@ bool is_absent(const sd_bus_error& error) {
            ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
 }
 
-Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
+Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
+                             bool interactive) {
     sd_bus_message* raw = nullptr;
     int r = ::sd_bus_message_new_method_call(bus, &raw, kBusName, kBusPath, kBusInterface, method);
     MessagePtr message(raw);
     for (const std::string& argument : arguments)
         if (r >= 0) r = ::sd_bus_message_append(raw, "s", argument.c_str());
     if (r >= 0) r = ::sd_bus_message_set_auto_start(raw, 0);
-    if (r >= 0) r = ::sd_bus_message_set_allow_interactive_authorization(raw, 1);
+    if (r >= 0) r = ::sd_bus_message_set_allow_interactive_authorization(raw, static_cast<int>(interactive));
     if (r < 0) return fail_errno(method, -r);
     return message;
 }
@@ -78,16 +78,16 @@ Result<BusPtr> open_system_bus() {
     return BusPtr(bus);
 }
 
-Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
-    const auto message = make_call(bus, method, arguments);
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
+                                bool interactive) {
+    const auto message = make_call(bus, method, arguments, interactive);
     if (!message) return tl::unexpected(message.error());
     BusError error;
     sd_bus_message* raw = nullptr;
-    // Who is not root may be asked for a password first.
-    const std::uint64_t timeout = ::geteuid() == 0 ? kOrderTimeout : kPatience;
+    const std::uint64_t timeout = interactive ? kPatience : kOrderTimeout;
     const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
     MessagePtr reply(raw);
-    if (r < 0 && is_absent(error.error)) return fail("the daemon does not run", ESRCH);
+    if (r < 0 && is_absent(error.error)) return fail("no daemon runs", ESRCH);
     if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
     const char* text = "";
     if (::sd_bus_message_has_signature(raw, "s") > 0) ::sd_bus_message_read(raw, "s", &text);

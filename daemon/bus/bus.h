@@ -33,9 +33,9 @@ inline constexpr std::uint64_t kPatience = 120'000'000;  // us
 Result<BusPtr> open_system_bus();
 
 // Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that
-// does not run is ESRCH; it is never started by a call. Who is not root may be asked for a password by
-// polkit.
-Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
+// does not run is ESRCH; it is never started by a call. INTERACTIVE: polkit may ask for a password first.
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
+                                bool interactive = false);
 
 // Whether the unit that this process belongs to is being stopped in order to be started again: then settings
 // stay, so that a restart or an upgrade does not flap. False where there is no bus or no unit.

@@ -2,12 +2,15 @@
 #include "bus/server.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include "bus/authority.h"
 #include "bus/log_control.h"
 
 namespace wq {
 namespace {
+
+constexpr std::size_t kMaxArgument = 255;  // bytes; a workqueue's name has at most 31
 
 const BusHandlers& handlers(void* server) {
     return static_cast<BusServer*>(server)->handlers();
@@ -17,8 +20,13 @@ const BusHandlers& handlers(void* server) {
 template <class Order>
 int give_order(sd_bus_message* message, const char* action, std::size_t n, Order order) {
     const char* arguments[2] = {"", ""};
-    for (std::size_t i = 0; i < n; i++)
+    for (std::size_t i = 0; i < n; i++) {
         if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
+        // Whoever asks, polkit may take minutes to say no: what waits for it must be small.
+        if (std::strlen(arguments[i]) > kMaxArgument)
+            return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS,
+                                                "an argument is longer than %zu bytes", kMaxArgument);
+    }
     return carry_out(message, action,
                      [order, one = std::string(arguments[0]), two = std::string(arguments[1])] {
                          return order(one, two);

@@ -2,10 +2,14 @@
 // pin, unpin, revert, reload: each is one call to the daemon.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "bus/bus.h"
 #include "ctl/machine.h"
+#include "ctl/order.h"
+#include "ctl/password_agent.h"
 
 namespace wq::ctl {
 namespace {
@@ -20,13 +24,20 @@ int order(const Options& options, const char* method, const std::vector<std::str
         complain(bus.error().text);
         return kNoDaemon;
     }
-    const auto answer = call_daemon(bus->get(), method, arguments);
+    const auto answer = order_daemon(bus->get(), method, arguments);
     if (answer) return kOk;
     complain(answer.error().text);
     return answer.error().code == ESRCH ? kNoDaemon : kFailure;
 }
 
 }  // namespace
+
+Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
+    const PasswordAgent agent;
+    const auto answer = call_daemon(bus, method, arguments, ::geteuid() != 0);
+    if (!answer) return tl::unexpected(answer.error());
+    return {};
+}
 
 int pin(const Options& options, const std::string& target, const std::string& scope) {
     return order(options, "Pin", {target, scope});

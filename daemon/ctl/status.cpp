@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 // What the kernel has, seen without a daemon: a tuner that only looks.
-json absent_status(const Options& options) {
+json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
     BaselineStore store(paths.baseline());
@@ -38,7 +38,6 @@ json absent_status(const Options& options) {
                 probe_kernel(paths));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     const bool broken = !policy;
-    std::string why = "no daemon runs";
     if (broken) why += ", and the policy is broken";
     if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
     if (policy) tuner.set_policy(std::move(*policy));
@@ -82,9 +81,9 @@ void print_status(const json& document) {
 
 // The daemon's answer; empty where none runs.
 Result<std::string> ask_daemon(const Options& options) {
-    if (!options.root.empty()) return fail("a tree has no bus", ESRCH);
+    if (!options.root.empty()) return fail("no daemon runs", ESRCH);
     const auto bus = open_system_bus();
-    if (!bus) return fail(bus.error().text, ESRCH);
+    if (!bus) return fail("a daemon cannot be asked: " + bus.error().text, ESRCH);
     return call_daemon(bus->get(), "GetStatus", {});
 }
 
@@ -93,7 +92,8 @@ Result<std::string> ask_daemon(const Options& options) {
 int status(const Options& options) {
     const auto answer = ask_daemon(options);
     if (!answer && answer.error().code != ESRCH) return complain(answer.error().text);
-    const json document = answer ? json::parse(*answer, nullptr, false) : absent_status(options);
+    const json document =
+        answer ? json::parse(*answer, nullptr, false) : absent_status(options, answer.error().text);
     if (document.is_discarded()) return complain("the daemon's answer is not JSON");
     if (options.json)
         fmt::print("{}\n", dump_json(document));

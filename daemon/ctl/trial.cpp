@@ -9,6 +9,7 @@
 
 #include "bus/bus.h"
 #include "ctl/machine.h"
+#include "ctl/order.h"
 #include "ctl/progress.h"
 #include "kernel/paths.h"
 #include "tuner/status.h"
@@ -79,7 +80,7 @@ int trial(const Options& options, const std::string& target, const std::string& 
     if (!bus) return failed({ESRCH, bus.error().text});
     const std::string path = Paths{}.verdicts();
     const auto began = static_cast<std::int64_t>(::time(nullptr));
-    if (const auto begun = call_daemon(bus->get(), "Trial", {target, arm}); !begun)
+    if (const auto begun = order_daemon(bus->get(), "Trial", {target, arm}); !begun)
         return failed(begun.error());
     if (!options.json)
         fmt::print(stderr,

@@ -130,6 +130,8 @@ Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) co
     Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
                   parameter ? kDefaultFile : "affinity_scope"};
     if (!folder.fd) return fail_errno(path, errno);
+    // "power" is a folder too, but no workqueue.
+    if (!parameter && ::faccessat(folder.fd.get(), "per_cpu", F_OK, 0) != 0) return fail_errno(path, errno);
     struct stat st = {};
     const int rc = parameter ? ::fstatat(folder.fd.get(), kDefaultFile, &st, AT_SYMLINK_NOFOLLOW)
                              : ::fstat(folder.fd.get(), &st);

@@ -22,7 +22,7 @@ namespace {
 
 // Nobody reads more, and each place costs 3.7 a walk through the file.
 constexpr std::size_t kMaxMistakes = 1000;
-constexpr std::size_t kQuoted = 40;  // bytes of a user's words that a message repeats
+constexpr std::size_t kQuoted = 64;  // bytes of a user's words that a message repeats
 
 std::string number_text(const TomlValue& value) {
     if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));

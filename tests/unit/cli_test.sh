@@ -54,6 +54,10 @@ expect 1 cat-config --config /nowhere.toml
 one_line "cat-config --config /nowhere.toml"
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
+for command in "revert" "unpin" "trial" "explain"; do
+  expect 2 "$command" ""
+done
+expect 2 pin "" smt
 for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
   # shellcheck disable=SC2086
   expect 3 --root "$root" $order

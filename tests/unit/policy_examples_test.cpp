@@ -51,6 +51,9 @@ TEST(PolicyExamples, Epyc) {
 
 TEST(PolicyExamples, XeonSnc) {
     EXPECT_EQ(with("10-xeon-snc", kXeonSnc).shard_size, 16U);
+    EXPECT_EQ(
+        with("10-xeon-snc", host("x86_64", "GenuineIntel", "INTEL(R) XEON(R) GOLD 6548Y+", 16, 4)).shard_size,
+        16U);
     for (const HostFacts& other : {kXeon, kEpyc, kGrace})
         EXPECT_EQ(with("10-xeon-snc", other).shard_size, 8U);
 }

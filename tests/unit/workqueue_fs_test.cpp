@@ -75,6 +75,7 @@ TEST(WorkqueueFs, NamesWorkqueuesAndNothingElse) {
         kernel_tree({workqueue("writeback"), workqueue("kcryptd"), Dir("power", {File("control")})}));
     const WorkqueueFs files(Paths{tree.root()});
     EXPECT_THAT(*files.names(), ElementsAre("@default", "kcryptd", "writeback"));
+    EXPECT_EQ(files.read("power").error().code, ENOENT) << "an order may name anything";
     tree.remove("sys/module");
     EXPECT_THAT(*files.names(), ElementsAre("kcryptd", "writeback"));
     tree.remove("sys");

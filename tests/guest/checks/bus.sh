@@ -70,6 +70,20 @@ check_eq "carried out later" cpu "$(scope_of "$wq")"
 wq-tunectl unpin "$wq"
 rm "$rule"
 
+note "-- an administrator's password, typed on the terminal"
+echo root:hard-to-guess | chpasswd
+as_nobody script -qec "wq-tunectl pin $wq smt" /run/wq-tests/typed < <(sleep 5; echo hard-to-guess; sleep 20) &
+typing=$!
+for _ in $(seq 100); do scope_is "$wq" smt && break; sleep 0.2; done
+scope_is "$wq" smt || fail "not carried out: $(cat /run/wq-tests/typed)"
+wait $typing || fail "wq-tunectl: exit code $?: $(cat /run/wq-tests/typed)"
+passwd -l root >/dev/null
+wq-tunectl unpin "$wq"
+
+note "-- no word of a caller is kept that no target can have"
+as_nobody wq-tunectl unpin "$(printf 'x%.0s' {1..256})" 2>/run/wq-tests/err && fail "carried out"
+grep -q 'longer than 255 bytes' /run/wq-tests/err || fail "it says: $(cat /run/wq-tests/err)"
+
 note "-- no polkit: root alone"
 systemctl mask --quiet --runtime --now polkit
 nobody_may_not 'only root may'

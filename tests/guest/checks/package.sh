@@ -62,6 +62,16 @@ check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 [ -e /etc/wq-tuned/wq-tuned.toml ] || fail "the policy is gone"
 
+note "-- a unit that systemd cannot load does not keep the package from going"
+install wq-tuned.deb
+mkdir -p /etc/systemd/system/wq-tuned.service.d
+printf '[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/wq-tuned.service.d/broken.conf
+systemctl daemon-reload
+check_eq "the unit" bad-setting "$(systemctl show -P LoadState wq-tuned)"
+dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
+rm -r /etc/systemd/system/wq-tuned.service.d
+systemctl daemon-reload
+
 note "-- install again and purge, while it runs"
 install wq-tuned.deb
 systemctl restart wq-tuned
