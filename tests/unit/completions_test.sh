@@ -51,10 +51,12 @@ for command in explain pin unpin revert trial; do
   expect "wq-tunectl --root $tree $command w" writeback
 done
 expect "wq-tunectl --root $tree pin @" @default
-# Bash replaces what follows the last ':', so only names without one can be compared here.
-live=(/sys/devices/virtual/workqueue/*/affinity_scope)
-live=("${live[@]%/affinity_scope}")
-if [[ ${live[*]} != *:* ]]; then expect "wq-tunectl unpin " @default $([ -e "${live[0]}" ] && printf '%s\n' "${live[@]##*/}"); fi
+# The live machine. Bash replaces what follows the last ':', so only names without one can be compared here.
+live=()
+for file in /sys/devices/virtual/workqueue/*/affinity_scope; do
+  [ ! -e "$file" ] || live+=("$(basename "${file%/affinity_scope}")")
+done
+[[ ${live[*]} == *:* ]] || expect "wq-tunectl unpin " @default "${live[@]}"
 # Bash replaces what follows the last ':'.
 if [ "$shell" = bash ]; then expect "wq-tunectl --root=$tree pin kcryptd-254:" 0-1
 else expect "wq-tunectl --root=$tree pin kcryptd-254:" kcryptd-254:0-1; fi
