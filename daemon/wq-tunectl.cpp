@@ -19,6 +19,7 @@ struct Arguments {
     std::string revert_target;
     std::vector<std::string> files;
     bool print = false;
+    bool export_policy = false;
 };
 
 void add_source_options(CLI::App& command, Arguments& a) {
@@ -77,8 +78,11 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     add_config(*explain, a);
     auto* history = add(
         app, "history", "The trials that ended, with effects and verdicts",
-        [&] { return wq::ctl::history(o); }, code);
+        [&] { return a.export_policy ? wq::ctl::export_policy(o) : wq::ctl::history(o); }, code);
     add_json(*history, a);
+    history
+        ->add_flag("--export-policy", a.export_policy, "The verdicts as a policy for machines of this kind")
+        ->excludes("--json");
     auto* check = add(
         app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
     check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");
