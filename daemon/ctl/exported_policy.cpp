@@ -113,7 +113,8 @@ std::string host_name(const HostFacts& facts) {
         parts.push_back(printable(facts.arch));
     if (facts.cores) parts.push_back(fmt::format("{} cores", *facts.cores));
     if (facts.llc_cores) parts.push_back(fmt::format("{} per LLC", *facts.llc_cores));
-    if (facts.numa_nodes) parts.push_back(fmt::format("{} nodes", *facts.numa_nodes));
+    if (facts.numa_nodes)
+        parts.push_back(fmt::format("{} node{}", *facts.numa_nodes, *facts.numa_nodes == 1 ? "" : "s"));
     if (facts.smt) parts.emplace_back(*facts.smt ? "SMT" : "no SMT");
     if (facts.is_virtual == true) parts.emplace_back("virtual");
     parts.push_back("kernel " + series_of(facts.kernel));
@@ -206,7 +207,7 @@ std::string footing(const std::vector<Lesson>& lessons) {
     std::string out;
     for (const Lesson& lesson : lessons)
         if (lesson.kind == Lesson::Kind::nothing)
-            out += toml_comment(fmt::format("  {}: the last verdict {}: {}", lesson.verdicts.back().key.kind,
+            out += toml_comment(fmt::format("  {}: its last verdict {}: {}", lesson.verdicts.back().key.kind,
                                             lesson.why, evidence(lesson.verdicts.back()))) +
                    "\n";
     return out.empty() ? "" : "\n# Nothing is said of\n" + out;

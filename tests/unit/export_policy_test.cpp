@@ -97,7 +97,7 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
           "\n# kcryptd-254:0-1, 2023-11-14 21:13 UTC: smt against cache: improved, latency -3.1% "
           "(-5.2..-1.0), 9 "
           "pairs\n[[host.workqueue]]\n",
-          "#   unsure: the last verdict is inconclusive: unsure, 2023-11-14 21:13 UTC: smt against cache",
+          "#   unsure: its last verdict is inconclusive: unsure, 2023-11-14 21:13 UTC: smt against cache",
           "apply_unjudged = true"})
         EXPECT_THAT(text, HasSubstr(part));
     EXPECT_THAT(text, Not(HasSubstr("secret-name")));
@@ -278,7 +278,7 @@ TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
          {"arch = \"x86_64\"\n", "cpu_vendor = \"GenuineIntel\"\n", R"(cpu_model = "A \\[CPU]")",
           "\nllc_cores = 4\ncores = 4\nnuma_nodes = 1\nsmt = true\nvirtual = false\nkernel = "
           "\"6.12\"\n",
-          "#   other: the last verdict is too old"})
+          "#   other: its last verdict is too old"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
     tree_.add(File(kDropIn, outcome.out));
     const auto policy = load_installed_policy(tree_.root(), {}, ctl::facts_of(options_));
