@@ -155,6 +155,13 @@ TEST_F(Lessons, AnOldStepIsNotBuiltUpon) {
     EXPECT_EQ(lesson(), "rests on one that is too old") << "smt is not the kernel's, so leave would be wrong";
 }
 
+TEST_F(Lessons, NorIsAnOldStepTakenFromWhatTheKernelHad) {
+    verdict("cache", "smt", improved, kWeek);
+    verdict("cache", "numa", regressed, kHour);
+    EXPECT_EQ(lesson(), "leave");
+    EXPECT_THAT(rests_on(), ElementsAre("cache/numa"));
+}
+
 TEST_F(Lessons, ACircleSaysNothing) {
     verdict("cache", "system", improved, 2 * kHour);
     verdict("system", "cache", improved, kHour);
