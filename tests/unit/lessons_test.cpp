@@ -47,9 +47,9 @@ class Lessons : public testing::Test {
         return lessons[0].why;
     }
     [[nodiscard]] std::vector<std::string> rests_on() const {
+        const Lesson first = all().at(0);
         std::vector<std::string> out;
-        for (const VerdictRecord& v : all().at(0).verdicts)
-            out.push_back(v.key.baseline + "/" + v.key.candidate);
+        for (const VerdictRecord& v : first.verdicts) out.push_back(v.key.baseline + "/" + v.key.candidate);
         return out;
     }
 
