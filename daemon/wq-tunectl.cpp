@@ -20,6 +20,7 @@ struct Arguments {
     std::optional<std::string> revert_target;
     std::vector<std::string> files;
     bool print = false;
+    bool export_policy = false;
 };
 
 // A script's unset variable is no name: it must not mean "all", or anything else.
@@ -83,8 +84,11 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     add_config(*explain, a);
     auto* history = add(
         app, "history", "The trials that ended, with effects and verdicts",
-        [&] { return wq::ctl::history(o); }, code);
+        [&] { return a.export_policy ? wq::ctl::export_policy(o) : wq::ctl::history(o); }, code);
     add_json(*history, a);
+    history
+        ->add_flag("--export-policy", a.export_policy, "The verdicts as a policy for machines of this kind")
+        ->excludes("--json");
     auto* check = add(
         app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
     check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");

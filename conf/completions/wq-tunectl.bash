@@ -12,7 +12,8 @@ _wq_tunectl_options() {
     trial) echo '--help --arm --json' ;;
     undo) echo '--help --print' ;;
     status | cat-config) echo '--help --json --config' ;;
-    history | check) echo '--help --json' ;;
+    history) echo '--help --json --export-policy' ;;
+    check) echo '--help --json' ;;
     *) echo '--help' ;;
   esac
 }

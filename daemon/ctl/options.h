@@ -34,6 +34,7 @@ int revert(const Options& options, const std::optional<std::string>& target);
 int undo(const Options& options);
 int trial(const Options& options, const std::string& target, const std::string& arm);
 int history(const Options& options);
+int export_policy(const Options& options);  // history --export-policy
 int reload(const Options& options);
 
 }  // namespace wq::ctl

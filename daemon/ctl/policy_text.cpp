@@ -86,25 +86,8 @@ Origin origin_of(const Policy& policy, const Setting& setting) {
     return found == policy.origins.end() ? Origin{} : found->second;
 }
 
-std::string comment(const std::string& text) {
-    return "# " + printable(text.substr(0, kMaxComment));
-}
-
 std::string comment(const Origin& origin) {
-    return comment(origin.text());
-}
-
-// JSON's strings are TOML's, but for DEL, which TOML has with an escape only.
-std::string toml_text(const Json& value) {
-    if (value.is_object()) {
-        std::vector<std::string> parts;
-        for (const auto& [key, one] : value.items()) parts.push_back(key + " = " + toml_text(one));
-        return fmt::format("{{ {} }}", fmt::join(parts, ", "));
-    }
-    std::string text = value.dump();
-    for (std::size_t at = text.find('\x7f'); at != std::string::npos; at = text.find('\x7f', at))
-        text.replace(at, 1, "\\u007f");
-    return text;
+    return toml_comment(origin.text());
 }
 
 // "KEY = VALUE  # FILE:LINE"; an array of several has a line for each.
@@ -129,14 +112,31 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
         "# wq-tuned's policy on this host, merged. Each value has the place that it came from.\n";
     out +=
         files.empty() ? "# There are no policy files.\n" : "# Files, in the order in which they are read:\n";
-    for (const std::string& file : files) out += comment("  " + file) + "\n";
+    for (const std::string& file : files) out += toml_comment("  " + file) + "\n";
     if (policy.hosts.empty()) return out + "# There are no host tables.\n";
     out += "# Host tables, in the order in which they are merged:\n";
-    for (const std::string& line : host_lines(policy)) out += comment("  " + line) + "\n";
+    for (const std::string& line : host_lines(policy)) out += toml_comment("  " + line) + "\n";
     return out;
 }
 
 }  // namespace
+
+// JSON's strings are TOML's, but for DEL, which TOML has with an escape only.
+std::string toml_text(const Json& value) {
+    if (value.is_object()) {
+        std::vector<std::string> parts;
+        for (const auto& [key, one] : value.items()) parts.push_back(key + " = " + toml_text(one));
+        return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+    }
+    std::string text = value.dump();
+    for (std::size_t at = text.find('\x7f'); at != std::string::npos; at = text.find('\x7f', at))
+        text.replace(at, 1, "\\u007f");
+    return text;
+}
+
+std::string toml_comment(const std::string& text) {
+    return "# " + printable(text.substr(0, kMaxComment));
+}
 
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files) {
     std::string out = heading(policy, files);

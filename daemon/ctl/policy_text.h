@@ -24,4 +24,9 @@ nlohmann::ordered_json hosts_json(const Policy& policy);
 // A line for each: "epyc (FILE:LINE): does not match: arch is ...".
 std::vector<std::string> host_lines(const Policy& policy);
 
+// VALUE (a string, number, boolean or object of those; UTF-8) as TOML has it, in one line.
+std::string toml_text(const nlohmann::ordered_json& value);
+// TEXT as a comment that fits into a line of a policy, with nothing that a terminal would obey.
+std::string toml_comment(const std::string& text);
+
 }  // namespace wq::ctl

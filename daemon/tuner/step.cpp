@@ -45,11 +45,6 @@ std::vector<Arm> challengers(const StepInput& in) {
     return out;
 }
 
-bool is_fresh(const VerdictRecord& verdict, const StepInput& in) {
-    // One of the future was reached while the clock was wrong.
-    return verdict.time <= in.now && in.now - verdict.time < in.policy.judge.retry_after.count();
-}
-
 // An inconclusive trial tells of the plan only if it ran its course: one that measured nothing, or was
 // stopped in an emergency, is no reason to keep anything.
 bool wins(const VerdictRecord& verdict, const StepInput& in) {
@@ -58,16 +53,19 @@ bool wins(const VerdictRecord& verdict, const StepInput& in) {
            verdict.reason == kMaxPairsReason;
 }
 
-std::string describe(const VerdictRecord& v) {
-    const std::string why = v.reason.empty() ? "" : fmt::format(" ({})", v.reason);
-    return fmt::format("{} against {}: {}{}, {}", v.key.candidate, v.key.baseline, name_of(v.outcome), why,
-                       text_of(v.standing));
-}
-
 }  // namespace
 
 std::string Arm::name() const {
     return fmt::format("{}{}", name_of(scope), strict == true ? " strict" : "");
+}
+
+std::optional<Arm> arm_named(std::string_view name) {
+    constexpr std::string_view kStrict = " strict";
+    const bool strict = name.ends_with(kStrict);
+    if (strict) name.remove_suffix(kStrict.size());
+    const auto scope = scope_named(name);
+    if (!scope) return {};
+    return Arm{*scope, std::string(name), strict ? std::optional(true) : std::nullopt};
 }
 
 bool searches(const PlanLine& plan, const Policy& policy) {
@@ -102,7 +100,7 @@ Step next_step(const StepInput& in) {
     for (const Arm& challenger : challengers(in)) {
         const Arms arms{incumbent, challenger};
         const VerdictRecord* verdict = in.latest(arms);
-        if (verdict == nullptr || !is_fresh(*verdict, in)) {
+        if (verdict == nullptr || !is_trusted(*verdict, in.policy.judge.retry_after, in.now)) {
             if (!step.trial) step.trial = arms;
             if (verdict == nullptr) break;
         }
@@ -114,7 +112,7 @@ Step next_step(const StepInput& in) {
             step.kind = Step::Kind::reverted;
         }
     }
-    if (step.verdict) step.reason = describe(*step.verdict);
+    if (step.verdict) step.reason = text_of(*step.verdict);
     return step;
 }
 

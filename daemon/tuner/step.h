@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -19,6 +20,9 @@ struct Arm {
     [[nodiscard]] std::string name() const;  // "smt", "smt strict"
     friend bool operator==(const Arm&, const Arm&) = default;
 };
+
+// The arm that has this name, by the scope's own word; a strictness that the name does not have is empty.
+std::optional<Arm> arm_named(std::string_view name);
 
 struct Arms {
     Arm baseline;  // the incumbent, once an earlier trial of mode tune has replaced the baseline

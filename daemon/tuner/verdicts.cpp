@@ -136,6 +136,17 @@ std::string text_of(const Standing& s) {
     return out + fmt::format(", {} pair{}", s.pairs, s.pairs == 1 ? "" : "s");
 }
 
+std::string text_of(const VerdictRecord& r) {
+    const std::string why = r.reason.empty() ? "" : fmt::format(" ({})", r.reason);
+    return fmt::format("{} against {}: {}{}, {}", r.key.candidate, r.key.baseline, name_of(r.outcome), why,
+                       text_of(r.standing));
+}
+
+bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now) {
+    // One of the future was reached while the clock was wrong.
+    return record.judged && record.time <= now && now - record.time < retry_after.count();
+}
+
 Status VerdictStore::read() {
     const auto text = read_file(path_, kMaxStore);
     if (!text && text.error().code == ENOENT) return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -45,6 +46,11 @@ struct VerdictRecord {
 
 // "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict rests on, for people.
 std::string text_of(const Standing& standing);
+// "smt against cache: inconclusive (max_pairs), latency ...".
+std::string text_of(const VerdictRecord& record);
+
+// Whether RECORD is still relied on at NOW (s since 1970): judged, and younger than RETRY_AFTER.
+bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now);
 
 // /var/lib/wq-tuned/verdicts.json: replaced as a whole at each change.
 class VerdictStore {

@@ -18,7 +18,8 @@ one_line() { [ "$(wc -l <"$root/err")" = 1 ] || complain "$1: not one line: $(ca
 synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
-  "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra"; do
+  "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra" \
+  "history --export-policy --json" "history --json --export-policy"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -52,6 +53,7 @@ expect 0 check "$root/merged.toml"
 expect 0 cat-config --config "$root/merged.toml" --json
 expect 1 cat-config --config /nowhere.toml
 one_line "cat-config --config /nowhere.toml"
+expect 0 --root "$root" history
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
 for command in "revert" "unpin" "trial" "explain"; do
@@ -63,6 +65,13 @@ for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
   expect 3 --root "$root" $order
   one_line "--root $order"
 done
+
+mkdir -p "$root/learned/var/lib/wq-tuned" "$root/learned/sys"
+ln -s /sys/devices "$root/learned/sys/devices"
+expect 1 --root "$root/learned" history --export-policy
+one_line "history --export-policy without verdicts"
+grep -q 'no verdict' "$root/err" || complain "history --export-policy without verdicts: $(cat "$root/err")"
+[ ! -s "$root/out" ] || complain "history --export-policy without verdicts: $(cat "$root/out")"
 
 # A tree with a workqueue, a broken policy and a broken baseline.
 tree=$root/tree

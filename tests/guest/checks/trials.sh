@@ -27,6 +27,8 @@ check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json | jq -r 
 check_eq "no baseline is left to keep" 0 "$(entries)"
 check_eq "no probe is left" 0 "$(probes)"
 wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
+wq-tunectl history --export-policy >/run/wq-tests/learned.toml
+check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
 check_eq "nor after the stop" system "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
@@ -44,6 +46,18 @@ check_eq "no probe is left" 0 "$(probes)"
 systemctl kill -s KILL wq-tuned
 wait_until 20 is_active || fail "not started again"
 wait_until 10 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
+check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
+
+note "-- what was learned, as a policy"
+learned=/etc/wq-tuned/wq-tuned.toml.d/50-learned.toml
+mkdir -p ${learned%/*}
+wq-tunectl history --export-policy >$learned
+cat $learned
+check_eq "which is for this machine" 1 "$(wq-tunectl check $learned | grep -c "1 rule, 1 host table of which 1 matches here")"
+check_eq "and decides" "$(verdict candidate) $learned" \
+  "$(wq-tunectl explain "$wq" --json | jq -r '"\(.planned) \(.rule)"' | sed 's/:[0-9]*$//')"
+wq-tunectl reload
+wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state): $(target "$wq" reason)"
 check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
 
 note "-- by hand, against the baseline of what is kept"

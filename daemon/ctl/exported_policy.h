@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/host_facts.h"
+#include "tuner/lessons.h"
+
+namespace wq::ctl {
+
+struct ExportInput {
+    HostFacts facts;              // of the machine that learned
+    std::string topology;         // its fingerprint()
+    std::vector<Lesson> lessons;  // lessons_of() its verdicts
+    std::int64_t now = 0;         // s since 1970
+};
+
+// The lessons as one policy drop-in: a host table for machines of this kind with a kernel of this series, and
+// a rule for each class of workqueues, the narrower pattern first. What is not known of the machine is no
+// condition; a comment names it. Neither the machine's name nor its id is in it. "" where no lesson makes a
+// rule.
+std::string exported_policy(const ExportInput& input);
+
+}  // namespace wq::ctl

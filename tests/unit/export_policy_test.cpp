@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Verdicts as a policy: read back where it is for, and elsewhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <random>
+
+#include "ctl/exported_policy.h"
+#include "ctl/machine.h"
+#include "kernel/hwloc_topology.h"
+#include "policy/installed.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::CpuTree;
+using test::Dir;
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+using enum TrialOutcome;
+
+constexpr std::int64_t kNow = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
+
+HostFacts epyc() {
+    HostFacts facts;
+    facts.arch = "x86_64";
+    facts.cpu_vendor = "AuthenticAMD";
+    facts.cpu_models = {R"(AMD [EPYC]* 9?54 \ "96-Core")", "of SMBIOS"};
+    facts.llc_cores = 8;
+    facts.cores = 96;
+    facts.numa_nodes = 2;
+    facts.smt = true;
+    facts.kernel = "6.12.57+deb13-amd64";
+    facts.hostname = "secret-name";
+    facts.machine_id = "0123456789abcdef0123456789abcdef";
+    facts.is_virtual = false;
+    return facts;
+}
+
+Lesson lesson(const std::string& name, TrialOutcome outcome, const std::string& candidate = "smt",
+              const std::string& baseline = "cache") {
+    VerdictRecord r;
+    r.key = {"6.12.57+deb13-amd64", "8 CPUs", class_of(name), baseline, candidate, ""};
+    r.target = name;
+    r.time = kNow - 3600;
+    r.outcome = outcome;
+    r.standing = {"latency", 9, 4.5, -2, {-3.1, Effect::Interval{-5.2, -1.0}}};
+    return lessons_of({{r}, r.key.kernel, r.key.topology, std::chrono::hours(1000), kNow}).at(0);
+}
+
+std::string exported(const std::vector<Lesson>& lessons, const HostFacts& facts = epyc()) {
+    return ctl::exported_policy({facts, "8 CPUs", lessons, kNow});
+}
+
+Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {
+    const TempTree tree{File("exported.toml", text)};
+    const auto policy = load_policy({tree.path("exported.toml")}, [&] { return facts; });
+    EXPECT_TRUE(policy) << policy.error()[0].underlined() << "\n" << text;
+    return policy.value_or(Policy{});
+}
+
+std::string wish(const Policy& policy, const std::string& name) {
+    const WorkqueueRule* rule = policy.rule_for(name);
+    if (rule == nullptr) return "no rule";
+    return rule->wish.text() + (!rule->strict ? "" : *rule->strict ? " strict" : " not strict");
+}
+
+TEST(ExportedPolicy, SaysWhatWasLearned) {
+    const Policy policy =
+        loaded(exported({lesson("kcryptd-254:0-1", improved), lesson("writeback", regressed),
+                         lesson("strict", improved, "system strict"),
+                         lesson("loose", improved, "smt", "cache strict"), lesson("unsure", inconclusive)}));
+    EXPECT_EQ(wish(policy, "kcryptd-254:0-1"), "smt");
+    EXPECT_EQ(wish(policy, "kcryptd-7:12-345"), "smt");
+    EXPECT_EQ(wish(policy, "kcryptd-254:0-x"), "no rule");
+    EXPECT_EQ(wish(policy, "kcryptd_io-254:0-1"), "no rule");
+    EXPECT_EQ(wish(policy, "writeback"), "leave");
+    EXPECT_EQ(wish(policy, "strict"), "system strict");
+    EXPECT_EQ(wish(policy, "loose"), "smt not strict");
+    EXPECT_EQ(wish(policy, "unsure"), "no rule");
+    EXPECT_FALSE(policy.default_scope.manage);
+    EXPECT_THAT(policy.origins, IsEmpty()) << "no other key is touched";
+}
+
+TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
+    const std::string text = exported({lesson("kcryptd-254:0-1", improved), lesson("unsure", inconclusive)});
+    for (const char* part :
+         {"2023-11-14 22:13 UTC", "6.12.57+deb13-amd64", "AMD [EPYC]*", "8 CPUs",
+          "\n# kcryptd-254:0-1, 2023-11-14 21:13 UTC: smt against cache: improved, latency -3.1% "
+          "(-5.2..-1.0), 9 "
+          "pairs\n[[host.workqueue]]\n",
+          "#   unsure: its last verdict is inconclusive: unsure, 2023-11-14 21:13 UTC: smt against cache",
+          "apply_unjudged = true"})
+        EXPECT_THAT(text, HasSubstr(part));
+    EXPECT_THAT(text, Not(HasSubstr("secret-name")));
+    EXPECT_THAT(text, Not(HasSubstr(epyc().machine_id)));
+}
+
+TEST(ExportedPolicy, NothingLearnedIsNoPolicy) {
+    EXPECT_EQ(exported({}), "");
+    EXPECT_EQ(exported({lesson("unsure", inconclusive)}), "");
+}
+
+TEST(ExportedPolicy, TheDefaultScopeHasATableOfItsOwn) {
+    const Policy moves = loaded(exported({lesson("@default", improved, "numa")}));
+    EXPECT_TRUE(moves.default_scope.manage);
+    EXPECT_EQ(moves.default_scope.wish.text(), "numa");
+    EXPECT_THAT(moves.rules, IsEmpty());
+    const Policy stays =
+        loaded("[default_scope]\nmanage = true\n" + exported({lesson("@default", regressed)}));
+    EXPECT_FALSE(stays.default_scope.manage);
+}
+
+TEST(ExportedPolicy, WhatTheDefaultWouldMakeWorseKeepsItsScopeByName) {
+    const Policy policy = loaded(exported({lesson("@default", improved, "smt"), lesson("a", regressed, "smt"),
+                                           lesson("b", regressed, "numa")}));
+    EXPECT_EQ(wish(policy, "a"), "cache");
+    EXPECT_EQ(wish(policy, "b"), "leave");
+    EXPECT_EQ(
+        wish(loaded(exported({lesson("@default", regressed, "smt"), lesson("a", regressed, "smt")})), "a"),
+        "leave");
+}
+
+TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
+    for (const std::string name :
+         {"a*b", "a?b", "a[0]b", "a\\b", "[!a]", "\"quoted\"", "tab\there", "#1", "a#"}) {
+        const Policy policy = loaded(exported({lesson(name, improved)}));
+        EXPECT_EQ(wish(policy, name), "smt") << name;
+        for (const char* other : {"axb", "ab", "a0b", "b", "anything"})
+            EXPECT_EQ(wish(policy, other), "no rule") << name << " against " << other;
+    }
+}
+
+// Whatever classes there are, each name gets what its own class taught.
+TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
+    const Policy policy =
+        loaded(exported({lesson("nvme0", regressed), lesson("nvme0-flush", improved, "system"),
+                         lesson("nvme0-1", improved, "numa")}));
+    EXPECT_EQ(wish(policy, "nvme12"), "leave");
+    EXPECT_EQ(wish(policy, "nvme12-flush"), "system");
+    EXPECT_EQ(wish(policy, "nvme12-34"), "numa");
+
+    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+    const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
+    for (int round = 0; round < 20; round++) {
+        std::map<std::string, std::pair<std::string, std::string>> names;  // by class: one of it, its scope
+        for (int i = 0; i < 40; i++) {
+            std::string name(1, 'a');
+            for (unsigned n = below(6); n > 0; n--) name += "ab1-"[below(4)];
+            names[class_of(name)] = {name, std::string(name_of(kAllScopes[below(6)]))};
+        }
+        std::vector<Lesson> lessons;
+        for (const auto& [kind, one] : names)
+            lessons.push_back(lesson(one.first, improved, one.second, "cache strict"));
+        std::shuffle(lessons.begin(), lessons.end(), random);
+        const Policy shuffled = loaded(exported(lessons));
+        for (const auto& [kind, one] : names)
+            EXPECT_EQ(wish(shuffled, one.first), one.second + " not strict") << one.first;
+    }
+}
+
+TEST(ExportedPolicy, IsForMachinesOfThisKindAlone) {
+    const std::string text = exported({lesson("writeback", improved)});
+    const auto misses = [&](const auto& change) {
+        HostFacts facts = epyc();
+        change(facts);
+        return loaded(text, facts).hosts.at(0).misses;
+    };
+    EXPECT_THAT(misses([](HostFacts&) {}), IsEmpty());
+    EXPECT_THAT(misses([](HostFacts& f) { f.kernel = "6.12.90-1"; }), IsEmpty());
+    EXPECT_THAT(misses([](HostFacts& f) { f.hostname = f.machine_id = ""; }), IsEmpty());
+    EXPECT_THAT(misses([](HostFacts& f) { f.arch = "aarch64"; }), ElementsAre(StartsWith("arch is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.cpu_vendor = "Other"; }),
+                ElementsAre(StartsWith("cpu_vendor is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.cpu_models = {R"(AMD E 9654 \ "96-Core")"}; }),
+                ElementsAre(StartsWith("cpu_model is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.llc_cores = 7; }), ElementsAre(StartsWith("llc_cores is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.cores = 192; }), ElementsAre(StartsWith("cores is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.numa_nodes = 1; }), ElementsAre(StartsWith("numa_nodes is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.smt = false; }), ElementsAre(StartsWith("smt is")));
+    EXPECT_THAT(misses([](HostFacts& f) { f.is_virtual = true; }), ElementsAre(StartsWith("virtual is")));
+    for (const char* kernel : {"6.11.57", "6.13.0", "7.12.1", "6.1.57"})
+        EXPECT_THAT(misses([&](HostFacts& f) { f.kernel = kernel; }), ElementsAre(StartsWith("kernel is")));
+}
+
+TEST(ExportedPolicy, WhatIsNotKnownIsNoConditionAndSaidToBeNone) {
+    HostFacts facts = epyc();
+    facts.cpu_models.clear();
+    facts.is_virtual.reset();
+    const std::string text = exported({lesson("writeback", improved)}, facts);
+    EXPECT_THAT(text, HasSubstr("# cpu_model is not known here, so it is no condition\n"));
+    EXPECT_THAT(text, HasSubstr("# virtual is not known here, so it is no condition\n"));
+    EXPECT_TRUE(loaded(text, facts).hosts.at(0).matches());
+    EXPECT_TRUE(loaded(text).hosts.at(0).matches());
+    EXPECT_TRUE(loaded(exported({lesson("writeback", improved)}, {})).hosts.at(0).matches());
+    facts = epyc();
+    facts.cpu_models = {"bytes \xff\x01 of firmware"};
+    EXPECT_THAT(exported({lesson("a", improved)}, facts), HasSubstr("# cpu_model is not known here"));
+    EXPECT_TRUE(loaded(exported({lesson("a", improved)}, facts), facts).hosts.at(0).matches());
+}
+
+TEST(ExportedPolicy, TwoKindsOfMachinesGoTogether) {
+    const std::vector<Lesson> lessons = {lesson("writeback", improved)};
+    std::string text = exported(lessons);
+    const auto add = [&](const auto& change) {
+        HostFacts facts = epyc();
+        change(facts);
+        text += exported(lessons, facts);
+    };
+    add([](HostFacts& f) { f.cpu_models = {std::string(300, 'x')}; });
+    add([](HostFacts& f) { f.kernel = "6.13.1"; });
+    add([](HostFacts& f) { f.cores = 48; });
+    add([](HostFacts& f) { f.llc_cores = 16; });
+    add([](HostFacts& f) { f.numa_nodes = 1; });
+    add([](HostFacts& f) { f.smt = false; });
+    add([](HostFacts& f) { f.is_virtual = true; });
+    EXPECT_THAT(loaded(text).hosts, SizeIs(8));
+    EXPECT_THAT(loaded(text).rules, SizeIs(1));
+}
+
+// The command, on a tree whose daemon learned.
+class ExportPolicy : public testing::Test {
+  protected:
+    ExportPolicy() { options_.root = tree_.root(); }
+
+    void learn(const std::string& name, TrialOutcome outcome, std::int64_t age = 60) {
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
+        ASSERT_TRUE(store.read());
+        VerdictRecord r = lesson(name, outcome).verdicts.at(0);
+        r.key.topology = fingerprint(read_topology("live", tree_.root()).value());
+        r.time = ::time(nullptr) - age;
+        ASSERT_TRUE(store.add(r));
+    }
+    struct Outcome {
+        int code;
+        std::string out;
+        std::string err;
+    };
+    [[nodiscard]] Outcome run() const {
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = ctl::export_policy(options_);
+        std::fflush(stdout);
+        return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+    }
+    void expect_nothing(const std::string& part) const {
+        const Outcome outcome = run();
+        EXPECT_EQ(outcome.code, ctl::kFailure);
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_THAT(outcome.err, HasSubstr(part));
+    }
+
+    TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
+                   File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
+                   File("proc/sys/kernel/arch", "x86_64\n"),
+                   File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A [CPU]\nflags\t: fpu\n")};
+    ctl::Options options_;
+};
+
+constexpr const char* kDropIn = "etc/wq-tuned/wq-tuned.toml.d/50-learned.toml";
+
+TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
+    learn("kcryptd-254:0-1", improved);
+    learn("writeback", regressed);
+    learn("other", improved, 8 * 24 * 3600);
+    const Outcome outcome = run();
+    ASSERT_EQ(outcome.code, ctl::kOk) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    for (const char* part :
+         {"arch = \"x86_64\"\n", "cpu_vendor = \"GenuineIntel\"\n", R"(cpu_model = "A \\[CPU]")",
+          "\nllc_cores = 4\ncores = 4\nnuma_nodes = 1\nsmt = true\nvirtual = false\nkernel = "
+          "\"6.12\"\n",
+          "#   other: its last verdict is too old"})
+        EXPECT_THAT(outcome.out, HasSubstr(part));
+    tree_.add(File(kDropIn, outcome.out));
+    const auto policy = load_installed_policy(tree_.root(), {}, ctl::facts_of(options_));
+    ASSERT_TRUE(policy) << policy.error()[0].underlined();
+    EXPECT_THAT(policy->hosts.at(0).misses, IsEmpty());
+    EXPECT_EQ(wish(*policy, "kcryptd-254:0-1"), "smt");
+    EXPECT_EQ(wish(*policy, "writeback"), "leave");
+    EXPECT_EQ(wish(*policy, "other"), "auto");
+    const auto rules = [](const std::string& text) { return text.substr(text.find("[[host]]")); };
+    EXPECT_EQ(rules(run().out), rules(outcome.out))
+        << "its own policy takes nothing away from what it learned";
+
+    ctl::Options elsewhere = options_;
+    elsewhere.topology = "synthetic:l3:1 core:4 pu:2";
+    const auto other = load_policy({tree_.path(kDropIn)}, ctl::facts_of(elsewhere));
+    ASSERT_TRUE(other);
+    EXPECT_THAT(other->rules, IsEmpty());
+}
+
+TEST_F(ExportPolicy, HowLongAVerdictIsTrustedThePolicySays) {
+    learn("writeback", improved, 3600);
+    EXPECT_EQ(run().code, ctl::kOk);
+    tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));
+    expect_nothing("no verdict");
+    tree_.write("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1\"\n");
+    expect_nothing("wq-tuned.toml:2:");
+}
+
+TEST_F(ExportPolicy, WithoutVerdictsItFails) {
+    expect_nothing("no verdict");
+    learn("writeback", inconclusive);
+    expect_nothing("no verdict");
+    learn("writeback", improved);
+    EXPECT_EQ(run().code, ctl::kOk);
+    tree_.write("proc/sys/kernel/osrelease", "6.12.58+deb13-amd64\n");
+    expect_nothing("no verdict");
+}
+
+TEST_F(ExportPolicy, AStoreThatIsBrokenIsSaidToBe) {
+    tree_.add(File("var/lib/wq-tuned/verdicts.json", "{"));
+    expect_nothing("verdicts.json: ");
+}
+
+}  // namespace
+}  // namespace wq

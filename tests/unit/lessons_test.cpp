@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the verdicts on a class of workqueues come to.
+#include "tuner/lessons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wq {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using enum TrialOutcome;
+
+constexpr std::int64_t kNow = 1'000'000'000;
+constexpr std::int64_t kHour = 3600;
+constexpr std::int64_t kWeek = 7 * 24 * kHour;
+
+class Lessons : public testing::Test {
+  protected:
+    VerdictRecord& verdict(const std::string& baseline, const std::string& candidate, TrialOutcome outcome,
+                           std::int64_t age, const std::string& target = "kcryptd-254:0-1") {
+        VerdictRecord r;
+        r.key = {"6.12", "8 CPUs", class_of(target), baseline, candidate, "alpha 0.05"};
+        r.target = target;
+        r.time = kNow - age;
+        r.outcome = outcome;
+        records_.push_back(r);
+        return records_.back();
+    }
+    [[nodiscard]] std::vector<Lesson> all() const {
+        return lessons_of({records_, "6.12", "8 CPUs", std::chrono::seconds(kWeek), kNow});
+    }
+    // The only lesson, for people: "smt strict", "leave", or why there is none.
+    [[nodiscard]] std::string lesson() const {
+        const auto lessons = all();
+        if (lessons.size() != 1) return std::to_string(lessons.size()) + " lessons";
+        switch (lessons[0].kind) {
+            case Lesson::Kind::use:
+                return lessons[0].arm.name() + (lessons[0].arm.strict == false ? " not strict" : "");
+            case Lesson::Kind::leave:
+                return "leave";
+            case Lesson::Kind::nothing:
+                break;
+        }
+        return lessons[0].why;
+    }
+    [[nodiscard]] std::vector<std::string> rests_on() const {
+        const Lesson first = all().at(0);
+        std::vector<std::string> out;
+        for (const VerdictRecord& v : first.verdicts) out.push_back(v.key.baseline + "/" + v.key.candidate);
+        return out;
+    }
+
+    std::vector<VerdictRecord> records_;
+};
+
+TEST_F(Lessons, EachOutcome) {
+    EXPECT_THAT(all(), IsEmpty());
+    verdict("cache", "smt", improved, kHour);
+    EXPECT_EQ(lesson(), "smt");
+    records_[0].outcome = regressed;
+    EXPECT_EQ(lesson(), "leave");
+    records_[0].outcome = inconclusive;
+    EXPECT_EQ(lesson(), "is inconclusive");
+    EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
+}
+
+TEST_F(Lessons, OnlyWhatIsTrusted) {
+    VerdictRecord& record = verdict("cache", "smt", improved, kWeek - 1);
+    EXPECT_EQ(lesson(), "smt");
+    for (const std::int64_t age : {kWeek, -kHour}) {
+        record.time = kNow - age;
+        EXPECT_EQ(lesson(), "is too old, or of a wrong clock");
+    }
+    record.time = kNow;
+    EXPECT_EQ(lesson(), "smt");
+    record.judged = false;
+    EXPECT_THAT(all(), IsEmpty()) << "cut off";
+}
+
+TEST_F(Lessons, OnlyOfThisKernelAndTopology) {
+    verdict("cache", "smt", improved, kHour).key.kernel = "6.13";
+    verdict("cache", "smt", improved, kHour).key.topology = "9 CPUs";
+    EXPECT_THAT(all(), IsEmpty());
+}
+
+TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
+    verdict("cache", "smt", improved, 2 * kHour);
+    verdict("cache", "smt", regressed, kHour, "kcryptd-254:12-3").key.judge = "alpha 0.01";
+    EXPECT_EQ(lesson(), "leave");
+    EXPECT_EQ(all()[0].name, "kcryptd-254:12-3");
+    verdict("cache", "smt", inconclusive, 1);
+    EXPECT_EQ(lesson(), "is inconclusive");
+}
+
+TEST_F(Lessons, EachClassHasItsOwn) {
+    verdict("cache", "smt", improved, kHour);
+    verdict("cache", "system", regressed, kHour, "writeback");
+    verdict("cache", "numa", improved, kHour, "@default");
+    ASSERT_THAT(all(), SizeIs(3));
+    EXPECT_EQ(all()[0].name, "@default");
+    EXPECT_EQ(all()[0].arm.scope, Scope::numa);
+    EXPECT_EQ(all()[2].kind, Lesson::Kind::leave);
+}
+
+TEST_F(Lessons, AStrictnessIsKeptAndOneThatWentIsSaid) {
+    verdict("cache", "smt strict", improved, kHour);
+    EXPECT_EQ(lesson(), "smt strict");
+    records_[0].key.candidate = "smt";
+    EXPECT_EQ(lesson(), "smt");
+    records_[0].key.baseline = "cache strict";
+    EXPECT_EQ(lesson(), "smt not strict");
+}
+
+// What StepTest.TuneTriesTheNearestSizeFirst walks through.
+TEST_F(Lessons, OfModeTuneTheLastWinnerStands) {
+    verdict("cache_shard", "cache", regressed, 4 * kHour);
+    EXPECT_EQ(lesson(), "leave");
+    verdict("cache_shard", "system", inconclusive, 3 * kHour);
+    EXPECT_EQ(lesson(), "leave");
+    verdict("cache_shard", "smt", improved, 2 * kHour);
+    EXPECT_EQ(lesson(), "smt");
+    verdict("smt", "cpu", regressed, kHour);
+    EXPECT_EQ(lesson(), "smt") << "what lost against smt is no reason to leave what the kernel had";
+    EXPECT_THAT(rests_on(), ElementsAre("cache_shard/smt"));
+    records_.back().outcome = improved;
+    EXPECT_EQ(lesson(), "cpu");
+    EXPECT_THAT(rests_on(), ElementsAre("cache_shard/smt", "smt/cpu"));
+}
+
+TEST_F(Lessons, AnIncumbentThatIsTriedAgainFallsWithAllThatRestedOnIt) {
+    verdict("cache", "smt", improved, 3 * kHour);
+    verdict("smt", "cpu", improved, 2 * kHour);
+    verdict("cache", "smt", regressed, kHour);
+    EXPECT_EQ(lesson(), "leave");
+}
+
+TEST_F(Lessons, OfTwoThatImprovedTheLastCounts) {
+    verdict("cache", "smt", improved, 2 * kHour);
+    verdict("cache", "system", improved, kHour);
+    EXPECT_EQ(lesson(), "system");
+    verdict("smt", "cpu", regressed, 1);
+    EXPECT_EQ(lesson(), "smt") << "the last trial had it for its incumbent";
+    verdict("cache", "numa", regressed, 0);
+    EXPECT_EQ(lesson(), "system");
+}
+
+TEST_F(Lessons, AnOldStepIsNotBuiltUpon) {
+    verdict("cache", "smt", improved, kWeek);
+    verdict("smt", "cpu", improved, kHour);
+    EXPECT_EQ(lesson(), "rests on one that is too old");
+    records_.back().outcome = regressed;
+    EXPECT_EQ(lesson(), "rests on one that is too old") << "smt is not the kernel's, so leave would be wrong";
+}
+
+TEST_F(Lessons, NorIsAnOldStepTakenFromWhatTheKernelHad) {
+    verdict("cache", "smt", improved, kWeek);
+    verdict("cache", "numa", regressed, kHour);
+    EXPECT_EQ(lesson(), "leave");
+    EXPECT_THAT(rests_on(), ElementsAre("cache/numa"));
+}
+
+TEST_F(Lessons, ACircleSaysNothing) {
+    verdict("cache", "system", improved, 2 * kHour);
+    verdict("system", "cache", improved, kHour);
+    EXPECT_EQ(lesson(), "contradicts an earlier one");
+    records_.back().outcome = regressed;
+    EXPECT_EQ(lesson(), "system") << "the same, the other way round";
+}
+
+TEST_F(Lessons, AnInconclusiveTrialElsewhereHidesNothing) {
+    verdict("cache", "smt", improved, 2 * kHour);
+    verdict("numa", "smt", inconclusive, kHour, "kcryptd-254:1-7");
+    EXPECT_EQ(lesson(), "smt");
+}
+
+TEST_F(Lessons, ScopesOfAnotherVersion) {
+    verdict("cache", "die", improved, kHour);
+    EXPECT_EQ(lesson(), "has scopes that this version does not know");
+    records_[0].outcome = regressed;
+    EXPECT_EQ(lesson(), "leave");
+}
+
+TEST(ArmNamed, ReadsWhatNameWrites) {
+    for (const Scope scope : kAllScopes)
+        for (const auto& strict : {std::optional<bool>(), std::optional(true)}) {
+            const Arm arm{scope, std::string(name_of(scope)), strict};
+            EXPECT_EQ(arm_named(arm.name()), arm);
+        }
+    for (const char* name : {"", " strict", "default", "smt  strict", "smt Strict"})
+        EXPECT_FALSE(arm_named(name)) << name;
+}
+
+}  // namespace
+}  // namespace wq
