@@ -6,6 +6,9 @@
 
 #include <cmath>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "policy/judge_table.h"
 #include "policy/quantity.h"
 #include "policy/source_text.h"
@@ -68,7 +71,8 @@ std::vector<Setting> settings_of(const Policy& policy) {
             {"judge", "jitter", text_of(judge.jitter)},
             {"judge", "hours", clock_text(judge.hours)},
             {"default_scope", "manage", policy.default_scope.manage},
-            {"default_scope", "scope", policy.default_scope.wish.text()}};
+            {"default_scope", "scope", policy.default_scope.wish.text()},
+            {"metrics", "textfile", policy.metrics.textfile}};
 }
 
 Json rule_json(const WorkqueueRule& rule) {
@@ -113,6 +117,7 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
     out +=
         files.empty() ? "# There are no policy files.\n" : "# Files, in the order in which they are read:\n";
     for (const std::string& file : files) out += toml_comment("  " + file) + "\n";
+    out += "# Hash, as in its metrics: " + policy_hash(policy) + "\n";
     if (policy.hosts.empty()) return out + "# There are no host tables.\n";
     out += "# Host tables, in the order in which they are merged:\n";
     for (const std::string& line : host_lines(policy)) out += toml_comment("  " + line) + "\n";
@@ -151,22 +156,51 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
     return out;
 }
 
+namespace {
+
+std::string hash(const std::string& text) {
+    return fmt::format("{:016x}", XXH64(text.data(), text.size(), 0));
+}
+
+Json values_json(const Policy& policy) {
+    Json out = Json::object();
+    for (const Setting& setting : settings_of(policy)) out[setting.table][setting.key] = setting.value;
+    out["workqueue"] = Json::array();
+    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule_json(rule));
+    return out;
+}
+
+Json origins_json(const Policy& policy) {
+    Json out = Json::object();
+    for (const Setting& setting : settings_of(policy))
+        out[dotted(setting)] = origin_of(policy, setting).text();
+    out["workqueue"] = Json::array();
+    for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
+    return out;
+}
+
+}  // namespace
+
 Json policy_json(const Policy& policy, const std::vector<std::string>& files) {
-    Json values = Json::object();
-    Json origins = Json::object();
-    for (const Setting& setting : settings_of(policy)) {
-        values[setting.table][setting.key] = setting.value;
-        origins[dotted(setting)] = origin_of(policy, setting).text();
-    }
-    values["workqueue"] = origins["workqueue"] = Json::array();
-    for (const WorkqueueRule& rule : policy.rules) {
-        values["workqueue"].push_back(rule_json(rule));
-        origins["workqueue"].push_back(rule.origin.text());
-    }
     return {{"files", files},
             {"hosts", hosts_json(policy)},
-            {"policy", std::move(values)},
-            {"origins", std::move(origins)}};
+            {"hash", policy_hash(policy)},
+            {"policy", values_json(policy)},
+            {"origins", origins_json(policy)}};
+}
+
+std::string policy_hash(const Policy& policy) {
+    return hash(values_json(policy).dump());
+}
+
+std::string sources_hash(const std::vector<std::string>& files) {
+    std::string all;
+    for (const std::string& file : files) {
+        const auto text = read_policy_file(file);
+        if (!text) return "";
+        all += text->text();
+    }
+    return hash(all);
 }
 
 Json hosts_json(const Policy& policy) {

@@ -14,9 +14,16 @@ namespace wq::ctl {
 // conditions that do not hold.
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files);
 
-// The same for machines: {"files", "hosts", "policy": {"daemon": {...}, ..., "workqueue": [...]}, "origins":
-// {"daemon.mode": "FILE:LINE" or "built-in", ..., "workqueue": [...]}}.
+// The same for machines: {"files", "hosts", "hash", "policy": {"daemon": {...}, ..., "workqueue": [...]},
+// "origins": {"daemon.mode": "FILE:LINE" or "built-in", ..., "workqueue": [...]}}.
 nlohmann::ordered_json policy_json(const Policy& policy, const std::vector<std::string>& files);
+
+// Tells policies apart, whatever files they come of: XXH64 (seed 0), as 16 hex digits, of what
+// `wq-tunectl cat-config --json | jq -cj .policy` prints.
+std::string policy_hash(const Policy& policy);
+// The same of the text of FILES, one after the other: equal on all hosts that were given the same files,
+// whichever of their host tables match. "" where one cannot be read.
+std::string sources_hash(const std::vector<std::string>& files);
 
 // [{"name", "origin": "FILE:LINE", "matches", "why": ["arch is ..."]}], in the order of merging; "why" is
 // empty where the table matches.

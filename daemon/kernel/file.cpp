@@ -64,19 +64,39 @@ Status sync_directory_of(const std::string& path) {
 
 }  // namespace
 
-Status replace_file(const std::string& path, const std::string& text) {
+namespace {
+
+Status write_public(const std::string& path, const std::string& text) {
+    ::unlink(path.c_str());
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd) return fail_errno("creating", errno);
+    if (::fchmod(fd.get(), 0644) != 0) return fail_errno("fchmod", errno);
+    return write_all(fd.get(), text);
+}
+
+// DONE is how PATH.new was made; it takes the place of PATH, or goes.
+Status rename_into_place(const Status& done, const std::string& path) {
     const std::string temporary = path + ".new";
-    const auto in_path = [&](const Error& e) { return e.in(path); };
-    if (auto done = write_synced(temporary, text); !done) {
+    if (!done) {
         ::unlink(temporary.c_str());
-        return done.map_error(in_path);
+        return tl::unexpected(done.error().in(path));
     }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-        const int code = errno;
-        ::unlink(temporary.c_str());
-        return fail_errno(path + ": rename", code);
-    }
-    return sync_directory_of(path).map_error(in_path);
+    if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+    const int code = errno;
+    ::unlink(temporary.c_str());
+    return fail_errno(path + ": rename", code);
+}
+
+}  // namespace
+
+Status replace_file(const std::string& path, const std::string& text) {
+    const auto done = rename_into_place(write_synced(path + ".new", text), path);
+    if (!done) return done;
+    return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
+}
+
+Status publish_file(const std::string& path, const std::string& text) {
+    return rename_into_place(write_public(path + ".new", text), path);
 }
 
 }  // namespace wq

@@ -18,4 +18,8 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxF
 // PATH is what it was.
 Status replace_file(const std::string& path, const std::string& text);
 
+// As replace_file(), for what need not outlive a crash of the machine: no fsync. Mode 0644 whatever the
+// umask; of what stands under the temporary file's name nothing is followed or kept.
+Status publish_file(const std::string& path, const std::string& text);
+
 }  // namespace wq

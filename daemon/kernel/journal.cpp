@@ -53,6 +53,8 @@ const char* message_id(Event event) {
             return "4885ad00593a4746804849483c8ed1e2";
         case Event::verdicts_broken:
             return "d8ac01476b4f44dcb68cdd738c6ea166";
+        case Event::metrics_failed:
+            return "c63c5dd0082743fb9e68aec8b75c5b32";
     }
     return "";
 }

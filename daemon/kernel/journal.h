@@ -26,6 +26,7 @@ enum class Event {
     trial_cut_off,
     verdict,
     verdicts_broken,
+    metrics_failed,
 };
 const char* message_id(Event event);
 

@@ -75,6 +75,12 @@ inline constexpr std::chrono::milliseconds kMinWindow{500};
 inline constexpr std::chrono::milliseconds kMaxWindow{3'600'000};
 inline constexpr std::size_t kMaxCounters = 8;
 
+// [metrics]: what is told to a fleet's monitoring.
+struct Metrics {
+    std::string textfile;  // absolute, ends in ".prom", for node_exporter's textfile collector; "" = none
+    friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
 // [[host]]: whether it is for this host.
 struct HostMatch {
     std::string name;
@@ -96,6 +102,7 @@ struct Policy {
         ScopeWish wish;
         Origin origin;
     } default_scope;
+    Metrics metrics;
     std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
     std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
 

@@ -36,6 +36,12 @@ std::optional<ScopeWish> read_wish(TomlTable& table) {
     return ScopeWish{*word == "leave" ? ScopeWish::Kind::leave : ScopeWish::Kind::automatic, {}};
 }
 
+// node_exporter reads the files of a folder whose names end so. One without a name would be hidden.
+bool is_textfile(std::string_view path) {
+    constexpr std::string_view kEnd = ".prom";
+    return path.starts_with('/') && path.ends_with(kEnd) && !path.ends_with("/.prom");
+}
+
 }  // namespace
 
 void PolicyTables::read(TomlTable& top) {
@@ -46,8 +52,8 @@ void PolicyTables::read(TomlTable& top) {
         judge_.read(*table, text_);
         finish(*table, "judge");
     }
+    if (auto table = top.table("metrics")) read_metrics(*table);
     read_rules(top);
-    top.unsupported("metrics");
 }
 
 void PolicyTables::read_daemon(TomlTable& table) {
@@ -70,6 +76,17 @@ void PolicyTables::read_default_scope(TomlTable& table) {
     for (const char* key : {"manage", "scope"})
         if (table.has(key)) target.origin = origin(table.place_of(key));
     finish(table, "default_scope");
+}
+
+void PolicyTables::read_metrics(TomlTable& table) {
+    if (const auto path = table.scalar("textfile")) {
+        if (path->empty() || is_textfile(*path))
+            policy_.metrics.textfile = *path;
+        else
+            table.refuse("textfile",
+                         "textfile must be an absolute path that ends in \".prom\", or empty for none");
+    }
+    finish(table, "metrics");
 }
 
 // Notes where each key of a TABLE that was read stands.

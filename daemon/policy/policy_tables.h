@@ -8,7 +8,7 @@
 namespace wq {
 
 // Reads the tables that a file and a host table alike may have ([daemon], [shard], [default_scope], [judge],
-// [[workqueue]]) into the policy that the sources before have made. All must outlive it.
+// [metrics], [[workqueue]]) into the policy that the sources before have made. All must outlive it.
 class PolicyTables {
   public:
     PolicyTables(const SourceText& text, Policy& policy, JudgeReader& judge)
@@ -21,6 +21,7 @@ class PolicyTables {
     void read_daemon(TomlTable& table);
     void read_shard(TomlTable& table);
     void read_default_scope(TomlTable& table);
+    void read_metrics(TomlTable& table);
     void read_rules(TomlTable& top);
     WorkqueueRule read_rule(TomlTable& table);
     static std::string read_match(TomlTable& table);

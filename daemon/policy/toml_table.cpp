@@ -199,16 +199,9 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
     return items;
 }
 
-void TomlTable::unsupported(const std::string& key) {
-    later_.insert(key);
-    if (!has(key)) return;
-    error(place_of(key),
-          fmt::format("{} is not supported by this version", name_.empty() ? "[" + key + "]" : key));
-}
-
 void TomlTable::refuse_the_rest() {
     for (const auto& [key, value] : node_->value.as_table()) {
-        if (asked_.contains(key) || later_.contains(key)) continue;
+        if (asked_.contains(key)) continue;
         if (errors_->size() > kMaxMistakes) return;
         if (errors_->size() == kMaxMistakes)
             error({}, fmt::format("more than {} mistakes; the rest is not told", kMaxMistakes));

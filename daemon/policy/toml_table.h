@@ -39,8 +39,6 @@ class TomlTable {
     std::vector<TomlTable> tables(const std::string& key);               // [[KEY]]
     std::optional<std::vector<TomlItem>> items(const std::string& key);  // [...], of strings and tables
 
-    // KEY is of a later version: an error where it is set.
-    void unsupported(const std::string& key);
     // Every key that nobody asked for is an error, up to a thousand in a file.
     void refuse_the_rest();
 
@@ -66,7 +64,6 @@ class TomlTable {
     const SourceText* text_;
     PolicyErrors* errors_;
     std::set<std::string> asked_;
-    std::set<std::string> later_;  // known, but not supported
 };
 
 // One element of an array: a string, or a table.

@@ -18,6 +18,7 @@
 
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
+#include "ctl/policy_text.h"
 #include "kernel/file.h"
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
@@ -127,6 +128,7 @@ bool is_machine(const ServiceOptions& options) {
 Service::Service(ServiceOptions options)
     : options_(std::move(options)),
       paths_{options_.root},
+      metrics_(paths_, log_),
       files_(paths_),
       store_(paths_.baseline()),
       verdicts_(paths_.verdicts()) {}
@@ -149,6 +151,8 @@ Status Service::start() {
     auto lock = take_lock(paths_);
     if (!lock) return tl::unexpected(lock.error());
     lock_ = std::move(*lock);
+    started_ = static_cast<std::int64_t>(::time(nullptr));
+    metrics_.recall();
     notify("STATUS=reading the baseline, the topology and the policy");
     if (const auto loaded = store_.load(); !loaded) {
         baseline_error_ = loaded.error().text;
@@ -177,6 +181,7 @@ Status Service::start() {
     load_policy_at_start();
     start_bus();
     reconcile();
+    publish();
     return {};
 }
 
@@ -217,7 +222,7 @@ BusHandlers Service::bus_handlers() {
     BusHandlers out;
     out.status = [this] { return status(); };
     out.pin = [this](const auto& target, const auto& scope) { return ordered(tuner_->pin(target, scope)); };
-    out.unpin = [this](const auto& target) { return tuner_->unpin(target); };
+    out.unpin = [this](const auto& target) { return ordered(tuner_->unpin(target)); };
     out.revert = [this](const auto& target) { return ordered(tuner_->revert(target)); };
     out.trial = [this](const auto& target, const auto& scope) {
         return ordered(trials_->order(target, scope));
@@ -247,13 +252,20 @@ void Service::start_bus() {
     bus_warned_ = !bus;
 }
 
-// A broken policy at start means observe, never a guess.
+void Service::take(Policy policy) {
+    metrics_.use(policy.metrics.textfile);
+    if (metrics_.is_wanted()) {
+        const auto files = options_.config ? std::vector{*options_.config} : policy_files(options_.root);
+        policy_facts_ = {ctl::policy_hash(policy), ctl::sources_hash(files), files.size()};
+    }
+    tuner_->set_policy(std::move(policy));
+    trials_->policy_changed();
+}
+
+// A broken policy at start means observe, never a guess. Metrics, where a restart left them, go on to say so.
 void Service::load_policy_at_start() {
     auto policy = load_policy_for(options_);
-    if (policy) {
-        tuner_->set_policy(std::move(*policy));
-        return trials_->policy_changed();
-    }
+    if (policy) return take(std::move(*policy));
     log_policy_errors(log_, policy.error());
     policy_error_ = policy.error().front().text();
     Policy none;
@@ -268,8 +280,7 @@ Status Service::reload() {
     auto policy = load_policy_for(options_);
     Status done;
     if (policy) {
-        tuner_->set_policy(std::move(*policy));
-        trials_->policy_changed();
+        take(std::move(*policy));
         policy_error_.clear();
         broken_at_start_ = false;
         log_.write({LOG_INFO, Event::policy_loaded, "policy reloaded"});
@@ -279,6 +290,7 @@ Status Service::reload() {
         done = fail("the policy in use stays: " + policy_error_, EINVAL);
     }
     reconcile();  // kill switches are looked at even where the policy is broken
+    publish();
     notify("READY=1\nSTATUS=" + summary());
     return done;
 }
@@ -342,6 +354,7 @@ void Service::tick() {
     reconcile();
     trials_->tick();
     arm_trial();
+    publish();
     show_summary();
 }
 
@@ -365,7 +378,14 @@ Trials::Edges Service::trial_edges() {
 Status Service::ordered(Status done) {
     trials_->check();
     arm_trial();
+    publish();
     return done;
+}
+
+void Service::publish() {
+    if (!metrics_.is_wanted()) return;
+    policy_facts_.broken = !policy_error_.empty();
+    metrics_.show(metrics_text({*tuner_, *trials_, verdicts_, state(), policy_facts_, started_}));
 }
 
 void Service::arm_trial() {
@@ -379,6 +399,7 @@ void Service::stop() {
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
     if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
+    if (!restarting) metrics_.remove();
     ::sd_event_exit(event_.get(), 0);
 }
 
@@ -423,14 +444,18 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
 
 int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
+    const bool ran = service->trials_->running() != nullptr;
     service->trials_->on_time();
     service->arm_trial();
+    // Not at each window: what is measured shall not be our own writing.
+    if (ran && service->trials_->running() == nullptr) service->publish();
     return 0;
 }
 
 int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
     service->reconcile();
+    service->publish();
     service->show_summary();
     return 0;
 }
@@ -446,6 +471,9 @@ Status restore_after_exit(const ServiceOptions& options) {
         const auto bus = open_system_bus();
         if (unit_is_restarting(bus ? bus->get() : nullptr)) return {};
     }
+    MetricsFile metrics(paths, log);
+    metrics.recall();
+    metrics.remove();
     const auto policy = load_policy_for(options);
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;

@@ -12,6 +12,8 @@
 #include "kernel/journal.h"
 #include "kernel/udev.h"
 #include "tuner/coalescer.h"
+#include "tuner/metrics.h"
+#include "tuner/metrics_file.h"
 #include "tuner/trials.h"
 #include "tuner/tuner.h"
 
@@ -37,6 +39,8 @@ class Service {
     void start_bus();
     void load_policy_at_start();
     Status reload();
+    void take(Policy policy);
+    void publish();
     void check_switches();
     void reconcile();
     void changed(Udev::Change change);
@@ -67,6 +71,8 @@ class Service {
     Journal log_;
     Fd lock_;
     std::unique_ptr<sd_event, EventUnref> event_;
+    MetricsFile metrics_;
+    PolicyFacts policy_facts_;
     WorkqueueFs files_;
     BaselineStore store_;
     std::unique_ptr<Udev> udev_;
@@ -80,6 +86,7 @@ class Service {
     sd_event_source* work_source_ = nullptr;
     sd_event_source* trial_source_ = nullptr;
     std::uint64_t tick_period_ = 0;  // us
+    std::int64_t started_ = 0;       // s since 1970
     std::int64_t slept_ = 0;         // ns that this boot spent suspended, when last looked
     std::string cpus_;               // cpu/{online,present,possible,isolated}, when last looked
     unsigned retries_ = 0;           // in a row, for backing off

@@ -249,6 +249,8 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
           {"WQ_ARM_BASELINE", arms.baseline.name()},
           {"WQ_ARM_CANDIDATE", arms.candidate.name()}}});
     current_ = std::move(trial);
+    current_->since = edges_.wall();
+    totals_.begun++;
     start_pair();
     return {};
 }
@@ -265,6 +267,7 @@ Status Trials::resume(RunningPtr trial) {
         return ready;
     }
     trial->waits.clear();
+    trial->since = edges_.wall();
     current_ = std::move(trial);
     start_pair();
     return {};
@@ -357,6 +360,9 @@ Progress Trials::progress(const Running& trial) const {
     out.max_pairs = trial.settings.max_pairs;
     out.dropped = trial.dropped;
     out.lost = trial.lost;
+    out.since = trial.since;
+    out.most = std::chrono::duration_cast<std::chrono::milliseconds>(trial.settings.max_pairs *
+                                                                     (2 * trial.window + trial.washout));
     out.phase = &trial == current_.get() ? kPhases[static_cast<int>(trial.phase)] : "waiting";
     out.reason = trial.waits.empty() ? trial.limits : trial.waits;
     return out;

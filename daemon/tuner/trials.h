@@ -25,8 +25,22 @@ struct Progress {
     unsigned dropped = 0;
     std::uint64_t lost = 0;
     Standing standing;
-    std::string phase;   // "washout", "counting", "draining", "waiting"
-    std::string reason;  // why it waits; what the counters lack
+    std::int64_t since = 0;            // s since 1970, when it began, or was taken up again
+    std::chrono::milliseconds most{};  // that its pairs take, if none is dropped and it never waits
+    std::string phase;                 // "washout", "counting", "draining", "waiting"
+    std::string reason;                // why it waits; what the counters lack
+};
+
+// What came of all trials since the start of the daemon.
+struct TrialTotals {
+    std::uint64_t begun = 0;
+    std::uint64_t cut_off = 0;  // without a verdict
+    std::uint64_t regressed = 0;
+    std::uint64_t improved = 0;
+    std::uint64_t inconclusive = 0;
+    std::uint64_t taken_back = 0;  // verdicts after which the candidate did not stay
+    std::uint64_t pairs_used = 0;
+    std::uint64_t pairs_dropped = 0;
 };
 
 // Runs trials: one at a time on this host. Times are us of CLOCK_MONOTONIC.
@@ -68,6 +82,10 @@ class Trials {
     void cancel_all(const std::string& why);
 
     [[nodiscard]] std::optional<Progress> progress_of(const std::string& name) const;
+    // The target that is on trial now; nullptr where none is.
+    [[nodiscard]] const std::string* running() const { return current_ ? &current_->name : nullptr; }
+    [[nodiscard]] std::size_t parked() const { return parked_.size(); }  // trials that were begun, and wait
+    [[nodiscard]] const TrialTotals& totals() const { return totals_; }
 
   private:
     enum class Phase { washout, count, drain };
@@ -83,6 +101,7 @@ class Trials {
         JudgeSettings settings;
         std::chrono::microseconds window{};
         std::chrono::microseconds washout{};
+        std::int64_t since = 0;  // s since 1970
         std::optional<Trial> judge;
         // The pair being measured.
         std::optional<PairMeasurement> pair;
@@ -119,6 +138,8 @@ class Trials {
     void cut_off(const std::string& why);
     void end_parked(const std::string& name, const std::string& why);
     void record(const Running& trial, const TrialVerdict& verdict, bool judged);
+    void count(const TrialVerdict& verdict, bool judged);
+    [[nodiscard]] bool stays(const Running& trial) const;
     void rest(const std::string& name, bool at_once);
     void draw_delay();
     [[nodiscard]] std::vector<JudgedCounter> counters_here() const;
@@ -129,6 +150,7 @@ class Trials {
 
     Edges edges_;
     RunningPtr current_;
+    TrialTotals totals_;
     std::map<std::string, RunningPtr> parked_;     // trials that wait, by target
     std::map<std::string, std::uint64_t> served_;  // when a target's trial last began
     struct Rest {

@@ -81,6 +81,7 @@ void Trials::finish_pair() {
     if (trial.meters.work != nullptr && pair.items() / 2 < trial.settings.min_items) {
         trial.judge->drop("too few items");
         trial.dropped++;
+        totals_.pairs_dropped++;
         return park("too little traffic");
     }
     trial.items += pair.items();
@@ -90,6 +91,7 @@ void Trials::finish_pair() {
     if (const std::string why = trial.judge->why_dropped(pair.pair()); !why.empty()) return drop_pair(why);
     trial.dropped_running = 0;
     rests_.erase(trial.name);
+    totals_.pairs_used++;
     if (const auto verdict = trial.judge->add(pair.pair())) return finish(*verdict, true);
     start_pair();
 }
@@ -98,6 +100,7 @@ void Trials::drop_pair(const std::string& why) {
     Running& trial = *current_;
     trial.judge->drop(why);
     trial.dropped++;
+    totals_.pairs_dropped++;
     if (++trial.dropped_running < kMostDropped) return start_pair();
     finish(trial.judge->end(fmt::format("{} pairs running were dropped: {}", kMostDropped, why)), true);
 }
@@ -122,6 +125,23 @@ void Trials::finish(const TrialVerdict& verdict, bool judged) {
     if (judged) rests_.erase(trial->name);
     record(*trial, verdict, judged);
     edges_.tuner.end_trial(trial->name);
+    if (judged && !stays(*trial)) totals_.taken_back++;
+}
+
+bool Trials::stays(const Running& trial) const {
+    const auto found = edges_.tuner.targets().find(trial.name);
+    return found != edges_.tuner.targets().end() && found->second.step.hold == trial.arms.candidate;
+}
+
+void Trials::count(const TrialVerdict& verdict, bool judged) {
+    if (!judged)
+        totals_.cut_off++;
+    else if (verdict.outcome == TrialOutcome::regressed)
+        totals_.regressed++;
+    else if (verdict.outcome == TrialOutcome::improved)
+        totals_.improved++;
+    else
+        totals_.inconclusive++;
 }
 
 void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judged) {
@@ -136,6 +156,7 @@ void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judg
     record.standing = verdict.standing;
     record.dropped = trial.dropped;
     record.lost = trial.lost;
+    count(verdict, judged);
     const auto saved = edges_.verdicts.add(record);
     say(record);
     if (!saved)

@@ -36,6 +36,10 @@ enum class State {
     unsupported,
     quarantined
 };
+inline constexpr State kAllStates[] = {State::unmanaged, State::leave,       State::as_planned,
+                                       State::waiting,   State::trial,       State::applied,
+                                       State::kept,      State::reverted,    State::pinned,
+                                       State::external,  State::unsupported, State::quarantined};
 std::string_view name_of(State state);
 
 // One target, as it was last looked at, with what is known of it beyond the kernel's files.
@@ -138,8 +142,12 @@ class Tuner {
     [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const {
         return edges_.store.find(name);
     }
-    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }    // to /sys, since the start
+    [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
+    // Since the start: tries to set a target, or to put it back, that the kernel refused or could not do.
+    [[nodiscard]] unsigned write_errors() const { return write_errors_; }
+    [[nodiscard]] unsigned order_reverts() const { return order_reverts_; }    // settings, since the start
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
+    [[nodiscard]] const std::string& topology() const { return fingerprint_; }
 
   private:
     // What a target shall hold.
@@ -202,6 +210,8 @@ class Tuner {
     std::string pods_unknown_;
     std::map<std::string, Target> targets_;
     unsigned topology_reads_ = 0;
+    unsigned write_errors_ = 0;
+    unsigned order_reverts_ = 0;
     std::set<std::string> said_;           // what say_once() has said
     static constexpr unsigned kTries = 3;  // of a transient failure, a baseline, a doubt
     static constexpr std::size_t kMaxSaid = 1000;

@@ -202,6 +202,7 @@ void Tuner::look_again(Target& target) {
 
 void Tuner::settle_failure(Target& target, const std::string& word, const Outcome& outcome) {
     using Kind = Outcome::Kind;
+    if (failed(outcome)) write_errors_++;
     switch (outcome.kind) {
         case Kind::done:
             return;
@@ -246,6 +247,7 @@ void Tuner::put_back(Target& target) {
     const Outcome outcome = restore(edges_.files, *entry);
     if (failed(outcome)) {
         look_again(target);
+        write_errors_++;
         target.stuck++;
         target.refused_reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
         show_stuck(target);

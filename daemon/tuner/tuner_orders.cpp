@@ -72,6 +72,7 @@ Status Tuner::revert(const std::optional<std::string>& name) {
     }
     for (const std::string& each : names) {
         const Workqueue& now = targets_.at(each).now;
+        if (holds_ours(targets_.at(each))) order_reverts_++;
         if (edges_.store.find(each) == nullptr)
             edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
         edges_.store.find(each)->order = kRevert;

@@ -86,9 +86,11 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
     if (entry == nullptr || !target.on_trial)
         return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
     Outcome outcome = found_foreign(target, arm);
-    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
+    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
+        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // the last one is settled below
         if (outcome.kind != Outcome::Kind::foreign)
             outcome = rewrite(edges_.files, *entry, arm.word, arm.strict, target.trial_via);
+    }
     if (outcome.kind == Outcome::Kind::done) {
         target.last_word = arm.word;
         target.now.scope = {arm.word, arm.scope};

@@ -34,6 +34,7 @@ void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.shard_size, b.shard_size);
     EXPECT_EQ(a.default_scope.manage, b.default_scope.manage);
     expect_same(a.default_scope.wish, b.default_scope.wish);
+    EXPECT_EQ(a.metrics, b.metrics);
     ASSERT_EQ(a.rules.size(), b.rules.size());
     for (std::size_t i = 0; i < a.rules.size(); i++) {
         EXPECT_EQ(a.rules[i].match, b.rules[i].match);
@@ -83,6 +84,8 @@ hours = "22:30-06:05"
 [default_scope]
 manage = true
 scope = "cache_shard"
+[metrics]
+textfile = "/a \"b\" é/c.prom"
 [[workqueue]]
 match = "a\u007f\"\\\t\u0001é\U0001F600#"
 scope = "leave"
@@ -121,6 +124,8 @@ Policy random_policy(std::mt19937& random) {
         judge.counters.push_back({"file:/" + std::to_string(i), below(2) == 1});
     out.default_scope.manage = below(2) == 1;
     out.default_scope.wish = wish();
+    if (below(2) == 1)
+        out.metrics.textfile = "/" + std::string(1, static_cast<char>(1 + below(127))) + ".prom";
     for (unsigned i = 0, n = below(5); i < n; i++) {
         WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
         if (below(2) == 1) rule.strict = below(2) == 1;
@@ -191,6 +196,21 @@ TEST(CatConfig, JsonHasTheSame) {
     EXPECT_EQ(out["origins"]["workqueue"], (Json{tree.drop_in + ":5", tree.main + ":4"}));
     EXPECT_EQ(out["hosts"][0]["matches"], true);
     EXPECT_EQ(out["hosts"][1]["why"], (Json{"cores is 4, not \"<1\"", "kernel is not known here"}));
+}
+
+// Of what it says, not of where it says so.
+TEST(CatConfig, TheHashIsThatOfThePolicy) {
+    EXPECT_EQ(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[shard]\n\nsize = 8 # as built in\n")));
+    EXPECT_NE(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[shard]\nsize = 9\n")));
+    EXPECT_NE(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[[workqueue]]\nmatch = \"*\"\n")));
+    const Tree tree;
+    const Json out = Json::parse(tree.out(true));
+    EXPECT_THAT(tree.out(false), HasSubstr("# Hash, as in its metrics: " + out["hash"].get<std::string>()));
+    const TempTree copy{File("a.toml", kMain), File("b.toml", kDropIn)};
+    EXPECT_EQ(ctl::sources_hash({tree.main, tree.drop_in}),
+              ctl::sources_hash({copy.path("a.toml"), copy.path("b.toml")}));
+    EXPECT_NE(ctl::sources_hash({tree.main}), ctl::sources_hash({tree.main, tree.drop_in}));
+    EXPECT_EQ(ctl::sources_hash({copy.path("nothing")}), "") << "no hash of half of them";
 }
 
 TEST(CatConfig, AnInstalledPolicyThatIsBrokenIsNotShown) {

@@ -30,4 +30,11 @@ same "actions in org.wqtuned1(5)" "$actions" "$(grep -oE '^\.Ql org\.wqtuned1\.[
 same "MESSAGE_IDs of the catalog" \
   "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/kernel/journal.cpp | sort)" \
   "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
+metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/tuner/metrics.cpp | tr -d '"' | sort)
+same "metrics in wq-tuned(8)" "$metrics" "$(grep -oE '^\.It Va wq_tuned_[a-z_]+' man/wq-tuned.8 | cut -c8- | sort)"
+used() { # FILE...: the metrics that it asks for, recorded ones aside
+  sed -E 's/[a-z_]+:wq_tuned_[a-z_]+:[a-z0-9]+//g' "$@" | grep -oE 'wq_tuned_[a-z_]+' | sort -u
+}
+unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/wq-tuned.rules.yml conf/grafana/wq-tuned.json))
+[ -z "$unknown" ] || complain "rules or dashboard ask for what there is not: $unknown"
 exit $failed

@@ -50,6 +50,8 @@ void expect_one_error(const Case& wrong) {
 
 // The places are ours, so they are the same with every version of toml11.
 TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
+    const std::string textfile =
+        "textfile must be an absolute path that ends in \".prom\", or empty for none";
     const std::string scopes = R"("auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system")";
     const std::vector<Case> cases = {
         // Wrong types.
@@ -109,12 +111,20 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"shard = {size = 8, 'é' = 1}\n", "1:20: unknown key \"é\" in [shard]"},
         {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
         {"mode = \"guard\"\n",
-         "1:1: unknown key \"mode\", which may have daemon, default_scope, host, judge, shard, workqueue"},
+         "1:1: unknown key \"mode\", which may have daemon, default_scope, host, judge, metrics, shard, "
+         "workqueue"},
         {"[daemon]\n[work]\n", "2:1: unknown key \"work\", which may"},
         {"[daemons]\nmode = 3\n", "1:1: unknown key \"daemons\"; did you mean \"daemon\"?"},
         {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n", "3:1: unknown key \"host\" in [[workqueue]]"},
-        // Of later versions.
-        {"[shard]\n[metrics]\n", "2:1: [metrics] is not supported by this version"},
+        {"metrics = 1\n", "1:11: metrics must be one table, [metrics], not 1"},
+        {"[metrics]\ntextfiel = \"\"\n",
+         "2:1: unknown key \"textfiel\" in [metrics]; did you mean \"textfile\"?"},
+        {"[metrics]\ntextfile = true\n", "2:12: textfile must be a string, not true"},
+        {"[metrics]\ntextfile = 5\n", "2:12: " + textfile + ", not 5"},
+        {"[metrics]\ntextfile = \"a.prom\"\n", "2:12: " + textfile + ", not the string \"a.prom\""},
+        {"[metrics]\ntextfile = \"/a/b.txt\"\n", "2:12: " + textfile + ", not the string \"/a/b.txt\""},
+        {"[metrics]\ntextfile = \"/a.prom/\"\n", "2:12: " + textfile + ", not the string \"/a.prom/\""},
+        {"[metrics]\ntextfile = \"/a/.prom\"\n", "2:12: " + textfile + ", not the string \"/a/.prom\""},
     };
     for (const Case& wrong : cases) expect_one_error(wrong);
 }

@@ -217,7 +217,8 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("arch = \"no\"") + "[[host.workqueue]]\nscope = \"smt\"\n", "0.toml:4:1: a rule needs a match"},
         {host("arch = \"no\"") + "judge = { window = \"1s\" }\n",
          "0.toml:4:11: window must be more than washout, which is 2s (built-in)"},
-        {host("arch = \"no\"") + "metrics = {}\n", "0.toml:4:1: metrics is not supported by this version"},
+        {host("arch = \"no\"") + "metrics = { textfile = \"x\" }\n",
+         "0.toml:4:24: textfile must be an absolute path that ends in \".prom\", or empty for none, not the"},
         {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
          "0.toml:4:1: unknown key \"host\" in [[host]]"},
     };

@@ -68,6 +68,39 @@ TEST(ReplaceFile, DoesNotFollowALinkThatSomebodyPlanted) {
     EXPECT_EQ(tree.read("victim"), "precious");
 }
 
+TEST(PublishFile, IsForEverybodyWhateverTheUmask) {
+    const TempTree tree{File("a", "old", 0600)};
+    const mode_t before = ::umask(0077);
+    const auto done = publish_file(tree.path("a"), "text\n");
+    ::umask(before);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(tree.read("a"), "text\n");
+    EXPECT_EQ(stat_of(tree.path("a")).st_mode & 07777, 0644U);
+    EXPECT_FALSE(tree.exists("a.new"));
+}
+
+// A folder of metrics may be somebody else's.
+TEST(PublishFile, NeitherFollowsNorKeepsWhatSomebodyPlanted) {
+    const TempTree tree{File("victim", "precious"), Link("a.new", "victim"), Link("b", "victim")};
+    EXPECT_TRUE(publish_file(tree.path("a"), "text"));
+    EXPECT_TRUE(publish_file(tree.path("b"), "text"));
+    EXPECT_EQ(tree.read("victim"), "precious");
+    EXPECT_EQ(tree.read("a"), "text");
+    EXPECT_EQ(tree.read("b"), "text");
+    EXPECT_TRUE(S_ISREG(stat_of(tree.path("b")).st_mode));
+}
+
+TEST(PublishFile, LeavesTheOldFileAndNoOtherAfterAnError) {
+    const TempTree tree{Dir("folder", {File("kept", "kept")})};
+    EXPECT_FALSE(publish_file(tree.path("folder"), "text"));
+    EXPECT_EQ(tree.read("folder/kept"), "kept");
+    EXPECT_FALSE(tree.exists("folder.new"));
+    const auto done = publish_file(tree.path("no/such/a"), "text");
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ENOENT);
+    EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+}
+
 TEST(ReadFile, RefusesMoreThanItsLimit) {
     const TempTree tree{File("a", std::string(100, 'x'))};
     EXPECT_EQ(read_file(tree.path("a"), 100)->size(), 100U);

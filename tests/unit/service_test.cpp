@@ -250,6 +250,80 @@ TEST_F(ServiceTest, WritesNothingWhereTheBaselineIsBroken) {
     EXPECT_FALSE(restore());
 }
 
+constexpr const char* kTextfile = "srv/metrics/wq.prom";
+constexpr const char* kMetrics = "[metrics]\ntextfile = \"/srv/metrics/wq.prom\"\n";
+
+class MetricsServiceTest : public ServiceTest {
+  protected:
+    MetricsServiceTest() {
+        tree_.add(test::Dir("srv/metrics"));
+        tree_.write(kPolicy, std::string(kApply) + kMetrics);
+    }
+    [[nodiscard]] bool shows(const std::string& line) const {
+        return eventually([&] {
+            return tree_.exists(kTextfile) &&
+                   tree_.read(kTextfile).find("\n" + line + "\n") != std::string::npos;
+        });
+    }
+};
+
+TEST_F(MetricsServiceTest, TheyTellWhatIsAndGoWithTheDaemon) {
+    Daemon daemon(tree_);
+    EXPECT_TRUE(shows("wq_tuned_targets{state=\"applied\"} 2"));
+    EXPECT_TRUE(shows("wq_tuned_writes_total 2"));
+    EXPECT_TRUE(shows("wq_tuned_policy_files 1"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_FALSE(tree_.exists(kTextfile));
+}
+
+TEST_F(MetricsServiceTest, AreThereOnlyWhereThePolicyWantsThem) {
+    tree_.write(kPolicy, kApply);
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    tree_.write(kPolicy, std::string(kApply) + kMetrics);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+    tree_.write(kPolicy, kApply);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(eventually([&] { return !tree_.exists(kTextfile); }));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+TEST_F(MetricsServiceTest, ABrokenPolicyIsTold) {
+    Daemon daemon(tree_);
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+    tree_.write(kPolicy, "[daemon\n");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
+    EXPECT_TRUE(shows("wq_tuned_state{state=\"running\"} 1")) << "the one in use stays";
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_FALSE(tree_.exists(kTextfile));
+}
+
+// As by a restart: the file of the daemon before is there.
+TEST_F(MetricsServiceTest, ABrokenPolicyAtStartIsToldWhereTheDaemonBeforeTold) {
+    {
+        Daemon daemon(tree_);
+        EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+    }  // kill -9
+    tree_.write(kPolicy, "[daemon\n");
+    Daemon daemon(tree_);
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 1"));
+    EXPECT_TRUE(shows("wq_tuned_state{state=\"observing\"} 1"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_FALSE(tree_.exists(kTextfile));
+}
+
+TEST_F(MetricsServiceTest, DoNotOutliveAKill) {
+    Daemon daemon(tree_);
+    EXPECT_TRUE(shows("wq_tuned_policy_broken 0"));
+    EXPECT_EQ(daemon.end(SIGKILL), -SIGKILL);
+    EXPECT_TRUE(tree_.exists(kTextfile));
+    tree_.write(kPolicy, "[daemon\n");
+    EXPECT_TRUE(restore());
+    EXPECT_FALSE(tree_.exists(kTextfile)) << "also where the policy does not say any more where it is";
+}
+
 TEST_F(ServiceTest, IsQuietWhereThereIsNothingToTune) {
     tree_.remove("sys/devices/virtual/workqueue");
     tree_.remove("sys/module");

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tuner/trials.h"
+#include "tuner/tuner.h"
+#include "tuner/verdicts.h"
+
+namespace wq {
+
+// The policy in use, for those who compare hosts.
+struct PolicyFacts {
+    std::string hash;       // policy_hash(); "" where none could be read yet
+    std::string sources;    // sources_hash(); likewise
+    std::size_t files = 0;  // it came of
+    bool broken = false;    // what is on disk now, whatever is in use
+};
+
+struct MetricsInput {
+    const Tuner& tuner;
+    const Trials& trials;
+    const VerdictStore& verdicts;
+    std::string state;  // running, paused (a kill switch) or observing
+    PolicyFacts policy;
+    std::int64_t started = 0;  // s since 1970
+};
+
+// Series that there may be of single targets and of verdicts, so that a host with thousands of workqueues is
+// no burden to a fleet's monitoring.
+inline constexpr std::size_t kMostTargetSeries = 200;
+inline constexpr std::size_t kMostVerdictSeries = 100;
+
+// Pure: all that wq-tuned counts, in the text format of Prometheus (version 0.0.4). Names that are not UTF-8
+// have replacement characters. What each metric means is in wq-tuned(8), and a test compares the two.
+std::string metrics_text(const MetricsInput& input);
+
+}  // namespace wq

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/metrics_file.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "kernel/file.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace wq {
+namespace {
+
+// What an administrator can do about it; the unit lets the daemon write to few folders, and being root does
+// not help it, since it has no CAP_DAC_OVERRIDE.
+std::string advice(int code) {
+    switch (code) {
+        case EROFS:
+            return "; the folder needs ReadWritePaths= in a drop-in for wq-tuned.service, or, if it was made "
+                   "after the start, a restart; see METRICS in wq-tuned(8)";
+        case EACCES:
+        case EPERM:
+            return "; the folder must be root's, or its group's that SupplementaryGroups= in a drop-in for "
+                   "wq-tuned.service names; see METRICS in wq-tuned(8)";
+        case ENOENT:
+            return "; nobody has made the folder";
+        default:
+            return "";
+    }
+}
+
+Status unlink_if_there(const std::string& path) {
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
+    return fail_errno(path + ": removing", errno);
+}
+
+}  // namespace
+
+void MetricsFile::recall() {
+    auto path = read_file(paths_.textfile_record());
+    if (!path) return;
+    if (path->ends_with('\n')) path->pop_back();
+    if (path->starts_with('/')) path_ = *path;
+}
+
+void MetricsFile::use(const std::string& path) {
+    if (path == path_) return;
+    remove();
+    path_ = path;
+    if (path.empty()) return;
+    if (const auto saved = replace_file(paths_.textfile_record(), path + "\n"); !saved)
+        say(saved.error().in("the metrics may be left behind").text);
+}
+
+void MetricsFile::show(const std::string& text) {
+    const std::string file = paths_.of_user(path_);
+    const std::uint64_t hash = XXH64(text.data(), text.size(), 0);
+    if (shown_ == hash && ::access(file.c_str(), F_OK) == 0) return;
+    const auto done = publish_file(file, text);
+    if (!done) return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
+    shown_ = hash;
+    said_.clear();
+}
+
+void MetricsFile::remove() {
+    shown_.reset();
+    if (path_.empty()) return;
+    auto done = unlink_if_there(paths_.of_user(path_));
+    if (done) done = unlink_if_there(paths_.textfile_record());
+    if (!done) say(done.error().in("metrics of a daemon that is gone").text);
+    path_.clear();
+}
+
+void MetricsFile::say(const std::string& text) {
+    if (text != said_) log_.write({LOG_WARNING, Event::metrics_failed, text});
+    said_ = text;
+}
+
+}  // namespace wq

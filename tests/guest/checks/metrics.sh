@@ -1,0 +1,109 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Metrics under the real unit: where its sandbox lets it write, what it says where not, and when the file goes.
+# timeout: 300
+# (That Prometheus reads them: tests/metrics.)
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+scope=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+trap 'rm -rf /var/lib/prometheus /srv/textfiles /run/systemd/system/wq-tuned-restore.service.d' EXIT
+# As Debian's prometheus-node-exporter leaves it: its user has the folder above, root this one.
+folder=/var/lib/prometheus/node-exporter
+install -d -m 0755 -o 4242 -g 4242 /var/lib/prometheus
+install -d -m 0755 $folder
+file=$folder/wq-tuned.prom
+metrics_policy() { # PATH
+  apply_policy "$scope"
+  printf '[metrics]\ntextfile = "%s"\n' "$1" >>/etc/wq-tuned/wq-tuned.toml
+}
+tells() { grep -qxF "$1" "${2:-$file}" 2>/dev/null; } # LINE [FILE]
+expect_line() { wait_until 10 tells "$@" || fail "no line $1 in: $(cat "${2:-$file}" 2>&1)"; }
+expect_said() { # WORDS
+  journalctl --sync
+  since_mark | grep -qF "$1" || fail "the journal does not say '$1': $(since_mark)"
+}
+gone() { [ ! -e "$file" ]; }
+
+note "-- the default place"
+metrics_policy $file
+systemctl start wq-tuned
+expect_line "wq_tuned_target_state{target=\"$wq\",state=\"applied\"} 1"
+check_eq "owner and mode" "root 644" "$(stat -c '%U %a' $file)"
+setpriv --reuid=65534 --clear-groups --regid=65534 cat $file >/dev/null
+hash=$(wq-tunectl cat-config --json | jq -cj .policy | xxhsum -H64 | cut -d' ' -f1)
+sources=$(xxhsum -H64 </etc/wq-tuned/wq-tuned.toml | cut -d' ' -f1)
+expect_line "wq_tuned_policy_info{hash=\"$hash\",sources=\"$sources\"} 1"
+
+note "-- orders show at once, quiet costs nothing"
+wq-tunectl revert "$wq"
+expect_line 'wq_tuned_reverts_total{by="order"} 1'
+wq-tunectl unpin "$wq"
+expect_line "wq_tuned_target_state{target=\"$wq\",state=\"applied\"} 1"
+inode=$(stat -c %i $file)
+sleep 32 # two ticks
+check_eq "inode after two ticks" "$inode" "$(stat -c %i $file)"
+
+note "-- a restart leaves no gap"
+(while [ -e $file ]; do :; done; echo gone >/run/wq-tests/gap) &
+watcher=$!
+systemctl restart wq-tuned
+expect_line "wq_tuned_writes_total 0"
+kill $watcher 2>/dev/null || true
+wait $watcher 2>/dev/null || true
+[ ! -e /run/wq-tests/gap ] || fail "the file was gone while wq-tuned restarted"
+
+note "-- a stop takes it away"
+systemctl stop wq-tuned
+gone || fail "it is still there"
+[ ! -e /run/wq-tuned/textfile ] || fail "its record is still there"
+
+note "-- a kill too"
+drop_in wq-tuned.service <<<$'[Service]\nRestart=no'
+systemctl start wq-tuned
+expect_line "wq_tuned_policy_broken 0"
+systemctl kill --signal=KILL wq-tuned
+wait_until 10 gone || fail "it outlived the daemon"
+
+note "-- somebody else's folder: said once, with what helps; then a group's"
+mark
+chown 4242:60 $folder
+systemctl start wq-tuned
+expect_said "Permission denied; the folder must be root's"
+systemctl reload wq-tuned
+check_eq "said" 1 "$(since_mark | grep -c 'no metrics: ')"
+is_active || fail "not running"
+chmod 0775 $folder
+drop_in wq-tuned.service <<<$'[Service]\nSupplementaryGroups=60'
+systemctl restart wq-tuned
+expect_line "wq_tuned_policy_broken 0"
+systemctl stop wq-tuned
+gone || fail "it is still there"
+
+note "-- another folder needs a drop-in, by the same lines for both units"
+install -d /srv/textfiles
+other=/srv/textfiles/host.prom
+metrics_policy $other
+mark
+systemctl start wq-tuned
+expect_said "Read-only file system; the folder needs ReadWritePaths="
+for unit in wq-tuned wq-tuned-restore; do drop_in $unit.service <<<$'[Service]\nReadWritePaths=-/srv/textfiles'; done
+systemctl restart wq-tuned
+expect_line "wq_tuned_policy_broken 0" $other
+
+note "-- a folder that nobody made"
+metrics_policy /srv/textfiles/none/host.prom
+mark
+systemctl reload wq-tuned
+expect_said "nobody has made the folder"
+[ ! -e $other ] || fail "the file of the old policy is still there"
+systemctl stop wq-tuned
+
+note "-- what a crash of the machine left goes at boot"
+touch $file
+systemd-tmpfiles --remove wq-tuned.conf
+[ -e $file ] || fail "it goes at any time"
+systemd-tmpfiles --boot --remove wq-tuned.conf
+gone || fail "it is still there"

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tuner/metrics_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake_log.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::Dir;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr const char* kFile = "/srv/metrics/wq.prom";
+constexpr const char* kRecord = "run/wq-tuned/textfile";
+
+class MetricsFileTest : public testing::Test {
+  protected:
+    [[nodiscard]] MetricsFile daemon() {
+        MetricsFile out(Paths{tree_.root()}, log_);
+        out.recall();
+        return out;
+    }
+    [[nodiscard]] ino_t inode() const {
+        struct stat st = {};
+        EXPECT_EQ(::stat(tree_.path(kFile).c_str(), &st), 0);
+        return st.st_ino;
+    }
+
+    TempTree tree_{Dir("srv/metrics"), Dir("run/wq-tuned")};
+    test::FakeLog log_;
+};
+
+TEST_F(MetricsFileTest, NothingIsWantedBeforeAPolicySaysSo) {
+    MetricsFile file = daemon();
+    EXPECT_FALSE(file.is_wanted());
+    file.use("");
+    EXPECT_FALSE(file.is_wanted());
+    file.remove();
+    EXPECT_FALSE(tree_.exists(kRecord));
+    EXPECT_THAT(log_.lines, IsEmpty());
+}
+
+TEST_F(MetricsFileTest, IsWrittenOnlyWhereItChanged) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    file.show("a 1\n");
+    const ino_t first = inode();
+    file.show("a 1\n");
+    EXPECT_EQ(inode(), first);
+    file.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+    tree_.remove(kFile);  // by somebody
+    file.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+    EXPECT_THAT(log_.lines, IsEmpty());
+}
+
+TEST_F(MetricsFileTest, GoesWithTheDaemon) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    file.show("a 1\n");
+    file.remove();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+TEST_F(MetricsFileTest, GoesAfterADaemonThatWasKilled) {
+    {
+        MetricsFile file = daemon();
+        file.use(kFile);
+        file.show("a 1\n");
+    }
+    daemon().remove();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+TEST_F(MetricsFileTest, GoesWhereThePolicyNamesAnotherOrNone) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    file.show("a 1\n");
+    file.use("/srv/metrics/other.prom");
+    EXPECT_FALSE(tree_.exists(kFile));
+    file.show("a 1\n");
+    EXPECT_EQ(tree_.read("/srv/metrics/other.prom"), "a 1\n");
+    file.use("");
+    EXPECT_FALSE(tree_.exists("/srv/metrics/other.prom"));
+    EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+TEST_F(MetricsFileTest, AfterARestartTheNextOneGoesOnWithIt) {
+    {
+        MetricsFile file = daemon();
+        file.use(kFile);
+        file.show("a 1\n");
+    }
+    MetricsFile next = daemon();
+    EXPECT_TRUE(next.is_wanted()) << "also where it cannot read its policy";
+    next.use(kFile);
+    EXPECT_EQ(tree_.read(kFile), "a 1\n") << "without a gap";
+    next.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+}
+
+TEST_F(MetricsFileTest, AnErrorIsSaidOnceUntilItIsAnother) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    tree_.remove("srv/metrics");
+    for (int i = 0; i < 3; i++) file.show("a 1\n");
+    ASSERT_THAT(log_.lines, SizeIs(1));
+    EXPECT_EQ(log_.lines[0].event, Event::metrics_failed);
+    EXPECT_EQ(log_.lines[0].priority, LOG_WARNING);
+    EXPECT_THAT(log_.lines[0].text, HasSubstr(kFile));
+    EXPECT_THAT(log_.lines[0].text, HasSubstr("nobody has made the folder"));
+    tree_.write("srv/metrics", "no folder");
+    file.show("a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(2));
+    tree_.remove("srv/metrics");
+    tree_.add(Dir("srv/metrics"));
+    file.show("a 1\n");
+    EXPECT_EQ(tree_.read(kFile), "a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(2));
+    tree_.remove("srv/metrics");
+    file.show("a 1\n");
+    EXPECT_THAT(log_.lines, SizeIs(3)) << "it had worked in between";
+}
+
+TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere; tests/guest/checks/metrics.sh shows it";
+    MetricsFile file = daemon();
+    file.use(kFile);
+    tree_.mode("srv/metrics", 0555);
+    file.show("a 1\n");
+    tree_.mode("srv/metrics", 0755);
+    ASSERT_THAT(log_.lines, SizeIs(1));
+    EXPECT_THAT(log_.lines[0].text, HasSubstr("SupplementaryGroups="));
+}
+
+TEST_F(MetricsFileTest, ARecordThatIsNoneIsPassedOver) {
+    tree_.write(kRecord, "nonsense\n");
+    EXPECT_FALSE(daemon().is_wanted());
+    tree_.write(kRecord, "");
+    EXPECT_FALSE(daemon().is_wanted());
+}
+
+}  // namespace
+}  // namespace wq

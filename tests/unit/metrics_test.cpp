@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The text that node_exporter reads. That Prometheus takes it: tests/metrics.
+#include "tuner/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+#include "fake_trials.h"
+#include "model/version.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::leave;
+using test::rule_for_all;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
+
+// Every sample by its name and labels. What is not a sample must be a comment, a metric's HELP and TYPE must
+// stand before its samples, and no series may come twice: that is what node_exporter insists on.
+std::map<std::string, double> samples(const std::string& text) {
+    static const std::regex line(
+        R"re(([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\[\\"n])*"(?:,[a-z]+="(?:[^"\\]|\\[\\"n])*")*\})? (\S+))re");
+    std::map<std::string, double> out;
+    std::istringstream in(text);
+    std::string help;
+    std::string type;
+    EXPECT_TRUE(text.ends_with('\n'));
+    for (std::string one; std::getline(in, one);) {
+        std::smatch parts;
+        if (one.starts_with("# HELP ")) {
+            help = one.substr(7, one.find(' ', 7) - 7);
+        } else if (one.starts_with("# TYPE ")) {
+            type = one.substr(7, one.find(' ', 7) - 7);
+            const bool counts = type.ends_with("_total");
+            EXPECT_TRUE(one.ends_with(counts ? " counter" : " gauge")) << one;
+        } else if (std::regex_match(one, parts, line)) {
+            EXPECT_EQ(parts[1], help) << one;
+            EXPECT_EQ(parts[1], type) << one;
+            EXPECT_TRUE(out.emplace(parts[1].str() + parts[2].str(), std::stod(parts[3])).second) << one;
+        } else {
+            ADD_FAILURE() << "not a line of metrics: " << one;
+        }
+    }
+    return out;
+}
+
+class MetricsTest : public test::TrialRig {
+  protected:
+    [[nodiscard]] std::string text() const {
+        return metrics_text({*tuner_, *trials_, *verdicts_, "running", facts_, 1'600'000'000});
+    }
+    [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
+    [[nodiscard]] double value(const std::string& series) const {
+        const auto all = metrics();
+        EXPECT_THAT(all, Contains(Key(series)));
+        return all.contains(series) ? all.at(series) : -1;
+    }
+    void add(const std::string& name) {
+        tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name, {.cpumask = "ffffff"})}));
+    }
+    // Of this kernel and topology.
+    [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
+        VerdictRecord r;
+        r.key = {kernel_.release, tuner_->topology(), kind, "cache", "smt", "alpha 0.05"};
+        r.time = time;
+        r.outcome = TrialOutcome::regressed;
+        r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
+        return r;
+    }
+
+    PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false};
+};
+
+TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
+    EXPECT_EQ(value(std::string("wq_tuned_build_info{version=\"") + version() + "\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_start_time_seconds"), 1'600'000'000);
+    EXPECT_EQ(value("wq_tuned_state{state=\"running\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_state{state=\"paused\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_state{state=\"observing\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_mode{mode=\"guard\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_mode{mode=\"tune\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_policy_files"), 2);
+    EXPECT_EQ(value("wq_tuned_policy_broken"), 0);
+    facts_ = {"", "", 0, true};
+    EXPECT_EQ(value("wq_tuned_policy_broken"), 1);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_policy_info"))) << "nobody knows what it says";
+}
+
+TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
+    for (const State state : kAllStates) {
+        const std::string series = "wq_tuned_targets{state=\"" + std::string(name_of(state)) + "\"}";
+        EXPECT_EQ(value(series), state == State::waiting ? 2 : state == State::unmanaged ? 1 : 0) << series;
+    }
+    EXPECT_EQ(static_cast<int>(std::size(kAllStates)), static_cast<int>(State::quarantined) + 1);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{"))) << "we have no hand in any of them";
+}
+
+TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    set_scope("writeback", "cpu");
+    reconcile();
+    EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"pinned\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_target_state{target=\"writeback\",state=\"external\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_targets{state=\"pinned\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_targets{state=\"external\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_targets_unnamed"), 0);
+}
+
+TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst) {
+    for (int i = 0; i < 300; i++) add("many" + std::to_string(i));
+    files_->on_write = [](const std::string& name, const auto&) { return name == "many99" ? EINVAL : 0; };
+    auto policy = rule_for_all(fixed(Scope::smt));
+    policy.apply_unjudged = true;
+    tuner_->set_policy(policy);
+    reconcile();
+    const auto all = metrics();
+    EXPECT_EQ(all.at("wq_tuned_targets{state=\"applied\"}"), 301);
+    EXPECT_EQ(all.at("wq_tuned_targets_unnamed"), 102);
+    EXPECT_EQ(all.at("wq_tuned_target_state{target=\"many99\",state=\"quarantined\"}"), 1);
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_target_state"); }),
+              200);
+    EXPECT_EQ(all.at("wq_tuned_write_errors_total"), 1);
+}
+
+TEST_F(MetricsTest, NamesAreEscaped) {
+    const std::string odd = "a\"b\\c";
+    add(odd);
+    auto policy = rule_for_all(fixed(Scope::smt));
+    policy.apply_unjudged = true;
+    tuner_->set_policy(policy);
+    reconcile();
+    EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="applied"})"), 1);
+}
+
+TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
+    for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
+        ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)));
+    const auto all = metrics();
+    const std::string arms = ",baseline=\"cache\",candidate=\"smt\"}";
+    EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
+    EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\u00e9\\n\"" + arms), 1000);
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& s) { return s.first.starts_with("wq_tuned_verdict_timestamp"); }),
+              2);
+}
+
+TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
+    VerdictRecord elsewhere = verdict("writeback", 3000);
+    elsewhere.key.kernel = "5.0";
+    VerdictRecord cut_off = verdict("kcryptd", 3000);
+    cut_off.judged = false;
+    VerdictRecord later = verdict("kcryptd", 2000);
+    later.outcome = TrialOutcome::improved;
+    later.standing.effect = {-20, std::nullopt};
+    VerdictRecord early = verdict("dm-#", 500);
+    VerdictRecord unmeasured = verdict("nfsiod", 600);
+    unmeasured.standing = {};
+    for (const auto& r : {early, unmeasured, verdict("kcryptd", 1000), later, elsewhere, cut_off})
+        ASSERT_TRUE(verdicts_->add(r));
+    const auto all = metrics();
+    const std::string arms = ",baseline=\"cache\",candidate=\"smt\"";
+    EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
+    EXPECT_EQ(all.at("wq_tuned_verdict_info{class=\"kcryptd\"" + arms + ",outcome=\"improved\"}"), 1);
+    EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"kcryptd\"" + arms + "}"), 2000);
+    EXPECT_THAT(
+        all,
+        Not(Contains(Key("wq_tuned_effect_lower_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"))));
+    EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.25);
+    EXPECT_EQ(all.at("wq_tuned_effect_lower_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.125);
+    EXPECT_EQ(all.at("wq_tuned_effect_upper_ratio{class=\"dm-#\"" + arms + ",counter=\"latency\"}"), 1.5);
+    EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"nfsiod\"" + arms + "}"), 600);
+    EXPECT_THAT(text(), Not(HasSubstr("class=\"nfsiod\"" + arms + ",counter")));
+    EXPECT_THAT(text(), Not(HasSubstr("class=\"writeback\"")));
+}
+
+TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
+    for (int i = 0; i < 150; i++) ASSERT_TRUE(verdicts_->add(verdict("c" + std::string(1 + i, 'x'), i)));
+    const auto all = metrics();
+    std::vector<double> times;
+    for (const auto& [series, time] : all)
+        if (series.starts_with("wq_tuned_verdict_timestamp")) times.push_back(time);
+    EXPECT_EQ(times.size(), 100U);
+    EXPECT_EQ(*std::ranges::min_element(times), 50);
+}
+
+TEST_F(MetricsTest, ATrialFromItsBeginningToItsVerdict) {
+    candidate_costs(1.25);
+    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_trial_info")));
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(value("wq_tuned_trial_running"), 1);
+    EXPECT_EQ(value("wq_tuned_trial_info{target=\"kcryptd\",baseline=\"cache\",candidate=\"smt\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_trial_start_time_seconds"), static_cast<double>(wall_));
+    EXPECT_EQ(value("wq_tuned_trial_planned_seconds"), 16 * 22);
+    EXPECT_EQ(value("wq_tuned_trial_evidence{of=\"regressed\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_trials_begun_total"), 1);
+    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"regressed\"}"), 0);
+    run();
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
+    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"regressed\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), last().standing.pairs);
+    EXPECT_EQ(value("wq_tuned_writes_total"), tuner_->writes());
+    EXPECT_GT(tuner_->writes(), 2U * last().standing.pairs - 1);
+    EXPECT_EQ(value("wq_tuned_effect_ratio{class=\"kcryptd\",baseline=\"cache\",candidate=\"smt\",counter="
+                    "\"latency\"}"),
+              1 + last().standing.effect.percent / 100);
+}
+
+TEST_F(MetricsTest, AVerdictThatKeepsIsNoRevert) {
+    candidate_costs(0.8);
+    wait_for_traffic();
+    run();
+    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"improved\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"kept\"}"), 1);
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 1);
+    ASSERT_TRUE(tuner_->revert("writeback"));
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 1) << "it held nothing of ours";
+}
+
+TEST_F(MetricsTest, ATrialThatIsCutOffIsNoVerdict) {
+    wait_for_traffic();
+    trials_->cancel_all("the test says so");
+    EXPECT_EQ(value("wq_tuned_trials_cut_off_total"), 1);
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"inconclusive\"}"), 0);
+}
+
+TEST_F(MetricsTest, ATrialThatWaitsIsParkedAndItsPairDropped) {
+    counters_.more = {{"kcryptd", 100'000}};
+    wait_for_traffic();
+    counters_.count = [](unsigned) { return WorkCount{.items = 3, .latency = 1000}; };
+    run(5);
+    EXPECT_EQ(value("wq_tuned_trials_parked"), 1);
+    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
+    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"dropped\"}"), 1);
+    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), 0);
+    const auto began = wall_;
+    for (int i = 0; i < 10 && trials_->running() == nullptr; i++) tick();
+    EXPECT_GT(wall_, began);
+    EXPECT_EQ(value("wq_tuned_trial_running"), 1);
+    EXPECT_EQ(value("wq_tuned_trials_parked"), 0);
+    EXPECT_EQ(value("wq_tuned_trial_start_time_seconds"), static_cast<double>(wall_)) << "taken up again";
+    EXPECT_EQ(value("wq_tuned_trials_begun_total"), 1);
+}
+
+TEST_F(MetricsTest, EveryTryOfAWindowThatFailsIsAnError) {
+    files_->on_write = [](const auto&, const auto& word) { return word == "smt" ? EBUSY : 0; };
+    wait_for_traffic();
+    run(10);
+    EXPECT_EQ(value("wq_tuned_trials_cut_off_total"), 1);
+    EXPECT_EQ(value("wq_tuned_write_errors_total"), 3);
+}
+
+TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
+    VerdictRecord r = verdict("kcryptd", 1000);
+    r.standing.effect.percent = std::numeric_limits<double>::infinity();
+    ASSERT_TRUE(verdicts_->add(r));
+    EXPECT_THAT(text(), HasSubstr("counter=\"latency\"} +Inf\n"));
+}
+
+}  // namespace
+}  // namespace wq
