@@ -17,6 +17,7 @@
 // error of the whole file.
 #include "policy/syntax_error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -64,18 +65,22 @@ std::optional<Mark> mark_of(std::string_view line, const Shown& shown) {
     const auto bar = line.find('|');
     if (bar == std::string_view::npos || !trim(line.substr(0, bar), " ").empty()) return std::nullopt;
     const auto caret = line.find_first_not_of(' ', bar + 1);
-    if (caret == std::string_view::npos || caret < bar + 2 || (line[caret] != '^' && line[caret] != '~'))
+    // 4.x: no caret, but "--", under what is beyond the file's end.
+    if (caret == std::string_view::npos || caret < bar + 2 ||
+        std::string_view("^~-").find(line[caret]) == std::string_view::npos)
         return std::nullopt;
     return Mark{{shown.number, static_cast<unsigned>(caret - bar - 1)},
                 trim(line.substr(caret), "^~- ."),
                 shown.text};
 }
 
-// MARK, where its text stands in TEXT.
+// MARK, where its text stands in TEXT; 4.x marks more than is there at a file's end.
 Mark found_in(const SourceText& text, Mark mark) {
-    if (mark.shown.empty() || trim(text.line(mark.place.line), kBlanks) == mark.shown) return mark;
-    const auto offset = text.text().find(mark.shown);
+    const bool elsewhere = !mark.shown.empty() && trim(text.line(mark.place.line), kBlanks) != mark.shown;
+    const auto offset = elsewhere ? text.text().find(mark.shown) : std::string::npos;
     if (offset != std::string::npos) mark.place = text.place_of(offset + mark.place.column - 1);
+    const auto end = static_cast<unsigned>(text.line(mark.place.line).size() + 1);
+    mark.place.column = std::min(mark.place.column, end);
     return mark;
 }
 

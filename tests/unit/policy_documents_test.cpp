@@ -83,7 +83,7 @@ class PolicyDocuments : public testing::Test {
             EXPECT_GE(error.line, 1U) << shown;
             EXPECT_LE(error.line, source.lines()) << shown;
             EXPECT_GE(error.column, 1U) << shown;
-            EXPECT_LE(error.column, source.line(error.line).size() + 2) << shown;
+            EXPECT_LE(error.column, source.line(error.line).size() + 1) << shown;
         }
     }
 
