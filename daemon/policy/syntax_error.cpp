@@ -12,9 +12,12 @@
 //       |     ^--- value defined twice
 //
 // So it is read from there: of the lines shown under the first [error], the last one in the file, since what
-// was there before was right until then. What cannot be read that way is an error of the whole file.
+// was there before was right until then. 3.7 shows the date or time of a date with a time as if it were all
+// of line 1: what is shown, and is not what that line says, is looked for. What cannot be read that way is an
+// error of the whole file.
 #include "policy/syntax_error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -23,8 +26,11 @@ namespace {
 
 struct Mark {
     Place place;
-    std::string_view note;  // "value defined twice"
+    std::string_view note;   // "value defined twice"
+    std::string_view shown;  // the line
 };
+
+constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view trim(std::string_view text, std::string_view of) {
     const auto first = text.find_first_not_of(of);
@@ -38,40 +44,61 @@ std::string_view next_line(std::string_view& rest) {
     return line;
 }
 
-// " 12 | text" -> 12
-std::optional<unsigned> shown_line(std::string_view line) {
+struct Shown {
+    unsigned number;
+    std::string_view text;
+};
+
+// " 12 | text"
+std::optional<Shown> shown_line(std::string_view line) {
     const auto bar = line.find(" |");
     if (bar == std::string_view::npos) return std::nullopt;
     const auto number = trim(line.substr(0, bar), " ");
     unsigned value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (error != std::errc() || end != number.data() + number.size() || value == 0) return std::nullopt;
-    return value;
+    return Shown{value, trim(line.substr(bar + 2), kBlanks)};
 }
 
-// "    |   ^--- note" below the line NUMBER.
-std::optional<Mark> mark_of(std::string_view line, unsigned number) {
+// "    |   ^--- note" below a line that is SHOWN.
+std::optional<Mark> mark_of(std::string_view line, const Shown& shown) {
     const auto bar = line.find('|');
     if (bar == std::string_view::npos || !trim(line.substr(0, bar), " ").empty()) return std::nullopt;
     const auto caret = line.find_first_not_of(' ', bar + 1);
-    if (caret == std::string_view::npos || caret < bar + 2 || (line[caret] != '^' && line[caret] != '~'))
+    // 4.x: no caret, but "--", under what is beyond the file's end.
+    if (caret == std::string_view::npos || caret < bar + 2 ||
+        std::string_view("^~-").find(line[caret]) == std::string_view::npos)
         return std::nullopt;
-    return Mark{{number, static_cast<unsigned>(caret - bar - 1)}, trim(line.substr(caret), "^~- .")};
+    return Mark{{shown.number, static_cast<unsigned>(caret - bar - 1)},
+                trim(line.substr(caret), "^~- ."),
+                shown.text};
+}
+
+// MARK, where its text stands in TEXT; 4.x marks more than is there at a file's end.
+Mark found_in(const SourceText& text, Mark mark) {
+    const bool elsewhere = !mark.shown.empty() && trim(text.line(mark.place.line), kBlanks) != mark.shown;
+    const auto offset = elsewhere ? text.text().find(mark.shown) : std::string::npos;
+    if (offset != std::string::npos) mark.place = text.place_of(offset + mark.place.column - 1);
+    const auto end = static_cast<unsigned>(text.line(mark.place.line).size() + 1);
+    mark.place.column = std::min(mark.place.column, end);
+    return mark;
 }
 
 std::optional<Mark> last_mark(const SourceText& text, std::string_view report) {
     std::optional<Mark> last;
-    unsigned number = 0;
+    Shown shown{};
     while (!report.empty()) {
         const auto line = next_line(report);
         if (line.starts_with("[error]")) break;
-        if (const auto shown = shown_line(line)) {
-            number = *shown;
-        } else if (const auto mark = mark_of(line, number);
-                   mark && number >= 1 && number <= text.lines() && (!last || number >= last->place.line)) {
+        if (const auto next = shown_line(line)) {
+            shown = *next;
+        } else if (const auto mark = mark_of(line, shown); mark && shown.number >= 1 &&
+                                                           shown.number <= text.lines() &&
+                                                           (!last || shown.number >= last->place.line)) {
             last = mark;
         }
     }
+    if (last) last = found_in(text, *last);
     return last;
 }
 

@@ -22,7 +22,8 @@ namespace {
 
 // Nobody reads more, and each place costs 3.7 a walk through the file.
 constexpr std::size_t kMaxMistakes = 1000;
-constexpr std::size_t kQuoted = 64;  // bytes of a user's words that a message repeats
+constexpr std::size_t kMaxItems = 1000;  // of an array: each has its place noted
+constexpr std::size_t kQuoted = 64;      // bytes of a user's words that a message repeats
 
 std::string number_text(const TomlValue& value) {
     if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
@@ -168,6 +169,7 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
         return tables;
     }
     for (const TomlValue& element : node->value.as_array()) {
+        if (told_enough()) break;
         const Node one{node->tree, element};
         if (element.is_table())
             tables.push_back(TomlTable(std::make_shared<const Node>(one), name, *this));
@@ -182,6 +184,10 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
     if (!node) return std::nullopt;
     if (!node->value.is_array()) {
         refuse(*node, fmt::format("{} must be an array", key));
+        return std::nullopt;
+    }
+    if (node->value.as_array().size() > kMaxItems) {
+        error(place_of_value(node->value), fmt::format("{} has more than {} elements", key, kMaxItems));
         return std::nullopt;
     }
     std::vector<TomlItem> items;
@@ -202,12 +208,13 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
 void TomlTable::refuse_the_rest() {
     for (const auto& [key, value] : node_->value.as_table()) {
         if (asked_.contains(key)) continue;
-        if (errors_->size() > kMaxMistakes) return;
-        if (errors_->size() == kMaxMistakes)
-            error({}, fmt::format("more than {} mistakes; the rest is not told", kMaxMistakes));
-        else
-            error(place_of(key), unknown(key));
+        if (told_enough()) return;
+        error(place_of(key), unknown(key));
     }
+}
+
+bool TomlTable::told_enough() const {
+    return errors_->size() > kMaxMistakes;
 }
 
 std::string TomlTable::unknown(const std::string& key) const {
@@ -246,7 +253,11 @@ void TomlTable::refuse(const Node& node, const std::string& message) {
 }
 
 void TomlTable::error(Place place, const std::string& message) {
-    errors_->push_back(text_->error(place, message));
+    if (errors_->size() < kMaxMistakes)
+        errors_->push_back(text_->error(place, message));
+    else if (errors_->size() == kMaxMistakes)
+        errors_->push_back(
+            text_->error({}, fmt::format("more than {} mistakes; the rest is not told", kMaxMistakes)));
 }
 
 }  // namespace wq

@@ -36,10 +36,11 @@ class TomlTable {
     template <class T>
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
-    std::vector<TomlTable> tables(const std::string& key);               // [[KEY]]
-    std::optional<std::vector<TomlItem>> items(const std::string& key);  // [...], of strings and tables
+    std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
+    // [...], of strings and tables, at most a thousand
+    std::optional<std::vector<TomlItem>> items(const std::string& key);
 
-    // Every key that nobody asked for is an error, up to a thousand in a file.
+    // Every key that nobody asked for is an error.
     void refuse_the_rest();
 
     [[nodiscard]] bool has(const std::string& key) const;
@@ -47,6 +48,7 @@ class TomlTable {
     [[nodiscard]] std::vector<std::string> known_keys() const;
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
+    // Up to a thousand in a file; then one more, which says so.
     void error(Place place, const std::string& message);
     // KEY, which is there, has a value that is not what MESSAGE says it must be.
     void refuse(const std::string& key, const std::string& message);
@@ -56,6 +58,8 @@ class TomlTable {
     TomlTable(std::shared_ptr<const Node> node, std::string name, const TomlTable& parent);
     TomlTable(std::shared_ptr<const Node> node, const SourceText& text, PolicyErrors& errors);
     std::shared_ptr<const Node> ask(const std::string& key);
+    // Whether no more mistakes are told; the last one says so.
+    [[nodiscard]] bool told_enough() const;
     void refuse(const Node& node, const std::string& message);
     [[nodiscard]] std::string unknown(const std::string& key) const;
 

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <set>
 #include <thread>
 
 #include "policy/policy.h"
@@ -18,9 +26,11 @@ using test::Entry;
 using test::File;
 using test::Link;
 using test::TempTree;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 const char* const kText = "[shard]\n";
 
@@ -128,10 +138,48 @@ TEST(PolicyFiles, AFolderThatEveryoneMayWriteToIsAnErrorThatNamesIt) {
     EXPECT_EQ(only_error(tree), "no error");
 }
 
-TEST(PolicyFiles, AFileThatMayNotBeReadIsAnErrorThatNamesIt) {
-    if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
-    const TempTree tree{File("etc/wq-tuned/wq-tuned.toml", kText, 0000)};
-    EXPECT_THAT(only_error(tree), HasSubstr("wq-tuned.toml: cannot be read: Permission denied"));
+// What READ returns in a process that is not root's, since root may read everything.
+std::string as_nobody(const std::function<std::string()>& read) {
+    constexpr uid_t kNobody = 65534;
+    int ends[2];
+    if (::pipe(ends) != 0) return "no pipe";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const bool dropped = ::geteuid() != 0 ||
+                             (::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+                              ::setresuid(kNobody, kNobody, kNobody) == 0);
+        const std::string text = dropped ? read() : "still root";
+        ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+    }
+    ::close(ends[1]);
+    std::string text(4096, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], text.data(), text.size()), 0)));
+    ::close(ends[0]);
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status == 0 ? text : "the child failed";
+}
+
+TEST(PolicyFiles, WhatMayNotBeReadIsAnErrorThatNamesIt) {
+    const std::string main = "etc/wq-tuned/wq-tuned.toml";
+    const std::string folder = "etc/wq-tuned/wq-tuned.toml.d";
+    TempTree tree{File(main, kText), Dir(folder, {File("a.toml", kText)})};
+    tree.mode(".", 0755);  // mkdtemp(3) lets nobody in
+    const auto read = [&] { return only_error(tree); };
+    EXPECT_EQ(as_nobody(read), "no error");
+    for (const std::string& file : {main, folder + "/a.toml"}) {
+        tree.mode(file, 0000);
+        EXPECT_EQ(as_nobody(read), tree.path(file) + ": cannot be read: Permission denied");
+        tree.mode(file, 0644);
+    }
+    tree.mode(folder, 0000);
+    EXPECT_EQ(as_nobody(read), tree.path(folder) + "/: cannot be read: Permission denied");
+    tree.mode(folder, 0744);  // may be listed, but not entered
+    EXPECT_EQ(as_nobody(read), tree.path(folder) + "/a.toml: cannot be read: Permission denied");
+    tree.mode(folder, 0755);
+    tree.mode("etc/wq-tuned", 0000);
+    EXPECT_EQ(as_nobody(read), "several") << "the main file and the folder";
+    tree.mode("etc/wq-tuned", 0755);
 }
 
 // Whatever is read is a text or an error, never both halves of two.
@@ -152,6 +200,109 @@ TEST(PolicyFiles, AFileThatChangesWhileItIsReadDoesNoHarm) {
     }
     done = true;
     writer.join();
+}
+
+// Never at rest: drop-ins come, go, change their names and modes, links loop and are swapped.
+class RestlessFolder {
+  public:
+    explicit RestlessFolder(const std::string& root)
+        : base_(root + "/etc/wq-tuned/"), at_(base_ + "wq-tuned.toml.d") {
+        thread_ = std::thread([this] {
+            for (unsigned step = 0; !done_; ++step) change(step);
+        });
+    }
+    ~RestlessFolder() {
+        done_ = true;
+        thread_.join();
+    }
+    RestlessFolder(const RestlessFolder&) = delete;
+    RestlessFolder& operator=(const RestlessFolder&) = delete;
+
+  private:
+    void change(unsigned step) {
+        const unsigned size = 10 + step % 50;
+        switch (step % 9) {
+            case 0:
+                return put("10-a.toml",
+                           fmt::format("[shard]\nsize = {0}\n[[workqueue]]\nmatch = \"{0}\"\n", size));
+            case 1:
+                ::rename((at_ + "/10-a.toml").c_str(), (at_ + "/30-c.toml").c_str());
+                return;
+            case 2:
+                return link(base_ + (step % 2 == 0 ? "one" : "two"), at_);  // another folder, all at once
+            case 3:
+                return put("20-b.toml", "[shard]\nsize = 7\n[shard\n");
+            case 4:
+                return link("20-b.toml", at_ + "/20-b.toml");  // to itself
+            case 5:
+                return link("/dev/null", at_ + "/20-b.toml");
+            case 6:
+                ::chmod((at_ + "/30-c.toml").c_str(), step % 4 == 0 ? 0666 : 0644);
+                return;
+            case 7:
+                ::unlink((at_ + "/20-b.toml").c_str());
+                return;
+            default:
+                ::unlink((at_ + "/30-c.toml").c_str());
+        }
+    }
+
+    void put(const std::string& name, const std::string& text) {
+        std::ofstream(base_ + "new") << text;
+        ::rename((base_ + "new").c_str(), (at_ + "/" + name).c_str());
+    }
+
+    void link(const std::string& target, const std::string& path) {
+        ::unlink((base_ + "new").c_str());
+        if (::symlink(target.c_str(), (base_ + "new").c_str()) == 0)
+            ::rename((base_ + "new").c_str(), path.c_str());
+    }
+
+    std::string base_;
+    std::string at_;
+    std::atomic<bool> done_ = false;
+    std::thread thread_;
+};
+
+// Each file counts whole or not at all, the last one first.
+void expect_a_state_of(const Policy& policy) {
+    if (policy.rules.empty())
+        EXPECT_EQ(policy.shard_size, 8U);
+    else
+        EXPECT_EQ(policy.rules[0].match, std::to_string(policy.shard_size));
+}
+
+void expect_places_below(const std::string& folder, const PolicyErrors& errors) {
+    EXPECT_FALSE(errors.empty());
+    for (const PolicyError& error : errors) {
+        EXPECT_THAT(error.file, StartsWith(folder));
+        if (error.line == 0)
+            EXPECT_THAT(error.message, AnyOf(HasSubstr("No such file"), HasSubstr("Too many levels"),
+                                             HasSubstr("everyone may write to it")));
+        else
+            EXPECT_THAT(error.text(), HasSubstr("20-b.toml:3:"));
+    }
+}
+
+TEST(PolicyFiles, AFolderThatChangesWhileItIsReadGivesAStateOfItOrAnErrorWithItsPlace) {
+    const TempTree tree{Dir("etc/wq-tuned", {Dir("one"), Dir("two"), Link("wq-tuned.toml.d", "one")})};
+    const RestlessFolder restless(tree.root());
+    std::set<unsigned> sizes;
+    std::set<std::string> messages;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (int i = 0; i < 500 || sizes.size() < 10 || messages.size() < 4; ++i) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end)
+            << sizes.size() << " policies, " << messages.size() << " errors";
+        const auto policy = load_policy(policy_files(tree.root()));
+        if (policy) {
+            expect_a_state_of(*policy);
+            sizes.insert(policy->shard_size);
+        } else {
+            expect_places_below(tree.path("etc/wq-tuned/wq-tuned.toml.d"), policy.error());
+            for (const PolicyError& error : policy.error()) messages.insert(error.message);
+        }
+        if (testing::Test::HasFailure()) break;
+    }
 }
 
 TEST(PolicyFiles, AFifoDoesNotBlock) {

@@ -157,6 +157,27 @@ TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBroken) {
     EXPECT_EQ(scope(), "default\n") << "on_exit is that of the policy in use";
 }
 
+TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsNotEvenRead) {
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    tree_.mode(kPolicy, 0666);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("wq-tuned.toml: everyone may write to it"));
+    tree_.remove(kPolicy);
+    tree_.link(kPolicy, "wq-tuned.toml");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("wq-tuned.toml: cannot be read: Too many levels"));
+    tree_.remove(kPolicy);
+    tree_.write(kPolicy, std::string(2'000'000, 'x'));
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("wq-tuned.toml: larger than 1 MiB"));
+    EXPECT_EQ(scope(), "smt\n");
+    tree_.write(kPolicy, "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
 TEST_F(ServiceTest, ObservesWhereThePolicyIsBrokenAtStart) {
     {
         Daemon daemon(tree_);

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Whole documents that TOML 1.0 forbids, some thousands, made by tables: each mistake in each place that it
+// can have. None may crash anything, be taken for TOML or leave its place open; and what TOML allows, our
+// guard before toml11 must not forbid. Where a table says which line an error has, all versions of toml11 say
+// so; where it does not, as for a bracket that is missing, they differ in where they notice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+
+#include "policy/policy.h"
+#include "policy/toml_table.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::TempTree;
+using testing::SizeIs;
+
+using Texts = std::vector<std::string>;
+
+constexpr unsigned kAny = 0;
+constexpr const char* kMany = "more than 1000 mistakes; the rest is not told";
+constexpr std::chrono::seconds kBearable{10};  // under a sanitizer, on a machine with other things to do
+
+struct Document {
+    std::string text;
+    unsigned line = kAny;  // of its error
+};
+
+Texts words(const std::string& text) {
+    std::istringstream in(text);
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::string repeat(const std::string& piece, std::size_t times) {
+    std::string out;
+    for (std::size_t i = 0; i < times; ++i) out += piece;
+    return out;
+}
+
+// TEMPLATE with WORD for its '@'.
+std::string fill(std::string text, const std::string& word) {
+    return text.replace(text.find('@'), 1, word);
+}
+
+bool is_toml(const std::string& text) {
+    const SourceText source("policy.toml", text);
+    PolicyErrors errors;
+    return TomlTable::parse(source, errors).has_value();
+}
+
+bool is_of_the_whole_file(const PolicyError& error) {
+    return error.message == "larger than 1 MiB" || error.message == kMany;
+}
+
+// As a file of its own, again and again.
+class PolicyDocuments : public testing::Test {
+  protected:
+    // Whatever TEXT is, it becomes a policy or errors that are of use.
+    tl::expected<Policy, PolicyErrors> load(const std::string& text) {
+        tree_.write("policy.toml", text);
+        const auto start = std::chrono::steady_clock::now();
+        auto policy = load_policy({tree_.path("policy.toml")});
+        EXPECT_LT(std::chrono::steady_clock::now() - start, kBearable) << text.substr(0, 200);
+        if (!policy) expect_places(policy.error(), text);
+        return policy;
+    }
+
+    // At least one error, all of them of this very file, with places that are in it.
+    void expect_places(const PolicyErrors& errors, const std::string& text) {
+        EXPECT_FALSE(errors.empty()) << text;
+        const SourceText source("", text);
+        for (const PolicyError& error : errors) {
+            const std::string shown = error.text() + "\n" + text.substr(0, 1000);
+            EXPECT_EQ(error.file, tree_.path("policy.toml"));
+            EXPECT_NE(error.message, "");
+            if (is_of_the_whole_file(error)) continue;
+            EXPECT_GE(error.line, 1U) << shown;
+            EXPECT_LE(error.line, source.lines()) << shown;
+            EXPECT_GE(error.column, 1U) << shown;
+            EXPECT_LE(error.column, source.line(error.line).size() + 1) << shown;
+        }
+    }
+
+    // Not TOML, which is the one error and has a place.
+    void expect_refused(const Document& document) {
+        const std::string shown = document.text.substr(0, 200);
+        EXPECT_FALSE(is_toml(document.text)) << shown;
+        const auto policy = load(document.text);
+        ASSERT_FALSE(policy) << shown;
+        ASSERT_THAT(policy.error(), SizeIs(1)) << shown;
+        const PolicyError& error = policy.error()[0];
+        EXPECT_EQ(error.line, document.line == kAny ? error.line : document.line) << error.text() << "\n"
+                                                                                  << shown;
+    }
+
+    // Each of WORDS for the '@' of each of PLACES. The line is that of the '@', if `exact` and the word has
+    // but one.
+    void expect_each_refused(const Texts& words, const Texts& places, bool exact = true) {
+        for (const std::string& word : words)
+            for (const std::string& place : places) {
+                const auto line = std::count(place.begin(), place.begin() + place.find('@'), '\n') + 1;
+                const bool known = exact && word.find('\n') == std::string::npos;
+                expect_refused({fill(place, word), known ? static_cast<unsigned>(line) : kAny});
+            }
+    }
+
+    TempTree tree_;
+};
+
+// Where a value can stand: at the top, in a table, an array, an inline table, a rule, inside of both.
+const Texts kValues = {"x = @\n",
+                       "# c\n[shard]\nsize = 8\nx = @\nsize2 = 1\n",
+                       "x = [\n  1,\n  @\n]\n",
+                       "\nx = {a = 1, b = @}\n",
+                       "[[workqueue]]\nmatch = '*'\nx.y.z = @\n",
+                       "x = [{a = @}, 1]\n"};
+// Where a key can stand: at the top, in a table, an inline table, two kinds of headers, after a dot.
+const Texts kKeys = {
+    "@ = 1\n",   "size = 1\n[shard]\n@ = 1\nb = 2\n", "\nx = {a2 = 1, @ = 1}\n", "[@]\n", "a1 = 1\n[[@]]\n",
+    "b1.@ = 1\n"};
+const Texts kLines = {"@\n", "@", "# c\n[shard]\nsize = 8\n@\n", "[shard]\n@\n[daemon]\n"};
+const Texts kStrings = {"x = \"a@b\"\n",       "\nx = 'a@b'\n",        "x = \"\"\"\na@b\"\"\"\n",
+                        "x = '''\n\na@b'''\n", "a = 1 # a@b\n",        "# a@b",
+                        "'a@b' = 1\n",         "[shard]\n[\"a@b\"]\n", "x = [{y = 'a@b'}]\n"};
+
+// ---- values
+
+TEST_F(PolicyDocuments, NumbersThatAreNone) {
+    expect_each_refused(
+        words(
+            "+ - --1 +-1 ++1 1+ 1- -01 01 +01 00 +0x1 -0x1 +0b1 -0o7 0X1 0x 0xg 0x_1 0x1_ 0x1__2 0o8 0o 0O7 "
+            "0o_7 "
+            "0b2 0b 0B1 0b_1 0b1_ 1_ _1 1__0 +_1 1_000_ 1. .1 1.e3 1e 1e+ 1e- 1e+-1 0e 1.0e 1.e1 1e1.5 1e1e1 "
+            "1.2.3 1._2 1_.2 1.2_ 1e_1 1e1_ 1.0_e1 01.5 -01.5 00.5 -.5 +.5 0x1.8 0x1p3 1f 12k 8u 1.5f 1,,5 "
+            "1/2 "
+            "$1 50% Inf NaN INF +Nan infinity in na nanx inf.0 ++inf"),
+        kValues);
+    expect_each_refused({"- 1", "1 2", "0b1" + std::string(62, '0'), "0b1" + std::string(3000, '1')},
+                        kValues);
+}
+
+TEST_F(PolicyDocuments, WordsThatAreNoValues) {
+    expect_each_refused(
+        words("True FALSE TRUE tru truee true1 t yes on null nil none falsee undefined ~ true,, abc "
+              "a.b.c (1) <a> `a` “a” é @ ! \\ & * a=1 :"),
+        kValues);
+    expect_each_refused({"", " ", "# c", "="},
+                        {"x = @\n", "[shard]\nx = @\ny = 1\n", "\nx = {a = 1, b = @}\n"}, false);
+}
+
+TEST_F(PolicyDocuments, DatesAndTimesThatAreNone) {
+    expect_each_refused(
+        words(
+            "1979-5-27 1979-05-2 79-05-27 19790-05-27 1979-13-01 1979-00-01 1979-02-30 2023-02-29 1900-02-29 "
+            "1979-04-31 1979-05-00 1979-05-32 1979/05/27 1979-05 1979-05- 1979-05-27-01 +1979-05-27 "
+            "-1979-05-27 "
+            "1979-05-27T 1979-05-27T07 1979-05-27T07: 1979-05-27T7:32:00Z 1979-05-27T07:32Z "
+            "1979-05-27T24:00:00 "
+            "1979-05-27T25:00:00Z 1979-05-27T07:60:00 1979-05-27T07:32:61 1979-02-29T00:00:00Z "
+            "1979-13-01T00:00:00Z 1979-02-30T00:00:00 1979-05-27T-07:32:00 1979-05-27X07:32:00 T07:32:00 "
+            "1979-05-27T07:32:00+25:00 1979-05-27T07:32:00+0100 1979-05-27T07:32:00+01 "
+            "1979-05-27T07:32:00+1:00 "
+            "1979-05-27T07:32:00.Z 1979-05-27T07:32:00.1.2 1979-05-27T07:32:00ZZ 1979-05-27T07:32:00z1 07:32 "
+            "7:32:00 "
+            "07:3:00 07:32:0 25:00:00 24:00:00 00:60:00 00:00:61 07:32:00. 07:32:00.5.5 07:32:00Z "
+            "07:32:00+01:00 "
+            "12:30:00:00"),
+        kValues);
+    expect_each_refused({"1979-05-27T07:32:00 Z", "1979-05-27  07:32:00", "1979-05-27 7:32:00"}, kValues);
+}
+
+TEST_F(PolicyDocuments, StringsThatAreNone) {
+    const Texts escapes = words(
+        R"(\x41 \e \a \v \0 \' \s \N \u \u12 \u00G0 \u{41} \uD800 \uDFFF \U00110000 \UFFFFFFFF \U0000004 \U12345 )"
+        R"(\u0000 \U00000000 \é \$ \. \ü)");
+    for (const char* quotes : {"\"", "\"\"\""})
+        for (const std::string& escape : escapes) {
+            expect_each_refused({quotes + escape + quotes, quotes + ("é \\\\" + escape) + " z" + quotes},
+                                kValues);
+            if (*(quotes + 1) == 0) expect_each_refused({quotes + escape + quotes}, kKeys);
+        }
+    expect_each_refused(
+        {R"("\ ")", R"("""a\ b""")", "'it''s'", R"("a" "b")", R"("a"b)", R"("""a"""b)", "'a'b", "'a' 'b'",
+         R"(a"b")", R"("a"'b')", R"("""""""""")", R"("""a"""""")", "'''a''''''", "'a' + 'b'", R"("a\)"},
+        kValues);
+}
+
+TEST_F(PolicyDocuments, StringsThatAreNotClosed) {
+    expect_each_refused({"\"abc", "'abc", "\"abc\\\"", "\"", "'", "''''", "\"\"\"abc", "'''abc",
+                         "\"\"\"abc\"\"", "'''abc''", "\"\"\"abc\\\"\"\"", "\"\"\"", "'''", "\"a\nb\"",
+                         "'a\nb'", "\"a\\\nb\"", "\"\"\"\n\n\nabc\"\"", "'''\n'' '\n\n"},
+                        kValues);
+    expect_each_refused({"\"a", "'a", "\"a\\\"", "'a\n'", "\"a\n\""}, kKeys);
+}
+
+TEST_F(PolicyDocuments, ArraysThatAreNone) {
+    expect_each_refused(
+        {"[1 2]", "[1,,2]", "[,1]", "[,]", "[1;2]", "[1 = 2]", "[{a = 1]", "['a' 'b']", "[a]", "[a = 1]",
+         "[1] 2", "[[1] [2]]", "[1:2]", "[1..2]", "['a']b", "[1}", "[[1],,[2]]", "[1,\n,2]", "[1\n2]"},
+        kValues);
+    // A bracket that is missing, or one too many.
+    expect_each_refused({"[[1]", "]", "[1]]", "[1", "[1,", "[", "[[", "[1, # ]", "['a', ']'", "[{}"}, kValues,
+                        false);
+}
+
+TEST_F(PolicyDocuments, InlineTablesThatAreNone) {
+    expect_each_refused({"{a}", "{a = }", "{a = 1,}", "{a = 1,,b = 2}", "{,}", "{,a = 1}", "{a = 1 b = 2}",
+                         "{a = 1; b = 2}", "{= 1}", "{a: 1}", "{1}", "{'a'}", "{a == 1}", "{[a] = 1}",
+                         "{a = 1]", "{a. = 1}", "{.a = 1}", "{a..b = 1}", "{a = [}]}", "{a = b}", "{é = 1}",
+                         "{a b = 1}", "{a = 1}b", "{a = 1} {b = 1}", "{}}", "{{}}", R"({"""a""" = 1})",
+                         // A key twice.
+                         "{a = 1, a = 2}", "{a = 1, 'a' = 2}", R"({a = 1, "\u0061" = 2})", "{a = 1, a.b = 2}",
+                         "{a.b = 1, a = 2}", "{a.b = 1, a.b = 2}", "{a = {b = 1}, a.b = 2}",
+                         "{a = {b = 1}, a.c = 2}", "{a.b.c = 1, a.b = 2}",
+                         // On one line they must be.
+                         "{a = 1\n}", "{\na = 1}", "{a = 1,\nb = 2}", "{a = 1 # c\n}", "{a =\n1}"},
+                        kValues);
+    expect_each_refused({"{a = 1", "{", "{a", "{a =", "{a = {b = 1}", "{a = 1, ", "}"}, kValues, false);
+}
+
+// ---- keys and lines
+
+TEST_F(PolicyDocuments, KeysThatAreNone) {
+    expect_each_refused(
+        words("é a!b a/b a:b a@ a$ a..b .a a. a] [a a=b a, a+b +a a* * (a) {a} 'a'b a\"b\" \"a\"'b' \\a ? "
+              "a& a#b a.'b a&&b ~ a| \"\"\"a\"\"\" '''a''' a\u00a0b a\u2028 % 1,2 a;b .. . \"a\\x\""),
+        kKeys);
+    expect_each_refused(
+        {"a b", "a. .b", "'a' 'b'", "a.b c", "a\t b", "", "1 2", "a\n", "a.\nb", "a\n.b", "\"\"\"a\n\"\"\""},
+        kKeys);
+}
+
+TEST_F(PolicyDocuments, LinesThatAreNone) {
+    expect_each_refused(
+        {"[]",    "[ ]",     "[a",     "[a.]",       "[.a]",    "[a..b]",  "[a b]",   "[a] x",  "[a] b = 1",
+         "[a]b",  "[[a]",    "[[a]]]", "[a]]",       "[ [a]]",  "[[a] ]",  "[a=1]",   "[[]]",   "[['a]]",
+         "[[ ]]", "[[a].b]", "[a][b]", "[[a]][[b]]", "[[a]] x", "[[[a]]]", "{a = 1}", "[a}",    "{a]",
+         "(a)",   "<a>",     "[a\n]",  "[[a\n]]",    "[\na]",   "[a.\nb]", "[a]\n]",  "[a] 'b'"},
+        kLines);
+    expect_each_refused({"a = 1 b = 2",
+                         "a = 1, b = 2",
+                         "a = 1 = 2",
+                         "a = = 1",
+                         "a == 1",
+                         "a : 1",
+                         "a := 1",
+                         "a += 1",
+                         "a -> 1",
+                         "a = 1;",
+                         "a = 1 // c",
+                         "// c",
+                         "; c",
+                         "/* c */",
+                         "--",
+                         "a",
+                         "'a'",
+                         "a =",
+                         "a = # 1",
+                         "= 1",
+                         "=",
+                         "a 1",
+                         "1",
+                         "[1, 2]",
+                         ",",
+                         "true",
+                         ".",
+                         "!",
+                         "export a = 1",
+                         "a\n= 1",
+                         "a =\n1",
+                         "a = \\\n1",
+                         "a = 1\\",
+                         "a = 1 'c'"},
+                        kLines);
+}
+
+TEST_F(PolicyDocuments, NamesThatAreThereAlready) {
+    const std::vector<Document> documents = {
+        // A key, in all the ways to write it.
+        {"a = 1\na = 2", 2},
+        {"a = 1\n'a' = 2", 2},
+        {"a = 1\n\"a\" = 2", 2},
+        {"a = 1\n\"\\u0061\" = 2", 2},
+        {"'' = 1\n\"\" = 2", 2},
+        {"a = {b = 1}\n\na = {c = 1}", 3},
+        {"a = [1]\na = [2]", 2},
+        {"a = '''\nx\n'''\na = 1", 4},
+        {"a = [\n1,\n2]\na = 1", 4},
+        {"[a]\nb = 1\nb = 1", 3},
+        {"[[a]]\nb = 1\nb = 2", 3},
+        {"a = 1\nb = 2\n\n\n\na = 1", 6},
+        // A key with dots.
+        {"a.b = 1\na.b = 2", 2},
+        {"a.b = 1\na . 'b' = 2", 2},
+        {"a = 1\na.b = 2", 2},
+        {"a.b = 1\na = 2", 2},
+        {"a.b = 1\na.b.c = 2", 2},
+        {"a.b.c = 1\na.b = 2", 2},
+        {"a.b = 1\nc = 1\na.b.d = 1", 3},
+        {"[a]\nb = {c = 1}\nb.d = 1", 3},
+        {"a = {b = 1}\na.c = 2", 2},
+        {"a = [1]\na.b = 1", 2},
+        // A table.
+        {"[a]\n[a]", 2},
+        {"[a]\n['a']", 2},
+        {"[a]\n[ a ]", 2},
+        {"[a.b]\n[a.b]", 2},
+        {"[a]\n[a.b]\n[a]", 3},
+        {"[a]\n[b]\n[c]\n[b]", 4},
+        {"[a]\nb = 1\n[c]\nb = 1\n[a]", 5},
+        {"[a]\nb = 1\n[a.b]", 3},
+        {"a = 1\n[a]", 2},
+        {"a = 1\n[a.b]", 2},
+        {"a = [1]\n[a]", 2},
+        {"a = [1]\n[a.b]", 2},
+        {"[a.b]\n[a]\nb = 1"},
+        {"[a.b.c]\n[a.b]\nc = 1"},
+        {"[a.b]\n[a]\nb = {}"},
+        // A table that dots or braces have closed.
+        {"a.b = 1\n[a]", 2},
+        {"a.b = 1\n[a]\nc = 2", 2},
+        {"a.b.c = 1\n[a.b]", 2},
+        {"a.b = 1\n[a.b.c]", 2},
+        {"[a]\nb.c = 1\n[a.b]", 3},
+        {"[a]\nb.c = 1\n[a.b]\nd = 1", 3},
+        {"[a.b.c]\nz = 9\n[a]\nb.c.t = 1"},
+        {"[a.b.c]\nz = 9\n[a]\nb.t = 1"},
+        {"[a.b]\nc = 1\n[a]\nb.c = 2"},
+        {"[[a.b]]\n[a]\nb.y = 2"},
+        {"a = {b = 1}\n[a]", 2},
+        {"a = {}\n[a]", 2},
+        {"a = {b = 1}\n[a.c]", 2},
+        {"a = {b = {}}\n[a.b.c]", 2},
+        {"[a]\nb = {}\n[a.b]", 3},
+        {"[a]\nb = {c = 1}\n[a.b.d]", 3},
+        {"[[a]]\nb = {c = 1}\n[a.b]", 3},
+        // A list of tables.
+        {"a = 1\n[[a]]", 2},
+        {"a = 1\n[[a.b]]", 2},
+        {"[a]\n[[a]]", 2},
+        {"[[a]]\n[a]", 2},
+        {"a = [1]\n[[a]]", 2},
+        {"a = [{b = 1}]\n[[a]]", 2},
+        {"a = [{b = 1}]\n[a]", 2},
+        {"a = {b = 1}\n[[a.c]]", 2},
+        {"a.b = 1\n[[a]]", 2},
+        {"a.b = [1]\n[[a.b]]", 2},
+        {"[[a]]\n[a.b]\n[a.b]", 3},
+        {"[[a]]\n[[a.b]]\n[a.b]", 3},
+        {"[[a]]\n[a.b]\n[[a.b]]", 3},
+        {"[[a]]\nb = 1\n[a.b]", 3},
+        {"[x.y]\n[[x.y.z]]\n[x.y.z]", 3},
+        {"x = 1\n[[x.y.z]]", 2},
+        {"[[x]]\n[x.y]\nz = 1\n[[x]]\n[x.y]\n[x.y]", 6},
+        // With words of ours.
+        {"[shard]\nsize = 8\nsize = 8", 3},
+        {"shard.size = 8\nshard.size = 9", 2},
+        {"shard.size = 8\n[shard]", 2},
+        {"[[workqueue]]\nmatch = '*'\nmatch = 'a'", 3},
+        {"workqueue = [{match = '*'}]\n[[workqueue]]\nmatch = 'a'", 2},
+        {"[daemon]\nmode = 'tune'\n[shard]\n[daemon]\nmode = 'guard'", 4},
+        {"judge = {alpha = 0.01}\n[judge]\ntolerance = '1%'", 2},
+        {"judge = {alpha = 0.01}\njudge.tolerance = '1%'", 2},
+    };
+    for (const Document& document : documents)
+        for (const char* end : {"", "\n", "\r\n", "\nz = 1\n"})
+            expect_refused({document.text + end, document.line});
+}
+
+// ---- bytes
+
+TEST_F(PolicyDocuments, ControlCharacters) {
+    Texts bytes = {"\x7f", "\r", "\r\r\n", std::string("\0", 1)};
+    for (char byte = 1; byte < 0x20; ++byte)
+        if (byte != '\t' && byte != '\n' && byte != '\r') bytes.push_back(std::string(1, byte));
+    expect_each_refused(bytes, kStrings);
+    expect_each_refused(
+        bytes, {"a@= 1\n", "\na =@1\n", "[shard]\n@size = 8\n", "@", "a = 1@", "[a@]\n", "x = [1,@2]\n"});
+}
+
+TEST_F(PolicyDocuments, BytesThatAreNotUtf8) {
+    const Texts bytes = {"\x80",
+                         "\xbf",
+                         "\xc0\x80",
+                         "\xc1\xbf",
+                         "\xc3",
+                         "\xe2\x82",
+                         "\xe0\x80\x80",
+                         "\xed\xa0\x80",
+                         "\xed\xbf\xbf",
+                         "\xf0\x80\x80\x80",
+                         "\xf0\x9f",
+                         "\xf4\x90\x80\x80",
+                         "\xf5\x80\x80\x80",
+                         "\xfe",
+                         "\xff",
+                         "\xe9",
+                         "\xff\xfe",
+                         "\xf0\x9f\x98"};
+    expect_each_refused(bytes, kStrings);
+    expect_each_refused(bytes, {"a@= 1\n", "\na =@1\n", "[shard]\n@", "@"});
+}
+
+TEST_F(PolicyDocuments, CharactersThatAreNoBlanksAndNoNewlines) {
+    // A byte order mark but at the beginning, odd blanks and newlines.
+    for (const char* odd : {"\ufeff", "\u00a0", "\u0085", "\u2028", "\u3000", "\u200b"})
+        for (const char* place :
+             {"a@= 1\n", "\na =@1\n", "[shard]\n@size = 8\n", "a = 1@\n", "[a@]\n", "a = [1,@2]\n"})
+            expect_each_refused({odd}, {place});
+    expect_refused({"\ufeff\ufeffa = 1\n", 1});
+    expect_refused({"a = 1\n\ufeff", 2});
+    expect_refused({std::string("\xff\xfe"
+                                "a\0 \0=\0 \0001\0",
+                                12),
+                    1});                                                   // UTF-16
+    expect_refused({std::string("\0a\0 \0=\0 \0001", 10), 1});             // UTF-16, the other way round
+    expect_refused({"a = 1\rb = 2\rc = 3\r", 1});                          // lines of old
+    expect_refused({std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10), 1});  // gzip
+    expect_refused({std::string("\x7f"
+                                "ELF\2\1\1\0",
+                                8),
+                    1});
+}
+
+// ---- sizes
+
+TEST_F(PolicyDocuments, LongLinesAndLargeFiles) {
+    for (const std::size_t size : {5'000U, 1'000'000U}) {
+        const std::string x(size, 'x');
+        for (const std::string& line :
+             {"#" + x, "a = \"" + x + "\"", x + " = 1", "[" + x + "]", "a = " + std::string(size, '1'),
+              "a = [" + repeat("1, ", size / 3) + "]", std::string(size, ' '),
+              "a = 0b" + std::string(size, '1'), "a = '''" + x})
+            for (const char* before : {"", "[shard]\n\n"})
+                expect_refused({before + line + "\nsize = 8\n", *before == '\0' ? 1U : 3U});
+    }
+    for (const std::string& text : {std::string(10'000'000, 'x'), repeat("# a comment\n", 1'000'000)}) {
+        const auto policy = load(text);
+        ASSERT_FALSE(policy);
+        EXPECT_THAT(policy.error(), SizeIs(1));
+        EXPECT_EQ(policy.error()[0].text(), tree_.path("policy.toml") + ": larger than 1 MiB");
+    }
+}
+
+TEST_F(PolicyDocuments, DeepNesting) {
+    for (const unsigned depth : {65U, 1'000U, 10'000U, 100'000U})
+        for (const std::string& line :
+             {repeat("[", depth), repeat("[", depth) + "1" + repeat("]", depth), repeat("{a=", depth),
+              repeat("{a=", depth) + "1" + repeat("}", depth), repeat("[{a=", depth),
+              repeat("a.", depth) + "a = 1", repeat("a . ", depth) + "a = 1",
+              "{" + repeat("a.", depth) + "a = 1}"}) {
+            expect_refused({"\nx = " + line + "\n", 2});
+            expect_refused({"[shard]\nsize = 8\nx." + line + "\n", 3});
+        }
+    for (const unsigned depth : {65U, 10'000U, 100'000U}) {
+        expect_refused({"[" + repeat("a.", depth) + "a]\n", 1});
+        expect_refused({"\n[[" + repeat("a.", depth) + "a]]\n", 2});
+        expect_refused({"x = " + repeat("[\n", depth), 65});
+    }
+}
+
+// toml11 3.7 looks for an element's place from the file's beginning on.
+TEST_F(PolicyDocuments, ManyElementsAndManyMistakes) {
+    const auto first = [&](const std::string& text) {
+        const auto policy = load(text);
+        return policy ? "no error" : policy.error()[0].message;
+    };
+    EXPECT_EQ(first("judge.counters = [\n" + repeat("'latency',\n", 30'000) + "]\n"),
+              "counters has more than 1000 elements");
+    EXPECT_EQ(first("judge.counters = [\n" + repeat("7,\n", 30'000) + "]\n"),
+              "counters has more than 1000 elements");
+    EXPECT_EQ(first("workqueue = [\n" + repeat("7,\n", 30'000) + "]\n"), kMany);
+    const auto policy = load(repeat("[[workqueue]]\nmatch = 1\nscope = 2\n", 1000));
+    ASSERT_FALSE(policy);
+    EXPECT_THAT(policy.error(), SizeIs(1001)) << "mistakes of all kinds are counted";
+    EXPECT_EQ(policy.error()[0].message, kMany);
+}
+
+// ---- documents that are nearly right
+
+const char* const kGood = R"(# é
+daemon.mode = "gu\u0061rd" # c
+shard = {size = 0x8}
+judge.counters = ["latency", {counter = 'file:/x', higher = "worse"},
+]
+judge.window = """
+1\
+   0s"""
+[default_scope]
+scope = 'smt'
+manage = true
+[[workqueue]]
+match = '''a*'''
+[[host]]
+name = "h"
+when = {cores = ">=2", canary = "5%", virtual = false}
+judge = {alpha = 1e-2}
+[[host.workqueue]]
+match = "b"
+)";
+
+TEST_F(PolicyDocuments, CutAnywhere) {
+    const std::string good = kGood;
+    ASSERT_TRUE(load(good)) << load(good).error()[0].text();
+    for (std::size_t at = 0; at <= good.size(); ++at) load(good.substr(0, at));
+    for (std::size_t at = 0; at < good.size(); ++at) load(good.substr(at));
+    for (std::size_t at = 0; at < good.size(); ++at) load(std::string(good).erase(at, 1));
+}
+
+TEST_F(PolicyDocuments, WithAWordTooManyAnywhere) {
+    const std::string good = kGood;
+    for (const char* word :
+         {"\"", "'''", "[", "]", "{", "}", "=", ",", ".", "\\", "#", "\n", "0", "1979-05-27T24:00:00"})
+        for (std::size_t at = 0; at <= good.size(); ++at) load(std::string(good).insert(at, word));
+}
+
+}  // namespace
+}  // namespace wq
