@@ -70,7 +70,8 @@ run() { # EXTRA...: counts for some seconds, with the load; into $out
   wait $! || fail "count-work: $(cat /run/wq-tests/err)"
 }
 run --watch "$cpu"
-jq -c '.watched, {kernel, items: .windows[0].items, programs: (.programs | map_values(.ns / ([.runs, 1] | max) | round))}' "$out"
+programs='programs: (.programs | map_values(.ns / ([.runs, 1] | max) | round))'
+jq -c ".watched, {kernel, items: .windows[0].items, $programs}" "$out"
 this='(.watched.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
 holds "per-CPU, by workqueue and function" "$this.per_cpu"
 holds "as many as blocks were written" "$this.items as \$n | \$n <= 400 and \$n >= 400 * (1 - $missed)"
@@ -78,8 +79,9 @@ holds "as many as the kernel has counted" "$this.items as \$n | .kernel as \$k |
 holds "nothing was lost, and the time is right" '.watched | .lost == 0 and .seconds >= 8'
 if [ -e $tracing/events/workqueue ]; then
   echo 0 >$tracing/events/workqueue/workqueue_execute_start/enable
-  sed -nE 's/.*workqueue_execute_start: .*function ([^ ]+).*/\1/p' $tracing/trace | sort | uniq -c | awk '{print $2, $1}' >/run/wq-tests/traced
-  echo "traced on CPU $cpu: $(tr '\n' ';' </run/wq-tests/traced)"
+  sed -nE 's/.*workqueue_execute_start: .*function ([^ ]+).*/\1/p' $tracing/trace | sort | uniq -c |
+    awk '{print $2, $1}' >/run/wq-tests/traced
+  note "traced on CPU $cpu: $(tr '\n' ';' </run/wq-tests/traced)"
   # A name without its module; what was traced began before and ended after what was counted.
   jq -r '.watched.work | group_by(.function)[] | "\(.[0].function | split(" ")[0]) \(map(.items) | add)"' "$out" |
     while read -r function items; do
@@ -89,7 +91,7 @@ if [ -e $tracing/events/workqueue ]; then
   note "ok: no function is there that the tracer did not see there as often"
 fi
 run
-jq -c '{items: .windows[0].items, programs: (.programs | map_values(.ns / ([.runs, 1] | max) | round))}' "$out"
+jq -c "{items: .windows[0].items, $programs}" "$out"
 sysctl -q kernel.bpf_stats_enabled=0
 holds "nothing is watched where no CPU is named" '.watched == {"seconds": 0, "lost": 0, "work": []}'
 
@@ -148,5 +150,6 @@ case $guest_kernel,$guest_append in
   7.2,*) check_eq "shards of two" workqueue.cache_shard_size=2 "$option" ;;
   *) check_eq "no shards to size" "" "$option" ;;
 esac
+udevadm control --start-exec-queue # without which no disk goes
 crypt_close c1
 crypt_close c0
