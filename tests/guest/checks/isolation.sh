@@ -150,6 +150,7 @@ case $guest_kernel,$guest_append in
   7.2,*) check_eq "shards of two" workqueue.cache_shard_size=2 "$option" ;;
   *) check_eq "no shards to size" "" "$option" ;;
 esac
-udevadm control --start-exec-queue # without which no disk goes
+udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm settle
 crypt_close c1
 crypt_close c0
