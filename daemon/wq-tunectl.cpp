@@ -71,7 +71,9 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     add_json(*topology, a);
     add_config(*topology, a);
     auto* plan = add(
-        app, "plan", "What would be set, and why", [&] { return wq::ctl::plan(o); }, code);
+        app, "plan", "What would be set, and why",
+        [&] { return o.boot ? wq::ctl::plan_boot(o) : wq::ctl::plan(o); }, code);
+    plan->add_flag("--boot", a.options.boot, "Boot options that the plan would need, and why");
     add_plan_options(*plan, a);
     add_json(*plan, a);
     add_config(*plan, a);

@@ -7,7 +7,8 @@ _wq_tunectl_options() {
   case $1 in
     '') echo '--help --version --root' ;;
     topology) echo '--help --topology --shard-size --json --config' ;;
-    plan | explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
+    plan) echo '--help --boot --topology --shard-size --kernel-scopes --json --config' ;;
+    explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
     trial) echo '--help --arm --json' ;;
     undo) echo '--help --print' ;;

@@ -71,6 +71,7 @@ $c -n '__wq_tunectl_is status topology plan explain cat-config' -l config -r -F 
 $c -n '__wq_tunectl_is topology plan explain' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
 $c -n '__wq_tunectl_is topology plan explain' -l shard-size -x -d 'Cores per shard'
 $c -n '__wq_tunectl_is plan explain' -l kernel-scopes -x -a "(__fish_complete_list , 'string split \" \" \"$scopes\"')" -d 'Plan for a kernel that has these'
+$c -n '__wq_tunectl_is plan' -l boot -d 'Boot options that the plan would need'
 $c -n '__wq_tunectl_is trial' -l arm -x -a "$scopes" -d 'The scope to try'
 $c -n '__wq_tunectl_is history' -l export-policy -d 'As a policy for machines of this kind'
 $c -n '__wq_tunectl_is undo' -l print -d 'Print the commands'

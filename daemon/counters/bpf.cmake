@@ -46,7 +46,7 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
         list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
     endforeach()
     target_sources(wq-tuned-core PRIVATE
-        counters/bpf_counters.cpp counters/bpf_errors.cpp counters/bpf_workqueues.cpp)
+        counters/bpf_counters.cpp counters/bpf_errors.cpp counters/bpf_types.cpp counters/bpf_workqueues.cpp)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)
     message(FATAL_ERROR "WQ_TUNED_BPF=${WQ_TUNED_BPF}, but these are missing: ${bpf_lacks}")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "counters/bpf_counters.h"
+#include "counters/bpf_types.h"
 
 namespace wq {
 namespace {
@@ -12,6 +13,8 @@ class AbsentCounters : public WorkCounters {
     void pause() override {}
     Result<WorkCount> read(unsigned) override { return absent(); }
     void detach() override {}
+    void watch(const CpuSet&) override {}
+    [[nodiscard]] Watched watched() override { return {}; }
     Result<std::map<std::string, std::uint64_t>> traffic() override { return absent(); }
     [[nodiscard]] std::string limits() const override { return ""; }
 
@@ -20,6 +23,10 @@ class AbsentCounters : public WorkCounters {
 };
 
 }  // namespace
+
+Result<KernelFeatures> read_types(const std::string&) {
+    return fail("built without BPF");
+}
 
 std::unique_ptr<WorkCounters> make_bpf_counters() {
     return std::make_unique<AbsentCounters>();

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <vector>
 
 #include "counters.skel.h"
@@ -14,6 +15,7 @@
 #include "counters/bpf_shared.h"
 #include "counters/bpf_workqueues.h"
 #include "counters/histogram.h"
+#include "counters/watched.h"
 #include "model/workqueue.h"
 
 namespace wq {
@@ -40,10 +42,20 @@ bool kernel_offers(const char* name) {
     return found;
 }
 
-Result<Skeleton> loaded(std::uint64_t target, bool with_entry) {
+void set_watched(counters_bpf& skeleton, const CpuSet& cpus) {
+    for (const unsigned cpu : cpus.cpus()) {
+        if (cpu >= WQ_MOST_CPUS) break;
+        skeleton.rodata->watched_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+        skeleton.rodata->watching = 1;
+    }
+    if (!skeleton.rodata->watching) bpf_map__set_max_entries(skeleton.maps.watched, 1);  // never used
+}
+
+Result<Skeleton> loaded(std::uint64_t target, bool with_entry, const CpuSet& watched) {
     const BpfErrors errors;
     Skeleton skeleton(counters_bpf::open());
     if (!skeleton) return errors.fail("loading the counters", errno);
+    set_watched(*skeleton, watched);
     skeleton->rodata->target = target;
     skeleton->rodata->entry_seen = with_entry;
     skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
@@ -59,17 +71,24 @@ class BpfCounters : public WorkCounters {
     Status begin(unsigned slot) override;
     void pause() override;
     Result<WorkCount> read(unsigned slot) override;
-    void detach() override { skeleton_.reset(); }
+    void detach() override;
+    void watch(const CpuSet& cpus) override { to_watch_ = cpus; }
+    Watched watched() override;
+    ~BpfCounters() override { BpfCounters::detach(); }
     Result<std::map<std::string, std::uint64_t>> traffic() override;
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
     [[nodiscard]] Status check(unsigned slot) const;
+    void add_watched(WatchedSums& sums) const;
 
     Skeleton skeleton_;
     std::string limits_;
     std::uint32_t tag_ = 0;  // of the latest window
     std::array<bool, kSlots> begun_{};
+    CpuSet to_watch_;
+    WatchedSums watched_;  // of past attachments
+    std::chrono::steady_clock::time_point attached_at_;
 };
 
 Status BpfCounters::attach(const std::string& target) {
@@ -84,17 +103,45 @@ Status BpfCounters::attach(const std::string& target) {
         if (!found) return tl::unexpected(found.error());
         address = found->address;
     }
-    auto skeleton = loaded(address, true);
+    auto skeleton = loaded(address, true, to_watch_);
     const auto passes = [](int code) { return code == ENOMEM || code == EAGAIN || code == EINTR; };
     if (!skeleton && passes(skeleton.error().code)) return tl::unexpected(skeleton.error());
     if (!skeleton) {  // some kernels refuse to attach to a function
-        skeleton = loaded(address, false);
+        skeleton = loaded(address, false, to_watch_);
         if (!skeleton) return tl::unexpected(skeleton.error());
         limits_ =
             "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail";
     }
     skeleton_ = std::move(*skeleton);
+    attached_at_ = std::chrono::steady_clock::now();
     return {};
+}
+
+void BpfCounters::detach() {
+    add_watched(watched_);
+    skeleton_.reset();
+}
+
+// What the kernel's map has by now. Of an entry that comes or goes meanwhile nothing is promised: none go.
+void BpfCounters::add_watched(WatchedSums& sums) const {
+    if (!skeleton_ || !skeleton_->rodata->watching) return;
+    const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
+    sums.add_seconds(attached.count());
+    sums.add_lost(skeleton_->bss->watched_lost);
+    wq_watch_key key{};
+    const wq_watch_key* before = nullptr;
+    while (bpf_map__get_next_key(skeleton_->maps.watched, before, &key, sizeof(key)) == 0) {
+        wq_watched found{};
+        before = &key;
+        if (bpf_map__lookup_elem(skeleton_->maps.watched, &key, sizeof(key), &found, sizeof(found), 0) == 0)
+            sums.add({sysfs_name(key.workqueue), found.per_cpu != 0, found.function, found.items});
+    }
+}
+
+Watched BpfCounters::watched() {
+    WatchedSums sums = watched_;
+    add_watched(sums);
+    return sums.sums();
 }
 
 Status BpfCounters::check(unsigned slot) const {

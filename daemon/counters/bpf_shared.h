@@ -32,6 +32,22 @@ static inline __u32 wq_bucket(__u64 ns) {
     return (log2 - 7) * 128 + (__u32)(ns >> (log2 - 7));
 }
 
+/* CPUs that can be watched: the largest NR_CPUS of any architecture. */
+enum { WQ_MOST_CPUS = 16384 };
+
+/* Work that started on watched CPUs. No workqueue: it ran in a soft interrupt, which has no worker that
+ * tells. */
+struct wq_watch_key {
+    char workqueue[32];
+    __u64 function;
+};
+struct wq_watched {
+    __u64 items;
+    __u32 per_cpu;
+    __u32 padding;
+    char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
+};
+
 /* One workqueue, as the kernel has it. */
 struct wq_record {
     __u64 address;

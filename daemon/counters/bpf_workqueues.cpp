@@ -25,10 +25,8 @@ struct Destroy {
 };
 
 KernelWorkqueue made_of(const wq_record& record) {
-    KernelWorkqueue one{record.address, record.name, record.started, record.in_sysfs != 0,
-                        record.follows_default != 0};
-    std::replace(one.name.begin(), one.name.end(), '/', '!');  // as sysfs does
-    return one;
+    return {record.address, sysfs_name(record.name), record.started, record.in_sysfs != 0,
+            record.follows_default != 0};
 }
 
 // EAGAIN: the list changed while it was walked.
@@ -56,6 +54,11 @@ Result<std::vector<KernelWorkqueue>> walk() {
 }
 
 }  // namespace
+
+std::string sysfs_name(std::string name) {
+    std::replace(name.begin(), name.end(), '/', '!');
+    return name;
+}
 
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {
     auto all = walk();

@@ -18,6 +18,9 @@ struct KernelWorkqueue {
     bool follows_default = false;  // unbound, not ordered, scope left on the default
 };
 
+// A workqueue's name as sysfs has it: '/' is '!' there.
+std::string sysfs_name(std::string name);
+
 // All workqueues of the running kernel. Loads one BPF program, reads it through, and leaves nothing.
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues();
 

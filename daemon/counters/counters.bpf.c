@@ -13,7 +13,11 @@
  * a window that is no more gives way to whoever needs the room.
  *
  * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between:
- * the later record replaces the earlier, which counts as lost. So does that of an item that was cancelled. */
+ * the later record replaces the earlier, which counts as lost. So does that of an item that was cancelled.
+ *
+ * Where CPUs are watched, because they are isolated, all work that starts on them is counted too, of whatever
+ * workqueue, by workqueue and function. Where none are, the kernel drops that part when it loads the program.
+ */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 
@@ -27,6 +31,9 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u64 target;      /* a workqueue_struct; 0: all that follow the default scope */
 const volatile __u32 entry_seen;  /* whether wqt_enter is there */
 const volatile __u32 preemptible; /* whether bpf_preempt_disable() is there */
+
+const volatile __u32 watching; /* whether there is a CPU to watch */
+const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
 
 /* Set while running. A tag is the number of a window, 1 to 1023; now = tag << 1 | slot, 0 outside of one. */
 __u32 now;
@@ -69,6 +76,14 @@ struct {
     __type(value, struct entered);
 } entered SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 512);
+    __type(key, struct wq_watch_key);
+    __type(value, struct wq_watched);
+} watched SEC(".maps");
+__u64 watched_lost; /* items for which it had no room */
+
 /* From 7.0 on a tracepoint can be preempted; the kernel then skips a program for all who come by on that CPU
  * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have
  * it so also have the means to prevent it; what remains are a few instructions at either end. */
@@ -85,16 +100,20 @@ static __always_inline bool is_target(const struct workqueue_struct* wq) {
     return target ? (__u64)wq == target : follows_default(wq);
 }
 
-/* Whether the item that the CURRENT task runs is the target's. (Works in soft interrupts have no worker.) */
-static __always_inline bool runs_target(__u64 current) {
+/* The worker that the CURRENT task is. (Works in soft interrupts have none.) */
+static __always_inline struct worker* worker_of(__u64 current) {
     struct task_struct* task = CAST(struct task_struct, current);
-    struct kthread* kthread;
-    struct worker* worker;
+
+    if (!(task->flags & PF_WQ_WORKER)) return NULL;
+    return CAST(struct worker, CAST(struct kthread, task->worker_private)->data);
+}
+
+/* Whether the item that the CURRENT task runs is the target's. */
+static __always_inline bool runs_target(__u64 current) {
+    struct worker* worker = worker_of(current);
     struct pool_workqueue* pwq;
 
-    if (!(task->flags & PF_WQ_WORKER)) return false;
-    kthread = CAST(struct kthread, task->worker_private);
-    worker = CAST(struct worker, kthread->data);
+    if (!worker) return false;
     pwq = worker->current_pwq;
     return pwq && is_target(pwq->wq);
 }
@@ -266,9 +285,47 @@ static __always_inline void start(const struct work_struct* work) {
     mine->started = bpf_ktime_get_ns();
 }
 
+static __always_inline bool is_watched(__u32 cpu) {
+    return cpu < WQ_MOST_CPUS && watched_cpus[cpu / 64] >> (cpu % 64) & 1;
+}
+
+/* The first of its kind also leaves the function's name: nobody but the kernel may look that up. */
+static __always_inline void count_first(const struct wq_watch_key* key, bool per_cpu) {
+    struct wq_watched first = {.items = 1, .per_cpu = per_cpu};
+    struct wq_watched* here;
+
+    BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", key->function);
+    if (!bpf_map_update_elem(&watched, key, &first, BPF_NOEXIST)) return;
+    here = bpf_map_lookup_elem(&watched, key); /* another CPU was first after all? */
+    __sync_fetch_and_add(here ? &here->items : &watched_lost, 1);
+}
+
+static __always_inline void count_watched(const struct work_struct* work) {
+    struct wq_watch_key key = {};
+    struct wq_watched* here;
+    struct worker* worker;
+    bool per_cpu = false;
+
+    if (!is_watched(bpf_get_smp_processor_id())) return;
+    key.function = (__u64)work->func;
+    worker = worker_of(bpf_get_current_task());
+    /* Another work is what the worker ran when the soft interrupt came. */
+    if (worker && worker->current_work == work && worker->current_pwq) {
+        struct workqueue_struct* wq = worker->current_pwq->wq;
+        bpf_probe_read_kernel_str(key.workqueue, sizeof(key.workqueue), wq->name);
+        per_cpu = !(wq->flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
+    }
+    here = bpf_map_lookup_elem(&watched, &key);
+    if (here)
+        __sync_fetch_and_add(&here->items, 1);
+    else
+        count_first(&key, per_cpu);
+}
+
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(wqt_start, struct work_struct* work) {
     hold_cpu();
+    if (watching) count_watched(work);
     start(work);
     release_cpu();
     return 0;

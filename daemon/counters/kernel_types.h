@@ -21,7 +21,9 @@ enum wq_affn_scope { WQ_AFFN_DFL };
 enum wq_flags { WQ_UNBOUND = 1 << 1, __WQ_ORDERED = 1 << 17 };
 enum pool_workqueue_stats { PWQ_STAT_STARTED };
 
-struct work_struct;
+struct work_struct {
+    void* func;
+};
 
 struct workqueue_attrs {
     enum wq_affn_scope affn_scope;
@@ -54,6 +56,7 @@ struct pool_workqueue {
 };
 
 struct worker {
+    struct work_struct* current_work;
     struct pool_workqueue* current_pwq;
     struct workqueue_struct* rescue_wq;
 };

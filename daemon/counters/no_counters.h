@@ -17,6 +17,8 @@ class NoCounters : public WorkCounters {
     void pause() override {}
     Result<WorkCount> read(unsigned /*slot*/) override { return fail(why_, EOPNOTSUPP); }
     void detach() override {}
+    void watch(const CpuSet& /*cpus*/) override {}
+    [[nodiscard]] Watched watched() override { return {}; }
     Result<std::map<std::string, std::uint64_t>> traffic() override { return fail(why_, EOPNOTSUPP); }
     [[nodiscard]] std::string limits() const override { return why_; }
 

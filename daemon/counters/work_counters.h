@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "model/cpu_set.h"
 #include "model/result.h"
 
 namespace wq {
@@ -20,6 +22,21 @@ struct WorkCount {
     std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer the workqueue's own
     std::uint64_t unfinished = 0;  // seen queued, not seen to end when the window was read
     std::uint64_t lost = 0;        // no room to remember them, or cancelled or unseen, and queued again
+};
+
+// Work of one workqueue and one function that started on watched CPUs, whoever queued it.
+struct WatchedWork {
+    std::string workqueue;  // as in sysfs; "" for work in soft interrupts, which does not tell
+    bool per_cpu = false;
+    std::string function;  // "vmstat_update", "kcryptd_crypt [dm_crypt]"
+    std::uint64_t items = 0;
+};
+
+// All of it since the counters were made.
+struct Watched {
+    std::vector<WatchedWork> work;  // most items first
+    std::uint64_t lost = 0;         // items for which there was no room
+    double seconds = 0;             // that CPUs were watched
 };
 
 // Counts the work of one target at a time, in the kernel.
@@ -38,6 +55,12 @@ class WorkCounters {
     virtual Result<WorkCount> read(unsigned slot) = 0;
     // Leaves nothing in the kernel. Also done by the destructor of an implementation.
     virtual void detach() = 0;
+
+    // From the next attach() to its detach(), work of all workqueues that starts on one of CPUS is counted as
+    // well, by workqueue and function. No CPU, which is how it begins: nothing of it is attached.
+    virtual void watch(const CpuSet& cpus) = 0;
+    // What came of that, in all times attached.
+    [[nodiscard]] virtual Watched watched() = 0;
 
     // Items that each workqueue in sysfs, by name, has started since its pools were last set (the kernel's
     // PWQ_STAT_STARTED); kDefaultTarget has the sum of all that follow the default. Leaves nothing attached.

@@ -12,6 +12,7 @@ namespace wq::ctl {
 // What every wq-tunectl command is given. Exit codes: 0 ok, 1 failure, 2 usage, 3 daemon not running.
 struct Options {
     bool json = false;
+    bool boot = false;  // plan: what the kernel command line should say
     std::string topology = "live";
     std::optional<unsigned> shard_size;               // cores
     std::optional<std::vector<Scope>> kernel_scopes;  // plan for a kernel that has these
@@ -24,6 +25,7 @@ enum Exit { kOk = 0, kFailure = 1, kUsage = 2, kNoDaemon = 3 };
 // One function per command, one file per function. Each prints to stdout, errors as one line to stderr.
 int topology(const Options& options);
 int plan(const Options& options);
+int plan_boot(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);

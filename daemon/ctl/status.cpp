@@ -8,13 +8,17 @@
 #include <nlohmann/json.hpp>
 
 #include "bus/bus.h"
+#include "ctl/host_text.h"
 #include "ctl/machine.h"
 #include "ctl/progress.h"
 #include "ctl/terminal.h"
+#include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
+#include "kernel/isolation.h"
 #include "kernel/probe.h"
 #include "kernel/udev.h"
 #include "policy/installed.h"
+#include "tuner/host_status.h"
 
 namespace wq::ctl {
 namespace {
@@ -44,6 +48,8 @@ json absent_status(const Options& options, std::string why) {
     tuner.observe(why);
     tuner.look();
     json document = status_json(tuner, nullptr, "absent");
+    document["isolation"] = isolation_json(read_isolation(paths), {});
+    document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
     if (broken) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
@@ -77,6 +83,7 @@ void print_status(const json& document) {
         table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
                    text_of(target["planned"]), text_of(target["state"]), reason_text(target)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    print_host(document);
 }
 
 // The daemon's answer; empty where none runs.

@@ -12,6 +12,9 @@ struct Paths {
     [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
     [[nodiscard]] std::string parameters() const { return root + "/sys/module/workqueue/parameters"; }
     [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
+    [[nodiscard]] std::string cgroups() const { return root + "/sys/fs/cgroup"; }
+    // The kernel's own types, as BTF.
+    [[nodiscard]] std::string btf() const { return root + "/sys/kernel/btf/vmlinux"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
     [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1

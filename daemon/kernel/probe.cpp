@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/probe.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,12 @@ namespace {
 
 bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
+}
+
+// By its mode: root may write whatever the mode, and the file then refuses.
+bool is_writable(const std::string& path) {
+    struct stat st {};
+    return ::stat(path.c_str(), &st) == 0 && (st.st_mode & 0222) != 0;
 }
 
 std::string first_line(const std::string& path) {
@@ -122,6 +129,7 @@ KernelInfo probe_kernel(const Paths& paths) {
     read_cmdline(paths, info);
     if (!exists(paths.parameters() + "/default_affinity_scope")) return info;
     info.scopes = classic_scopes();
+    info.default_writable = is_writable(paths.parameters() + "/default_affinity_scope");
     info.cache_shard_size = shard_size(paths);
     if (info.cache_shard_size) info.scopes.insert(info.scopes.begin() + 2, Scope::cache_shard);
     return info;

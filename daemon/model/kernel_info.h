@@ -15,6 +15,7 @@ struct KernelInfo {
     std::vector<Scope> scopes;                 // finest first; empty before 6.5, which has no affinity scopes
     std::optional<unsigned> cache_shard_size;  // cores; only kernels that have cache_shard
     bool default_on_cmdline = false;           // workqueue.default_affinity_scope=: an administrator's word
+    bool default_writable = true;              // the module parameter default_affinity_scope
     bool switched_off = false;                 // wq_tuned=off
     std::string cpus_held_back;  // the boot option that kept CPUs offline at boot ("nosmt"), or ""
 

@@ -19,11 +19,14 @@
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
 #include "ctl/policy_text.h"
+#include "kernel/features.h"
 #include "kernel/file.h"
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
+#include "kernel/isolation.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
+#include "tuner/host_status.h"
 #include "tuner/restore.h"
 #include "tuner/status.h"
 
@@ -236,7 +239,11 @@ std::string Service::status() {
     trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_trial();
     tuner_->record();
-    return dump_json(status_json(*tuner_, trials_.get(), state()));
+    if (!features_) features_ = read_features(paths_, tuner_->kernel());
+    nlohmann::json document = status_json(*tuner_, trials_.get(), state());
+    document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
+    document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
+    return dump_json(document);
 }
 
 // Where there is no bus, the daemon still works; ticks try again.

@@ -11,6 +11,7 @@
 #include "counters/work_counters.h"
 #include "kernel/journal.h"
 #include "kernel/udev.h"
+#include "model/kernel_features.h"
 #include "tuner/coalescer.h"
 #include "tuner/metrics.h"
 #include "tuner/metrics_file.h"
@@ -92,10 +93,11 @@ class Service {
     unsigned retries_ = 0;           // in a row, for backing off
     std::string policy_error_;       // of the policy on disk; at start it means observe
     std::string baseline_error_;
-    std::string shown_;             // STATUS= as last sent by a tick or an event
-    bool broken_at_start_ = false;  // no policy could be read yet: observe
-    bool paused_ = false;           // by a kill switch
-    bool bus_warned_ = false;       // the bus was missing when last tried
+    std::optional<KernelFeatures> features_;  // read when first asked for
+    std::string shown_;                       // STATUS= as last sent by a tick or an event
+    bool broken_at_start_ = false;            // no policy could be read yet: observe
+    bool paused_ = false;                     // by a kill switch
+    bool bus_warned_ = false;                 // the bus was missing when last tried
 };
 
 // `wq-tuned --restore`: what ExecStopPost= and OnFailure= run. Puts back what is ours unless the policy keeps

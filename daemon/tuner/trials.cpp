@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cmath>
 
+#include "kernel/isolation.h"
+
 namespace wq {
 namespace {
 
@@ -212,6 +214,7 @@ Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, 
 Status Trials::attach(Running& trial) {
     std::string limits;
     if (no_counters_.empty()) {
+        edges_.counters.watch(read_isolation(edges_.paths).cpus());
         if (auto attached = edges_.counters.attach(trial.name); !attached) return attached;
         trial.meters.work = &edges_.counters;
         limits = edges_.counters.limits();

@@ -10,7 +10,6 @@ namespace {
 
 constexpr unsigned kMostDropped = 10;     // pairs running, before a trial is given up
 constexpr std::uint64_t kMostStuck = 20;  // one item in so many
-constexpr const char* kStuckReason = "work stays on old pools";
 
 }  // namespace
 

@@ -135,6 +135,8 @@ class Tuner {
     // A CPU came online since the start: the kernel then let the workers of strict workqueues run anywhere
     // (kernel/workqueue.c, restore_unbound_workers_cpumask()), and no file says so.
     [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
+    // The kernel stored the beginning of a scope's name for the name, since the start.
+    [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;  // one line, for STATUS=
@@ -203,6 +205,7 @@ class Tuner {
     std::string fingerprint_;  // of the known CPUs
     std::vector<JudgedCounter> counters_;
     bool strict_in_doubt_ = false;
+    bool names_cut_short_ = false;
     unsigned doubts_ = 0;  // topologies read in a row that came with warnings
     bool topology_stale_ = true;
     std::string observe_why_;

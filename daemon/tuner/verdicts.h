@@ -29,6 +29,9 @@ struct VerdictKey {
 // The name with each run of digits as '#': "kcryptd-254:0-1" -> "kcryptd-#:#-#".
 std::string class_of(const std::string& name);
 
+// The reason of a verdict that says that a scope written now does not reach the work.
+inline constexpr const char* kStuckReason = "work stays on old pools";
+
 // A trial that ended.
 struct VerdictRecord {
     VerdictKey key;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
 //   overhead [--exact] ARM TARGET COMMAND...
-// ARM is off, ours (the counters of TARGET), or one of peers.bpf.c: none, bare, wqlat. --exact asks the
-// kernel to time the programs themselves, which costs by itself: such a run's other times mean nothing.
+// ARM is off, ours (the counters of TARGET), watched (the same, and CPU 0 is isolated), or one of
+// peers.bpf.c: none, bare, wqlat. --exact asks the kernel to time the programs themselves, which costs by
+// itself: such a run's other times mean nothing.
 //   items     of TARGET, as the kernel has counted them by itself
 //   wall cpu  ns that COMMAND took; ns on a CPU of COMMAND and all kworkers together
 //   programs  name to runs and ns (0 unless --exact)
@@ -120,7 +121,9 @@ int main(int argc, char** argv) {
 
     const auto counters = wq::make_bpf_counters();
     Peers peers;
-    if (arm == "ours") {
+    const bool ours = arm == "ours" || arm == "watched";
+    if (arm == "watched") counters->watch({0});
+    if (ours) {
         or_exit(counters->attach(target));
         or_exit(counters->begin(0));
     } else if (arm != "off") {
@@ -141,7 +144,7 @@ int main(int argc, char** argv) {
     nlohmann::ordered_json out{{"arm", arm},           {"exact", exact},
                                {"items", items},       {"wall", std::chrono::nanoseconds(wall).count()},
                                {"cpu", own + workers}, {"programs", seen}};
-    if (arm == "ours") {
+    if (ours) {
         const auto count = or_exit(counters->read(0));
         out["counted"] = count.items;
         out["lost"] = count.lost + count.unfinished;

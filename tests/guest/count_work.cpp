@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the counters see of one workqueue, as JSON, beside what the kernel itself has counted in that time:
-//   count-work TARGET SECONDS [--two]   one window, or --two: half of the time in either slot
+//   count-work TARGET SECONDS [--two] [--watch CPUS]
+//                                       one window, or --two: half of the time in either slot; what starts on
+//                                       CPUS
 //   count-work --traffic                the kernel's own counts, all of them
 //   count-work --loaded                 the BPF programs of ours that are in the kernel
 // Says "begun" on stderr once it counts, and what is wrong in one line, with exit code 1.
@@ -72,8 +74,19 @@ nlohmann::ordered_json json_of(const wq::WorkCount& count) {
             {"lost", count.lost}};
 }
 
-int count(const std::string& target, double seconds, unsigned windows) {
+nlohmann::ordered_json json_of(const wq::Watched& watched) {
+    auto work = nlohmann::ordered_json::array();
+    for (const auto& one : watched.work)
+        work.push_back({{"workqueue", one.workqueue},
+                        {"per_cpu", one.per_cpu},
+                        {"function", one.function},
+                        {"items", one.items}});
+    return {{"seconds", watched.seconds}, {"lost", watched.lost}, {"work", work}};
+}
+
+int count(const std::string& target, double seconds, unsigned windows, const wq::CpuSet& watched) {
     const auto counters = wq::make_bpf_counters();
+    counters->watch(watched);
     or_exit(counters->attach(target));
     const auto before = or_exit(counters->traffic());
     const auto start = Clock::now();
@@ -96,6 +109,7 @@ int count(const std::string& target, double seconds, unsigned windows) {
     out["programs"] = loaded();
     out["loaded"] = out["programs"].size();
     counters->detach();
+    out["watched"] = json_of(counters->watched());
     // The kernel frees them a little later.
     for (int i = 0; i < 50 && !loaded().empty(); i++) wait(0.1);
     out["left"] = loaded().size();
@@ -115,9 +129,20 @@ int main(int argc, char** argv) {
         std::cout << loaded().dump() << '\n';
         return 0;
     }
-    if (words.size() < 2 || words.size() > 3 || (words.size() == 3 && words[2] != "--two")) {
-        std::cerr << "usage: count-work TARGET SECONDS [--two] | --traffic | --loaded\n";
+    unsigned windows = 1;
+    wq::CpuSet watched;
+    bool usage = words.size() < 2;
+    for (std::size_t i = 2; i < words.size(); i++) {
+        if (words[i] == "--two")
+            windows = 2;
+        else if (words[i] == "--watch" && i + 1 < words.size())
+            watched = or_exit(wq::CpuSet::parse_list(words[++i]));
+        else
+            usage = true;
+    }
+    if (usage) {
+        std::cerr << "usage: count-work TARGET SECONDS [--two] [--watch CPUS] | --traffic | --loaded\n";
         return 2;
     }
-    return count(words[0], std::stod(words[1]), words.size() == 3 ? 2 : 1);
+    return count(words[0], std::stod(words[1]), windows, watched);
 }

@@ -22,7 +22,7 @@ has() { grep -qE "$1" <<<"$found" || { printf 'not led to: %s\n%s\n' "$1" "$foun
 has_not() { ! grep -qE "$1" <<<"$found" || { printf 'led to: %s\n%s\n' "$1" "$found"; exit 1; }; }
 common() {
   local member
-  for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq data \
+  for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq current_work func data \
     worker_private affn_scope task seq; do
     has "'$member' type_id=[0-9]+ bits_offset=[0-9]+"
   done

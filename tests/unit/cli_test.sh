@@ -118,6 +118,29 @@ grep -qF '"release":null' "$root/out" || complain "another kernel has a release:
 expect 0 plan --json --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system
 grep -qF '"planned":"cache_shard"' "$root/out" || complain "a kernel with cache_shard: $(cat "$root/out")"
 
+# Boot options: what is needed, and that nothing is, are both an answer.
+expect 0 plan --boot --topology "$synthetic"
+grep -qx 'Run-time knobs reach the plan; no boot option is needed.' "$root/out" || complain "plan --boot: $(cat "$root/out")"
+expect 0 plan --boot --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system --shard-size 4
+grep -qx 'workqueue.cache_shard_size=4' "$root/out" || complain "plan --boot by fours: $(cat "$root/out")"
+expect 2 explain '*' --boot
+
+# A host with CPUs that are set apart.
+mkdir -p "$tree/sys/devices/system/cpu" "$tree/sys/fs/cgroup/rt.slice"
+echo 4-5 >"$tree/sys/devices/system/cpu/isolated"
+echo '(null)' >"$tree/sys/devices/system/cpu/nohz_full"
+echo isolated >"$tree/sys/fs/cgroup/rt.slice/cpuset.cpus.partition"
+echo 2-3 >"$tree/sys/fs/cgroup/rt.slice/cpuset.cpus.effective"
+expect 3 --root "$tree" status --json
+for part in '"isolcpus":"4-5","nohz_full":"","partitions":[{"cgroup":"/rt.slice","cpus":"2-3","type":"isolated"}]' \
+  '"features":{"cache_shard":false,"deferred_wakeups":null,"exact_parsing":null,"pwlocks":null}'; do
+  grep -qF "$part" "$root/out" || complain "status --json has no $part: $(cat "$root/out")"
+done
+expect 3 --root "$tree" status
+for part in 'isolcpus 4-5' 'isolated partition 2-3 /rt.slice' 'cache_shard no, exact_parsing unknown' 'there was none so far'; do
+  tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "status has no $part: $(cat "$root/out")"
+done
+
 interleaved='synthetic:pack:2 l3:2 core:13 pu:2(indexes=52*2:1*52)'
 fits() { # COLUMNS ARGUMENTS...
   local columns=$1 widest
@@ -142,6 +165,7 @@ for columns in 40 80; do
     fits $columns 0 plan --topology "$source"
     fits $columns 0 explain '*' --topology "$source"
     fits $columns 0 topology --topology "$source"
+    fits $columns 0 plan --boot --shard-size 4 --topology "$source" --kernel-scopes cpu,smt,cache_shard,cache,numa,system
   done
   fits $columns 3 --root "$tree" status
 done

@@ -21,6 +21,8 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
+    CpuSet watched_cpus;
+    Watched found;  // watched() answers this
     std::vector<std::string> asked;
     bool attached = false;
 
@@ -39,6 +41,8 @@ class FakeCounters : public WorkCounters {
         if (read_error) return tl::unexpected(*read_error);
         return count(slot);
     }
+    void watch(const CpuSet& cpus) override { watched_cpus = cpus; }
+    [[nodiscard]] Watched watched() override { return found; }
     void detach() override {
         if (attached) asked.push_back("detach");
         attached = false;

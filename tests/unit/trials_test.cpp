@@ -37,6 +37,18 @@ TEST_F(TrialsTest, TrafficIsWhatAWindowNeeds) {
     EXPECT_EQ(state("kcryptd"), State::trial);
 }
 
+TEST_F(TrialsTest, IsolatedCpusAreWatchedMeanwhile) {
+    wait_for_traffic();
+    ASSERT_EQ(state("kcryptd"), State::trial);
+    EXPECT_TRUE(counters_.watched_cpus.empty());
+    run();
+    tree_.write("sys/devices/system/cpu/nohz_full", "6-7\n");
+    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated\n");
+    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.effective", "2\n");
+    ASSERT_TRUE(trials_->order("kcryptd", "numa"));
+    EXPECT_EQ(counters_.watched_cpus.list(), "2,6-7");
+}
+
 TEST_F(TrialsTest, CountsSetBackToZeroByAWriteAreNoTraffic) {
     counters_.items = {{"kcryptd", 5'000'000}};
     counters_.more.clear();

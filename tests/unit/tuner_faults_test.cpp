@@ -152,6 +152,12 @@ class Prefixes : public TunerFaults {
     }
 };
 
+TEST_F(Prefixes, AreLearnedByReadingBack) {
+    EXPECT_FALSE(tuner_->names_cut_short());
+    reconcile(1);
+    EXPECT_TRUE(tuner_->names_cut_short());
+}
+
 TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
     reconcile(4);
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cache_shard", "kcryptd=default"));

@@ -40,6 +40,11 @@ struct pool_workqueue {
     struct list_head pwqs_node;
     u64 stats[8];
 };
+struct work_struct {
+    unsigned long data;
+    struct list_head entry;
+    void (*func)(struct work_struct*);
+};
 struct worker {
     struct list_head entry;
     struct work_struct* current_work;
@@ -72,6 +77,7 @@ struct bpf_iter__task {
 struct {
     struct workqueue_struct wq;
     struct pool_workqueue pwq;
+    struct work_struct work;
     struct worker worker;
     struct kthread kthread;
     struct task_struct task;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+#include "model/kernel_features.h"
+#include "model/result.h"
+
+namespace wq {
+
+// What the types of a kernel (BTF, raw or in an object file) tell of its features; cache_shard aside. Error:
+// no such file, not BTF, or a build without BPF.
+Result<KernelFeatures> read_types(const std::string& path);
+
+}  // namespace wq

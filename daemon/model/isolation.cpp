@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/isolation.h"
+
+namespace wq {
+
+CpuSet Isolation::cpus() const {
+    CpuSet all = isolcpus | nohz_full;
+    for (const Partition& partition : partitions) all |= partition.cpus;
+    return all;
+}
+
+}  // namespace wq

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Two things are settled when the kernel boots.
+//
+// The shards of cache_shard: cache_shard_size can only be read at run time, and the pods are made once. So a
+// plan is made twice, for shards as they are and for shards as they are asked for. Where the second wants
+// pods that no scope of the running kernel makes, only the boot option does. (Large shards are often those of
+// `cache` or `smt`, and a rule that names these needs no reboot.)
+//
+// The default scope of what is queued before anybody writes to /sys: a parameter that cannot be written, a
+// machine whose pods cannot be derived (there nothing new is written), and work that never leaves the pool
+// that it was first queued on.
+#include "plan/boot_advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plan/plan.h"
+#include "plan/pods.h"
+
+namespace wq {
+namespace {
+
+constexpr unsigned kKernelsOwnSize = 8;  // kernel/workqueue.c, wq_cache_shard_size
+
+using Pods = std::vector<CpuSet>;
+using Names = std::vector<std::string>;
+
+// "a, b and 3 more".
+std::string some_of(const Names& names) {
+    constexpr std::size_t kMost = 2;
+    std::string out;
+    for (std::size_t i = 0; i < names.size() && i < kMost; i++) out += (i > 0 ? ", " : "") + names[i];
+    return names.size() > kMost ? fmt::format("{} and {} more", out, names.size() - kMost) : out;
+}
+
+std::string cores_text(unsigned n) {
+    return fmt::format("{} core{}", n, n == 1 ? "" : "s");
+}
+
+KernelInfo with_shards(KernelInfo kernel, unsigned size) {
+    if (!kernel.has(Scope::cache_shard)) {
+        kernel.scopes.push_back(Scope::cache_shard);
+        std::ranges::sort(kernel.scopes);
+    }
+    kernel.cache_shard_size = size;
+    return kernel;
+}
+
+bool is_settled(const PlanLine& line) {
+    return line.planned && (line.finding == Finding::in_place || line.finding == Finding::change);
+}
+
+// The pods of a target by scope and shard size, each made once.
+class PodsOf {
+  public:
+    explicit PodsOf(const Topology& topology) : topology_(topology) {}
+
+    const Pods& operator()(const CpuSet& effective, Scope scope, unsigned size) {
+        const auto key = std::tuple(effective.list(), scope, scope == Scope::cache_shard ? size : 0);
+        auto found = made_.find(key);
+        if (found == made_.end())
+            found = made_.emplace(key, restrict_to(pods_of(scope, topology_, size), effective)).first;
+        return found->second;
+    }
+
+  private:
+    const Topology& topology_;
+    std::map<std::tuple<std::string, Scope, unsigned>, Pods> made_;
+};
+
+class Adviser {
+  public:
+    explicit Adviser(const BootInput& input)
+        : in_(input),
+          size_now_(input.kernel.cache_shard_size.value_or(kKernelsOwnSize)),
+          pods_(input.topology) {}
+
+    BootAdvice advise() {
+        if (in_.kernel.scopes.empty()) {
+            out_.notes.emplace_back("this kernel has no affinity scopes: no boot option makes any");
+            return std::move(out_);
+        }
+        lines_ = plan(in_.kernel, in_.kernel.has(Scope::cache_shard) ? size_now_ : size_asked());
+        advise_shards();
+        advise_default();
+        return std::move(out_);
+    }
+
+  private:
+    [[nodiscard]] unsigned size_asked() const {
+        return in_.shard_size.value_or(in_.kernel.has(Scope::cache_shard) ? size_now_ : kKernelsOwnSize);
+    }
+    [[nodiscard]] std::vector<PlanLine> plan(const KernelInfo& kernel, unsigned size) const {
+        return make_plan({in_.topology, kernel, in_.policy, in_.targets, in_.pods_unknown, size});
+    }
+
+    void advise_shards();
+    void compare_shards(const std::vector<PlanLine>& then);
+    [[nodiscard]] std::optional<Scope> scope_with(const Pods& pods, const CpuSet& effective);
+    void tell_lacking(const Names& names);
+    void advise_default();
+    void advise_parameter(const PlanLine& line);
+    void advise_old_pools();
+    void tell_command_line(const PlanLine& line);
+    void want_default(Scope scope, const std::string& reason);
+
+    const BootInput& in_;
+    unsigned size_now_;
+    PodsOf pods_;
+    std::vector<PlanLine> lines_;  // with the shards as they are
+    BootAdvice out_;
+    std::optional<Scope> default_;  // what the option that is advised says
+};
+
+void Adviser::advise_shards() {
+    const bool has_shards = in_.kernel.has(Scope::cache_shard);
+    if (has_shards && size_asked() == size_now_) return;
+    if (!in_.pods_unknown.empty()) {
+        if (has_shards)
+            out_.notes.push_back(
+                fmt::format("pods unknown ({}): whether shards of {} would differ is not told",
+                            in_.pods_unknown, cores_text(size_asked())));
+        return;
+    }
+    compare_shards(plan(with_shards(in_.kernel, size_asked()), size_asked()));
+}
+
+// A scope of this kernel, as it runs, that makes these pods of these CPUs; the coarsest one.
+std::optional<Scope> Adviser::scope_with(const Pods& pods, const CpuSet& effective) {
+    for (auto scope = in_.kernel.scopes.rbegin(); scope != in_.kernel.scopes.rend(); ++scope)
+        if (pods_(effective, *scope, size_now_) == pods) return *scope;
+    return std::nullopt;
+}
+
+void Adviser::compare_shards(const std::vector<PlanLine>& then) {
+    Names out_of_reach;
+    std::map<Scope, Names> by_rule;
+    for (std::size_t i = 0; i < then.size(); i++) {
+        if (!is_settled(then[i])) continue;
+        const CpuSet& effective = then[i].target.effective;
+        const Pods wanted = pods_(effective, *then[i].planned, size_asked());
+        if (is_settled(lines_[i]) && pods_(effective, *lines_[i].planned, size_now_) == wanted) continue;
+        if (const auto scope = scope_with(wanted, effective))
+            by_rule[*scope].push_back(then[i].target.name);
+        else
+            out_of_reach.push_back(then[i].target.name);
+    }
+    if (!in_.kernel.has(Scope::cache_shard)) return tell_lacking(out_of_reach);
+    if (!out_of_reach.empty())
+        out_.options.push_back(
+            {fmt::format("workqueue.cache_shard_size={}", size_asked()),
+             fmt::format("shards of {} ({}) for {}: this kernel made its shards at boot, of {}, and no scope "
+                         "makes the same pools",
+                         cores_text(size_asked()), in_.asked_by, some_of(out_of_reach),
+                         cores_text(size_now_))});
+    for (const auto& [scope, names] : by_rule)
+        out_.notes.push_back(fmt::format(
+            "for shards of {} a rule with scope = \"{}\" makes the pools of {} now; that takes no "
+            "boot option",
+            cores_text(size_asked()), name_of(scope), some_of(names)));
+}
+
+void Adviser::tell_lacking(const Names& names) {
+    if (names.empty()) return;
+    out_.notes.push_back(fmt::format(
+        "{} would have shards of {} on a kernel with cache_shard; no boot option of this one makes "
+        "such pools",
+        some_of(names), cores_text(size_asked())));
+}
+
+void Adviser::want_default(Scope scope, const std::string& reason) {
+    const std::string option = fmt::format("workqueue.default_affinity_scope={}", name_of(scope));
+    if (default_ && *default_ != scope) {
+        out_.notes.push_back(fmt::format("{} would need {}, and there can be only one: {}", reason, option,
+                                         out_.options.back().option));
+    } else if (default_) {
+        out_.options.back().reason += "; " + reason;
+    } else {
+        out_.options.push_back({option, reason});
+        default_ = scope;
+    }
+}
+
+void Adviser::advise_default() {
+    for (const PlanLine& line : lines_)
+        if (line.target.kind == Kind::default_scope) advise_parameter(line);
+    advise_old_pools();
+}
+
+void Adviser::advise_parameter(const PlanLine& line) {
+    const auto& wanted = in_.policy.default_scope;
+    if (!wanted.manage) return;
+    if (line.finding == Finding::change && !in_.kernel.default_writable)
+        return want_default(*line.planned, "the parameter default_affinity_scope cannot be written here");
+    if (in_.kernel.default_on_cmdline) return tell_command_line(line);
+    if (line.finding != Finding::pods_unknown) return;
+    if (wanted.wish.kind != ScopeWish::Kind::fixed)
+        out_.notes.push_back(
+            fmt::format("pods unknown ({}): what @default should be is not told", in_.pods_unknown));
+    else if (line.target.scope.effective != wanted.wish.scope)
+        want_default(wanted.wish.scope,
+                     fmt::format("{} names it, and while pods are unknown ({}) nothing is written",
+                                 wanted.origin.text(), in_.pods_unknown));
+}
+
+// An administrator's word stays, but what it stands against is worth knowing.
+void Adviser::tell_command_line(const PlanLine& line) {
+    if (in_.policy.default_scope.wish.kind != ScopeWish::Kind::automatic) return;
+    KernelInfo kernel = in_.kernel;
+    kernel.default_on_cmdline = false;
+    for (const PlanLine& free : plan(kernel, size_now_))
+        if (free.target.kind == Kind::default_scope && free.finding == Finding::change)
+            out_.notes.push_back(
+                fmt::format("workqueue.default_affinity_scope= is on the kernel command line and stays; "
+                            "without it @default "
+                            "({}) would be {}",
+                            line.target.scope.word, name_of(*free.planned)));
+}
+
+// A workqueue that is left on `default` has its first pools from the boot option.
+void Adviser::advise_old_pools() {
+    for (const PlanLine& line : lines_) {
+        if (!in_.on_old_pools.contains(line.target.name) || line.finding != Finding::change) continue;
+        if (line.target.kind != Kind::default_scope && line.target.scope.word != "default") continue;
+        want_default(*line.planned,
+                     line.target.name +
+                         ": its work stays on the pools that it is on, a trial found; booted so, "
+                         "all that is on `default` begins there");
+    }
+}
+
+}  // namespace
+
+BootAdvice advise_boot(const BootInput& input) {
+    return Adviser(input).advise();
+}
+
+}  // namespace wq

@@ -1,0 +1,156 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 300
+# Isolated CPUs by name, what ran on them, counted as the kernel and the load count it, and the kernel's features.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+count_work=/usr/lib/wq-tests/count-work
+cpus=/sys/devices/system/cpu
+cgroup=/sys/fs/cgroup/rt
+tracing=/sys/kernel/tracing
+out=/run/wq-tests/isolation.json
+# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
+put_back() {
+  udevadm control --start-exec-queue
+  [ ! -e $tracing/events/workqueue ] || { echo 0 >$tracing/events/workqueue/enable; echo >$tracing/trace; }
+  rmdir $cgroup 2>/dev/null || true
+}
+trap put_back EXIT
+
+holds() { # WHAT EXPRESSION, of what is in $out
+  [ "$(jq "$2" "$out")" = true ] || { jq . "$out"; fail "$1: not so: $2"; }
+  note "ok: $1"
+}
+isolation() { status | jq -c .isolation; }
+listed() { local list; list=$(cat "$1" 2>/dev/null || true); case $list in *null*) ;; *) echo "$list" ;; esac; }
+
+note "-- the kernel's features"
+case $guest_kernel in
+  6.12) features='{"cache_shard":false,"deferred_wakeups":false,"exact_parsing":false,"pwlocks":false}' ;;
+  7.2) features='{"cache_shard":true,"deferred_wakeups":false,"exact_parsing":true,"pwlocks":false}' ;;
+esac
+check_eq "features, seen without a daemon" "$features" "$(status | jq -cS .kernel.features)"
+systemctl start wq-tuned
+rss() { awk '/RssAnon/ {print $2}' "/proc/$(systemctl show -P MainPID wq-tuned)/status"; }
+note "RssAnon before the first status: $(rss) kB"
+check_eq "features, seen by the daemon in its sandbox" "$features" "$(status | jq -cS .kernel.features)"
+check_eq "release" "$(uname -r)" "$(status | jq -r .kernel.release)"
+note "RssAnon after it: $(rss) kB"
+[ "$(rss)" -le 1024 ] || fail "what was read to tell the features is still in memory"
+
+note "-- isolated at boot"
+check_eq "isolcpus" "$(listed $cpus/isolated)" "$(isolation | jq -r .isolcpus)"
+check_eq "nohz_full" "$(listed $cpus/nohz_full)" "$(isolation | jq -r .nohz_full)"
+case $guest_append in
+  *isolcpus=*) cpu=4; check_eq "isolcpus is what the command line says" 4-5 "$(isolation | jq -r .isolcpus)" ;;
+  *nohz_full=*) cpu=6; check_eq "nohz_full is what the command line says" 6-7 "$(isolation | jq -r .nohz_full)" ;;
+esac
+check_eq "no partition" '[]' "$(isolation | jq -c .partitions)"
+
+note "-- what runs on CPU $cpu: a disk of which every block is encrypted on the CPU that writes it"
+# same_cpu_crypt makes a per-CPU workqueue of its kcryptd.
+key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+crypt_open c0
+dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
+pinned=$(wq_of c1)
+check_eq "$pinned is per-CPU" 1 "$(cat "$workqueues/$pinned/per_cpu")"
+udevadm settle
+udevadm control --stop-exec-queue # it would read what was written
+write_blocks() { taskset -c "$cpu" dd if=/dev/zero of=/dev/mapper/c1 bs=4k count="$1" oflag=direct 2>/dev/null; }
+if [ -e $tracing/events/workqueue ]; then
+  printf '%x' $((1 << cpu)) >$tracing/tracing_cpumask
+  echo 1 >$tracing/events/workqueue/workqueue_execute_start/enable
+fi
+sysctl -q kernel.bpf_stats_enabled=1
+run() { # EXTRA...: counts for some seconds, with the load; into $out
+  "$count_work" "$pinned" 8 "$@" >"$out" 2>/run/wq-tests/err &
+  wait_until 60 grep -q begun /run/wq-tests/err || fail "count-work: $(cat /run/wq-tests/err)"
+  write_blocks 400
+  wait $! || fail "count-work: $(cat /run/wq-tests/err)"
+}
+run --watch "$cpu"
+programs='programs: (.programs | map_values(.ns / ([.runs, 1] | max) | round))'
+jq -c ".watched, {kernel, items: .windows[0].items, $programs}" "$out"
+this='(.watched.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
+holds "per-CPU, by workqueue and function" "$this.per_cpu"
+holds "as many as blocks were written" "$this.items as \$n | \$n <= 400 and \$n >= 400 * (1 - $missed)"
+holds "as many as the kernel has counted" "$this.items as \$n | .kernel as \$k | \$n <= \$k and \$n >= \$k * (1 - $missed)"
+holds "nothing was lost, and the time is right" '.watched | .lost == 0 and .seconds >= 8'
+if [ -e $tracing/events/workqueue ]; then
+  echo 0 >$tracing/events/workqueue/workqueue_execute_start/enable
+  sed -nE 's/.*workqueue_execute_start: .*function ([^ ]+).*/\1/p' $tracing/trace | sort | uniq -c |
+    awk '{print $2, $1}' >/run/wq-tests/traced
+  note "traced on CPU $cpu: $(tr '\n' ';' </run/wq-tests/traced)"
+  # A name without its module; what was traced began before and ended after what was counted.
+  jq -r '.watched.work | group_by(.function)[] | "\(.[0].function | split(" ")[0]) \(map(.items) | add)"' "$out" |
+    while read -r function items; do
+      traced=$(awk -v f="$function" '$1 == f {print $2}' /run/wq-tests/traced)
+      [ "${traced:-0}" -ge "$items" ] || fail "$function: $items counted, ${traced:-0} traced"
+    done
+  note "ok: no function is there that the tracer did not see there as often"
+fi
+run
+jq -c "{items: .windows[0].items, $programs}" "$out"
+sysctl -q kernel.bpf_stats_enabled=0
+holds "nothing is watched where no CPU is named" '.watched == {"seconds": 0, "lost": 0, "work": []}'
+
+case $guest_append in
+  *isolcpus=*) note "-- no trial here: the pods of isolated CPUs are unknown" ;;
+  *)
+    note "-- counted during a trial"
+    systemctl stop wq-tuned
+    trial_policy auto 'max_pairs = 64'
+    systemctl start wq-tuned
+    check_eq "nothing so far" '{"work":[],"work_lost":0,"work_seconds":0}' \
+      "$(isolation | jq -cS '{work, work_lost, work_seconds}')"
+    wq=$(wq_of c0)
+    load_on c0
+    wq-tunectl trial "$wq" --arm smt >/dev/null 2>&1 &
+    wait_until 60 pair_is "$wq" 1 || fail "no trial: $(target "$wq" reason)"
+    sleep 1
+    write_blocks 300
+    isolation >"$out"
+    this='(.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
+    holds "while it runs" "$this | .kind == \"per-cpu\" and .items <= 300 and .items >= 300 * (1 - $missed)"
+    wq-tunectl revert "$wq"
+    load_off
+    check_eq "programs of ours in the kernel" 0 "$(probes)"
+    isolation >"$out.later"
+    check_eq "and when it has ended" "$(jq -c "$this" "$out")" "$(jq -c "$this" "$out.later")"
+    jq -e '.work_seconds > 0 and .work_lost == 0' "$out.later" >/dev/null || fail "time: $(cat "$out.later")"
+    wq-tunectl status
+    wq-tunectl status | grep -q 'counted during trials' || fail "status says nothing of it"
+    wq-tunectl status | grep -q "$pinned .*per-cpu .*kcryptd_crypt \[dm_crypt\]" || fail "status has no line of it"
+    ;;
+esac
+
+note "-- a cpuset partition"
+# Of CPUs that are neither isolated nor without ticks.
+echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+mkdir $cgroup
+echo 2-3 >$cgroup/cpuset.cpus
+echo root >$cgroup/cpuset.cpus.partition
+check_eq "a root partition" '[{"cgroup":"/rt","cpus":"2-3","type":"root"}]' "$(isolation | jq -cS .partitions)"
+echo isolated >$cgroup/cpuset.cpus.partition
+note "the kernel says: $(cat $cgroup/cpuset.cpus.partition); isolated: $(cat $cpus/isolated); unbound: $(cat $workqueues/cpumask)"
+check_eq "an isolated partition" '[{"cgroup":"/rt","cpus":"2-3","type":"isolated"}]' "$(isolation | jq -cS .partitions)"
+wq-tunectl status | grep -q 'isolated partition *2-3 */rt' || { wq-tunectl status; fail "not in the text"; }
+echo member >$cgroup/cpuset.cpus.partition
+check_eq "a member is none" '[]' "$(isolation | jq -c .partitions)"
+rmdir $cgroup
+
+note "-- boot options"
+wq-tunectl plan --boot
+wq-tunectl plan --boot --json | jq -e '.boot == []' >/dev/null || fail "advice that nobody asked for"
+wq-tunectl plan --boot --shard-size 2
+option=$(wq-tunectl plan --boot --shard-size 2 --json | jq -r '.boot[].option')
+case $guest_kernel,$guest_append in
+  7.2,*isolcpus=*) check_eq "pods unknown: no advice" "" "$option" ;;
+  7.2,*) check_eq "shards of two" workqueue.cache_shard_size=2 "$option" ;;
+  *) check_eq "no shards to size" "" "$option" ;;
+esac
+udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm settle
+crypt_close c1
+crypt_close c0

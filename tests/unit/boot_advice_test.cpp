@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the kernel command line should say, machine by machine.
+#include "plan/boot_advice.h"
+
+#include <gmock/gmock.h>
+
+#include <ostream>
+
+#include "fake_machine.h"
+#include "plan/plan.h"
+
+namespace wq {
+namespace {
+
+using test::default_target;
+using test::fixed;
+using test::kernel_612;
+using test::kernel_72;
+using test::leave;
+using test::machine;
+using test::rule_for_all;
+using test::unbound;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct Question {
+    Topology topology;
+    KernelInfo kernel = kernel_72();
+    Policy policy = rule_for_all();
+    std::optional<unsigned> size = {};
+    std::string pods_unknown = {};
+    std::set<std::string> on_old_pools = {};
+    Scope now = Scope::cache_shard;  // what `default` means
+};
+
+BootAdvice advice(const Question& q) {
+    return advise_boot({q.topology,
+                        q.kernel,
+                        q.policy,
+                        {default_target(q.topology, q.now), unbound(q.topology, q.now, "kcryptd"),
+                         unbound(q.topology, q.now, "writeback")},
+                        q.pods_unknown,
+                        q.size,
+                        "rules.toml:3",
+                        q.on_old_pools});
+}
+
+std::vector<std::string> options(const BootAdvice& advice) {
+    std::vector<std::string> out;
+    for (const BootOption& each : advice.options) out.push_back(each.option);
+    return out;
+}
+
+// ---- shards
+
+struct Row {
+    const char* name;
+    test::Shape shape;
+    unsigned kernels;       // the kernel's size
+    unsigned asked;         // 0: nobody asks
+    const char* option;     // "": none
+    const char* rule = "";  // the scope that a note says would do
+};
+void PrintTo(const Row& row, std::ostream* out) {
+    *out << row.name;
+}
+
+class BootAdviceTable : public testing::TestWithParam<Row> {};
+
+TEST_P(BootAdviceTable, AreAdvisedWhereNoScopeMakesThem) {
+    const Row& row = GetParam();
+    Question q{machine(row.shape), kernel_72(row.kernels)};
+    if (row.asked > 0) q.size = row.asked;
+    const BootAdvice found = advice(q);
+    if (*row.option == '\0')
+        EXPECT_THAT(options(found), IsEmpty());
+    else
+        EXPECT_THAT(options(found), ElementsAre(row.option));
+    if (*row.rule == '\0')
+        EXPECT_THAT(found.notes, IsEmpty());
+    else
+        EXPECT_THAT(found.notes, ElementsAre(HasSubstr(std::string("scope = \"") + row.rule + "\"")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, BootAdviceTable,
+    testing::Values(
+        // Whoever asks for nothing, or for what there is, gets no advice, whatever the machine.
+        Row{"nobody asks", {.sockets = 2, .cores = 14, .threads = 2}, 8, 0, ""},
+        Row{"booted with another size, nobody asks", {.cores = 36}, 16, 0, ""},
+        Row{"as asked for", {.cores = 36}, 16, 16, ""},
+        // Sapphire Rapids with SNC: 14 cores in an LLC. 7+7 by eights, 4+4+3+3 by fours, one shard by
+        // sixteens.
+        Row{"14 cores by 4", {.sockets = 4, .cores = 14, .threads = 2}, 8, 4, "workqueue.cache_shard_size=4"},
+        Row{"14 cores by 6", {.sockets = 4, .cores = 14, .threads = 2}, 8, 6, ""},
+        Row{"14 cores by 16", {.sockets = 4, .cores = 14, .threads = 2}, 8, 16, "", "numa"},
+        // (Where scopes make the same pools, the coarsest gives the name, as in a plan.)
+        // Zen 4: 8 cores in an LLC, which is one shard by eights.
+        Row{"8 cores by 4", {.sockets = 4, .cores = 8, .threads = 2}, 8, 4, "workqueue.cache_shard_size=4"},
+        Row{"8 cores by 16", {.sockets = 4, .cores = 8, .threads = 2}, 8, 16, ""},
+        Row{"8 cores by 1", {.sockets = 4, .cores = 8, .threads = 2}, 8, 1, "", "smt"},
+        Row{"8 cores without threads by 1", {.sockets = 4, .cores = 8}, 8, 1, "", "smt"},
+        // Zen 1: 3 cores in an LLC.
+        Row{"3 cores by 4", {.sockets = 16, .cores = 3, .threads = 2}, 8, 4, ""},
+        // Kunpeng: 32.
+        Row{"32 cores by 4", {.sockets = 4, .cores = 32}, 8, 4, "workqueue.cache_shard_size=4"},
+        Row{"32 cores by 16", {.sockets = 4, .cores = 32}, 8, 16, "workqueue.cache_shard_size=16"},
+        Row{"32 cores by 64", {.sockets = 4, .cores = 32}, 8, 64, "", "numa"},
+        // GB10: ten, one shard by eights; 4+3+3 by fours.
+        Row{"10 cores by 4", {.sockets = 2, .cores = 10}, 8, 4, "workqueue.cache_shard_size=4"},
+        Row{"10 cores by 16", {.sockets = 2, .cores = 10}, 8, 16, ""},
+        // No cache files: every core is an LLC, and all that can be asked for is a scope.
+        Row{"no LLCs by 4", {.sockets = 8, .cores = 1, .one_node = true}, 8, 4, ""},
+        Row{"no LLCs by 2", {.sockets = 8, .cores = 1, .one_node = true}, 8, 2, "", "cache"}));
+
+TEST(BootAdviceShards, SayWhoAskedAndForWhom) {
+    const BootAdvice found = advice({.topology = machine({.cores = 32}), .size = 4});
+    ASSERT_THAT(found.options, SizeIs(1));
+    EXPECT_THAT(found.options[0].reason,
+                HasSubstr("shards of 4 cores (rules.toml:3) for kcryptd, writeback:"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("at boot, of 8 cores"));
+}
+
+TEST(BootAdviceShards, AreForThoseThatArePlanned) {
+    const Question q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+}
+
+TEST(BootAdviceShards, OfARuleThatNamesThem) {
+    Question q{
+        .topology = machine({.cores = 8}), .policy = rule_for_all(fixed(Scope::cache_shard)), .size = 4};
+    EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.cache_shard_size=4"));
+    q.policy = rule_for_all(fixed(Scope::numa));
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+}
+
+TEST(BootAdviceShards, AreNotToldWherePodsAreUnknown) {
+    const BootAdvice found =
+        advice({.topology = machine({.cores = 32}), .size = 4, .pods_unknown = "CPUs 3 are offline"});
+    EXPECT_THAT(options(found), IsEmpty());
+    EXPECT_THAT(found.notes, ElementsAre(HasSubstr("CPUs 3 are offline")));
+}
+
+TEST(BootAdviceShards, CannotBeHadFromAKernelWithoutThem) {
+    const BootAdvice large = advice(
+        {.topology = machine({.cores = 12, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
+    EXPECT_THAT(options(large), IsEmpty());
+    EXPECT_THAT(large.notes, ElementsAre(HasSubstr("no boot option of this one makes such pools")));
+    const BootAdvice small = advice(
+        {.topology = machine({.cores = 8, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
+    EXPECT_THAT(small.notes, IsEmpty());
+}
+
+TEST(BootAdviceShards, NorAnythingFromOneWithoutScopes) {
+    KernelInfo old = kernel_612();
+    old.scopes.clear();
+    const BootAdvice found = advice({.topology = machine({.cores = 12}), .kernel = old, .size = 4});
+    EXPECT_THAT(options(found), IsEmpty());
+    EXPECT_THAT(found.notes, SizeIs(1));
+}
+
+// ---- the default scope
+
+Policy managed(const ScopeWish& wish = {}) {
+    Policy out = rule_for_all();
+    out.default_scope = {true, wish, {"rules.toml", 20}};
+    return out;
+}
+
+// 12 cores in one LLC and a kernel without shards: the plan is smt.
+Question twelve(const Policy& policy) {
+    return {.topology = machine({.cores = 12, .threads = 2}),
+            .kernel = kernel_612(),
+            .policy = policy,
+            .now = Scope::cache};
+}
+
+TEST(BootAdviceDefault, IsNotNeededWhereTheParameterIsWritten) {
+    const Question q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, IsEmpty());
+}
+
+TEST(BootAdviceDefault, IsNeededWhereItCannotBeWritten) {
+    Question q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
+    q.kernel.default_writable = false;
+    EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
+    q.now = Scope::cache_shard;
+    EXPECT_THAT(options(advice(q)), IsEmpty()) << "it is so already";
+    q.now = Scope::cache;
+    q.policy = rule_for_all();
+    EXPECT_THAT(options(advice(q)), IsEmpty()) << "nobody manages it";
+}
+
+TEST(BootAdviceDefault, OfARuleWherePodsAreUnknown) {
+    Question q = twelve(managed(fixed(Scope::smt)));
+    q.pods_unknown = "CPUs 4-5 are isolated";
+    const BootAdvice found = advice(q);
+    ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=smt"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("rules.toml:20"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("CPUs 4-5 are isolated"));
+    q.now = Scope::smt;
+    EXPECT_THAT(options(advice(q)), IsEmpty()) << "it is so already";
+    q.kernel.scopes = {Scope::cache};
+    q.now = Scope::cache;
+    EXPECT_THAT(options(advice(q)), IsEmpty()) << "no boot option makes a scope";
+}
+
+TEST(BootAdviceDefault, IsNoGuessWherePodsAreUnknown) {
+    Question q = twelve(managed());
+    q.pods_unknown = "CPUs 4-5 are isolated";
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("what @default should be is not told")));
+}
+
+TEST(BootAdviceDefault, LeavesTheAdministratorsWord) {
+    Question q = twelve(managed());
+    q.kernel.default_on_cmdline = true;
+    EXPECT_THAT(options(advice(q)), IsEmpty());
+    EXPECT_THAT(advice(q).notes, testing::Contains(HasSubstr("without it @default (cache) would be smt")));
+}
+
+TEST(BootAdviceDefault, ReachesWorkThatStaysOnOldPools) {
+    Question q{.topology = machine({.cores = 32}), .on_old_pools = {"writeback"}, .now = Scope::cache};
+    const BootAdvice found = advice(q);
+    ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("writeback: its work stays"));
+    q.on_old_pools = {"kcryptd", "writeback"};
+    EXPECT_THAT(options(advice(q)), SizeIs(1));
+    EXPECT_THAT(advice(q).options[0].reason,
+                testing::AllOf(HasSubstr("kcryptd: "), HasSubstr("writeback: ")));
+    q.now = Scope::cache_shard;
+    EXPECT_THAT(options(advice(q)), IsEmpty()) << "it is where it is planned";
+}
+
+// Only what is on `default` follows the default.
+TEST(BootAdviceDefault, DoesNotReachWhatHasAWordOfItsOwn) {
+    const Topology topology = machine({.cores = 32});
+    Workqueue target = unbound(topology, Scope::cache, "writeback");
+    target.scope.word = "cache";
+    const BootAdvice found =
+        advise_boot({topology, kernel_72(), rule_for_all(), {target}, "", std::nullopt, "", {"writeback"}});
+    EXPECT_THAT(options(found), IsEmpty());
+}
+
+TEST(BootAdviceDefault, CanBeOnlyOne) {
+    Policy policy = rule_for_all();
+    policy.rules.insert(policy.rules.begin(),
+                        {"kcryptd", fixed(Scope::smt), std::nullopt, {"rules.toml", 9}});
+    const BootAdvice found = advice({.topology = machine({.cores = 32, .threads = 2}),
+                                     .policy = policy,
+                                     .on_old_pools = {"kcryptd", "writeback"},
+                                     .now = Scope::cache});
+    EXPECT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=smt"));
+    EXPECT_THAT(found.notes, ElementsAre(HasSubstr("workqueue.default_affinity_scope=cache_shard")));
+}
+
+}  // namespace
+}  // namespace wq

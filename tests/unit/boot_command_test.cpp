@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// `plan --boot` on a tree: who asks for a size, and what past trials have to say.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/options.h"
+#include "fake_machine.h"
+#include "temp_tree.h"
+#include "tuner/verdicts.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using test::cpu_tree;
+using test::kernel_tree;
+using test::TempTree;
+using test::workqueue;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class BootCommand : public testing::Test {
+  protected:
+    BootCommand() {
+        tree_.add(cpu_tree({.cores = 12, .threads = 2}));
+        policy("");
+    }
+    void policy(const std::string& more) {
+        tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n" + more);
+    }
+    [[nodiscard]] json ask(std::optional<unsigned> size = {}) const {
+        ctl::Options options;
+        options.root = tree_.root();
+        options.json = options.boot = true;
+        options.shard_size = size;
+        testing::internal::CaptureStdout();
+        const int code = ctl::plan_boot(options);
+        const json answer = json::parse(testing::internal::GetCapturedStdout());
+        EXPECT_EQ(code, 0);
+        return answer;
+    }
+    void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "6.12.107") {
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
+        ASSERT_TRUE(store.load());
+        VerdictRecord record;
+        record.key.kernel = kernel;
+        record.target = "writeback";
+        record.reason = reason;
+        record.judged = judged;
+        ASSERT_TRUE(store.add(record));
+    }
+
+    TempTree tree_{kernel_tree({workqueue("writeback", {.cpumask = "ffffff"})}, "cache", "8", "ffffff")};
+};
+
+TEST_F(BootCommand, AdvisesNothingThatNobodyAskedFor) {
+    EXPECT_THAT(ask()["boot"], IsEmpty());
+    EXPECT_THAT(ask()["notes"], IsEmpty());
+    EXPECT_EQ(ask()["kernel"]["cache_shard_size"], 8);
+}
+
+TEST_F(BootCommand, NamesThePlaceInThePolicyThatAsks) {
+    policy("[shard]\nsize = 4\n");
+    const json answer = ask();
+    ASSERT_THAT(answer["boot"], SizeIs(1));
+    EXPECT_EQ(answer["boot"][0]["option"], "workqueue.cache_shard_size=4");
+    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:5)"));
+}
+
+TEST_F(BootCommand, TakesTheOptionBeforeThePolicy) {
+    policy("[shard]\nsize = 4\n");
+    EXPECT_EQ(ask(3)["boot"][0]["option"], "workqueue.cache_shard_size=3");
+    EXPECT_THAT(ask(8)["boot"], IsEmpty());
+}
+
+TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
+    trial_ended(kStuckReason);
+    const json answer = ask();
+    ASSERT_THAT(answer["boot"], SizeIs(1));
+    EXPECT_EQ(answer["boot"][0]["option"], "workqueue.default_affinity_scope=cache_shard");
+    trial_ended("CPUs came or went", false);
+    EXPECT_THAT(ask()["boot"], SizeIs(1)) << "one that was cut off says nothing";
+    trial_ended("");
+    EXPECT_THAT(ask()["boot"], IsEmpty()) << "the latest counts";
+}
+
+TEST_F(BootCommand, DoesNotGoByTrialsOnAnotherKernel) {
+    trial_ended(kStuckReason, true, "6.6.1");
+    EXPECT_THAT(ask()["boot"], IsEmpty());
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A kernel's features by its types, which are made here. (Not built without libbpf.)
+#include "kernel/features.h"
+
+#include <bpf/btf.h>
+#include <gmock/gmock.h>
+
+#include "fake_machine.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::TempTree;
+
+// Writes a kernel's BTF to a tree, and has its features read.
+class FeaturesTest : public testing::Test {
+  protected:
+    ~FeaturesTest() override { btf__free(types_); }
+
+    void add_enum(const std::vector<std::pair<std::string, int>>& values) {
+        btf__add_enum(types_, "wq_affn_scope", 4);
+        for (const auto& [name, value] : values) btf__add_enum_value(types_, name.c_str(), value);
+    }
+    void add_struct(const char* name, const std::vector<std::string>& members) {
+        btf__add_struct(types_, name, 4 * static_cast<unsigned>(members.size()));
+        for (std::size_t i = 0; i < members.size(); i++)
+            btf__add_field(types_, members[i].c_str(), int_, 32 * static_cast<unsigned>(i), 0);
+    }
+    void add_function(const char* name) {
+        const int proto = btf__add_func_proto(types_, int_);
+        btf__add_func(types_, name, BTF_FUNC_STATIC, proto);
+    }
+    KernelFeatures read(const KernelInfo& kernel) {
+        unsigned size = 0;
+        const void* data = btf__raw_data(types_, &size);
+        tree_.write(kFile, std::string(static_cast<const char*>(data), size));
+        return read_features(Paths{tree_.root()}, kernel);
+    }
+
+    static constexpr const char* kFile = "sys/kernel/btf/vmlinux";
+    TempTree tree_;
+    btf* types_ = btf__new_empty();
+    int int_ = btf__add_int(types_, "int", 4, BTF_INT_SIGNED);
+};
+
+// As 6.12.107 has them.
+TEST_F(FeaturesTest, Of612) {
+    add_enum({{"WQ_AFFN_SMT", 2}, {"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_NUMA", 4}});
+    add_struct("worker_pool", {"lock", "cpu"});
+    add_function("parse_affn_scope");
+    const KernelFeatures found = read(test::kernel_612());
+    EXPECT_EQ(found.cache_shard, false);
+    EXPECT_EQ(found.exact_parsing, false);
+    EXPECT_EQ(found.deferred_wakeups, false);
+    EXPECT_EQ(found.pwlocks, false);
+}
+
+// As 7.2.13 has them.
+TEST_F(FeaturesTest, Of72) {
+    add_enum({{"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_CACHE_SHARD", 4}, {"WQ_AFFN_NUMA", 5}});
+    add_struct("worker_pool", {"lock", "cpu"});
+    const KernelFeatures found = read(test::kernel_72());
+    EXPECT_EQ(found.cache_shard, true);
+    EXPECT_EQ(found.exact_parsing, true);
+    EXPECT_EQ(found.deferred_wakeups, false);
+    EXPECT_EQ(found.pwlocks, false);
+}
+
+TEST_F(FeaturesTest, OfWhatIsToCome) {
+    add_struct("worker_pool", {"lock", "last_woken_worker"});
+    add_struct("pw_struct", {"work", "cpu"});
+    const KernelFeatures found = read(test::kernel_72());
+    EXPECT_EQ(found.deferred_wakeups, true);
+    EXPECT_EQ(found.pwlocks, true);
+}
+
+// linux/pwlocks.h without CONFIG_PWLOCKS; and with it, where nothing uses the structure.
+TEST_F(FeaturesTest, PwlocksAreMoreThanTheirName) {
+    add_struct("pw_struct", {"work"});
+    EXPECT_EQ(read(test::kernel_72()).pwlocks, false);
+    add_function("pwlocks_setup");
+    EXPECT_EQ(read(test::kernel_72()).pwlocks, true);
+}
+
+TEST_F(FeaturesTest, WhatTheTypesDoNotTellIsUnknown) {
+    const KernelFeatures found = read(test::kernel_612());
+    EXPECT_EQ(found.exact_parsing, std::nullopt)
+        << "the parser is in its callers: which one it is does not show";
+    EXPECT_EQ(found.deferred_wakeups, std::nullopt);
+}
+
+// There prefixes would have done: the names say nothing.
+TEST_F(FeaturesTest, TheOrderOfTheNamesCounts) {
+    add_enum({{"WQ_AFFN_CACHE_SHARD", 3}, {"WQ_AFFN_CACHE", 4}});
+    EXPECT_EQ(read(test::kernel_72()).exact_parsing, std::nullopt);
+}
+
+TEST_F(FeaturesTest, NoTypesNoAnswers) {
+    const auto all_unknown = [](const KernelFeatures& found) {
+        return !found.exact_parsing && !found.deferred_wakeups && !found.pwlocks;
+    };
+    const KernelFeatures found = read_features(Paths{tree_.root()}, test::kernel_72());
+    EXPECT_EQ(found.cache_shard, true);
+    EXPECT_TRUE(all_unknown(found));
+    for (const char* broken : {"", "not BTF", "\x9f\xeb\x01"}) {
+        tree_.write(kFile, broken);
+        EXPECT_TRUE(all_unknown(read_features(Paths{tree_.root()}, test::kernel_72()))) << broken;
+    }
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// CPUs that are set apart, as the files tell of them, and how status shows them and their work.
+#include "kernel/isolation.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "counters/watched.h"
+#include "temp_tree.h"
+#include "tuner/host_status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using test::TempTree;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr const char* kCpus = "sys/devices/system/cpu/";
+constexpr const char* kCgroups = "sys/fs/cgroup/";
+
+class IsolationTest : public testing::Test {
+  protected:
+    [[nodiscard]] Isolation read() const { return read_isolation(Paths{tree_.root()}); }
+    void cgroup(const std::string& path, const std::string& type, const std::string& cpus) {
+        tree_.write(kCgroups + path + "/cpuset.cpus.partition", type + "\n");
+        tree_.write(kCgroups + path + "/cpuset.cpus.effective", cpus + "\n");
+    }
+    // "/rt=2-3 isolated" of each.
+    [[nodiscard]] std::vector<std::string> partitions() const {
+        std::vector<std::string> out;
+        for (const Partition& p : read().partitions)
+            out.push_back(p.cgroup + "=" + p.cpus.list() + " " + p.type);
+        return out;
+    }
+    TempTree tree_;
+};
+
+TEST_F(IsolationTest, IsNothingWhereThereAreNoFiles) {
+    const Isolation found = read();
+    EXPECT_TRUE(found.cpus().empty());
+    EXPECT_THAT(found.partitions, IsEmpty());
+    EXPECT_TRUE(found.complete);
+}
+
+TEST_F(IsolationTest, ComesFromTheBootOptions) {
+    tree_.write(std::string(kCpus) + "isolated", "4-5\n");
+    tree_.write(std::string(kCpus) + "nohz_full", "6-7\n");
+    EXPECT_EQ(read().isolcpus.list(), "4-5");
+    EXPECT_EQ(read().nohz_full.list(), "6-7");
+    EXPECT_EQ(read().cpus().list(), "4-7");
+}
+
+TEST_F(IsolationTest, HasNoNohzCpusWhereTheKernelSaysNull) {
+    for (const char* text : {"(null)\n", " (null)\n", "\n", ""}) {
+        tree_.write(std::string(kCpus) + "nohz_full", text);
+        EXPECT_TRUE(read().nohz_full.empty()) << text;
+    }
+}
+
+TEST_F(IsolationTest, FindsValidPartitionsAlone) {
+    cgroup("rt.slice", "isolated", "2-3");
+    cgroup("batch.slice", "root", "4-5");
+    cgroup("system.slice", "member", "0-7");
+    cgroup("broken.slice", "isolated invalid (Cpu list in cpuset.cpus not exclusive)", "0-7");
+    cgroup("late.slice", "root invalid", "0-7");
+    cgroup("empty.slice", "root", "");
+    EXPECT_THAT(partitions(), testing::ElementsAre("/batch.slice=4-5 root", "/rt.slice=2-3 isolated"));
+}
+
+TEST_F(IsolationTest, LooksBelowMembersAsWell) {
+    cgroup("system.slice", "member", "0-7");
+    cgroup("system.slice/a.service", "member", "0-7");
+    cgroup("system.slice/a.service/remote", "isolated", "7");
+    EXPECT_THAT(partitions(), testing::ElementsAre("/system.slice/a.service/remote=7 isolated"));
+}
+
+TEST_F(IsolationTest, DoesNotLookWhereNoCpusetsAre) {
+    tree_.add(test::Dir("sys/fs/cgroup/user.slice"));
+    cgroup("user.slice/impossible", "isolated", "1");
+    EXPECT_THAT(partitions(), IsEmpty());
+}
+
+TEST_F(IsolationTest, SaysSoWhereThereIsMoreThanItLooksAt) {
+    std::string path;
+    for (int depth = 0; depth < 20; depth++) {
+        path += "/d";
+        cgroup(path, "member", "0-7");
+    }
+    cgroup(path + "/rt", "isolated", "1");
+    EXPECT_FALSE(read().complete);
+    EXPECT_THAT(partitions(), IsEmpty());
+    // The kernel's own list still has it.
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
+    EXPECT_THAT(partitions(), testing::ElementsAre("=1 isolated"));
+}
+
+TEST_F(IsolationTest, CountsOnlyOnceWhatTheKernelListsToo) {
+    tree_.write(std::string(kCpus) + "isolated", "6\n");
+    cgroup("rt.slice", "isolated", "2-3");
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,6\n");
+    EXPECT_THAT(partitions(), SizeIs(1));
+}
+
+TEST_F(IsolationTest, ShowsPathsThatATerminalWouldNotObey) {
+    cgroup("a\033[2J", "root", "1");
+    EXPECT_EQ(read().partitions.at(0).cgroup, "/a?[2J");
+}
+
+TEST(WatchedSums, AddUpAndComeSorted) {
+    WatchedSums sums;
+    sums.add({"mm_percpu_wq", true, "vmstat_update", 3});
+    sums.add({"events", true, "cache_reap", 5});
+    sums.add({"mm_percpu_wq", true, "vmstat_update", 4});
+    sums.add({"events", false, "cache_reap", 1});
+    sums.add_seconds(1.5);
+    sums.add_seconds(2);
+    const Watched all = sums.sums();
+    ASSERT_THAT(all.work, SizeIs(3));
+    EXPECT_EQ(all.work[0].function, "vmstat_update");
+    EXPECT_EQ(all.work[0].items, 7U);
+    EXPECT_EQ(all.work[1].items, 5U);
+    EXPECT_FALSE(all.work[2].per_cpu);
+    EXPECT_EQ(all.seconds, 3.5);
+    EXPECT_EQ(all.lost, 0U);
+}
+
+TEST(WatchedSums, AreBounded) {
+    WatchedSums sums;
+    for (std::size_t i = 0; i < WatchedSums::kMost + 5; i++)
+        sums.add({"w", false, "f" + std::to_string(i), 2});
+    sums.add({"w", false, "f0", 1});
+    sums.add_lost(100);
+    EXPECT_THAT(sums.sums().work, SizeIs(WatchedSums::kMost));
+    EXPECT_EQ(sums.sums().work[0].items, 3U);
+    EXPECT_EQ(sums.sums().lost, 110U);
+}
+
+TEST(HostStatus, HasTheKeysThatScriptsRelyOn) {
+    Isolation isolation;
+    isolation.isolcpus = {4, 5};
+    isolation.partitions = {{"/rt.slice", {2}, "isolated"}, {"", {7}, "isolated"}};
+    Watched watched;
+    watched.work = {{"mm_percpu_wq", true, "vmstat_update", 12}, {"", false, "bh_work", 1}};
+    watched.seconds = 8.04;
+    watched.lost = 2;
+    EXPECT_EQ(isolation_json(isolation, watched), json::parse(R"({
+        "isolcpus": "4-5", "nohz_full": "", "partitions_complete": true,
+        "partitions": [{"cgroup": "/rt.slice", "cpus": "2", "type": "isolated"},
+                       {"cgroup": null, "cpus": "7", "type": "isolated"}],
+        "work": [{"workqueue": "mm_percpu_wq", "kind": "per-cpu", "function": "vmstat_update", "items": 12},
+                 {"workqueue": null, "kind": null, "function": "bh_work", "items": 1}],
+        "work_lost": 2, "work_seconds": 8.0})"));
+}
+
+TEST(HostStatus, TellsWhatItDoesNotKnow) {
+    KernelFeatures features;
+    features.cache_shard = true;
+    features.pwlocks = false;
+    KernelInfo kernel;
+    EXPECT_EQ(features_json(kernel, features, false), json::parse(R"({"release": null, "features":
+        {"cache_shard": true, "exact_parsing": null, "deferred_wakeups": null, "pwlocks": false}})"));
+    features.exact_parsing = true;
+    kernel.release = "6.12.1";
+    const json learned = features_json(kernel, features, true);
+    EXPECT_EQ(learned["release"], "6.12.1");
+    EXPECT_EQ(learned["features"]["exact_parsing"], false) << "what was read back is believed";
+}
+
+}  // namespace
+}  // namespace wq
