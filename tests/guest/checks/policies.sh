@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Broken policies, kill switches, guard and observe: where nothing may be written, nothing is.
+# Broken policies, kill switches, guard and observe: where nothing may be written, nothing is. Host tables, in the sandbox.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -24,12 +24,27 @@ apply_policy "$scope"
 systemctl reload wq-tuned
 expect_scope "$wq" "$scope"
 
+reload_is_refused() { # COMPLAINT
+  wq-tunectl reload 2>/run/wq-tests/err && fail "the reload was taken"
+  grep -q "$1" /run/wq-tests/err || fail "reload says: $(cat /run/wq-tests/err)"
+  check_eq "$1: state" running "$(daemon_field state)"
+  check_eq "$1: scope" "$scope" "$(scope_of "$wq")"
+}
+
+note "-- not to be read (root's capabilities are not the daemon's) or not to be trusted: the old one stays"
+file=/etc/wq-tuned/wq-tuned.toml
+chmod 000 $file
+reload_is_refused "wq-tuned.toml: cannot be read: Permission denied"
+chmod 646 $file
+reload_is_refused "wq-tuned.toml: everyone may write to it"
+ln -sf wq-tuned.toml $file
+reload_is_refused "wq-tuned.toml: cannot be read: Too many levels of symbolic links"
+rm $file
+apply_policy "$scope"
+
 note "-- broken again: the old one stays"
-echo '[[workqueue' >>/etc/wq-tuned/wq-tuned.toml
-wq-tunectl reload 2>/run/wq-tests/err && fail "the reload was taken"
-grep -q "wq-tuned.toml:6" /run/wq-tests/err || fail "reload says: $(cat /run/wq-tests/err)"
-check_eq "state" running "$(daemon_field state)"
-check_eq "scope" "$scope" "$(scope_of "$wq")"
+echo '[[workqueue' >>$file
+reload_is_refused "wq-tuned.toml:6"
 
 note "-- restarted with the broken one: observe, and the baseline"
 systemctl restart wq-tuned
@@ -60,6 +75,40 @@ sed -i 's/^\[daemon\]$/&\nmode = "observe"\napply_unjudged = true/' /etc/wq-tune
 systemctl reload wq-tuned
 check_eq "state" observing "$(daemon_field state)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+systemctl stop wq-tuned
+
+note "-- host tables: the daemon knows all of this of its host, sandboxed as it is"
+# Both tables must match, so that the plan is applied and is the one asked for; the third must not.
+modprobe dmi-sysfs
+smbios=$(tr -c '[:print:]' '\n' </sys/firmware/dmi/entries/4-0/raw | grep -m 1 '^pc-q35-')
+of_topology() { wq-tunectl topology --json | jq "$1"; }
+policy <<EOF
+[[host]]
+name = "this-one"
+when.arch = "$(uname -m)"
+when.cpu_vendor = "GenuineIntel"
+when.cpu_model = "*Skylake*"
+when.kernel = "$guest_kernel"
+when.hostname = "$(uname -n)"
+when.cores = $(of_topology .cores)
+when.llc_cores = $(of_topology '[.llcs[].cores] | max')
+when.smt = $(of_topology '.threads_per_core > 1')
+when.virtual = true
+when.canary = "100%"
+daemon.apply_unjudged = true
+[[host]]
+name = "by-smbios"
+when.cpu_model = "$smbios"
+workqueue = [{ match = "kcryptd-*", scope = "$scope" }]
+[[host]]
+name = "another"
+when.cores = $(($(of_topology .cores) + 1))
+workqueue = [{ match = "kcryptd-*", scope = "leave" }]
+EOF
+scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+systemctl start wq-tuned
+wait_until 5 scope_is "$wq" "$scope" || fail "no match; outside of the sandbox: $(wq-tunectl plan | sed -n '/hosts/,/^$/p')"
+note "ok: matched, $wq holds '$scope'"
 systemctl stop wq-tuned
 
 note "-- a workqueue opted out by a udev rule"
