@@ -10,7 +10,8 @@
 namespace wq {
 namespace {
 
-// Less than who asks will wait: nothing is carried out for who was told that it was not.
+// Less than wq-tunectl waits: nothing is carried out for who was told that it was not. (Other callers may
+// give up sooner.)
 constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 
 struct Pending {

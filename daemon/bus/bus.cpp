@@ -71,11 +71,19 @@ std::string job_type(sd_bus* bus, const char* unit) {
 }  // namespace
 
 Result<BusPtr> open_system_bus() {
-    sd_bus* bus = nullptr;
-    const int r = ::sd_bus_open_system(&bus);
+    sd_bus* raw = nullptr;
+    int r = ::sd_bus_new(&raw);
     if (r < 0) return fail_errno("system bus", -r);
-    ::sd_bus_set_method_call_timeout(bus, kTimeout);
-    return BusPtr(bus);
+    BusPtr bus(raw);
+    const char* address = ::getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    r = ::sd_bus_set_address(raw, address != nullptr ? address : "unix:path=/run/dbus/system_bus_socket");
+    if (r >= 0) r = ::sd_bus_set_bus_client(raw, 1);
+    // Messages that wait for polkit's answer would hold their senders' descriptors.
+    if (r >= 0) r = ::sd_bus_negotiate_fds(raw, 0);
+    if (r >= 0) r = ::sd_bus_start(raw);
+    if (r < 0) return fail_errno("system bus", -r);
+    ::sd_bus_set_method_call_timeout(raw, kTimeout);
+    return bus;
 }
 
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,

@@ -72,7 +72,7 @@ class BpfCounters : public WorkCounters {
     void pause() override;
     Result<WorkCount> read(unsigned slot) override;
     void detach() override;
-    void watch(const CpuSet& cpus) override { to_watch_ = cpus; }
+    void watch(const CpuSet& cpus) override;
     Watched watched() override;
     ~BpfCounters() override { BpfCounters::detach(); }
     Result<std::map<std::string, std::uint64_t>> traffic() override;
@@ -117,6 +117,14 @@ Status BpfCounters::attach(const std::string& target) {
     return {};
 }
 
+// What ran on other CPUs says nothing of these.
+void BpfCounters::watch(const CpuSet& cpus) {
+    if (cpus == to_watch_) return;
+    detach();
+    watched_ = {};
+    to_watch_ = cpus;
+}
+
 void BpfCounters::detach() {
     add_watched(watched_);
     skeleton_.reset();
@@ -134,7 +142,7 @@ void BpfCounters::add_watched(WatchedSums& sums) const {
         wq_watched found{};
         before = &key;
         if (bpf_map__lookup_elem(skeleton_->maps.watched, &key, sizeof(key), &found, sizeof(found), 0) == 0)
-            sums.add({sysfs_name(key.workqueue), found.per_cpu != 0, found.function, found.items});
+            sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
     }
 }
 

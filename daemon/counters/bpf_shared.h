@@ -40,11 +40,10 @@ enum { WQ_MOST_CPUS = 16384 };
 struct wq_watch_key {
     char workqueue[32];
     __u64 function;
+    __u64 per_cpu;
 };
 struct wq_watched {
     __u64 items;
-    __u32 per_cpu;
-    __u32 padding;
     char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
 };
 

@@ -2,8 +2,11 @@
 // `plan --boot`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
@@ -16,17 +19,24 @@ namespace {
 
 constexpr const char* kNothingNeeded = "Run-time knobs reach the plan; no boot option is needed.";
 
-// The targets whose latest trial on this kernel came to that end. What cannot be read was not learned.
-std::set<std::string> on_old_pools(const Options& options, const KernelInfo& kernel) {
+// The targets of classes whose latest trial here, if it is still relied on, came to that end. What cannot be
+// read was not learned.
+std::set<std::string> on_old_pools(const Options& options, const Machine& machine) {
     std::set<std::string> out;
-    if (options.topology != "live" || kernel.release.empty()) return out;
+    if (options.topology != "live" || machine.kernel.release.empty()) return out;
     VerdictStore verdicts(Paths{options.root}.verdicts());
     if (!verdicts.read()) return out;
+    const std::string topology = fingerprint(machine.topology);
+    const std::int64_t now = ::time(nullptr);
+    std::set<std::string> classes;
     for (const VerdictRecord& record : verdicts.records()) {
-        if (record.key.kernel != kernel.release || !record.judged) continue;
-        out.erase(record.target);
-        if (record.reason == kStuckReason) out.insert(record.target);
+        if (record.key.kernel != machine.kernel.release || record.key.topology != topology) continue;
+        if (!is_trusted(record, machine.policy.judge.retry_after, now)) continue;
+        classes.erase(record.key.kind);
+        if (record.reason == kStuckReason) classes.insert(record.key.kind);
     }
+    for (const Workqueue& target : machine.targets)
+        if (classes.contains(class_of(target.name))) out.insert(target.name);
     return out;
 }
 
@@ -47,7 +57,7 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
         input.shard_size = machine.policy.shard_size;
         input.asked_by = set_by->second.text();
     }
-    input.on_old_pools = on_old_pools(options, machine.kernel);
+    input.on_old_pools = on_old_pools(options, machine);
     return advise_boot(input);
 }
 

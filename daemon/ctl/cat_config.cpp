@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "ctl/machine.h"
-#include "ctl/policy_text.h"
 #include "policy/installed.h"
+#include "policy/policy_text.h"
 
 namespace wq::ctl {
 

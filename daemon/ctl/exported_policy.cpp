@@ -9,10 +9,10 @@
 #include <ctime>
 #include <functional>
 
-#include "ctl/policy_text.h"
 #include "model/version.h"
 #include "model/workqueue.h"
 #include "policy/number_range.h"
+#include "policy/policy_text.h"
 #include "policy/source_text.h"
 
 namespace wq::ctl {

@@ -53,7 +53,9 @@ void print_work(const json& isolation) {
     const double seconds = isolation.value("work_seconds", 0.0);
     fmt::print("\n");
     if (seconds <= 0)
-        return print_wrapped("Work on these CPUs is counted while a trial runs; there was none so far.");
+        return print_wrapped(
+            "Work on these CPUs is counted while a trial runs; nothing was counted so far, or no daemon "
+            "tells.");
     print_wrapped(
         fmt::format("Work items that started on them, counted during trials, {:.0f} s in all:", seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});

@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "kernel/fd.h"
 
@@ -17,6 +18,18 @@ namespace {
 constexpr const char* kAgent = "pkttyagent";
 constexpr int kNotify = 3;  // its descriptor for saying that it is ready: it closes it
 
+// dup2() of a descriptor to itself would leave it to be closed.
+bool keep_over_exec(int fd) {
+    return fd == kNotify ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, kNotify) == kNotify;
+}
+
+// In the child: it ends with us, however we end.
+[[noreturn]] void become_agent(int notify) {
+    if (::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && keep_over_exec(notify))
+        ::execlp(kAgent, kAgent, "--notify-fd", "3", "--fallback", nullptr);
+    ::_exit(EXIT_FAILURE);
+}
+
 }  // namespace
 
 PasswordAgent::PasswordAgent() {
@@ -25,18 +38,10 @@ PasswordAgent::PasswordAgent() {
     if (::pipe2(ends, O_CLOEXEC) != 0) return;
     const Fd ready(ends[0]);
     Fd notify(ends[1]);
-    posix_spawn_file_actions_t actions;
-    if (::posix_spawn_file_actions_init(&actions) != 0) return;
-    const char* arguments[] = {kAgent, "--notify-fd", "3", "--fallback", nullptr};
-    int error = ::posix_spawn_file_actions_adddup2(&actions, notify.get(), kNotify);
-    if (error == 0)
-        error = ::posix_spawnp(&pid_, kAgent, &actions, nullptr, const_cast<char**>(arguments), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-        pid_ = 0;
-        return;
-    }
+    pid_ = ::fork();
+    if (pid_ == 0) become_agent(notify.get());
     notify = Fd();
+    if (pid_ < 0) return;
     char byte = 0;
     while (::read(ready.get(), &byte, 1) < 0 && errno == EINTR) {
     }

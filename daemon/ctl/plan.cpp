@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
-#include "ctl/policy_text.h"
 #include "ctl/terminal.h"
 #include "plan/pods.h"
+#include "policy/policy_text.h"
 #include "tuner/status.h"
 
 namespace wq::ctl {

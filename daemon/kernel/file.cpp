@@ -62,10 +62,6 @@ Status sync_directory_of(const std::string& path) {
     return {};
 }
 
-}  // namespace
-
-namespace {
-
 Status write_public(const std::string& path, const std::string& text) {
     ::unlink(path.c_str());
     Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));

@@ -5,7 +5,8 @@ namespace wq {
 
 CpuSet Isolation::cpus() const {
     CpuSet all = isolcpus | nohz_full;
-    for (const Partition& partition : partitions) all |= partition.cpus;
+    for (const Partition& partition : partitions)
+        if (partition.type == "isolated") all |= partition.cpus;
     return all;
 }
 

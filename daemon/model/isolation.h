@@ -22,7 +22,9 @@ struct Isolation {
     std::vector<Partition> partitions;
     bool complete = true;  // false: there are more cgroups than were looked at
 
-    [[nodiscard]] CpuSet cpus() const;  // all of them
+    // What is to be left alone: all but the partitions of type "root", which are balanced among themselves,
+    // and may be most of a machine.
+    [[nodiscard]] CpuSet cpus() const;
 };
 
 }  // namespace wq

@@ -98,9 +98,11 @@ Named read_counter(TomlItem& item) {
 std::optional<std::vector<JudgedCounter>> read_counters(TomlTable& judge) {
     auto items = judge.items("counters");
     if (!items) return std::nullopt;
-    if (items->size() > kMaxCounters)
+    if (items->size() > kMaxCounters) {
         judge.error(judge.place_of("counters"),
                     fmt::format("counters must be at most {}, not {}", kMaxCounters, items->size()));
+        return std::nullopt;
+    }
     std::vector<JudgedCounter> counters;
     for (TomlItem& item : *items) {
         const Named named = read_counter(item);

@@ -22,8 +22,8 @@ namespace {
 
 // Nobody reads more, and each place costs 3.7 a walk through the file.
 constexpr std::size_t kMaxMistakes = 1000;
-constexpr std::size_t kMaxItems = 1000;  // of an array: each has its place noted
-constexpr std::size_t kQuoted = 64;      // bytes of a user's words that a message repeats
+constexpr std::size_t kMaxItems = 64;  // of an array: each has its place noted
+constexpr std::size_t kQuoted = 64;    // bytes of a user's words that a message repeats
 
 std::string number_text(const TomlValue& value) {
     if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
@@ -192,6 +192,7 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
     }
     std::vector<TomlItem> items;
     for (const TomlValue& element : node->value.as_array()) {
+        if (told_enough()) break;
         const Node one{node->tree, element};
         const Place place = place_of_value(element);
         if (element.is_string())

@@ -37,7 +37,7 @@ class TomlTable {
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
-    // [...], of strings and tables, at most a thousand
+    // [...], of strings and tables, at most 64
     std::optional<std::vector<TomlItem>> items(const std::string& key);
 
     // Every key that nobody asked for is an error.

@@ -13,6 +13,7 @@
 #include "tuner/lessons.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -122,6 +123,30 @@ Lesson Class::lesson() const {
     return {Lesson::Kind::leave, last->target, {}, regressed(incumbent), ""};
 }
 
+// Where @default was by our doing, and where it will be for who follows its LESSON.
+struct DefaultSteps {
+    std::set<std::string> ours;  // candidates that may have stayed
+    std::string lesson;          // "" where there is none to use
+};
+
+DefaultSteps default_steps(const Verdicts& verdicts, const Lesson& lesson) {
+    DefaultSteps out;
+    for (const auto& [arms, verdict] : verdicts)
+        if (verdict->outcome != TrialOutcome::regressed) out.ours.insert(arms.second);
+    if (lesson.kind == Lesson::Kind::use) out.lesson = lesson.arm.name();
+    return out;
+}
+
+// A follower's trials begin at what @default holds. Where that was ours and others will not have it, they say
+// nothing of the kernel's setting.
+Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
+    if (lesson.kind == Lesson::Kind::nothing || lesson.name == kDefaultTarget) return lesson;
+    const std::string& start = lesson.verdicts.front().key.baseline;
+    if (!steps.ours.contains(start) || start == steps.lesson) return lesson;
+    const VerdictRecord last = lesson.verdicts.back();
+    return nothing(last, "rests on where @default was for a while");
+}
+
 }  // namespace
 
 std::vector<Lesson> lessons_of(const LessonInput& in) {
@@ -131,6 +156,11 @@ std::vector<Lesson> lessons_of(const LessonInput& in) {
             classes[record.key.kind][{record.key.baseline, record.key.candidate}] = &record;
     std::vector<Lesson> out;
     for (const auto& [kind, verdicts] : classes) out.push_back(Class(in, verdicts).lesson());
+    const auto moved = classes.find(kDefaultTarget);
+    if (moved == classes.end()) return out;
+    const auto index = static_cast<std::size_t>(std::distance(classes.begin(), moved));
+    const DefaultSteps steps = default_steps(moved->second, out[index]);
+    for (Lesson& lesson : out) lesson = beside_default(std::move(lesson), steps);
     return out;
 }
 

@@ -2,6 +2,7 @@
 #include "tuner/metrics_file.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -20,12 +21,13 @@ namespace {
 std::string advice(int code) {
     switch (code) {
         case EROFS:
-            return "; the folder needs ReadWritePaths= in a drop-in for wq-tuned.service, or, if it was made "
+            return "; the folder needs ReadWritePaths= in a drop-in for wq-tuned.service and "
+                   "wq-tuned-restore.service, or, if it was made "
                    "after the start, a restart; see METRICS in wq-tuned(8)";
         case EACCES:
         case EPERM:
             return "; the folder must be root's, or its group's that SupplementaryGroups= in a drop-in for "
-                   "wq-tuned.service names; see METRICS in wq-tuned(8)";
+                   "wq-tuned.service and wq-tuned-restore.service names; see METRICS in wq-tuned(8)";
         case ENOENT:
             return "; nobody has made the folder";
         default:
@@ -34,8 +36,12 @@ std::string advice(int code) {
 }
 
 Status unlink_if_there(const std::string& path) {
-    if (::unlink(path.c_str()) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
-    return fail_errno(path + ": removing", errno);
+    if (::unlink(path.c_str()) == 0) return {};
+    const int error = errno;
+    // Where all is read-only the kernel does not even look for the name.
+    struct stat st = {};
+    if (::lstat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+    return fail_errno(path + ": removing", error);
 }
 
 }  // namespace
@@ -61,7 +67,12 @@ void MetricsFile::show(const std::string& text) {
     const std::uint64_t hash = XXH64(text.data(), text.size(), 0);
     if (shown_ == hash && ::access(file.c_str(), F_OK) == 0) return;
     const auto done = publish_file(file, text);
-    if (!done) return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
+    if (!done) {
+        // None are better than what was true once: alerts see that they are gone.
+        (void)unlink_if_there(file);
+        shown_.reset();
+        return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
+    }
     shown_ = hash;
     said_.clear();
 }

@@ -18,7 +18,6 @@
 
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
-#include "ctl/policy_text.h"
 #include "kernel/features.h"
 #include "kernel/file.h"
 #include "kernel/host_facts.h"
@@ -26,6 +25,7 @@
 #include "kernel/isolation.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
+#include "policy/policy_text.h"
 #include "tuner/host_status.h"
 #include "tuner/restore.h"
 #include "tuner/status.h"
@@ -243,6 +243,7 @@ std::string Service::status() {
     nlohmann::json document = status_json(*tuner_, trials_.get(), state());
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
     document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
+    publish();
     return dump_json(document);
 }
 
@@ -263,7 +264,7 @@ void Service::take(Policy policy) {
     metrics_.use(policy.metrics.textfile);
     if (metrics_.is_wanted()) {
         const auto files = options_.config ? std::vector{*options_.config} : policy_files(options_.root);
-        policy_facts_ = {ctl::policy_hash(policy), ctl::sources_hash(files), files.size()};
+        policy_facts_ = {policy_hash(policy), sources_hash(files), files.size()};
     }
     tuner_->set_policy(std::move(policy));
     trials_->policy_changed();

@@ -213,7 +213,8 @@ void Tuner::settle_failure(Target& target, const std::string& word, const Outcom
         case Kind::foreign:
             return set_external(target, outcome);
         case Kind::unsupported:
-            if (word != outcome.text && word.starts_with(outcome.text)) names_cut_short_ = true;
+            if (word != outcome.text && !outcome.text.empty() && word.starts_with(outcome.text))
+                names_cut_short_ = true;
             return refuse(
                 target, State::unsupported, word,
                 fmt::format("the kernel stored '{}' for '{}'; baseline put back", outcome.text, word), 0);

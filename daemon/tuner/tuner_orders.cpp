@@ -2,6 +2,7 @@
 // An operator's orders. They stand in the baseline entry of their target, so that they outlive a restart.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "tuner/tuner.h"
@@ -70,15 +71,20 @@ Status Tuner::revert(const std::optional<std::string>& name) {
                 (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
                 names.push_back(each);
     }
+    std::vector<std::string> ours;
     for (const std::string& each : names) {
         const Workqueue& now = targets_.at(each).now;
-        if (holds_ours(targets_.at(each))) order_reverts_++;
+        if (holds_ours(targets_.at(each))) ours.push_back(each);
         if (edges_.store.find(each) == nullptr)
             edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
         edges_.store.find(each)->order = kRevert;
         targets_.at(each).on_trial = false;
     }
     apply_wishes();
+    order_reverts_ += static_cast<unsigned>(std::count_if(ours.begin(), ours.end(), [&](const auto& each) {
+        const auto after = targets_.find(each);
+        return after != targets_.end() && !holds_ours(after->second);
+    }));
     return {};
 }
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "ctl/options.h"
-#include "ctl/policy_text.h"
+#include "policy/policy_text.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -44,7 +44,7 @@ void expect_same(const Policy& a, const Policy& b) {
 }
 
 void expect_reads_back(const Policy& policy) {
-    const std::string text = ctl::policy_toml(policy, {"/etc/one.toml", "bad\nname\xff"});
+    const std::string text = policy_toml(policy, {"/etc/one.toml", "bad\nname\xff"});
     const TempTree tree{File("merged.toml", text)};
     const auto read = load_policy({tree.path("merged.toml")});
     ASSERT_TRUE(read) << read.error()[0].underlined() << "\n" << text;
@@ -200,17 +200,17 @@ TEST(CatConfig, JsonHasTheSame) {
 
 // Of what it says, not of where it says so.
 TEST(CatConfig, TheHashIsThatOfThePolicy) {
-    EXPECT_EQ(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[shard]\n\nsize = 8 # as built in\n")));
-    EXPECT_NE(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[shard]\nsize = 9\n")));
-    EXPECT_NE(ctl::policy_hash(loaded("")), ctl::policy_hash(loaded("[[workqueue]]\nmatch = \"*\"\n")));
+    EXPECT_EQ(policy_hash(loaded("")), policy_hash(loaded("[shard]\n\nsize = 8 # as built in\n")));
+    EXPECT_NE(policy_hash(loaded("")), policy_hash(loaded("[shard]\nsize = 9\n")));
+    EXPECT_NE(policy_hash(loaded("")), policy_hash(loaded("[[workqueue]]\nmatch = \"*\"\n")));
     const Tree tree;
     const Json out = Json::parse(tree.out(true));
     EXPECT_THAT(tree.out(false), HasSubstr("# Hash, as in its metrics: " + out["hash"].get<std::string>()));
     const TempTree copy{File("a.toml", kMain), File("b.toml", kDropIn)};
-    EXPECT_EQ(ctl::sources_hash({tree.main, tree.drop_in}),
-              ctl::sources_hash({copy.path("a.toml"), copy.path("b.toml")}));
-    EXPECT_NE(ctl::sources_hash({tree.main}), ctl::sources_hash({tree.main, tree.drop_in}));
-    EXPECT_EQ(ctl::sources_hash({copy.path("nothing")}), "") << "no hash of half of them";
+    EXPECT_EQ(sources_hash({tree.main, tree.drop_in}),
+              sources_hash({copy.path("a.toml"), copy.path("b.toml")}));
+    EXPECT_NE(sources_hash({tree.main}), sources_hash({tree.main, tree.drop_in}));
+    EXPECT_EQ(sources_hash({copy.path("nothing")}), "") << "no hash of half of them";
 }
 
 TEST(CatConfig, AnInstalledPolicyThatIsBrokenIsNotShown) {

@@ -137,7 +137,7 @@ for part in '"isolcpus":"4-5","nohz_full":"","partitions":[{"cgroup":"/rt.slice"
   grep -qF "$part" "$root/out" || complain "status --json has no $part: $(cat "$root/out")"
 done
 expect 3 --root "$tree" status
-for part in 'isolcpus 4-5' 'isolated partition 2-3 /rt.slice' 'cache_shard no, exact_parsing unknown' 'there was none so far'; do
+for part in 'isolcpus 4-5' 'isolated partition 2-3 /rt.slice' 'cache_shard no, exact_parsing unknown' 'nothing was counted so far'; do
   tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "status has no $part: $(cat "$root/out")"
 done
 

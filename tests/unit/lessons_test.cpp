@@ -67,6 +67,28 @@ TEST_F(Lessons, EachOutcome) {
     EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
 }
 
+TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
+    VerdictRecord moved = verdict("cache", "smt", improved, kHour, "@default");
+    verdict("smt", "cpu", regressed, kHour, "writeback");
+    const auto kinds = [&] {
+        std::vector<Lesson::Kind> out;
+        for (const Lesson& lesson : all()) out.push_back(lesson.kind);
+        return out;
+    };
+    using enum Lesson::Kind;
+    EXPECT_THAT(kinds(), ElementsAre(use, leave)) << "others get smt by @default";
+    records_[0].time = kNow - 2 * kWeek;
+    EXPECT_THAT(kinds(), ElementsAre(nothing, nothing)) << "others stay at cache, which was not tried";
+    records_[0].time = moved.time;
+    records_[0].outcome = inconclusive;
+    EXPECT_THAT(kinds(), ElementsAre(nothing, nothing));
+    records_[0].outcome = regressed;
+    EXPECT_THAT(kinds(), ElementsAre(leave, leave)) << "smt was not ours";
+    records_[1].key.baseline = "cache";
+    records_[0].outcome = inconclusive;
+    EXPECT_THAT(kinds(), ElementsAre(nothing, leave));
+}
+
 TEST_F(Lessons, OnlyWhatIsTrusted) {
     VerdictRecord& record = verdict("cache", "smt", improved, kWeek - 1);
     EXPECT_EQ(lesson(), "smt");

@@ -134,6 +134,19 @@ TEST_F(MetricsFileTest, AnErrorIsSaidOnceUntilItIsAnother) {
     EXPECT_THAT(log_.lines, SizeIs(3)) << "it had worked in between";
 }
 
+TEST_F(MetricsFileTest, WhatIsNoLongerTrueDoesNotStayWhereTheNewCannotBeWritten) {
+    MetricsFile file = daemon();
+    file.use(kFile);
+    file.show("a 1\n");
+    tree_.add(Dir("srv/metrics/wq.prom.new"));  // in the way
+    file.show("a 2\n");
+    EXPECT_FALSE(tree_.exists(kFile));
+    ASSERT_THAT(log_.lines, SizeIs(1));
+    tree_.remove("srv/metrics/wq.prom.new");
+    file.show("a 2\n");
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+}
+
 TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {
     if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere; tests/guest/checks/metrics.sh shows it";
     MetricsFile file = daemon();

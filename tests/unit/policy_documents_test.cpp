@@ -472,9 +472,9 @@ TEST_F(PolicyDocuments, ManyElementsAndManyMistakes) {
         return policy ? "no error" : policy.error()[0].message;
     };
     EXPECT_EQ(first("judge.counters = [\n" + repeat("'latency',\n", 30'000) + "]\n"),
-              "counters has more than 1000 elements");
+              "counters has more than 64 elements");
     EXPECT_EQ(first("judge.counters = [\n" + repeat("7,\n", 30'000) + "]\n"),
-              "counters has more than 1000 elements");
+              "counters has more than 64 elements");
     EXPECT_EQ(first("workqueue = [\n" + repeat("7,\n", 30'000) + "]\n"), kMany);
     const auto policy = load(repeat("[[workqueue]]\nmatch = 1\nscope = 2\n", 1000));
     ASSERT_FALSE(policy);

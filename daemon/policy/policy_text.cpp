@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/policy_text.h"
+#include "policy/policy_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 #include "policy/quantity.h"
 #include "policy/source_text.h"
 
-namespace wq::ctl {
+namespace wq {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -222,4 +222,4 @@ std::vector<std::string> host_lines(const Policy& policy) {
     return out;
 }
 
-}  // namespace wq::ctl
+}  // namespace wq

@@ -7,7 +7,7 @@
 
 #include "policy/policy.h"
 
-namespace wq::ctl {
+namespace wq {
 
 // POLICY, which came of FILES, as one policy file without host tables, which reads as the same policy on any
 // host. Each value has a comment with the file and line that it came from, and each host table one, with the
@@ -36,4 +36,4 @@ std::string toml_text(const nlohmann::ordered_json& value);
 // TEXT as a comment that fits into a line of a policy, with nothing that a terminal would obey.
 std::string toml_comment(const std::string& text);
 
-}  // namespace wq::ctl
+}  // namespace wq
