@@ -2,10 +2,12 @@
 // `plan --boot` on a tree: who asks for a size, and what past trials have to say.
 #include <gmock/gmock.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
 #include "fake_machine.h"
+#include "kernel/hwloc_topology.h"
 #include "temp_tree.h"
 #include "tuner/verdicts.h"
 
@@ -41,11 +43,16 @@ class BootCommand : public testing::Test {
         EXPECT_EQ(code, 0);
         return answer;
     }
-    void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "6.12.107") {
+    void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "6.12.107",
+                     const std::string& topology = "", std::int64_t age = 60) {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
         ASSERT_TRUE(store.load());
         VerdictRecord record;
         record.key.kernel = kernel;
+        record.key.topology =
+            topology.empty() ? fingerprint(read_topology("live", tree_.root()).value()) : topology;
+        record.key.kind = class_of("writeback");
+        record.time = ::time(nullptr) - age;
         record.target = "writeback";
         record.reason = reason;
         record.judged = judged;
@@ -86,8 +93,10 @@ TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
     EXPECT_THAT(ask()["boot"], IsEmpty()) << "the latest counts";
 }
 
-TEST_F(BootCommand, DoesNotGoByTrialsOnAnotherKernel) {
+TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     trial_ended(kStuckReason, true, "6.6.1");
+    trial_ended(kStuckReason, true, "6.12.107", "another");
+    trial_ended(kStuckReason, true, "6.12.107", "", 8 * 24 * 3600);
     EXPECT_THAT(ask()["boot"], IsEmpty());
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,12 +13,14 @@
 #include <set>
 #include <thread>
 
+#include "as_nobody.h"
 #include "policy/policy.h"
 #include "temp_tree.h"
 
 namespace wq {
 namespace {
 
+using test::as_nobody;
 using test::Dir;
 using test::Entry;
 using test::File;
@@ -136,28 +136,6 @@ TEST(PolicyFiles, AFolderThatEveryoneMayWriteToIsAnErrorThatNamesIt) {
                                     ": everyone may write to its folder, so it is not trusted (chmod o-w)");
     tree.mode("etc/wq-tuned", 01777);
     EXPECT_EQ(only_error(tree), "no error");
-}
-
-// What READ returns in a process that is not root's, since root may read everything.
-std::string as_nobody(const std::function<std::string()>& read) {
-    constexpr uid_t kNobody = 65534;
-    int ends[2];
-    if (::pipe(ends) != 0) return "no pipe";
-    const pid_t child = ::fork();
-    if (child == 0) {
-        const bool dropped = ::geteuid() != 0 ||
-                             (::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
-                              ::setresuid(kNobody, kNobody, kNobody) == 0);
-        const std::string text = dropped ? read() : "still root";
-        ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
-    }
-    ::close(ends[1]);
-    std::string text(4096, '\0');
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], text.data(), text.size()), 0)));
-    ::close(ends[0]);
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    return status == 0 ? text : "the child failed";
 }
 
 TEST(PolicyFiles, WhatMayNotBeReadIsAnErrorThatNamesIt) {
