@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The examples of the manuals, run as they are printed, on a tree without a daemon: manual_test.sh SOURCE-DIR BIN-DIR
+set -uo pipefail
+source=$(realpath "$1") bin=$(realpath "$2")
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+failed=0
+complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
+
+# A wq-tunectl that takes a tree for the machine; a trial of it ended badly once.
+mkdir -p "$root"/{bin,tree/sys,tree/var/lib/wq-tuned}
+ln -s /sys/devices "$root/tree/sys/devices"
+printf '#!/bin/sh\nexec %q --root %q "$@"\n' "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
+chmod +x "$root/bin/wq-tunectl"
+cat >"$root/tree/var/lib/wq-tuned/verdicts.json" <<'STORE'
+{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "baseline": "cache",
+ "candidate": "smt", "judge": "alpha 0.05", "target": "kcryptd-7", "time": 1000000000, "trial": 1, "judged": true,
+ "verdict": "regressed", "reason": "", "counter": "latency", "pairs": 7, "dropped": 0, "lost": 0, "e_regressed": 41.5,
+ "e_improved": 0.1, "effect_percent": 12.5, "interval_percent": null}]}
+STORE
+
+examples() { # MANUAL: its commands, one a line, as a reader sees them
+  sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl //p' "$source/man/$1" | sed 's/^"\(.*\)"$/\1/; s/\\(dq/"/g'
+}
+# Each example with its exit code here, and what it prints: a tree has no daemon, and nothing to export.
+expected=(
+  '0 TARGET'
+  '3 a tree has no daemon'
+  '0 kcryptd-7'
+  '1 no verdict of this kernel and topology'
+  '3 '
+)
+mapfile -t commands < <(examples wq-tunectl.1)
+[ ${#commands[@]} = ${#expected[@]} ] || complain "${#commands[@]} examples in wq-tunectl(1), ${#expected[@]} are known here"
+for i in "${!commands[@]}"; do
+  code=0
+  said=$(cd "$root" && PATH=$root/bin:$PATH bash -o pipefail -c "${commands[i]}" 2>&1) || code=$?
+  [ "$code ${expected[i]#* }" = "${expected[i]}" ] || complain "${commands[i]}: exit $code: $said"
+  [[ $said == *"${expected[i]#* }"* ]] || complain "${commands[i]}: $said"
+done
+
+# The example of a policy is one.
+sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$source/man/wq-tuned.toml.5" | sed '1,/^\.Bd/d; /^\.Ed/,$d' >"$root/example.toml"
+"$bin/wq-tunectl" check "$root/example.toml" >"$root/out" 2>&1 || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
+grep -q '2 rules, 1 host table' "$root/out" || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
+exit $failed
