@@ -30,9 +30,9 @@ int export_policy(const Options& options) {
     const std::string text = exported_policy({facts(), fingerprint, lessons, now});
     if (text.empty())
         return complain(
-            "no verdict of this kernel and topology, CPUs that are offline now not counted, that is trusted "
-            "is "
-            "improved or regressed; see history");
+            "no verdict of this kernel and topology (without CPUs that are offline now) is trusted, and "
+            "improved "
+            "or regressed; see history");
     fmt::print("{}", text);
     return kOk;
 }

@@ -73,7 +73,7 @@ rm "$rule"
 # Without a login session, which guests have none of, polkit asks nobody; systemctl meets the same.
 note "-- on a terminal polkit is told who could ask for a password, as by systemctl"
 mark
-script -qec "setpriv --reuid=65534 --regid=65534 --clear-groups wq-tunectl pin $wq smt" /run/wq-tests/typed < <(sleep 10) >/dev/null || true
+script -qec "setpriv --reuid=65534 --regid=65534 --clear-groups wq-tunectl pin $wq smt" /run/wq-tests/typed < <(sleep 4) >/dev/null || true
 journalctl --sync
 grep -q 'Registered Authentication Agent.*pkttyagent' <<<"$(journalctl -o cat --no-pager --after-cursor="$cursor")" ||
   fail "no agent: $(cat /run/wq-tests/typed)"
