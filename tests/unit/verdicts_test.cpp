@@ -74,11 +74,17 @@ TEST_F(Verdicts, AnythingElseIsAnotherKey) {
 }
 
 TEST_F(Verdicts, TheOldestGiveWay) {
-    for (int i = 0; i < 1002; i++) {
+    nlohmann::json verdicts = nlohmann::json::array();
+    for (int i = 0; i < 1000; i++) {
         VerdictRecord r = record(i);
-        if (i % 100 != 0 && i < 1000) r.judged = false;
-        ASSERT_TRUE(store_.add(r));
+        r.judged = i % 100 == 0;
+        verdicts.push_back(to_json(r));
     }
+    tree_.write(
+        kFile,
+        nlohmann::json{{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}}.dump());
+    ASSERT_TRUE(store_.load());
+    for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)));
     EXPECT_THAT(store_.records(), SizeIs(1000));
     EXPECT_EQ(store_.records().front().time, 0);
     EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
