@@ -9,8 +9,8 @@
 
 namespace wq {
 
-// One pod as the running kernel made it at boot (kernel/workqueue.c, wq_pod_types): possible CPUs, offline ones
-// included.
+// One pod as the running kernel made it at boot (kernel/workqueue.c, wq_pod_types): possible CPUs, offline
+// ones included.
 struct KernelPod {
     CpuSet cpus;
     int node = -1;  // NUMA node; -1 where the kernel names none
