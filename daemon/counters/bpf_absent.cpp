@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "counters/bpf_counters.h"
+#include "counters/bpf_pods.h"
 #include "counters/bpf_types.h"
 
 namespace wq {
@@ -25,6 +26,10 @@ class AbsentCounters : public WorkCounters {
 }  // namespace
 
 Result<KernelFeatures> read_types(const std::string&) {
+    return fail("built without BPF");
+}
+
+Result<KernelPods> read_kernel_pods() {
     return fail("built without BPF");
 }
 

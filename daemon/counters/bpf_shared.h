@@ -47,6 +47,15 @@ struct wq_watched {
     char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
 };
 
+/* The affinity scopes, in the order of wq::Scope. */
+enum { WQ_SCOPES = 6 };
+
+/* One pod of a scope. */
+struct wq_pod {
+    __s64 node;
+    __u64 mask[]; /* as many bytes as mask_bytes says */
+};
+
 /* One workqueue, as the kernel has it. */
 struct wq_record {
     __u64 address;

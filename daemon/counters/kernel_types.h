@@ -17,7 +17,15 @@ struct list_head {
     struct list_head *next, *prev;
 };
 
-enum wq_affn_scope { WQ_AFFN_DFL };
+enum wq_affn_scope {
+    WQ_AFFN_DFL,
+    WQ_AFFN_CPU,
+    WQ_AFFN_SMT,
+    WQ_AFFN_CACHE_SHARD, /* since 7.1 */
+    WQ_AFFN_CACHE,
+    WQ_AFFN_NUMA,
+    WQ_AFFN_SYSTEM
+};
 enum wq_flags { WQ_UNBOUND = 1 << 1, __WQ_ORDERED = 1 << 17 };
 enum pool_workqueue_stats { PWQ_STAT_STARTED };
 
@@ -27,6 +35,16 @@ struct work_struct {
 
 struct workqueue_attrs {
     enum wq_affn_scope affn_scope;
+};
+
+struct cpumask {
+    unsigned long bits[1];
+};
+
+struct wq_pod_type {
+    int nr_pods;
+    void* pod_cpus; /* cpumask_var_t* */
+    int* pod_node;
 };
 
 struct wq_device;

@@ -15,6 +15,15 @@ struct workqueue_attrs {
     enum wq_affn_scope affn_scope;
     _Bool ordered;
 };
+struct cpumask {
+    unsigned long bits[128];
+};
+struct wq_pod_type {
+    int nr_pods;
+    struct cpumask** pod_cpus;
+    int* pod_node;
+    int* cpu_pod;
+};
 struct worker_pool;
 struct workqueue_struct {
     struct list_head pwqs;
@@ -84,6 +93,8 @@ struct {
     struct bpf_iter__task iter;
     struct bpf_iter_meta meta;
     struct workqueue_attrs attrs;
+    struct cpumask cpumask;
+    struct wq_pod_type pods;
     enum wq_flags flags;
     enum pool_workqueue_stats stats;
 } everything;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
+/* The kernel's static variables, for programs of the type syscall. They are in no BTF; kallsyms has them, and
+ * this helper reads it where /proc/kallsyms is hidden by a sandbox. */
+#pragma once
+
+#include "kernel_types.h"
+
+/* Set before loading. */
+const volatile __u32 nr_cpus;         /* possible CPUs end here */
+const volatile __u32 mask_bytes;      /* of a CPU mask, a multiple of 8 */
+const volatile __u32 mask_is_pointer; /* cpumask_var_t: else it is the mask itself */
+
+/* Address of the variable NAME, a string literal. A negative errno: -EPERM where the process may not see
+ * addresses (CAP_SYSLOG, kernel.kptr_restrict), -ENOENT where kallsyms has no such name. */
+#define find_variable(name, address) bpf_kallsyms_lookup_name(name, sizeof(name), 0, address)
+
+static __always_inline int read_mask(void* to, const void* mask) {
+    return bpf_probe_read_kernel(to, mask_bytes, mask);
+}
+
+/* The mask of VARIABLE, the INDEXth of an array of cpumask_var_t. */
+static __always_inline int read_mask_var(void* to, const void* variable, __u32 index) {
+    const void* mask = variable + index * bpf_core_type_size(struct cpumask);
+    if (mask_is_pointer && bpf_probe_read_kernel(&mask, sizeof(mask), variable + index * sizeof(mask)))
+        return -1;
+    return read_mask(to, mask);
+}
