@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "kernel/features.h"
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -94,7 +95,10 @@ FactsSource facts_of(const Options& options, const Topology& topology) {
 
 KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
-    return tree ? probe_kernel(*tree) : KernelInfo{};
+    KernelInfo kernel = tree ? probe_kernel(*tree) : KernelInfo{};
+    const bool as_it_runs = !options.shard_size && !options.kernel_scopes && !options.boot;
+    if (options.topology == "live" && as_it_runs) read_pods(*tree, kernel);
+    return kernel;
 }
 
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy) {

@@ -32,7 +32,8 @@ struct Machine {
 Result<Machine> read_machine(const Options& options);
 
 // The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
-// nothing is known.
+// nothing is known. With its pods, where they can be read and nothing else is asked for than what it runs
+// with.
 KernelInfo kernel_of(const Options& options);
 // What is known of the host that OPTIONS name: of another tree what that tree has, of a source without a tree
 // its topology alone, and of --kernel-scopes no release. Reads the topology; the one that takes TOPOLOGY does

@@ -36,10 +36,12 @@ json absent_status(const Options& options, std::string why) {
     } quiet;
     VerdictStore verdicts(paths.verdicts());
     (void)verdicts.read();
+    KernelInfo kernel = probe_kernel(paths);
+    read_pods(paths, kernel);
     Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
                  [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
-                probe_kernel(paths));
+                std::move(kernel));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     const bool broken = !policy;
     if (broken) why += ", and the policy is broken";
@@ -50,6 +52,7 @@ json absent_status(const Options& options, std::string why) {
     json document = status_json(tuner, nullptr, "absent");
     document["isolation"] = isolation_json(read_isolation(paths), {});
     document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
+    document["kernel"]["pods"] = pods_json(tuner.kernel(), tuner.known_topology());
     if (broken) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;

@@ -340,7 +340,7 @@ TEST_P(AbsurdFiles, AreShownInPrintableBytes) {
     const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
     for (char c : topology.warnings.at(0)) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_LT(topology.warnings[0].size(), 300U);
-    const std::string json = ctl::topology_json(topology, 8).dump();
+    const std::string json = ctl::topology_json(topology, {}, 8).dump();
     EXPECT_THAT(json, HasSubstr("warnings"));
 }
 
