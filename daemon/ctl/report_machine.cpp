@@ -64,16 +64,18 @@ class Drawing {
     }
 
     [[nodiscard]] std::string legend() const {
-        std::string out = fmt::format("<ul class=\"key\">\n<li><b>{}</b> a thread{}</li>\n",
-                                      small_ ? "" : "0", small_ ? "" : ", by its CPU number");
-        const auto add = [&](const char* mark, const char* text, const CpuSet& cpus) {
-            if (!cpus.empty())
-                out += fmt::format("<li><b class=\"{}\"></b> {}: CPUs {}</li>\n", mark, text, cpus.list());
+        const auto sample = [](const char* mark, const std::string& text) {
+            return fmt::format("<li><span class=\"core\"><b{}></b></span> {}</li>\n", mark, text);
         };
-        add("i", "isolated at boot (isolcpus)", isolcpus_);
-        add("p", "isolated by a cpuset partition", partitions_);
-        add("n", "without the tick (nohz_full)", nohz_full_);
-        add("o", "offline", topology_.present - topology_.online);
+        std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "") +
+                          sample("", small_ ? "a thread" : "a thread, with its CPU number");
+        const auto add = [&](const char* mark, const char* text, const CpuSet& cpus) {
+            if (!cpus.empty()) out += sample(mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        };
+        add(" class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
+        add(" class=\"p\"", "isolated by a cpuset partition", partitions_);
+        add(" class=\"n\"", "without the tick (nohz_full)", nohz_full_);
+        add(" class=\"o\"", "offline", topology_.present - topology_.online);
         return out + "</ul>\n";
     }
 

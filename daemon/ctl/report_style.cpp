@@ -9,12 +9,12 @@ namespace wq::ctl {
 const char* const kReportStyle = R"(:root {
   color-scheme: light dark;
   --ground: #fcfbf9; --ink: #23262b; --muted: #5a6069; --rule: #d9d6d0; --box: #f3f1ec;
-  --cell: #d5e0ea; --cell-ink: #1d2c3a; --line: #2f5d8a; --worse: #9c3f2b; --better: #2b6a47; --band: #e3e9ee;
+  --cell: #d5e0ea; --edge: #6b849c; --cell-ink: #1d2c3a; --line: #2f5d8a; --worse: #9c3f2b; --better: #2b6a47; --band: #e3e9ee;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ground: #17191c; --ink: #e3e1dc; --muted: #a4a9b1; --rule: #3b3f45; --box: #1f2226;
-    --cell: #2d3e4f; --cell-ink: #dce6ef; --line: #8fb8de; --worse: #eba08b; --better: #8bcaa3; --band: #262e36;
+    --cell: #2d3e4f; --edge: #7391ae; --cell-ink: #dce6ef; --line: #8fb8de; --worse: #eba08b; --better: #8bcaa3; --band: #262e36;
   }
 }
 * { box-sizing: border-box; }
@@ -47,14 +47,15 @@ nav a { padding: .25rem 0; }
   max-width: 18.25rem; }
 .shard.loose { border-style: dashed; }
 .core { display: flex; gap: 1px; }
-.core b, .key b { display: block; min-width: 1.75rem; height: 1.375rem; padding: 0 3px; border: 1px solid var(--cell);
+.core b { display: block; min-width: 1.75rem; height: 1.375rem; padding: 0 3px; border: 1px solid var(--edge);
   border-radius: 2px; background: var(--cell); color: var(--cell-ink); text-align: center;
   font: 400 .75rem/1.25rem ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
-.core b.i, .key b.i { background: none; border: 2px solid var(--line); color: var(--ink); line-height: 1.125rem; }
-.core b.p, .key b.p { background: none; border: 3px double var(--line); color: var(--ink); line-height: 1rem; }
-.core b.n, .key b.n { border-bottom: 4px solid var(--worse); line-height: 1rem; }
-.core b.o, .key b.o { background: none; border: 1px dotted var(--muted); color: var(--muted); text-decoration: line-through; }
+.core b.i { background: none; border: 2px solid var(--line); color: var(--ink); line-height: 1.125rem; }
+.core b.p { background: none; border: 3px double var(--line); color: var(--ink); line-height: 1rem; }
+.core b.n { border-bottom: 4px solid var(--worse); line-height: 1rem; }
+.core b.o { background: none; border: 1px dotted var(--muted); color: var(--muted); text-decoration: line-through; }
 .many .core b { min-width: 6px; width: 6px; height: 12px; padding: 0; border-radius: 1px; }
+.many .core b:not(.i, .p, .o) { background: var(--edge); }
 .many .shard { gap: 3px; padding: 2px; max-width: 10.5rem; }
 .many .llcs, .many .shards { gap: .375rem; }
 .many .llc { max-width: 12rem; padding: .25rem; }
@@ -62,7 +63,6 @@ nav a { padding: .25rem 0; }
 .many .llc small { font-size: .75rem; }
 .key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; padding: 0; list-style: none; font-size: .875rem; }
 .key li { display: flex; align-items: center; gap: .5rem; }
-.key .core { pointer-events: none; }
 
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
@@ -71,6 +71,8 @@ th, td { padding: .375rem .75rem .375rem 0; border-bottom: 1px solid var(--rule)
 td { vertical-align: top; }
 td code { display: inline-block; min-width: 7rem; }
 td.num, th.num { text-align: right; white-space: nowrap; }
+th.num { font-family: inherit; font-size: inherit; }
+td.when { white-space: nowrap; }
 td .quiet { display: block; font-size: .8125rem; }
 
 .trial { margin: 1.5rem 0 2.5rem; }
@@ -95,7 +97,7 @@ details { margin-top: .5rem; }
 summary { color: var(--muted); font-size: .875rem; cursor: pointer; }
 details table { width: auto; }
 
-@media (max-width: 44rem) {
+@media screen and (max-width: 44rem) {
   body { padding: 1rem; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
@@ -107,7 +109,7 @@ details table { width: auto; }
   .cards td { overflow-wrap: anywhere; }
 }
 @media print {
-  :root { --ground: #fff; --ink: #000; --muted: #444; --rule: #bbb; --box: #fff; --cell: #e4e9ee; --cell-ink: #000;
+  :root { --ground: #fff; --ink: #000; --muted: #444; --rule: #bbb; --box: #fff; --cell: #e4e9ee; --edge: #777; --cell-ink: #000;
     --line: #24507a; --worse: #8a2f1c; --better: #1f5436; --band: #eee; color-scheme: light; }
   @page { margin: 15mm; }
   body { max-width: none; padding: 0; font-size: 10pt; }
@@ -118,7 +120,7 @@ details table { width: auto; }
   .wide { overflow: visible; }
   table { font-size: 8pt; }
   th, td { padding-right: .375rem; }
-  .core b, .key b, svg .band { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .core b, svg .band { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 )";
 

@@ -118,7 +118,8 @@ std::string history_row(const ReportTrial& trial, std::size_t number) {
     const auto cell = [](const char* label, const std::string& html, const char* kind = "") {
         return fmt::format("<td data-label=\"{}\"{}>{}</td>", label, kind, html);
     };
-    return "<tr>" + cell("Ended", ended) + cell("Target", fmt::format("<code>{}</code>", escape(r.target))) +
+    return "<tr>" + cell("Ended", ended, " class=\"when\"") +
+           cell("Target", fmt::format("<code>{}</code>", escape(r.target))) +
            cell("Tried", escape(r.key.candidate)) + cell("Against", escape(r.key.baseline)) +
            cell("Verdict", outcome_html(r)) +
            cell("Pairs",
