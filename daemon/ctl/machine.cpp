@@ -21,13 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-// The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
-std::optional<Paths> tree_of(const Options& options) {
-    if (options.topology == "live") return Paths{options.root};
-    if (options.topology.starts_with("fsroot:")) return Paths{options.topology.substr(7)};
-    return std::nullopt;
-}
-
 // Any unbound workqueue on that kernel's default.
 Workqueue any_workqueue(const Topology& topology, const KernelInfo& kernel) {
     Workqueue out;
@@ -84,6 +77,12 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
 }
 
 }  // namespace
+
+std::optional<Paths> tree_of(const Options& options) {
+    if (options.topology == "live") return Paths{options.root};
+    if (options.topology.starts_with("fsroot:")) return Paths{options.topology.substr(7)};
+    return std::nullopt;
+}
 
 FactsSource facts_of(const Options& options) {
     return [&] { return read_facts(options, read_topology(options.topology, options.root)); };

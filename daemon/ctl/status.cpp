@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/status.h"
+#include "ctl/status.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +19,7 @@
 #include "kernel/udev.h"
 #include "policy/installed.h"
 #include "tuner/host_status.h"
+#include "tuner/status.h"
 
 namespace wq::ctl {
 namespace {
@@ -89,15 +90,14 @@ void print_status(const json& document) {
     print_host(document);
 }
 
-// The daemon's answer; empty where none runs.
+}  // namespace
+
 Result<std::string> ask_daemon(const Options& options) {
     if (!options.root.empty()) return fail("no daemon runs", ESRCH);
     const auto bus = open_system_bus();
     if (!bus) return fail("a daemon cannot be asked: " + bus.error().text, ESRCH);
     return call_daemon(bus->get(), "GetStatus", {});
 }
-
-}  // namespace
 
 int status(const Options& options) {
     const auto answer = ask_daemon(options);

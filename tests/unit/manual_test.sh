@@ -29,6 +29,7 @@ expected=(
   '3 a tree has no daemon'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'
+  '0 '
   '3 '
 )
 mapfile -t commands < <(examples wq-tunectl.1)
