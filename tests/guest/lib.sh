@@ -79,37 +79,6 @@ load_mbs() {
 # Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
 host_monitor() { echo "@monitor $*" >/dev/ttyS1; }
 
-# The CPU lists that the unbound workers are allowed on, each once.
-worker_lists() {
-  local dir comm
-  for dir in /proc/[0-9]*; do
-    comm=""
-    read -r comm 2>/dev/null <"$dir/comm" || continue
-    case $comm in kworker/u*) sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null || true ;; esac
-  done | sort -uV
-}
-only_one_list() { [ "$(worker_lists | wc -l)" = 1 ]; }
-
-# `real_pods WQ SCOPE`: the pods that the kernel made, one CPU list a line, as they show in
-# the workers of a strict workqueue: every pool has at least one. Workers of all
-# other workqueues are allowed everywhere, and so is that of the workqueue's own default pool.
-# Asks for a guest in which nothing else is strict, and wq-tuned is not at work on WQ.
-real_pods() {
-  local dir=$workqueues/$1 scope strict everywhere lists
-  wait_until 15 only_one_list || fail "some workers were bound before real_pods began: $(worker_lists | tr '\n' ' ')"
-  everywhere=$(worker_lists)
-  read -r scope _ <"$dir/affinity_scope"
-  read -r strict <"$dir/affinity_strict"
-  echo "$2" >"$dir/affinity_scope"
-  echo 1 >"$dir/affinity_strict"
-  sleep 0.5 # the pools of the step between (new scope, not yet strict) are released
-  lists=$(worker_lists | grep -vxF "$everywhere" || true)
-  printf '%s\n' "${lists:-$everywhere}"
-  echo "$strict" >"$dir/affinity_strict"
-  [ "$(cut -d' ' -f1 "$dir/affinity_scope")" = "$scope" ] || echo "$scope" >"$dir/affinity_scope"
-  wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
-}
-
 # CPU lists, one a line, without the CPUs that are offline; what is left of them, each once.
 online_of() {
   awk -v online="$(cat /sys/devices/system/cpu/online)" '
@@ -135,6 +104,38 @@ online_of() {
     }' | sort -uV
 }
 
+# The CPU lists that the unbound workers are allowed on, of the online CPUs, each once. (Some are allowed on CPUs that
+# never were online, others not.)
+worker_lists() {
+  local dir comm
+  for dir in /proc/[0-9]*; do
+    comm=""
+    read -r comm 2>/dev/null <"$dir/comm" || continue
+    case $comm in kworker/u*) sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null || true ;; esac
+  done | online_of
+}
+only_one_list() { [ "$(worker_lists | wc -l)" = 1 ]; }
+
+# `real_pods WQ SCOPE`: the pods that the kernel made, one CPU list a line, as they show in
+# the workers of a strict workqueue: every pool has at least one. Workers of all
+# other workqueues are allowed everywhere, and so is that of the workqueue's own default pool.
+# Asks for a guest in which nothing else is strict, and wq-tuned is not at work on WQ.
+real_pods() {
+  local dir=$workqueues/$1 scope strict everywhere lists
+  wait_until 15 only_one_list || fail "some workers were bound before real_pods began: $(worker_lists | tr '\n' ' ')"
+  everywhere=$(worker_lists)
+  read -r scope _ <"$dir/affinity_scope"
+  read -r strict <"$dir/affinity_strict"
+  echo "$2" >"$dir/affinity_scope"
+  echo 1 >"$dir/affinity_strict"
+  sleep 0.5 # the pools of the step between (new scope, not yet strict) are released
+  lists=$(worker_lists | grep -vxF "$everywhere" || true)
+  printf '%s\n' "${lists:-$everywhere}"
+  echo "$strict" >"$dir/affinity_strict"
+  [ "$(cut -d' ' -f1 "$dir/affinity_scope")" = "$scope" ] || echo "$scope" >"$dir/affinity_scope"
+  wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
+}
+
 # `check_pods WQ`: what `explain` says of the pods of WQ's candidates is what the kernel made, for every scope.
 check_pods() {
   local explained scope said
@@ -142,7 +143,7 @@ check_pods() {
   for scope in $(wq-tunectl plan --json | jq -r '.kernel.scopes[]'); do
     said=$(jq -r --arg s "$scope" '.candidates[] | select(.same | index($s)) | .pods[]' <<<"$explained" | sort -uV)
     [ -n "$said" ] || fail "explain has no pods for $scope"
-    check_eq "pods of $scope" "$(real_pods "$1" "$scope" | online_of)" "$said"
+    check_eq "pods of $scope" "$(real_pods "$1" "$scope")" "$said"
   done
 }
 
