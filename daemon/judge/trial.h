@@ -17,6 +17,8 @@ struct Readings {
     double baseline = 0;
     double candidate = 0;
 };
+// ln(candidate) - ln(baseline) of what it costs: above 0 the candidate is worse.
+double difference_of(const JudgedCounter& counter, const Readings& readings);
 
 // Two adjacent windows whose order a fair coin chose.
 struct WindowPair {
