@@ -66,7 +66,6 @@ std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const Ke
     if (!line.target.untouchable.empty()) return line.target.untouchable;
     const bool parameter = line.target.kind == Kind::default_scope;
     if (parameter && !kernel.default_writable) return "the module parameter cannot be written";
-    if (!line.target.scope.effective) return "its scope is not known here";
     for (const Arm& arm : arms) {
         if (!kernel.has(arm.scope)) return fmt::format("this kernel has no {}", name_of(arm.scope));
         if (arm.strict && parameter) return "the module parameter has no strictness";
