@@ -239,10 +239,15 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
 
     store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, ""});
     ASSERT_TRUE(store.save());
+    tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     const auto kept = ab(kTwo, {"true"});
     EXPECT_EQ(kept.code, kFailure);
     EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
     EXPECT_EQ(on_disk().size(), 1U);
+    EXPECT_EQ(word(), "numa");
+    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo --print` says
+    EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
+    expect_baseline();
 }
 
 TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
