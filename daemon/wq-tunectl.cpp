@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "ctl/ab.h"
 #include "ctl/judge.h"
 #include "ctl/options.h"
 #include "model/version.h"
@@ -152,8 +153,11 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", wq::version());
     app.require_subcommand(1);
     app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
+    std::vector<std::string> command;
+    argc = wq::ctl::cut_command(argc, argv, command);
     add_looking(app, a, code);
     wq::ctl::add_judge(app, code);
+    wq::ctl::add_ab(app, a.options, command, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);

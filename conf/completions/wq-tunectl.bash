@@ -11,6 +11,7 @@ _wq_tunectl_options() {
     report) echo '--help --output --topology --shard-size --kernel-scopes --config' ;;
     explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
+    ab) echo '--help --target --arms --sweep --metric --higher-is-better --pairs --all-pairs --alpha --tolerance --warmup --ignore-failure --show-output --export --json' ;;
     trial) echo '--help --arm --json' ;;
     undo) echo '--help --print' ;;
     status | cat-config) echo '--help --json --config' ;;
@@ -31,7 +32,7 @@ _wq_tunectl_targets() {
 }
 
 _wq_tunectl() {
-  local commands='status topology plan explain history report check cat-config judge pin unpin revert trial undo reload'
+  local commands='status topology plan explain history report check cat-config judge ab pin unpin revert trial undo reload'
   local scopes='cpu smt cache_shard cache numa system'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
@@ -50,7 +51,8 @@ _wq_tunectl() {
     fi
     case $word in
       --root=*) root=${word#*=} ;;
-      --root | -o | --output | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs)
+      --root | -o | --output | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs | \
+        --target | --arms | --metric | --pairs | --warmup | --export)
         option=$word ;;
       -*) ;;
       *) if [ -z "$command" ]; then command=$word; else given=$((given + 1)); fi ;;
@@ -63,9 +65,11 @@ _wq_tunectl() {
   local -a from=(-W '')
   case ${option:-$command/$given} in
     --root) from=(-d) ;;
-    --config | -o | --output) from=(-f) ;;
+    --config | --export | -o | --output) from=(-f) ;;
+    --target) from=(-W "$(_wq_tunectl_targets "$root")") ;;
+    --metric) from=(-W time) ;;
     --arm) from=(-W "$scopes") ;;
-    --kernel-scopes) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
+    --kernel-scopes | --arms) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
     --topology)
       case $part in
         fsroot:*) from=(-P fsroot: -d) ;;

@@ -8,7 +8,8 @@ function __wq_tunectl_words
     for token in $tokens[2..-1]
         if test $value = yes
             set value no
-        else if contains -- $token --root -o --output --topology --shard-size --kernel-scopes --config --arm --alpha --tolerance --max-pairs
+        else if contains -- $token --root -o --output --topology --shard-size --kernel-scopes --config --arm --alpha --tolerance --max-pairs \
+                --target --arms --metric --pairs --warmup --export
             set value yes
         else if not string match -q -- '-*' $token
             echo $token
@@ -55,6 +56,7 @@ __wq_tunectl_command report 'All of it as a page for a browser'
 __wq_tunectl_command check 'Look for mistakes in a policy'
 __wq_tunectl_command cat-config 'The merged policy, with the place of each value'
 __wq_tunectl_command judge 'Verdicts on recorded trials'
+__wq_tunectl_command ab 'Run a command under scopes, and judge'
 __wq_tunectl_command pin 'Hold a target at a scope'
 __wq_tunectl_command unpin 'Give a target back to the policy'
 __wq_tunectl_command revert 'Put targets back to the baseline'
@@ -67,7 +69,7 @@ $c -n '__wq_tunectl_at 0 explain pin unpin revert trial' -a '(__wq_tunectl_targe
 $c -n '__wq_tunectl_at 1 pin' -a "$scopes" -d Scope
 $c -n '__wq_tunectl_is check; or __wq_tunectl_at 0 judge' -F
 
-$c -n '__wq_tunectl_is status topology plan explain history check cat-config judge trial' -l json -d 'For machines'
+$c -n '__wq_tunectl_is status topology plan explain history check cat-config judge ab trial' -l json -d 'For machines'
 $c -n '__wq_tunectl_is status topology plan explain cat-config report' -l config -r -F -d 'Policy file'
 $c -n '__wq_tunectl_is topology plan explain report' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
 $c -n '__wq_tunectl_is topology plan explain report' -l shard-size -x -d 'Cores per shard'
@@ -77,6 +79,17 @@ $c -n '__wq_tunectl_is plan' -l boot -d 'Boot options that the plan would need'
 $c -n '__wq_tunectl_is trial' -l arm -x -a "$scopes" -d 'The scope to try'
 $c -n '__wq_tunectl_is history' -l export-policy -d 'As a policy for machines of this kind'
 $c -n '__wq_tunectl_is undo' -l print -d 'Print the commands'
-$c -n '__wq_tunectl_is judge' -l alpha -x -d 'Chance of reverting a harmless change'
-$c -n '__wq_tunectl_is judge' -l tolerance -x -d 'What a change may cost'
+$c -n '__wq_tunectl_is judge ab' -l alpha -x -d 'Chance of reverting a harmless change'
+$c -n '__wq_tunectl_is judge ab' -l tolerance -x -d 'What a change may cost'
 $c -n '__wq_tunectl_is judge' -l max-pairs -x -d 'Pairs before a trial is given up'
+$c -n '__wq_tunectl_is ab' -l target -x -a '(__wq_tunectl_targets)' -d 'Whose scope'
+$c -n '__wq_tunectl_is ab' -l arms -x -a "(__fish_complete_list , 'string split \" \" \"$scopes\"')" -d 'The baseline and others'
+$c -n '__wq_tunectl_is ab' -l sweep -d 'All that differ'
+$c -n '__wq_tunectl_is ab' -l metric -x -a time -d 'What is compared'
+$c -n '__wq_tunectl_is ab' -l higher-is-better -d 'More of it is better'
+$c -n '__wq_tunectl_is ab' -l pairs -x -d 'Runs of each arm'
+$c -n '__wq_tunectl_is ab' -l all-pairs -d 'Do not stop at verdicts'
+$c -n '__wq_tunectl_is ab' -l warmup -x -d 'Runs that do not count'
+$c -n '__wq_tunectl_is ab' -l ignore-failure -d 'Runs that fail count too'
+$c -n '__wq_tunectl_is ab' -l show-output -d 'The command\'s output, to stderr'
+$c -n '__wq_tunectl_is ab' -l export -r -F -d 'Pairs for judge'

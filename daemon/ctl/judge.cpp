@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
+#include "ctl/setting_option.h"
 #include "ctl/terminal.h"
+#include "ctl/verdict_text.h"
 #include "judge/recording.h"
 #include "kernel/file.h"
 
@@ -38,19 +40,6 @@ void print_json(const RecordedTrial& recorded, const TrialVerdict& verdict) {
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-std::string effect_text(const Effect& effect) {
-    std::string median = fmt::format("{:+.2f}%", effect.percent);
-    if (!effect.interval) return median;
-    return fmt::format("{} ({:+.2f}..{:+.2f})", median, effect.interval->low, effect.interval->high);
-}
-
-// That a trial went on to its last pair, its pairs tell.
-std::string verdict_text(const TrialVerdict& verdict) {
-    std::string outcome(name_of(verdict.outcome));
-    if (verdict.reason.empty() || verdict.reason == kMaxPairsReason) return outcome;
-    return fmt::format("{} ({})", outcome, verdict.reason);
-}
-
 std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdict& verdict) {
     const Standing& at = verdict.standing;
     return {recorded.name,
@@ -60,17 +49,6 @@ std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdic
             fmt::format("{:.4g}", evidence_of(at.log_regressed)),
             fmt::format("{:.4g}", evidence_of(at.log_improved)),
             effect_text(at.effect)};
-}
-
-template <class T>
-void add_setting(CLI::App& command, const char* name, const char* text, Result<T> (*parse)(std::string_view),
-                 T& out) {
-    const auto take = [=, &out](const std::string& word) {
-        const auto value = parse(word);
-        if (!value) throw CLI::ValidationError(name, value.error().text);
-        out = *value;
-    };
-    command.add_option_function<std::string>(name, take, text);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::size_t deciding_counter(const ReportTrial& trial) {
 std::vector<double> percents(const TrialReadings& readings, std::size_t counter) {
     std::vector<double> out;
     for (const auto& pair : readings.pairs)
-        out.push_back(100 * std::expm1(difference(readings.counters[counter], pair[counter])));
+        out.push_back(100 * std::expm1(difference_of(readings.counters[counter], pair[counter])));
     return out;
 }
 
@@ -138,7 +138,7 @@ RunningEvidence running_evidence(const TrialReadings& readings, std::size_t coun
     Evidence regressed;
     Evidence improved;
     for (const auto& pair : readings.pairs) {
-        const double d = difference(readings.counters[counter], pair[counter]);
+        const double d = difference_of(readings.counters[counter], pair[counter]);
         regressed.add(d - std::log1p(tolerance));
         improved.add(-d);
         out.log_regressed.push_back(regressed.log());

@@ -11,6 +11,7 @@
 #include "ctl/machine.h"
 #include "ctl/order.h"
 #include "ctl/progress.h"
+#include "ctl/progress_line.h"
 #include "kernel/paths.h"
 #include "tuner/status.h"
 #include "tuner/verdicts.h"
@@ -26,24 +27,6 @@ json trial_in(const json& status, const std::string& target) {
         if (each.value("name", "") == target) return each.value("trial", json(nullptr));
     return nullptr;
 }
-
-// One line per change; on a terminal, the one line is written anew.
-class ProgressLine {
-  public:
-    void show(const std::string& text) {
-        if (text == shown_) return;
-        fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
-        std::fflush(stderr);
-        shown_ = text;
-    }
-    void end() const {
-        if (terminal_ && !shown_.empty()) fmt::print(stderr, "\n");
-    }
-
-  private:
-    bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-    std::string shown_;
-};
 
 // Follows the trial until the daemon has none of TARGET any more.
 Status follow(sd_bus* bus, const std::string& target) {

@@ -22,6 +22,7 @@ struct JudgeSettings {
     double tolerance = 0;         // a share, 0..1: a change no worse than this is not to be called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, dropped ones not counted
     std::uint64_t min_items = 0;  // per window, see Trial::why_dropped
+    bool emergency = true;        // whether what looks like a disaster ends it
     friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 

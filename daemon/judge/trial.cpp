@@ -81,9 +81,9 @@ bool alarming(const JudgedCounter& counter, const Readings& r) {
 
 }  // namespace
 
-double difference(const JudgedCounter& counter, const Readings& r) {
-    const double d = std::log(r.candidate) - std::log(r.baseline);
-    return counter.higher_is_better ? -d : d;
+double difference_of(const JudgedCounter& counter, const Readings& r) {
+    return counter.higher_is_better ? std::log(r.baseline) - std::log(r.candidate)
+                                    : std::log(r.candidate) - std::log(r.baseline);
 }
 
 std::string_view name_of(TrialOutcome outcome) {
@@ -132,7 +132,7 @@ void Trial::use(const WindowPair& pair) {
     pairs_++;
     for (std::size_t i = 0; i < columns_.size(); i++) {
         Column& column = columns_[i];
-        const double d = difference(column.counter, pair.readings[i]);
+        const double d = difference_of(column.counter, pair.readings[i]);
         column.differences.push_back(d);
         column.regressed.add(d - std::log1p(settings_.tolerance));
         column.improved.add(-d);
@@ -144,7 +144,8 @@ std::optional<TrialVerdict> Trial::decide() const {
     const Column& worst = most_regressed();
     if (worst.regressed.log() >= enough_) return verdict(TrialOutcome::regressed, "", worst);
     for (const Column& column : columns_)
-        if (column.alarms >= kAlarms) return verdict(TrialOutcome::inconclusive, kEmergencyReason, column);
+        if (settings_.emergency && column.alarms >= kAlarms)
+            return verdict(TrialOutcome::inconclusive, kEmergencyReason, column);
     const Column& best = most_improved();
     if (best.improved.log() >= enough_ && worst.regressed.log() <= 0)
         return verdict(TrialOutcome::improved, "", best);

@@ -19,7 +19,7 @@ struct Readings {
 };
 
 // ln(candidate) - ln(baseline) of the cost: above zero is worse, whichever way the counter counts.
-double difference(const JudgedCounter& counter, const Readings& readings);
+double difference_of(const JudgedCounter& counter, const Readings& readings);
 
 // Two adjacent windows whose order a fair coin chose.
 struct WindowPair {

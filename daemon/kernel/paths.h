@@ -15,6 +15,7 @@ struct Paths {
     [[nodiscard]] std::string cgroups() const { return root + "/sys/fs/cgroup"; }
     // The kernel's own types, as BTF.
     [[nodiscard]] std::string btf() const { return root + "/sys/kernel/btf/vmlinux"; }
+    [[nodiscard]] std::string proc() const { return root + "/proc"; }
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
     [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1

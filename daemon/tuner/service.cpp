@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tuner/service.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <syslog.h>
@@ -14,7 +11,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
@@ -23,10 +19,12 @@
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/isolation.h"
+#include "kernel/moment.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
 #include "tuner/host_status.h"
+#include "tuner/lock.h"
 #include "tuner/restore.h"
 #include "tuner/status.h"
 
@@ -35,16 +33,8 @@ namespace {
 
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;         // us
-constexpr int kLockTries = 20;
-constexpr useconds_t kLockPause = 100'000;      // us
-constexpr std::size_t kMostErrors = 10;         // of a policy, in the journal
-constexpr std::uint64_t kFirstRetry = 250'000;  // us, doubled each time
-
-std::int64_t clock_ns(clockid_t clock) {
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
+constexpr std::size_t kMostErrors = 10;             // of a policy, in the journal
+constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
 
 std::uint64_t now_monotonic() {
     return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
@@ -56,24 +46,11 @@ std::uint64_t now_us(sd_event* event) {
     return now;
 }
 
-// Time that this boot has spent suspended: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
-std::int64_t time_suspended() {
-    return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-}
-
 unsigned minute_of_day() {
     const std::time_t now = ::time(nullptr);
     std::tm local{};
     ::localtime_r(&now, &local);
     return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
-}
-
-// The coin of trials: the kernel's own randomness, which does not block once a machine is up.
-std::uint64_t random_number() {
-    std::uint64_t out = 0;
-    while (::getrandom(&out, sizeof out, 0) != sizeof out) {
-    }
-    return out;
 }
 
 // Why the switch /etc/wq-tuned/disabled is on; "" where it is off. What cannot be looked at is taken for on.
@@ -82,30 +59,6 @@ std::string why_disabled(const std::string& path) {
     if (::lstat(path.c_str(), &st) == 0) return path + " exists";
     if (errno == ENOENT || errno == ENOTDIR) return "";
     return fail_errno(path, errno).value().text;
-}
-
-// What tells CPUs that came or went, as the kernel says it now.
-std::string cpu_state(const Paths& paths) {
-    std::string out;
-    for (const char* file : {"online", "present", "possible", "isolated"})
-        out += read_file(paths.cpus() + "/" + file).value_or("") + ";";
-    return out;
-}
-
-// The runtime directory with our lock on it. EWOULDBLOCK where another daemon holds it for longer than an
-// ExecStopPost= or a restore that is just ending would.
-Result<Fd> take_lock(const Paths& paths) {
-    std::error_code error;
-    std::filesystem::create_directories(paths.run(), error);
-    if (error) return fail_errno(paths.run(), error.value());
-    Fd fd(::open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd) return fail_errno(paths.lock(), errno);
-    for (int i = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; i++) {
-        if (errno != EWOULDBLOCK || i == kLockTries)
-            return fail(paths.lock() + ": another wq-tuned holds it", errno);
-        ::usleep(kLockPause);
-    }
-    return fd;
 }
 
 void log_policy_errors(Log& log, const PolicyErrors& errors) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] CHECK...
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench] CHECK...
 #
 # --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
 #
@@ -15,7 +15,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-append="" stream=no stage="" results="" kernel="" smp="" deadline=900
+tree=guest append="" stream=no stage="" results="" kernel="" smp="" deadline=900
 accel=(-accel "tcg,thread=multi")
 while [ $# -gt 0 ]; do
   case $1 in
@@ -26,6 +26,7 @@ while [ $# -gt 0 ]; do
     --results) results=$2; shift 2 ;;
     --timeout) deadline=$2; shift 2 ;;
     --stream) stream=yes; shift ;;
+    --tree) tree=$2; shift 2 ;;
     --icount) accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off"); shift ;;
     -*) die "unknown option $1" ;;
     *) break ;;
@@ -34,8 +35,9 @@ done
 : "${kernel:?}" "${smp:?}" "${stage:?}" "${results:?}" "${1:?no check named}"
 
 kernel_dir=$cache/kernels/$kernel-$(recipe "$guest_dir/pack-kernel.sh")
-tree=$cache/tree-$(recipe "$guest_dir/pack-tree.sh").cpio
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch"
+modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
+tree=$(tree_file "$tree")
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"
@@ -65,7 +67,7 @@ printf '%s\n' "$@" >"$lib/todo"
 cp "$guest_dir/wq-tests.service" "$overlay/etc/systemd/system/"
 ln -s ../wq-tests.service "$overlay/etc/systemd/system/multi-user.target.wants/wq-tests.service"
 (cd "$overlay" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) >"$work/overlay.cpio"
-cat "$tree" "$kernel_dir/modules.cpio" "$work/overlay.cpio" >"$work/initrd"
+cat "$tree" "$modules" "$work/overlay.cpio" >"$work/initrd"
 
 # The console goes to a file, the runner's words come over the second serial port, and
 # what it asks of the machine (CPU hot-add) goes to QEMU's monitor.

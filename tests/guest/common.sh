@@ -22,5 +22,16 @@ qemu_is_good() {
   [ "${version:-0}" -ge 10 ]
 }
 
+# What the bench tree has beside the usual one: an NFS server, which no other guest needs.
+bench_packages=nfs-kernel-server,nfs-common
+
+# The tree of a guest: `tree_file guest` or `tree_file bench`.
+tree_file() {
+  case $1 in
+    guest) printf '%s/tree-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh")" ;;
+    bench) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh" <(echo "$bench_packages"))" ;;
+  esac
+}
+
 # One recipe's fingerprint: what was made by another recipe is not reused.
 recipe() { cat "$@" | sha256sum | cut -c1-12; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [KERNEL...] (default: 6.12 7.2).
+# Fills the cache with what a guest needs: fetch.sh [--bench] [KERNEL...] (default: 6.12 7.2).
+# --bench: also the tree of `./dev bench scopes`.
 #
 # Every piece is made in a temporary directory and renamed into place when it is
 # whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
@@ -69,7 +70,7 @@ get_qemu() {
 
 as_root_apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
 
-# kernels/VERSION/{vmlinuz,modules.cpio,release}, of the newest build the mirror has.
+# kernels/VERSION/{vmlinuz,modules.cpio,modules-bench.cpio,release}, of the newest build the mirror has.
 get_kernel() {
   local version=$1 suite work packages release dir
   dir=$cache/kernels/$version-$(recipe "$guest_dir/pack-kernel.sh")
@@ -98,19 +99,21 @@ get_kernel() {
   say "kernel $version: $release, modules $(du -h "$dir/modules.cpio" | cut -f1)"
 }
 
-get_tree() {
+get_tree() { # guest|bench [PACKAGE,...]
   local work file
-  file=$cache/tree-$(recipe "$guest_dir/pack-tree.sh").cpio
+  file=$(tree_file "$1")
   [ -e "$file" ] && return
-  say "guest tree: building (half a minute)"
+  say "$1 tree: building (half a minute)"
   work=$(mktemp -d "$cache/tmp.XXXXXX")
-  as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" >"$work/log" 2>&1 ||
-    { tail -n 20 "$work/log"; die "the guest tree could not be built"; }
+  as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" ${2:+"$2"} >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
   mv "$work/tree.cpio" "$file"
   rm -rf "$work"
-  say "guest tree: $(du -h "$file" | cut -f1)"
+  say "$1 tree: $(du -h "$file" | cut -f1)"
 }
 
+bench=no
+if [ "${1:-}" = --bench ]; then bench=yes && shift; fi
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
@@ -118,7 +121,8 @@ flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; 
 rm -rf "$cache"/tmp.*
 
 get_qemu
-get_tree
+get_tree guest
+[ $bench = no ] || get_tree bench "$bench_packages"
 for version in "${@:-6.12 7.2}"; do
   for one in $version; do get_kernel "$one"; done
 done

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The root file system that all guests share: pack-tree.sh SOURCE-LINE OUTPUT.cpio, as root.
+# The root file system that all guests share: pack-tree.sh SOURCE-LINE OUTPUT.cpio
+# [PACKAGE,...], as root. With further packages it is the tree of one kind of guest.
 set -euo pipefail
 line=$1 output=$2
 tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
 trap 'rm -rf "$tree"' EXIT
 
 packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash,polkitd
-packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1
+packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1${3:+,$3}
 printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
@@ -35,6 +36,7 @@ for unit in serial-getty@.service getty@.service getty.target systemd-logind.ser
   apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \
   systemd-update-utmp.service systemd-update-utmp-runlevel.service systemd-hwdb-update.service \
   systemd-pstore.service systemd-random-seed.service systemd-timesyncd.service ldconfig.service \
+  nfs-server.service nfs-client.target rpcbind.service rpcbind.socket \
   systemd-journal-catalog-update.service systemd-update-done.service systemd-firstboot.service; do
   ln -sf /dev/null "etc/systemd/system/$unit"
 done

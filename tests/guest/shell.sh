@@ -24,7 +24,7 @@ StandardInput=tty
 TTYPath=/dev/ttyS0
 UNIT
 (cd "$work/overlay" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) |
-  cat "$cache/tree-$(recipe "$guest_dir/pack-tree.sh").cpio" "$kernel_dir/modules.cpio" - >"$work/initrd"
+  cat "$(tree_file guest)" "$kernel_dir/modules.cpio" - >"$work/initrd"
 "$qemu" -machine q35 -m 3G -accel tcg,thread=multi -cpu Skylake-Server -smp "$2" -nographic -no-reboot -nic none \
   -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
   -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off"

@@ -19,7 +19,8 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra" \
-  "history --export-policy --json" "history --json --export-policy"; do
+  "history --export-policy --json" "history --json --export-policy" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
+  "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -41,6 +42,9 @@ expect 1 plan --config /nowhere.toml
 expect 1 check /nowhere.toml
 expect 1 topology --config /nowhere.toml --topology "$synthetic"
 one_line "topology --config /nowhere.toml"
+
+expect 1 --root "$root" ab --target x --arms cache,smt -- plan --json
+one_line "ab on a tree without CPUs"
 
 expect 0 --help
 expect 0 --version

@@ -64,6 +64,8 @@ expect "wq-tunectl --root $tree pin kcryptd-254:0-1 " "${scopes[@]}"
 expect "wq-tunectl --root $tree pin writeback ca" cache_shard cache
 expect "wq-tunectl trial --arm " "${scopes[@]}"
 expect "wq-tunectl trial --json writeback --arm s" smt system
+expect "wq-tunectl --root $tree ab --target w" writeback
+expect "wq-tunectl ab --arms sm" smt
 for scope in "${scopes[@]}"; do
   "$bin/wq-tunectl" plan --topology 'synthetic:core:2 pu:1' --kernel-scopes "$scope" >/dev/null || complain "$scope is no scope"
 done

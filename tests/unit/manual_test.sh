@@ -11,7 +11,11 @@ complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 # A wq-tunectl that takes a tree for the machine; a trial of it ended badly once.
 mkdir -p "$root"/{bin,tree/sys,tree/var/lib/wq-tuned}
 ln -s /sys/devices "$root/tree/sys/devices"
-printf '#!/bin/sh\nexec %q --root %q "$@"\n' "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
+# (Not for ab: it writes scopes, and those of this tree are the machine's.)
+mkdir "$root/nothing"
+# shellcheck disable=SC2016 # this dollar is the other shell's
+printf '#!/bin/sh\n[ "$1" != ab ] || exec %q --root %q "$@"\nexec %q --root %q "$@"\n' \
+  "$bin/wq-tunectl" "$root/nothing" "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
 chmod +x "$root/bin/wq-tunectl"
 cat >"$root/tree/var/lib/wq-tuned/verdicts.json" <<'STORE'
 {"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "baseline": "cache",
@@ -27,6 +31,7 @@ examples() { # MANUAL: its commands, one a line, as a reader sees them
 expected=(
   '0 TARGET'
   '3 a tree has no daemon'
+  '1 no CPU there'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'
   '0 '

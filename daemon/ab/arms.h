@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "tuner/step.h"
+
+namespace wq::ab {
+
+// "cache,smt,smt:strict": at least two, each once. Where one is strict the others are not; else strictness is
+// left as it is. Errors: EINVAL.
+Result<std::vector<Arm>> parse_arms(std::string_view text);
+// The scope in place, and one of each partition that is another, coarsest first. LINE: the target's plan,
+// with candidates. Errors: nothing is known of its pods, or there is only one partition.
+Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line);
+// Why LINE's target cannot be compared by ARMS; empty where it can.
+std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel);
+// The candidate of LINE whose pods SCOPE makes; nullptr where pods are not known.
+const Candidate* candidate_with(const PlanLine& line, Scope scope);
+
+}  // namespace wq::ab

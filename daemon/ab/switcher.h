@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/kernel_info.h"
+#include "model/workqueue.h"
+#include "tuner/apply.h"
+#include "tuner/step.h"
+
+namespace wq::ab {
+
+// Writes the arms to one target. What it held is on disk before the first write, marked as a trial's, so that
+// it goes back whoever finds it there: our guardian, `wq-tuned --restore`, the next daemon.
+class Switcher {
+  public:
+    // KERNEL has all ARMS. Once another than the guardian has the entry in STORE, STORE is not ours to use.
+    Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, const std::vector<Arm>& arms,
+             const KernelInfo& kernel);
+
+    // Puts the baseline on disk. Error: the store cannot be saved, or has this target already.
+    Status begin();
+    // Makes the target hold ARM, by a write also where it does already: every window begins with one. Errors:
+    // what somebody else wrote meanwhile (it is left as found, and the entry is dropped), a target that went,
+    // a kernel that stored something else, an errno.
+    Status to(const Arm& arm);
+    // The same look for what somebody else wrote, without a write.
+    Status check();
+
+  private:
+    Status foreign(const std::string& what, bool of_strict);
+    Status failed(const Outcome& outcome, const Arm& arm);
+    [[nodiscard]] std::string word_between(const std::string& to) const;
+
+    ScopeFiles& files_;
+    BaselineStore& store_;
+    Workqueue target_;
+    std::vector<std::string> vias_;  // of @default, which ignores the word that it has; best first
+    BaselineEntry entry_;
+    std::string last_word_;
+    std::optional<bool> last_strict_;
+};
+
+}  // namespace wq::ab

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace wq::ctl {
+
+// On stderr: one line per change; on a terminal, the one line is written anew.
+class ProgressLine {
+  public:
+    void show(const std::string& text) {
+        if (text == shown_) return;
+        fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+        std::fflush(stderr);
+        shown_ = text;
+    }
+    void end() const {
+        if (terminal_ && !shown_.empty()) fmt::print(stderr, "\n");
+    }
+
+  private:
+    bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+    std::string shown_;
+};
+
+}  // namespace wq::ctl

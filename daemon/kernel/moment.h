@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+#include "kernel/paths.h"
+
+namespace wq {
+
+// CLOCK now, in ns.
+std::int64_t clock_ns(clockid_t clock);
+// Time that this boot has spent suspended, in ns: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+std::int64_t time_suspended();
+// What tells CPUs that came or went, as the kernel says it now.
+std::string cpu_state(const Paths& paths);
+// 64 fair coins: the kernel's own randomness, which does not block once a machine is up.
+std::uint64_t random_number();
+
+}  // namespace wq

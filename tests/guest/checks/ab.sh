@@ -1,0 +1,94 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# `wq-tunectl ab` on dm-crypt: figures per scope, and the baseline afterwards, however it ends.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+other=$(other_scope)
+default=$(cat /sys/module/workqueue/parameters/default_affinity_scope)
+arms=$default,$other
+load=(dd if=/dev/zero of=/dev/mapper/c0 bs=32k count=100 oflag=direct status=none)
+parameter=$workqueues/../../../module/workqueue/parameters/default_affinity_scope
+guardians() { pgrep -xc wq-ab-guardian || true; }
+all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && [ "$(guardians)" = 0 ]; }
+refused() { # WORDS ARGUMENTS...
+  local words=$1 code=0
+  shift
+  wq-tunectl ab "$@" -- touch /run/wq-tests/ran 2>/run/wq-tests/err || code=$?
+  check_eq "refused: $words" "1 1" "$code $(grep -c "^wq-tunectl: .*$words" /run/wq-tests/err)"
+  [ ! -e /run/wq-tests/ran ] || fail "the command ran"
+}
+
+note "-- figures"
+wq-tunectl ab --target "$wq" --arms "$arms" --pairs 3 -- "${load[@]}" || fail "exit code $?"
+all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+wq-tunectl ab --target "$wq" --arms "$arms" --pairs 2 --json --higher-is-better --metric '(?s)"write" :.*?"bw_bytes" : (\d+)' -- \
+  fio --name=ab --filename=/dev/mapper/c0 --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio --direct=1 --number_ios=200 \
+  --output-format=json >/run/wq-tests/ab.json || fail "exit code $?"
+jq -c '.arms[] | {arm, pools, kworkers, values, verdict}' /run/wq-tests/ab.json
+check_eq "two values of each arm, pools and kworkers" true \
+  "$(jq '[.arms[] | (.values | length == 2) and .pools >= 1 and .kworkers >= .pools] | all' /run/wq-tests/ab.json)"
+before=$(cat "$parameter")
+wq-tunectl ab --target @default --arms "$arms" --pairs 2 -- "${load[@]}" || fail "exit code $?"
+check_eq "the parameter" "$before" "$(cat "$parameter")"
+check_eq "what follows it" "default ($before)" "$(scope_of "$wq")"
+
+note "-- refused"
+refused "per-CPU workqueues" --target "$(basename "$(echo "$workqueues"/kcryptd_io-*)")" --arms "$arms"
+[ -e /sys/module/workqueue/parameters/cache_shard_size ] ||
+  refused "no cache_shard" --target "$wq" --arms "cache_shard,$other"
+code=0
+setpriv --reuid 65534 --clear-groups wq-tunectl ab --target "$wq" --arms "$arms" -- true 2>/run/wq-tests/err || code=$?
+check_eq "not root" "1 wq-tunectl: ab writes affinity scopes: only root can" "$code $(cat /run/wq-tests/err)"
+systemctl start wq-tuned
+refused "systemctl stop wq-tuned first" --target "$wq" --arms "$arms"
+systemctl stop wq-tuned
+
+note "-- ends"
+code=0
+wq-tunectl ab --target "$wq" --arms "$arms" -- sh -c 'exit 3' 2>/run/wq-tests/err || code=$?
+check_eq "a failing command" "1 1" "$code $(grep -c 'run 1 (.*): sh: exit code 3' /run/wq-tests/err)"
+all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+
+set -m # each in a process group of its own, as a terminal has it, where SIGINT is not ignored
+hanging() { # starts one that hangs in its second run
+  rm -f /run/wq-tests/{once,ran}
+  wq-tunectl ab --target "$wq" --arms "$other,$default" -- \
+    sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; exec sleep 1234; fi; touch /run/wq-tests/once' 2>/run/wq-tests/err &
+  ab=$!
+  wait_until 20 test -e /run/wq-tests/ran || fail "no second run: $(cat /run/wq-tests/err)"
+  check_eq "an entry while it runs" 1 "$(entries)"
+  ! scope_is "$wq" default || fail "it does not hold an arm"
+}
+for signal in INT TERM HUP KILL; do
+  hanging
+  kill -s $signal -- -$ab
+  code=0
+  wait $ab 2>/dev/null || code=$?
+  wait_until 10 all_back || fail "SIG$signal left: $(scope_of "$wq"), $(entries) entries, $(guardians) guardians"
+  wait_until 10 test -z "$(pgrep -fx 'sleep 1234')" || fail "SIG$signal left the command"
+  case $signal in
+    KILL) check_eq "SIG$signal to the group: exit code" 137 $code ;;
+    *) check_eq "SIG$signal to the group" "1 1" "$code $(grep -c "^wq-tunectl: interrupted by SIG$signal" /run/wq-tests/err)" ;;
+  esac
+done
+
+note "-- nobody pulls the scope away meanwhile"
+hanging
+held=$(scope_of "$wq")
+wq-tuned --restore
+systemctl start wq-tuned-restore
+! systemctl start wq-tuned 2>/dev/null || fail "a daemon runs beside it"
+systemctl stop wq-tuned
+systemctl reset-failed wq-tuned wq-tuned-restore 2>/dev/null || true
+check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
+
+note "-- the guardian is killed too"
+kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
+wait $ab 2>/dev/null || true
+wait_until 10 test "$(guardians)" = 0
+check_eq "the entry is on disk" 1 "$(entries)"
+wq-tuned --restore
+all_back || fail "left: $(scope_of "$wq"), $(entries) entries"

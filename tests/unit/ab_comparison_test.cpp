@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ab/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ab/session.h"
+
+namespace wq::ab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+Random random_from(unsigned seed) {
+    return [engine = std::mt19937_64(seed)]() mutable { return engine(); };
+}
+
+JudgeSettings pairs(unsigned most) {
+    return {.max_pairs = most, .emergency = false};
+}
+
+const JudgedCounter kTime{"time", false};
+
+TEST(RandomOrder, HasEachOrderAlike) {
+    const Random random = random_from(1);
+    std::map<std::vector<std::size_t>, unsigned> seen;
+    for (unsigned i = 0; i < 6000; i++) seen[random_order(3, random)]++;
+    EXPECT_EQ(seen.size(), 6U);
+    for (const auto& [order, count] : seen) EXPECT_NEAR(count, 1000, 150);
+}
+
+TEST(RandomOrder, DoesNotUseTheNumbersThatWouldFavourAnArm) {
+    std::vector<std::uint64_t> numbers{~0ULL, 1, 0};  // 2^64-1 is the one too many for thirds
+    std::size_t used = 0;
+    EXPECT_THAT(random_order(3, [&] { return numbers.at(used++); }), ElementsAre(2, 0, 1));
+    EXPECT_EQ(used, 3U);
+}
+
+TEST(Comparison, AnArmWithAVerdictIsRunNoMore) {
+    Comparison c(3, pairs(16), kTime, false);
+    const Random random = random_from(2);
+    while (!c.verdict(1)) {
+        EXPECT_THAT(c.next_round(random), UnorderedElementsAre(0, 1, 2));
+        c.add({{0, 100.0}, {1, 120.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
+    }
+    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::regressed);
+    const unsigned decided = c.rounds();
+    EXPECT_LT(decided, 10U);
+    while (!c.next_round(random).empty()) {
+        EXPECT_THAT(c.next_round(random), UnorderedElementsAre(0, 2));
+        c.add({{0, 100.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
+    }
+    EXPECT_EQ(c.rounds(), 16U);
+    EXPECT_EQ(c.verdict(2)->outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(c.pairs(1).size(), decided);
+    EXPECT_EQ(c.values(0).size(), 16U);
+}
+
+TEST(Comparison, EndsWithTheLastVerdict) {
+    Comparison c(2, pairs(16), kTime, false);
+    while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, 50.0}});
+    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
+    EXPECT_EQ(c.rounds(), c.verdict(1)->standing.pairs);
+}
+
+TEST(Comparison, AllPairsGoOnButTheVerdictStands) {
+    Comparison c(2, pairs(16), kTime, true);
+    while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, c.rounds() < 8 ? 50.0 : 400.0}});
+    EXPECT_EQ(c.rounds(), 16U);
+    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
+    EXPECT_LT(c.standing(1).pairs, 9U);
+    EXPECT_NEAR(c.effect(1).percent, 41.42, 0.01) << "of all pairs: the middle of ln(1/2) and ln(4)";
+}
+
+TEST(Comparison, WhatLooksLikeADisasterIsJudgedAllTheSame) {
+    Comparison c(2, pairs(16), kTime, false);
+    while (!c.next_round(random_from(4)).empty()) c.add({{0, 1.0}, {1, 10.0}});
+    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::regressed);
+}
+
+TEST(Comparison, MoreIsBetterWhereItIsSaidToBe) {
+    Comparison c(2, pairs(16), {"MB/s", true}, false);
+    while (!c.next_round(random_from(5)).empty()) c.add({{0, 100.0}, {1, 200.0}});
+    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
+    EXPECT_NEAR(c.effect(1).percent, -50, 1e-9) << "of the cost";
+}
+
+TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
+    // Drift as large as nothing else here; the arms do nothing.
+    unsigned wrong = 0;
+    constexpr unsigned kTrials = 400;
+    for (unsigned seed = 0; seed < kTrials; seed++) {
+        Comparison c(3, pairs(16), kTime, false);
+        const Random random = random_from(seed);
+        std::mt19937 noise(seed);
+        double level = 100;
+        for (auto order = c.next_round(random); !order.empty(); order = c.next_round(random)) {
+            std::map<std::size_t, double> values;
+            for (const std::size_t arm : order)
+                values[arm] = level *= 1.01 * std::lognormal_distribution<double>(0, 0.03)(noise);
+            c.add(values);
+        }
+        for (const std::size_t arm : {1U, 2U}) wrong += c.verdict(arm)->outcome != TrialOutcome::inconclusive;
+    }
+    // alpha each for worse and for better, of each of two arms; in fact the bound is far.
+    EXPECT_LT(wrong, 2 * kTrials / 10);
+}
+
+TEST(SummaryOf, EmptyOneAndMany) {
+    EXPECT_EQ(summary_of({}).mean, 0);
+    EXPECT_EQ(summary_of({3}).deviation, 0);
+    const Summary s = summary_of({4, 1, 2, 5});
+    EXPECT_EQ(s.mean, 3);
+    EXPECT_EQ(s.median, 3);
+    EXPECT_NEAR(s.deviation, 1.8257, 1e-4);
+    EXPECT_EQ(s.min, 1);
+    EXPECT_EQ(s.max, 5);
+    EXPECT_EQ(summary_of({9, 1, 2}).median, 2);
+}
+
+class RunRounds : public testing::Test {
+  protected:
+    Comparison comparison_{2, pairs(4), kTime, false};
+    std::vector<std::string> did_;
+    Conditions conditions_{0, "0-3"};
+    std::vector<std::vector<double>> kworkers_;
+    Edges edges_{.switch_to =
+                     [this](std::size_t arm) {
+                         did_.push_back("write " + std::to_string(arm));
+                         return Status{};
+                     },
+                 .measure =
+                     [this](std::size_t arm) {
+                         did_.push_back("run " + std::to_string(arm));
+                         return Result<double>(1.0);
+                     },
+                 .kworkers = [] { return 7U; },
+                 .conditions = [this] { return conditions_; },
+                 .random = random_from(6),
+                 .progress = [](const Comparison&) {}};
+};
+
+TEST_F(RunRounds, EveryRunBeginsWithAWrite) {
+    ASSERT_TRUE(run_rounds(comparison_, edges_, kworkers_));
+    ASSERT_EQ(did_.size(), 16U);
+    for (std::size_t i = 0; i < did_.size(); i += 2) {
+        EXPECT_THAT(did_[i], HasSubstr("write "));
+        EXPECT_EQ(did_[i + 1].back(), did_[i].back());
+    }
+    EXPECT_THAT(kworkers_, ElementsAre(ElementsAre(7, 7, 7, 7), ElementsAre(7, 7, 7, 7)));
+}
+
+TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {
+    unsigned runs = 0;
+    edges_.measure = [&](std::size_t) {
+        runs++;
+        if (runs == 2) conditions_.cpus = "0-2";
+        if (runs == 6) conditions_.suspended = 1'000'000'000;
+        return Result<double>(1.0);
+    };
+    ASSERT_TRUE(run_rounds(comparison_, edges_, kworkers_));
+    EXPECT_EQ(runs, 12U);
+    EXPECT_EQ(comparison_.rounds(), 4U);
+    EXPECT_THAT(comparison_.dropped(), ElementsAre(testing::Pair("CPUs came or went", 1U),
+                                                   testing::Pair("the machine was suspended", 1U)));
+    EXPECT_EQ(kworkers_[0].size(), 4U);
+}
+
+TEST_F(RunRounds, AMachineThatNeverRestsEndsIt) {
+    edges_.kworkers = [&] {
+        conditions_.cpus += "+";
+        return 0U;
+    };
+    const auto done = run_rounds(comparison_, edges_, kworkers_);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().text, HasSubstr("10 rounds running were dropped"));
+    EXPECT_EQ(did_.size(), 40U);
+}
+
+TEST_F(RunRounds, AnErrorKeepsWhatWasMeasured) {
+    edges_.measure = [&](std::size_t) {
+        did_.emplace_back("run");
+        if (did_.size() >= 8) return Result<double>(fail("exit code 3"));
+        return Result<double>(2.0);
+    };
+    const auto done = run_rounds(comparison_, edges_, kworkers_);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().text, "exit code 3");
+    EXPECT_EQ(comparison_.rounds(), 1U);
+    EXPECT_FALSE(comparison_.verdict(1));
+    comparison_.end("cut off");
+    EXPECT_EQ(comparison_.verdict(1)->reason, "cut off");
+}
+
+}  // namespace
+}  // namespace wq::ab
