@@ -132,10 +132,11 @@ class Drawing {
         const CpuSet cpus = topology_.present - topology_.online;
         if (cpus.empty()) return "";
         std::string threads;
-        for (const unsigned cpu : cpus.cpus()) threads += thread(cpu, "o");
+        for (const unsigned cpu : cpus.cpus())
+            threads += fmt::format("<span class=\"core\">{}</span>", thread(cpu, "o"));
         return fmt::format(
             "<section class=\"package\">\n<p><strong>Offline</strong> <small>CPUs {}</small></p>\n"
-            "<div class=\"shard loose\"><span class=\"core\">{}</span></div>\n</section>\n",
+            "<div class=\"shard loose\">{}</div>\n</section>\n",
             cpus.list(), threads);
     }
 

@@ -20,7 +20,7 @@ const char* const kReportStyle = R"(:root {
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 76rem; padding: 1.5rem; background: var(--ground); color: var(--ink);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif; }
+  overflow-wrap: break-word; font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif; }
 code, .num { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: .875em; unicode-bidi: isolate; overflow-wrap: anywhere; }
 h1 { margin: 0 0 .75rem; font-size: 1.75rem; font-weight: 600; line-height: 1.2; overflow-wrap: anywhere; }
@@ -62,7 +62,7 @@ nav a { padding: .25rem 0; }
 .many .llc > p { margin: 0 0 .125rem; font-size: .75rem; }
 .many .llc small { font-size: .75rem; }
 .key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; padding: 0; list-style: none; font-size: .875rem; }
-.key li { display: flex; align-items: center; gap: .5rem; }
+.key li { display: flex; align-items: center; gap: .5rem; min-width: 0; overflow-wrap: anywhere; }
 
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }

@@ -62,12 +62,15 @@ void make(const std::string& folder) {
     const std::string mask = "ffff,ffffffff";
     const test::WorkqueueFiles unbound{.cpumask = mask};
     const test::WorkqueueFiles plain{.scope = "smt", .cpumask = mask};
-    test::TempTree tree{
-        test::cpu_tree(
-            {.sockets = 2, .cores = 12, .threads = 2, .llcs = 2, .offline = "23,47", .isolated = "10-11,34"}),
-        File("sys/devices/system/cpu/nohz_full", "9-11\n"),
-        File("proc/sys/kernel/hostname", "storage-17.example\n"),
-        File("proc/sys/kernel/osrelease", "6.12.107\n")};
+    test::TempTree tree{test::cpu_tree({.sockets = 2,
+                                        .cores = 12,
+                                        .threads = 2,
+                                        .llcs = 2,
+                                        .offline = "13,15,17,19,21,23,37,39,41,43,45,47",
+                                        .isolated = "10-11,34"}),
+                        File("sys/devices/system/cpu/nohz_full", "9-11\n"),
+                        File("proc/sys/kernel/hostname", "storage-17.example\n"),
+                        File("proc/sys/kernel/osrelease", "6.12.107\n")};
     for (const auto& entry : test::kernel_tree(
              {workqueue("kcryptd-254:0-1", unbound), workqueue("nvme-wq", plain),
               workqueue("writeback", unbound), workqueue("scsi_tmf_0", {.cpumask = mask, .max_active = "1"}),
