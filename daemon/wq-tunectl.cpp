@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "ctl/dump.h"
 #include "ctl/judge.h"
 #include "ctl/options.h"
 #include "model/version.h"
@@ -145,6 +146,7 @@ int main(int argc, char** argv) {
     app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
     add_looking(app, a, code);
     wq::ctl::add_judge(app, code);
+    wq::ctl::add_dump(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);
