@@ -26,8 +26,9 @@ int dump(const DumpOptions& options) {
     if (!some) return complain(some.error().text);
     const KernelInfo kernel = kernel_of({});
     if (options.json)
-        fmt::print("{}\n", kernel_dump_json(*some, kernel)
-                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print(
+            "{}\n",
+            kernel_dump_json(*some, kernel).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     else
         fmt::print("{}", kernel_dump_text(*some, kernel, terminal_columns(), wants_colour()));
     return kOk;

@@ -17,7 +17,8 @@ namespace wq::ctl {
 Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names);
 
 nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel);
-std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns, bool colour);
+std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns,
+                             bool colour);
 
 // `wq-tunectl dump`: the kernel's pods, worker pools and workqueues. Adds the command to APP; its exit code
 // goes to CODE once it has run.
