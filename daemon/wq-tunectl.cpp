@@ -18,6 +18,7 @@ struct Arguments {
     Options options;
     std::string target;
     std::string scope;
+    std::string output;
     std::optional<std::string> revert_target;
     std::vector<std::string> files;
     bool print = false;
@@ -92,6 +93,14 @@ void add_looking(CLI::App& app, Arguments& a, int& code) {
     history
         ->add_flag("--export-policy", a.export_policy, "The verdicts as a policy for machines of this kind")
         ->excludes("--json");
+    auto* report = add(
+        app, "report", "All of it as a page for a browser", [&] { return wq::ctl::report(o, a.output); },
+        code);
+    report->add_option("-o,--output", a.output, "The file to write; - is stdout")
+        ->required()
+        ->check(not_empty);
+    add_plan_options(*report, a);
+    add_config(*report, a);
     auto* check = add(
         app, "check", "Look for mistakes in a policy", [&] { return wq::ctl::check(o, a.files); }, code);
     check->add_option("FILE", a.files, "Policy files, main file first; the installed ones if none");

@@ -8,6 +8,7 @@ _wq_tunectl_options() {
     '') echo '--help --version --root' ;;
     topology) echo '--help --topology --shard-size --json --config' ;;
     plan) echo '--help --boot --topology --shard-size --kernel-scopes --json --config' ;;
+    report) echo '--help --output --topology --shard-size --kernel-scopes --config' ;;
     explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
     trial) echo '--help --arm --json' ;;
@@ -39,7 +40,7 @@ _wq_tunectl_workqueues() {
 }
 
 _wq_tunectl() {
-  local commands='status topology plan explain history check cat-config dump judge pin unpin revert trial undo reload'
+  local commands='status topology plan explain history report check cat-config dump judge pin unpin revert trial undo reload'
   local scopes='cpu smt cache_shard cache numa system'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
@@ -58,7 +59,7 @@ _wq_tunectl() {
     fi
     case $word in
       --root=*) root=${word#*=} ;;
-      --root | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs)
+      --root | -o | --output | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs)
         option=$word ;;
       -*) ;;
       *) if [ -z "$command" ]; then command=$word; else given=$((given + 1)); fi ;;
@@ -71,7 +72,7 @@ _wq_tunectl() {
   local -a from=(-W '')
   case ${option:-$command/$given} in
     --root) from=(-d) ;;
-    --config) from=(-f) ;;
+    --config | -o | --output) from=(-f) ;;
     --arm) from=(-W "$scopes") ;;
     --kernel-scopes) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
     --topology)

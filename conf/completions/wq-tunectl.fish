@@ -8,7 +8,7 @@ function __wq_tunectl_words
     for token in $tokens[2..-1]
         if test $value = yes
             set value no
-        else if contains -- $token --root --topology --shard-size --kernel-scopes --config --arm --alpha --tolerance --max-pairs
+        else if contains -- $token --root -o --output --topology --shard-size --kernel-scopes --config --arm --alpha --tolerance --max-pairs
             set value yes
         else if not string match -q -- '-*' $token
             echo $token
@@ -51,6 +51,7 @@ __wq_tunectl_command topology 'LLCs, cores and shards of a machine'
 __wq_tunectl_command plan 'What would be set, and why'
 __wq_tunectl_command explain 'One target\'s plan with its candidates'
 __wq_tunectl_command history 'The trials that ended'
+__wq_tunectl_command report 'All of it as a page for a browser'
 __wq_tunectl_command check 'Look for mistakes in a policy'
 __wq_tunectl_command cat-config 'The merged policy, with the place of each value'
 __wq_tunectl_command dump 'Pods, worker pools and workqueues of the kernel'
@@ -69,10 +70,11 @@ $c -n '__wq_tunectl_is dump' -a '(path basename /sys/devices/virtual/workqueue/*
 $c -n '__wq_tunectl_is check; or __wq_tunectl_at 0 judge' -F
 
 $c -n '__wq_tunectl_is status topology plan explain history check cat-config dump judge trial' -l json -d 'For machines'
-$c -n '__wq_tunectl_is status topology plan explain cat-config' -l config -r -F -d 'Policy file'
-$c -n '__wq_tunectl_is topology plan explain' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
-$c -n '__wq_tunectl_is topology plan explain' -l shard-size -x -d 'Cores per shard'
-$c -n '__wq_tunectl_is plan explain' -l kernel-scopes -x -a "(__fish_complete_list , 'string split \" \" \"$scopes\"')" -d 'Plan for a kernel that has these'
+$c -n '__wq_tunectl_is status topology plan explain cat-config report' -l config -r -F -d 'Policy file'
+$c -n '__wq_tunectl_is topology plan explain report' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
+$c -n '__wq_tunectl_is topology plan explain report' -l shard-size -x -d 'Cores per shard'
+$c -n '__wq_tunectl_is plan explain report' -l kernel-scopes -x -a "(__fish_complete_list , 'string split \" \" \"$scopes\"')" -d 'Plan for a kernel that has these'
+$c -n '__wq_tunectl_is report' -s o -l output -r -F -d 'The file to write'
 $c -n '__wq_tunectl_is plan' -l boot -d 'Boot options that the plan would need'
 $c -n '__wq_tunectl_is trial' -l arm -x -a "$scopes" -d 'The scope to try'
 $c -n '__wq_tunectl_is history' -l export-policy -d 'As a policy for machines of this kind'

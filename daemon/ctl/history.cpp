@@ -7,6 +7,7 @@
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
 #include "kernel/paths.h"
+#include "tuner/readings.h"
 #include "tuner/status.h"
 #include "tuner/verdicts.h"
 
@@ -21,22 +22,22 @@ std::string time_text(std::int64_t seconds) {
     return out;
 }
 
-std::string effect_text(const Standing& s) {
-    if (s.pairs == 0) return "-";
-    std::string out = fmt::format("{} {:+.1f}%", s.counter, s.effect.percent);
-    if (s.effect.interval)
-        out += fmt::format(" ({:+.1f}..{:+.1f})", s.effect.interval->low, s.effect.interval->high);
+nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
+    nlohmann::json out = to_json(record);
+    const auto readings = read_readings(paths, record);
+    out["readings"] = readings ? to_json(*readings) : nlohmann::json(nullptr);
     return out;
 }
 
 }  // namespace
 
 int history(const Options& options) {
-    VerdictStore store(Paths{options.root}.verdicts());
+    const Paths paths{options.root};
+    VerdictStore store(paths.verdicts());
     if (const auto read = store.read(); !read) return complain(read.error().text);
     if (options.json) {
         nlohmann::json verdicts = nlohmann::json::array();
-        for (const VerdictRecord& record : store.records()) verdicts.push_back(to_json(record));
+        for (const VerdictRecord& record : store.records()) verdicts.push_back(with_readings(paths, record));
         fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
         return kOk;
     }

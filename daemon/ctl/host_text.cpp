@@ -24,6 +24,15 @@ void print_wrapped(const std::string& text) {
     for (const std::string& line : wrap(text, terminal_columns())) fmt::print("{}\n", line);
 }
 
+// The scopes whose pods the kernel made otherwise: "smt, cache".
+std::string differing(const json& kernel) {
+    std::string out;
+    if (kernel.contains("pods"))
+        for (const auto& [scope, pods] : kernel["pods"]["differ"].items())
+            out += (out.empty() ? "" : ", ") + scope;
+    return out;
+}
+
 void print_features(const json& kernel) {
     std::string text;
     for (const char* name : {"cache_shard", "exact_parsing", "deferred_wakeups", "pwlocks"}) {
@@ -35,6 +44,11 @@ void print_features(const json& kernel) {
     }
     fmt::print("\n");
     print_wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
+    if (const std::string differ = differing(kernel); !differ.empty())
+        print_wrapped(
+            fmt::format("Its pods of {} are not those that the topology suggests; they are planned "
+                        "with, and `wq-tunectl topology` shows them.",
+                        differ));
 }
 
 void print_cpus(const json& isolation) {

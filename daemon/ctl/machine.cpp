@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "kernel/features.h"
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -19,13 +20,6 @@ namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
-
-// The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
-std::optional<Paths> tree_of(const Options& options) {
-    if (options.topology == "live") return Paths{options.root};
-    if (options.topology.starts_with("fsroot:")) return Paths{options.topology.substr(7)};
-    return std::nullopt;
-}
 
 // Any unbound workqueue on that kernel's default.
 Workqueue any_workqueue(const Topology& topology, const KernelInfo& kernel) {
@@ -84,6 +78,12 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
 
 }  // namespace
 
+std::optional<Paths> tree_of(const Options& options) {
+    if (options.topology == "live") return Paths{options.root};
+    if (options.topology.starts_with("fsroot:")) return Paths{options.topology.substr(7)};
+    return std::nullopt;
+}
+
 FactsSource facts_of(const Options& options) {
     return [&] { return read_facts(options, read_topology(options.topology, options.root)); };
 }
@@ -94,7 +94,10 @@ FactsSource facts_of(const Options& options, const Topology& topology) {
 
 KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
-    return tree ? probe_kernel(*tree) : KernelInfo{};
+    KernelInfo kernel = tree ? probe_kernel(*tree) : KernelInfo{};
+    const bool as_it_runs = !options.shard_size && !options.kernel_scopes && !options.boot;
+    if (options.topology == "live" && as_it_runs) read_pods(*tree, kernel);
+    return kernel;
 }
 
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy) {

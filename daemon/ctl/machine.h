@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
+#include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/topology.h"
 #include "plan/plan.h"
@@ -31,8 +33,11 @@ struct Machine {
 // be shown.
 Result<Machine> read_machine(const Options& options);
 
+// The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
+std::optional<Paths> tree_of(const Options& options);
 // The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
-// nothing is known.
+// nothing is known. With its pods, where they can be read and nothing else is asked for than what it runs
+// with.
 KernelInfo kernel_of(const Options& options);
 // What is known of the host that OPTIONS name: of another tree what that tree has, of a source without a tree
 // its topology alone, and of --kernel-scopes no release. Reads the topology; the one that takes TOPOLOGY does

@@ -37,6 +37,8 @@ int undo(const Options& options);
 int trial(const Options& options, const std::string& target, const std::string& arm);
 int history(const Options& options);
 int export_policy(const Options& options);  // history --export-policy
+// Writes the report to the file OUTPUT, "-" being stdout.
+int report(const Options& options, const std::string& output);
 int reload(const Options& options);
 
 }  // namespace wq::ctl

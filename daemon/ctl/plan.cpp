@@ -9,6 +9,7 @@
 #include "ctl/terminal.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
+#include "tuner/host_status.h"
 #include "tuner/status.h"
 
 namespace wq::ctl {
@@ -27,7 +28,8 @@ std::string planned_text(const PlanLine& line) {
 }
 
 std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
-    return restrict_to(pods_of(c.scope, machine.topology, machine.shard_size), line.target.effective);
+    return restrict_to(pods_in(machine.kernel, c.scope, machine.topology, machine.shard_size),
+                       line.target.effective);
 }
 
 // What the terminal has left after an indent.
@@ -98,8 +100,9 @@ int plan(const Options& options) {
     if (options.json) {
         nlohmann::json targets = nlohmann::json::array();
         for (const PlanLine& line : lines) targets.push_back(plan_json(line));
-        fmt::print("{}\n",
-                   dump_json({{"kernel", kernel_json(machine->kernel)}, {"targets", std::move(targets)}}));
+        fmt::print("{}\n", dump_json({{"kernel", kernel_json(machine->kernel)},
+                                      {"pods", pods_json(machine->kernel, machine->topology)},
+                                      {"targets", std::move(targets)}}));
         return kOk;
     }
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/status.h"
+#include "ctl/status.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +19,7 @@
 #include "kernel/udev.h"
 #include "policy/installed.h"
 #include "tuner/host_status.h"
+#include "tuner/status.h"
 
 namespace wq::ctl {
 namespace {
@@ -36,10 +37,12 @@ json absent_status(const Options& options, std::string why) {
     } quiet;
     VerdictStore verdicts(paths.verdicts());
     (void)verdicts.read();
+    KernelInfo kernel = probe_kernel(paths);
+    read_pods(paths, kernel);
     Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
                  [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
-                probe_kernel(paths));
+                std::move(kernel));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     const bool broken = !policy;
     if (broken) why += ", and the policy is broken";
@@ -50,6 +53,7 @@ json absent_status(const Options& options, std::string why) {
     json document = status_json(tuner, nullptr, "absent");
     document["isolation"] = isolation_json(read_isolation(paths), {});
     document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
+    document["kernel"]["pods"] = pods_json(tuner.kernel(), tuner.known_topology());
     if (broken) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
@@ -86,15 +90,14 @@ void print_status(const json& document) {
     print_host(document);
 }
 
-// The daemon's answer; empty where none runs.
+}  // namespace
+
 Result<std::string> ask_daemon(const Options& options) {
     if (!options.root.empty()) return fail("no daemon runs", ESRCH);
     const auto bus = open_system_bus();
     if (!bus) return fail("a daemon cannot be asked: " + bus.error().text, ESRCH);
     return call_daemon(bus->get(), "GetStatus", {});
 }
-
-}  // namespace
 
 int status(const Options& options) {
     const auto answer = ask_daemon(options);

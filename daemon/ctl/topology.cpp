@@ -13,6 +13,7 @@
 #include "kernel/hwloc_topology.h"
 #include "plan/pods.h"
 #include "policy/installed.h"
+#include "tuner/host_status.h"
 
 namespace wq::ctl {
 namespace {
@@ -84,10 +85,25 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t columns, 
     return text;
 }
 
+// The pods that the kernel made otherwise, and that plans are made with.
+std::string kernels_own(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
+    std::string text;
+    for (const Scope scope : unlike_model(kernel, topology)) {
+        const auto pods = pods_in(kernel, scope, topology, 1);
+        text +=
+            fmt::format("\nof {}, the kernel has {} instead:\n", name_of(scope), counted(pods.size(), "pod"));
+        text += wrapped(lists_of(pods), columns, 4);
+    }
+    if (kernel.pods_unread.empty()) return text;
+    for (const auto& line : wrap("The kernel's own pods were not read: " + kernel.pods_unread, columns))
+        text += (text.empty() ? "\n" : "") + line + "\n";
+    return text;
+}
+
 // Empty, with the mistakes printed, where the policy that the user named is broken. The installed one's are
 // `check`'s affair: it has no size to say then.
-std::optional<unsigned> shard_size(const Options& options, const Topology& topology) {
-    const KernelInfo kernel = kernel_of(options);
+std::optional<unsigned> shard_size(const Options& options, const Topology& topology,
+                                   const KernelInfo& kernel) {
     const auto policy = load_installed_policy(options.root, options.config, facts_of(options, topology));
     if (policy) return shard_size_for(options, kernel, *policy);
     if (options.config) {
@@ -104,7 +120,7 @@ std::optional<unsigned> shard_size(const Options& options, const Topology& topol
 
 }  // namespace
 
-Json topology_json(const Topology& topology, unsigned shard_size) {
+Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
     const CoreIndex index(topology);
     Json llcs = Json::array();
     for (const auto& llc : topology.llcs)
@@ -115,12 +131,14 @@ Json topology_json(const Topology& topology, unsigned shard_size) {
     Json json = {{"source", topology.source},      {"cpus", topology.online.count()},
                  {"cores", topology.cores.size()}, {"threads_per_core", threads_per_core(topology)},
                  {"shard_size", shard_size},       {"llcs", std::move(llcs)}};
+    if (kernel.pods || !kernel.pods_unread.empty()) json["pods"] = pods_json(kernel, topology);
     if (!topology.isolated.empty()) json["isolated"] = topology.isolated.list();
     if (!topology.warnings.empty()) json["warnings"] = topology.warnings;
     return json;
 }
 
-std::string topology_table(const Topology& topology, unsigned shard_size, std::size_t columns) {
+std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
+                           std::size_t columns) {
     std::string text;
     for (const auto& line : wrap(topology.source, columns)) text += line + "\n";
     const std::string counts =
@@ -140,20 +158,22 @@ std::string topology_table(const Topology& topology, unsigned shard_size, std::s
             text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
         text += wrapped(lists_of(group.shards), columns, 4);
     }
-    return text;
+    return text + kernels_own(topology, kernel, columns);
 }
 
 int topology(const Options& options) {
     const auto topology = read_topology(options.topology, options.root);
     if (!topology) return complain(topology.error().text);
     for (const auto& warning : topology->warnings) complain(warning);
-    const auto size = shard_size(options, *topology);
+    const KernelInfo kernel = kernel_of(options);
+    const auto size = shard_size(options, *topology, kernel);
     if (!size) return kFailure;
     if (options.json)  // whatever bytes a file's name has
-        fmt::print("{}\n",
-                   topology_json(*topology, *size).dump(-1, ' ', false, Json::error_handler_t::replace));
+        fmt::print(
+            "{}\n",
+            topology_json(*topology, kernel, *size).dump(-1, ' ', false, Json::error_handler_t::replace));
     else
-        fmt::print("{}", topology_table(*topology, *size, terminal_columns()));
+        fmt::print("{}", topology_table(*topology, kernel, *size, terminal_columns()));
     return kOk;
 }
 

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "ctl/options.h"
+#include "model/kernel_info.h"
 #include "model/topology.h"
 
 namespace wq::ctl {
 
-// What `wq-tunectl topology` prints, without its warnings.
-nlohmann::ordered_json topology_json(const Topology& topology, unsigned shard_size);
+// What `wq-tunectl topology` prints, without its warnings. KERNEL: for its pods.
+nlohmann::ordered_json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size);
 // COLUMNS: width of the terminal.
-std::string topology_table(const Topology& topology, unsigned shard_size, std::size_t columns);
+std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
+                           std::size_t columns);
 
 }  // namespace wq::ctl

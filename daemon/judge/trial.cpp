@@ -73,11 +73,6 @@ bool measured(double value) {
     return std::isfinite(value) && value > 0;
 }
 
-double difference(const JudgedCounter& counter, const Readings& r) {
-    const double d = std::log(r.candidate) - std::log(r.baseline);
-    return counter.higher_is_better ? -d : d;
-}
-
 // Not by the logarithms, whose rounding would miss a cost of exactly so many times.
 bool alarming(const JudgedCounter& counter, const Readings& r) {
     return counter.higher_is_better ? r.baseline >= kEmergency * r.candidate
@@ -85,6 +80,11 @@ bool alarming(const JudgedCounter& counter, const Readings& r) {
 }
 
 }  // namespace
+
+double difference(const JudgedCounter& counter, const Readings& r) {
+    const double d = std::log(r.candidate) - std::log(r.baseline);
+    return counter.higher_is_better ? -d : d;
+}
 
 std::string_view name_of(TrialOutcome outcome) {
     switch (outcome) {

@@ -18,6 +18,9 @@ struct Readings {
     double candidate = 0;
 };
 
+// ln(candidate) - ln(baseline) of the cost: above zero is worse, whichever way the counter counts.
+double difference(const JudgedCounter& counter, const Readings& readings);
+
 // Two adjacent windows whose order a fair coin chose.
 struct WindowPair {
     std::vector<Readings> readings;      // as many as the trial has counters, in their order

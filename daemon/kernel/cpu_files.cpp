@@ -109,6 +109,7 @@ class Reader {
         files_.isolated = whole_machine("isolated") & files_.online;
         find_cores();
         find_nodes();
+        find_packages();
         check_caches();
         files_.warnings = warnings_.take();
         return std::move(files_);
@@ -223,6 +224,21 @@ class Reader {
                 rest -= cpus;
                 files_.nodes.push_back({id, std::move(cpus)});
             }
+        }
+    }
+
+    // For drawings alone, so that nothing is said of files that are absent or absurd. One file tells for all
+    // CPUs of a package. (Its old name, which all kernels have.)
+    void find_packages() {
+        CpuSet rest = files_.online;
+        for (unsigned cpu : files_.online.cpus()) {
+            if (!rest.has(cpu)) continue;
+            const std::string path = of_cpu(cpu, "topology/core_siblings");
+            const auto set = read_twin(path, path + "_list");
+            if (!set || !*set || !(*set)->has(cpu)) continue;
+            CpuSet package = **set & rest;
+            rest -= package;
+            files_.packages.push_back(std::move(package));
         }
     }
 

@@ -119,6 +119,7 @@ Result<Hwloc> new_hwloc(Keep keep) {
     hwloc_topology_set_cache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
     if (keep == Keep::cores_too) {
+        hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
         hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
         // A NUMA node inside a cache hangs from a group.
         hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
@@ -240,6 +241,7 @@ Result<Topology> read_tree(const std::string& root) {
     topology.isolated = std::move(files->isolated);
     topology.cores = std::move(files->cores);
     topology.nodes = std::move(files->nodes);
+    topology.packages = std::move(files->packages);
     topology.warnings = std::move(files->warnings);
     topology.llcs = llcs_of(topology, *caches);
     return topology;
@@ -262,6 +264,19 @@ Result<std::vector<CpuSet>> cores_in(const Hwloc& hwloc) {
     }
     std::ranges::sort(cores, {}, &CpuSet::first);
     return cores;
+}
+
+Result<std::vector<CpuSet>> packages_in(const Hwloc& hwloc) {
+    std::vector<CpuSet> packages;
+    const int count = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE);
+    for (int i = 0; i < count; i++) {
+        auto set = to_cpu_set(
+            hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, static_cast<unsigned>(i))->cpuset);
+        if (!set) return tl::unexpected(set.error());
+        if (!set->empty()) packages.push_back(std::move(*set));
+    }
+    std::ranges::sort(packages, {}, &CpuSet::first);
+    return packages;
 }
 
 Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
@@ -287,10 +302,12 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     auto complete = to_cpu_set(hwloc_topology_get_complete_cpuset(hwloc.get()));
     auto cores = cores_in(hwloc);
     auto nodes = nodes_in(hwloc);
+    auto packages = packages_in(hwloc);
     for (const auto* set : {&online, &complete})
         if (!*set) return tl::unexpected(set->error());
     if (!cores) return tl::unexpected(cores.error());
     if (!nodes) return tl::unexpected(nodes.error());
+    if (!packages) return tl::unexpected(packages.error());
     if (online->empty()) return fail("no CPU there");
 
     Topology topology;
@@ -298,6 +315,7 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     topology.online = std::move(*online);
     topology.cores = std::move(*cores);
     topology.nodes = std::move(*nodes);
+    topology.packages = std::move(*packages);
     topology.llcs = llcs_of(topology, CacheIndex(hwloc));
     return topology;
 }

@@ -41,6 +41,8 @@ struct Paths {
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
+    // A file per trial, see tuner/readings.h.
+    [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
     // The path of the textfile of metrics, as the policy had it.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
     [[nodiscard]] std::string lock() const { return run() + "/lock"; }

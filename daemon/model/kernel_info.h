@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/kernel_pods.h"
 #include "model/scope.h"
 
 namespace wq {
@@ -17,7 +18,9 @@ struct KernelInfo {
     bool default_on_cmdline = false;           // workqueue.default_affinity_scope=: an administrator's word
     bool default_writable = true;              // the module parameter default_affinity_scope
     bool switched_off = false;                 // wq_tuned=off
-    std::string cpus_held_back;  // the boot option that kept CPUs offline at boot ("nosmt"), or ""
+    std::string cpus_held_back;      // the boot option that kept CPUs offline at boot ("nosmt"), or ""
+    std::optional<KernelPods> pods;  // as read from the running kernel; empty where they cannot be
+    std::string pods_unread;         // why not; "" where nobody tried
 
     [[nodiscard]] bool has(Scope scope) const;
     // The scope that `default` means on a kernel fresh from boot.

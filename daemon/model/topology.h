@@ -22,8 +22,8 @@ struct NumaNode {
     CpuSet cpus;
 };
 
-// The CPUs of one machine at one moment. Groups hold online CPUs only, are disjoint, cover `online`, and are
-// in ascending order of their lowest CPU.
+// The CPUs of one machine at one moment. Groups hold online CPUs only, are disjoint, cover `online` (but for
+// `packages`), and are in ascending order of their lowest CPU.
 struct Topology {
     std::string source;  // "live", "fsroot:DIR", "xml:FILE", "synthetic:DESC"
     CpuSet online;
@@ -33,6 +33,7 @@ struct Topology {
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;
     std::vector<NumaNode> nodes;        // nodes with CPUs
+    std::vector<CpuSet> packages;       // sockets; a CPU whose package is not told is in none
     std::vector<std::string> warnings;  // what was skipped while reading, and why: any puts the pods in doubt
 };
 

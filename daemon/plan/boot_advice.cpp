@@ -46,6 +46,7 @@ KernelInfo with_shards(KernelInfo kernel, unsigned size) {
         std::ranges::sort(kernel.scopes);
     }
     kernel.cache_shard_size = size;
+    kernel.pods.reset();  // they are the next boot's
     return kernel;
 }
 

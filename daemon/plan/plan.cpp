@@ -47,7 +47,7 @@ class Machine {
     Machine(const Topology& topology, const KernelInfo& kernel, unsigned shard_size)
         : cores_(topology), size_(shard_size) {
         for (auto scope = kernel.scopes.rbegin(); scope != kernel.scopes.rend(); ++scope)
-            pods_.emplace_back(*scope, pods_of(*scope, topology, shard_size));
+            pods_.emplace_back(*scope, pods_in(kernel, *scope, topology, shard_size));
         llcs_ = pods_of(Scope::cache, topology, shard_size);
         for (unsigned i = 0; i < llcs_.size(); i++)
             for (const unsigned cpu : llcs_[i].cpus()) {
@@ -293,6 +293,7 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
     // What a CPU's files do not tell looks like a CPU that shares nothing.
     if (!topology.warnings.empty())
         return fmt::format("the topology is in doubt: {}", topology.warnings.front());
+    if (kernel.pods) return "";
     const CpuSet unseen = topology.present - known;
     if (!unseen.empty() && unseen.intersects(topology.isolated))
         return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());

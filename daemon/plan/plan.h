@@ -65,8 +65,8 @@ std::vector<PlanLine> make_plan(const PlanInput& input);
 // Shard size in force: the kernel's where it has one, else the policy's.
 unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy);
 
-// Why the pods that KERNEL made at boot cannot be derived from what is seen now; empty where they can. KNOWN:
-// the CPUs that were seen online and not isolated.
+// Why the pods that KERNEL made at boot were neither read nor can be derived from what is seen now; empty
+// where they are known. KNOWN: the CPUs that were seen online and not isolated.
 std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel);
 
 }  // namespace wq

@@ -131,6 +131,23 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
     return {topology.online};
 }
 
+std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
+                            unsigned shard_size) {
+    if (!kernel.pods || !kernel.pods->contains(scope)) return pods_of(scope, topology, shard_size);
+    std::vector<CpuSet> pods;
+    for (const KernelPod& pod : kernel.pods->at(scope)) pods.push_back(pod.cpus);
+    return restrict_to(pods, topology.online);
+}
+
+std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology) {
+    std::vector<Scope> out;
+    if (!kernel.pods) return out;
+    const unsigned size = kernel.cache_shard_size.value_or(1);  // of no account without cache_shard
+    for (const Scope scope : kernel.scopes)
+        if (pods_in(kernel, scope, topology, size) != pods_of(scope, topology, size)) out.push_back(scope);
+    return out;
+}
+
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective) {
     std::vector<CpuSet> out;
     for (const auto& pod : pods)

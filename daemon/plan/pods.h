@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/cpu_set.h"
+#include "model/kernel_info.h"
 #include "model/scope.h"
 #include "model/topology.h"
 
@@ -37,6 +38,14 @@ std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigne
 // The pods of SCOPE: a partition of the online CPUs, ascending by lowest CPU. Isolated CPUs, which belong to
 // no LLC, make one pod of their own in `cache` and `cache_shard`, as in 7.2.
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size);
+
+// The pods of SCOPE that KERNEL has, of the online CPUs: its own where they were read, else those above.
+std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
+                            unsigned shard_size);
+
+// The scopes whose pods, as read, are not those above; finest first. CPUs that were offline or isolated at
+// boot make such (kernel/workqueue.c, workqueue_init_topology()).
+std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology);
 
 // What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective);

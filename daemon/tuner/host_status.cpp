@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plan/pods.h"
+
 namespace wq {
 namespace {
 
@@ -46,6 +48,17 @@ json features_json(const KernelInfo& kernel, const KernelFeatures& features, boo
               {"exact_parsing", cut_short ? json(false) : bool_or_null(features.exact_parsing)},
               {"deferred_wakeups", bool_or_null(features.deferred_wakeups)},
               {"pwlocks", bool_or_null(features.pwlocks)}}}};
+}
+
+json pods_json(const KernelInfo& kernel, const Topology& topology) {
+    json differ = json::object();
+    for (const Scope scope : unlike_model(kernel, topology)) {
+        json& lists = differ[std::string(name_of(scope))] = json::array();
+        for (const CpuSet& pod : pods_in(kernel, scope, topology, 1)) lists.push_back(pod.list());
+    }
+    return {{"source", kernel.pods ? "kernel" : "model"},
+            {"why", kernel.pods_unread.empty() ? json(nullptr) : json(kernel.pods_unread)},
+            {"differ", std::move(differ)}};
 }
 
 }  // namespace wq

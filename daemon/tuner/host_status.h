@@ -7,6 +7,7 @@
 #include "model/isolation.h"
 #include "model/kernel_features.h"
 #include "model/kernel_info.h"
+#include "model/topology.h"
 
 namespace wq {
 
@@ -16,5 +17,10 @@ nlohmann::json isolation_json(const Isolation& isolation, const Watched& watched
 // "kernel" there: its release and its features. CUT_SHORT: a name that we wrote was taken for a prefix of it,
 // which is the surest sign that parsing is not exact.
 nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short);
+
+// Where the pods of plans are from, {"source": "kernel" | "model", "why", "differ"}: WHY the kernel's own
+// were not read, or null; and of each scope whose pods, as read, are not those of the model, the kernel's, as
+// CPU lists, online CPUs alone.
+nlohmann::json pods_json(const KernelInfo& kernel, const Topology& topology);
 
 }  // namespace wq

@@ -166,11 +166,13 @@ Status Service::start() {
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
+    KernelInfo kernel = probe_kernel(paths_);
+    read_pods(paths_, kernel);  // once: they are made at boot
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
                      [this](const std::string& name) { return udev_ && udev_->opted_out(name); }, verdicts_,
                      [] { return static_cast<std::int64_t>(::time(nullptr)); }},
-        probe_kernel(paths_));
+        std::move(kernel));
     if (is_machine(options_))
         counters_ = make_bpf_counters();
     else
@@ -243,6 +245,7 @@ std::string Service::status() {
     nlohmann::json document = status_json(*tuner_, trials_.get(), state());
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
     document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
+    document["kernel"]["pods"] = pods_json(tuner_->kernel(), tuner_->known_topology());
     publish();
     return dump_json(document);
 }

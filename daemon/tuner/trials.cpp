@@ -236,6 +236,7 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
     trial->settings.alpha = lifetime_alpha(trial->settings.alpha, trial->number);
     trial->settings.max_pairs = pairs_of_trial(trial->settings.max_pairs, trial->number);
     trial->judge.emplace(trial->settings, trial->meters.counters);
+    trial->readings.counters = trial->meters.counters;
     if (auto ready = edges_.tuner.begin_trial(name, arms); !ready) {
         edges_.counters.detach();
         return ready;

@@ -11,6 +11,7 @@
 #include "counters/work_counters.h"
 #include "judge/trial.h"
 #include "kernel/journal.h"
+#include "tuner/readings.h"
 #include "tuner/tuner.h"
 #include "tuner/verdicts.h"
 #include "tuner/window_pair.h"
@@ -103,6 +104,7 @@ class Trials {
         std::chrono::microseconds washout{};
         std::int64_t since = 0;  // s since 1970
         std::optional<Trial> judge;
+        TrialReadings readings;
         // The pair being measured.
         std::optional<PairMeasurement> pair;
         Phase phase = Phase::washout;

@@ -91,6 +91,7 @@ void Trials::finish_pair() {
     trial.dropped_running = 0;
     rests_.erase(trial.name);
     totals_.pairs_used++;
+    trial.readings.add(pair.pair());
     if (const auto verdict = trial.judge->add(pair.pair())) return finish(*verdict, true);
     start_pair();
 }
@@ -153,10 +154,13 @@ void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judg
     record.outcome = verdict.outcome;
     record.reason = verdict.reason;
     record.standing = verdict.standing;
+    record.settings = trial.settings;
     record.dropped = trial.dropped;
     record.lost = trial.lost;
     count(verdict, judged);
     const auto saved = edges_.verdicts.add(record);
+    if (const auto kept = keep_readings(edges_.paths, record, trial.readings); !kept)
+        edges_.log.write({LOG_WARNING, Event::none, kept.error().in("a trial's pairs are not kept").text});
     say(record);
     if (!saved)
         edges_.log.write({LOG_WARNING, Event::none, saved.error().in("a verdict may be forgotten").text});

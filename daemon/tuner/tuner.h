@@ -150,6 +150,7 @@ class Tuner {
     [[nodiscard]] unsigned order_reverts() const { return order_reverts_; }    // settings, since the start
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
     [[nodiscard]] const std::string& topology() const { return fingerprint_; }
+    [[nodiscard]] const Topology& known_topology() const { return known_.topology(); }
 
   private:
     // What a target shall hold.

@@ -73,6 +73,18 @@ std::optional<Effect::Interval> interval_from(const json& j) {
     return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
 }
 
+// A record has all three, or, of an older version, none.
+std::optional<JudgeSettings> settings_from(const json& j) {
+    if (!j.contains("alpha") || j.at("alpha").is_null()) return {};
+    JudgeSettings out;
+    out.alpha = number(j, "alpha");
+    out.tolerance = number(j, "tolerance");
+    out.max_pairs = static_cast<unsigned>(count(j, "max_pairs", kMaxPairs));
+    if (out.alpha <= 0 || out.alpha > kMaxAlpha || out.tolerance < 0 || out.tolerance > 1)
+        refuse("settings out of their ranges");
+    return out;
+}
+
 VerdictRecord record_from(const json& j) {
     VerdictRecord r;
     r.key = key_from(j);
@@ -82,6 +94,7 @@ VerdictRecord record_from(const json& j) {
     r.judged = j.at("judged").get<bool>();
     r.outcome = outcome_from(j.at("verdict").get<std::string>());
     r.reason = j.at("reason").get<std::string>();
+    r.settings = settings_from(j);
     r.dropped = static_cast<unsigned>(count(j, "dropped"));
     r.lost = count(j, "lost");
     r.standing.counter = j.at("counter").get<std::string>();
@@ -97,9 +110,15 @@ VerdictRecord record_from(const json& j) {
 
 json to_json(const VerdictRecord& r) {
     json out = to_json(r.key);
+    const auto setting = [&](auto JudgeSettings::*one) {
+        return r.settings ? json(*r.settings.*one) : json(nullptr);
+    };
     out.update({{"target", r.target},
                 {"time", r.time},
                 {"trial", r.trial},
+                {"alpha", setting(&JudgeSettings::alpha)},
+                {"tolerance", setting(&JudgeSettings::tolerance)},
+                {"max_pairs", setting(&JudgeSettings::max_pairs)},
                 {"judged", r.judged},
                 {"verdict", name_of(r.outcome)},
                 {"reason", r.reason},
@@ -128,12 +147,17 @@ std::string class_of(const std::string& name) {
     return out;
 }
 
-std::string text_of(const Standing& s) {
-    if (s.pairs == 0) return "no pair was measured";
+std::string effect_text(const Standing& s) {
+    if (s.pairs == 0) return "-";
     std::string out = fmt::format("{} {:+.1f}%", s.counter, s.effect.percent);
     if (s.effect.interval)
         out += fmt::format(" ({:+.1f}..{:+.1f})", s.effect.interval->low, s.effect.interval->high);
-    return out + fmt::format(", {} pair{}", s.pairs, s.pairs == 1 ? "" : "s");
+    return out;
+}
+
+std::string text_of(const Standing& s) {
+    if (s.pairs == 0) return "no pair was measured";
+    return fmt::format("{}, {} pair{}", effect_text(s), s.pairs, s.pairs == 1 ? "" : "s");
 }
 
 std::string text_of(const VerdictRecord& r) {

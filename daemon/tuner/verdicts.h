@@ -43,10 +43,13 @@ struct VerdictRecord {
     TrialOutcome outcome = TrialOutcome::inconclusive;
     std::string reason;
     Standing standing;
-    unsigned dropped = 0;    // pairs
-    std::uint64_t lost = 0;  // items that were not counted, in all windows
+    std::optional<JudgeSettings> settings;  // of this very trial; of older versions' records, none
+    unsigned dropped = 0;                   // pairs
+    std::uint64_t lost = 0;                 // items that were not counted, in all windows
 };
 
+// "latency +3.1% (+1.0..+5.2)"; "-" where no pair was measured.
+std::string effect_text(const Standing& standing);
 // "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict rests on, for people.
 std::string text_of(const Standing& standing);
 // "smt against cache: inconclusive (max_pairs), latency ...".

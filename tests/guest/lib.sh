@@ -110,6 +110,42 @@ real_pods() {
   wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
 }
 
+# CPU lists, one a line, without the CPUs that are offline; what is left of them, each once.
+online_of() {
+  awk -v online="$(cat /sys/devices/system/cpu/online)" '
+    function expand(list, set, parts, ends, n, i, cpu) {
+      n = split(list, parts, ",")
+      for (i = 1; i <= n; i++) {
+        if (split(parts[i], ends, "-") == 1) ends[2] = ends[1]
+        for (cpu = ends[1] + 0; cpu <= ends[2] + 0; cpu++) set[cpu] = 1
+      }
+    }
+    BEGIN { expand(online, on) }
+    {
+      delete set
+      expand($0, set)
+      out = ""
+      for (cpu = 0; cpu < 8192; cpu++) {
+        if (!((cpu in set) && (cpu in on))) continue
+        first = cpu
+        while (((cpu + 1) in set) && ((cpu + 1) in on)) cpu++
+        out = out (out == "" ? "" : ",") first (cpu > first ? "-" cpu : "")
+      }
+      if (out != "") print out
+    }' | sort -uV
+}
+
+# `check_pods WQ`: what `explain` says of the pods of WQ's candidates is what the kernel made, for every scope.
+check_pods() {
+  local explained scope said
+  explained=$(wq-tunectl explain "$1" --json)
+  for scope in $(wq-tunectl plan --json | jq -r '.kernel.scopes[]'); do
+    said=$(jq -r --arg s "$scope" '.candidates[] | select(.same | index($s)) | .pods[]' <<<"$explained" | sort -uV)
+    [ -n "$said" ] || fail "explain has no pods for $scope"
+    check_eq "pods of $scope" "$(real_pods "$1" "$scope" | online_of)" "$said"
+  done
+}
+
 # ---- wq-tuned itself
 
 # `policy <<EOF`: /etc/wq-tuned/wq-tuned.toml. `apply_policy` is the one that most checks want.

@@ -170,6 +170,18 @@ for columns in 40 80; do
   fits $columns 3 --root "$tree" status
 done
 
+# A report is a whole page, or nothing.
+expect 2 report
+expect 2 report -o ''
+expect 1 report -o "$root/no/folder.html" --topology "$synthetic"
+one_line "report into no folder"
+expect 1 report -o /dev/null --topology "$synthetic"
+one_line "report in the place of a device"
+expect 0 report -o "$root/page.html" --topology "$synthetic"
+[ ! -s "$root/out" ] || complain "report to a file prints: $(cat "$root/out")"
+expect 0 report -o - --topology "$synthetic"
+[ "$(grep -o ' data-core="' "$root/out" | wc -l) $(tail -n 1 "$root/out")" = "24 </html>" ] || complain "report -o -"
+
 code=0
 "$bin/wq-tuned" --nothing >/dev/null 2>&1 || code=$?
 [ $code = 2 ] || complain "wq-tuned --nothing: exit $code"

@@ -31,7 +31,7 @@ expect() { # LINE WORD...
   [ "$got" = "$want" ] || complain "after '$line'; < is what should be offered: $(diff <(echo "$want") <(echo "$got"))"
 }
 
-options() { "$bin/wq-tunectl" "$@" --help | sed -nE 's/^  (-h,)?(--[a-z-]+)[ :].*/\2/p' | sort; }
+options() { "$bin/wq-tunectl" "$@" --help | sed -nE 's/^  (-[a-z],)?(--[a-z-]+)[ :].*/\2/p' | sort; }
 commands=$("$bin/wq-tunectl" --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) .*/\1/p' | sort)
 [ "$(wc -w <<<"$commands")" -gt 10 ] || complain "--help lists no commands: $commands"
 got=$(offers 'wq-tunectl ' | grep -v ^-)

@@ -14,6 +14,7 @@ Topology machine(Shape shape) {
         if (core % shape.cores == 0) out.llcs.push_back({{}, core / shape.cores});
         out.llcs.back().cpus |= cpus;
     }
+    for (const Llc& llc : out.llcs) out.packages.push_back(llc.cpus);
     for (const Llc& llc : out.llcs)
         if (!shape.one_node) out.nodes.push_back({*llc.numa_node, llc.cpus});
     if (shape.one_node) out.nodes = {{0, out.online}};
@@ -26,7 +27,9 @@ Topology without(Topology topology, const std::string& offline) {
     for (CpuSet& core : topology.cores) core -= gone;
     for (Llc& llc : topology.llcs) llc.cpus -= gone;
     for (NumaNode& node : topology.nodes) node.cpus -= gone;
+    for (CpuSet& package : topology.packages) package -= gone;
     std::erase_if(topology.cores, [](const CpuSet& set) { return set.empty(); });
+    std::erase_if(topology.packages, [](const CpuSet& set) { return set.empty(); });
     std::erase_if(topology.llcs, [](const Llc& llc) { return llc.cpus.empty(); });
     std::erase_if(topology.nodes, [](const NumaNode& node) { return node.cpus.empty(); });
     return topology;

@@ -30,6 +30,7 @@ expected=(
   '2 no --root'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'
+  '0 '
   '3 '
 )
 mapfile -t commands < <(examples wq-tunectl.1)

@@ -116,6 +116,7 @@ TEST(Topology, OfTwoSockets) {
     EXPECT_EQ(topology.llcs[1].numa_node, 1U);
     ASSERT_EQ(topology.nodes.size(), 2U);
     EXPECT_EQ(topology.nodes[1].cpus.list(), "4-7,12-15");
+    EXPECT_THAT(lists(topology.packages), ElementsAre("0-3,8-11", "4-7,12-15"));
     EXPECT_THAT(topology.warnings, IsEmpty());
 }
 
@@ -340,7 +341,7 @@ TEST_P(AbsurdFiles, AreShownInPrintableBytes) {
     const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
     for (char c : topology.warnings.at(0)) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_LT(topology.warnings[0].size(), 300U);
-    const std::string json = ctl::topology_json(topology, 8).dump();
+    const std::string json = ctl::topology_json(topology, {}, 8).dump();
     EXPECT_THAT(json, HasSubstr("warnings"));
 }
 
@@ -387,6 +388,19 @@ TEST(AbsurdTree, WithCpusOfNoTopology) {
     EXPECT_EQ(topology.cores.size(), 4U);
     EXPECT_THAT(llcs(topology), ElementsAre("0-1,3", "2"));
     EXPECT_FALSE(topology.warnings.empty());
+}
+
+TEST(AbsurdTree, WithPackagesThatDisagree) {
+    TempTree tree{cpu_tree({.sockets = 2, .cores = 2})};
+    tree.write(kCpu + "cpu1/topology/core_siblings", "f\n");
+    tree.write(kCpu + "cpu2/topology/core_siblings", "f\n");
+    EXPECT_THAT(lists(read(tree).packages), ElementsAre("0-1", "2-3")) << "a CPU is in one";
+    tree.write(kCpu + "cpu0/topology/core_siblings", "garbage\n");
+    tree.write(kCpu + "cpu1/topology/core_siblings", "2\n");
+    tree.write(kCpu + "cpu2/topology/core_siblings", "3\n");
+    const Topology topology = read(tree);
+    EXPECT_THAT(lists(topology.packages), ElementsAre("1", "2-3")) << "CPU 0 is in none";
+    EXPECT_THAT(topology.warnings, IsEmpty()) << "no pods depend on it";
 }
 
 TEST(AbsurdTree, WithFoldersOnly) {
@@ -477,6 +491,8 @@ TEST(OtherSources, Synthetic) {
     EXPECT_THAT(llcs(topology), ElementsAre("0-5", "6-11", "12-17", "18-23"));
     EXPECT_THAT(llcs(must_read("synthetic:numa:2 pu:2")), ElementsAre("0", "1", "2", "3"));
     EXPECT_EQ(must_read("synthetic:numa:2 pu:2").nodes.size(), 2U);
+    EXPECT_THAT(lists(topology.packages), ElementsAre("0-11", "12-23"));
+    EXPECT_THAT(must_read("synthetic:numa:2 pu:2").packages, IsEmpty());
     EXPECT_EQ(must_read("synthetic:core:2 pu:2(indexes=0,2,1,3)").cores[0].list(), "0,2");
 }
 

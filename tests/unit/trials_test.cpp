@@ -91,6 +91,23 @@ TEST_F(TrialsTest, AWindowIsWashoutAndCountAndAPairEndsWithADrain) {
     EXPECT_THAT(counters_.asked, testing::IsSupersetOf({"attach kcryptd", "begin 0", "begin 1", "pause"}));
 }
 
+TEST_F(TrialsTest, WhatWasReadIsKeptSoThatTheEvidenceCanBeMadeAgain) {
+    candidate_costs(1.3);
+    wait_for_traffic();
+    run();
+    ASSERT_TRUE(last().settings);
+    EXPECT_DOUBLE_EQ(last().settings->alpha, 0.025) << "of the first trial of these arms";
+    const auto readings = read_readings(Paths{tree_.root()}, last());
+    ASSERT_TRUE(readings) << readings.error().text;
+    ASSERT_THAT(readings->pairs, SizeIs(last().standing.pairs));
+    Trial again(*last().settings, readings->counters);
+    std::optional<TrialVerdict> verdict;
+    for (const auto& pair : readings->pairs) verdict = again.add({pair, {}});
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(verdict->outcome, TrialOutcome::regressed);
+    EXPECT_DOUBLE_EQ(verdict->standing.log_regressed, last().standing.log_regressed);
+}
+
 TEST_F(TrialsTest, ARegressionGoesBackToTheBaseline) {
     candidate_costs(1.3);
     wait_for_traffic();

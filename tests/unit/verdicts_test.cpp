@@ -26,6 +26,7 @@ class Verdicts : public testing::Test {
         r.time = time;
         r.outcome = TrialOutcome::regressed;
         r.standing = {"latency", 9, 4.5, -2, {3.1, Effect::Interval{1.0, 5.2}}};
+        r.settings = JudgeSettings{.alpha = 0.025, .tolerance = 0.01, .max_pairs = 17};
         r.dropped = 2;
         r.lost = 77;
         return r;
@@ -50,6 +51,19 @@ TEST_F(Verdicts, ComeBackAsTheyWere) {
     EXPECT_EQ(again.begun(record().key), 2U);
     ASSERT_NE(again.latest(record().key), nullptr);
     EXPECT_EQ(again.latest(record().key)->outcome, TrialOutcome::regressed);
+}
+
+TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
+    ASSERT_TRUE(store_.add(record()));
+    json old = on_disk();
+    for (const char* key : {"alpha", "tolerance", "max_pairs"}) old["verdicts"][0].erase(key);
+    write(old);
+    VerdictStore again(tree_.path(kFile));
+    ASSERT_TRUE(again.load());
+    EXPECT_FALSE(again.records().at(0).settings);
+    EXPECT_TRUE(to_json(again.records()[0])["alpha"].is_null());
+    ASSERT_TRUE(again.add(record()));
+    EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "and none are written";
 }
 
 TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
@@ -137,6 +151,10 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
                                    with("verdicts", "effect_percent", "NaN"),
                                    with("verdicts", "interval_percent", json::array({1})),
                                    with("verdicts", "judged", 1),
+                                   with("verdicts", "alpha", 0),
+                                   with("verdicts", "alpha", 0.6),
+                                   with("verdicts", "tolerance", -1),
+                                   with("verdicts", "max_pairs", nullptr),
                                    with("verdicts", "target", json::object())}) {
         tree_.write(kFile, bad);
         VerdictStore store(tree_.path(kFile));

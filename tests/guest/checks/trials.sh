@@ -29,6 +29,10 @@ check_eq "no baseline is left to keep" 0 "$(entries)"
 check_eq "no probe is left" 0 "$(probes)"
 wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
 wq-tunectl history --export-policy >/run/wq-tests/learned.toml
+wq-tunectl report -o /run/wq-tests/report.html
+check_eq "the report draws every pair" "$(verdict pairs)" \
+  "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -o h0 | wc -l)"
+check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode guard' /run/wq-tests/report.html)"
 check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
 check_eq "nor after the stop" system "$(scope_of "$wq")"

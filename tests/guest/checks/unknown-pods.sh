@@ -1,8 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CPUs that were offline or isolated at boot: the kernel's pods cannot be derived, so nothing is written.
+# CPUs that were offline or isolated at boot, where the kernel does not tell its pods: they cannot be derived, so
+# nothing is written.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
+
+restrict=$(cat /proc/sys/kernel/kptr_restrict)
+trap 'sysctl -q kernel.kptr_restrict="$restrict"' EXIT
+sysctl -q kernel.kptr_restrict=2
+why=$(wq-tunectl topology --json | jq -r .pods.why)
+note "why they are not read: $why"
+grep -q kptr_restrict <<<"$why" || fail "it does not say what to change"
 
 crypt_open c0
 wq=$(wq_of c0)

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ctl/machine.h"
+#include "ctl/report_machine.h"
+#include "ctl/report_page.h"
+#include "ctl/report_plan.h"
+#include "ctl/report_trial.h"
+#include "ctl/status.h"
+#include "kernel/fd.h"
+#include "kernel/file.h"
+#include "kernel/isolation.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// What a daemon knows is of this machine as it is.
+bool is_this_machine(const Options& options) {
+    return options.topology == "live" && options.root.empty() && !options.kernel_scopes;
+}
+
+// The daemon's status, or null; TEXT says how it is.
+json daemon_status(const Options& options, std::string& text) {
+    if (!is_this_machine(options)) {
+        text = "not asked: this is not the machine as it runs";
+        return nullptr;
+    }
+    const auto answer = ask_daemon(options);
+    if (!answer) {
+        text = answer.error().text;
+        return nullptr;
+    }
+    json status = json::parse(*answer, nullptr, false);
+    const json daemon = status.is_object() ? status.value("daemon", json::object()) : json::object();
+    if (!daemon.is_object() || daemon.empty()) {
+        text = "its answer is not JSON";
+        return nullptr;
+    }
+    const auto word = [&](const char* key) {
+        const json value = daemon.value(key, json(nullptr));
+        return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    text = fmt::format("{}, mode {}, version {}", word("state"), word("mode"), word("version"));
+    if (const std::string reason = word("reason"); !reason.empty()) text += fmt::format(" ({})", reason);
+    return status;
+}
+
+Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {
+    VerdictStore store(paths.verdicts());
+    if (const auto read = store.read(); !read) return tl::unexpected(read.error());
+    std::vector<ReportTrial> out;
+    for (const VerdictRecord& record : store.records()) {
+        out.push_back({record, {}});
+        auto readings = read_readings(paths, record);
+        if (readings && !readings->pairs.empty()) out.back().readings = std::move(*readings);
+        if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
+    }
+    return out;
+}
+
+// A name that is taken by something else, such as /dev/null, is not to be replaced.
+Status write_report(const std::string& path, const std::string& text) {
+    if (path == "-") return write_all(STDOUT_FILENO, text);
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
+        return fail(path + ": is there, and is not a file; '-' is the standard output");
+    return replace_file(path, text);
+}
+
+}  // namespace
+
+int report(const Options& options, const std::string& output) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    std::vector<ReportTrial> trials;
+    Isolation isolation;
+    if (const auto tree = tree_of(options)) {
+        isolation = read_isolation(*tree);
+        auto read = read_trials(*tree);
+        if (!read) return complain(read.error().text);
+        trials = std::move(*read);
+    }
+    const HostFacts facts = facts_of(options, machine->topology)();
+    ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
+    const json status = daemon_status(options, head.daemon);
+    const std::string page = report_page(
+        head, machine_html(machine->topology, machine->shard_size, isolation) +
+                  plan_html(machine->plan(), status) + trials_html(trials) + history_html(trials));
+    if (const auto done = write_report(output, page); !done) return complain(done.error().text);
+    return kOk;
+}
+
+}  // namespace wq::ctl

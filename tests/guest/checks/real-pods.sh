@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# CPUs that were offline or isolated at boot: the pods are read from the kernel, planned with, and shown where they
+# are not what the topology suggests.
+# timeout: 300
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+pods() { "$@" --json | jq -cS .pods; }
+crypt_open c0
+wq=$(wq_of c0)
+note "topology: $(pods wq-tunectl topology)"
+check_eq "where plans have them from" kernel "$(wq-tunectl plan --json | jq -r .pods.source)"
+check_pods "$wq"
+
+apply_policy "$(other_scope)"
+systemctl start wq-tuned
+check_eq "the daemon reads them in its sandbox" kernel "$(status | jq -r .kernel.pods.source)"
+check_eq "and sees the same" "$(pods wq-tunectl topology)" "$(status | jq -cS .kernel.pods)"
+check_eq "state" applied "$(target "$wq" state)"
+expect_scope "$wq" "$(other_scope)"
+systemctl stop wq-tuned
+expect_scope "$wq" default
+
+# Those that come online now stay where the kernel put them at boot.
+if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then
+  echo on >/sys/devices/system/cpu/smt/control
+  sleep 2
+  note "with SMT: $(pods wq-tunectl topology)"
+  wq-tunectl topology
+  check_pods "$wq"
+  check_eq "siblings that were offline are alone" \
+    "$(seq 0 $(($(nproc) - 1)))" "$(wq-tunectl topology --json | jq -r '.pods.differ.smt[]')"
+  grep -q "of smt, the kernel has" <<<"$(wq-tunectl topology)" || fail "topology does not show it"
+  grep -q "Its pods of .*smt.* are not" <<<"$(status >/dev/null; wq-tunectl status || true)" || fail "status does not show it"
+fi
+crypt_close c0

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Plans made with the pods that the kernel really has.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/topology.h"
+#include "fake_machine.h"
+#include "plan/plan.h"
+#include "plan/pods.h"
+#include "tuner/host_status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using test::kernel_612;
+using test::kernel_72;
+using test::machine;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Topology kTwoSockets = machine({.sockets = 2, .cores = 4, .threads = 2});
+
+std::vector<KernelPod> pods(const std::vector<std::string>& lists) {
+    std::vector<KernelPod> out;
+    for (const std::string& list : lists) out.push_back({CpuSet::parse_list(list).value(), -1});
+    return out;
+}
+
+std::vector<std::string> lists(const std::vector<CpuSet>& pods) {
+    std::vector<std::string> out;
+    for (const CpuSet& pod : pods) out.push_back(pod.list());
+    return out;
+}
+
+// What 7.2 makes of two sockets that boot with nosmt: the second threads, offline then, share one pod of
+// `cache`, and are alone in `smt`.
+KernelInfo booted_without_smt() {
+    KernelInfo kernel = kernel_72();
+    kernel.cpus_held_back = "nosmt";
+    KernelPods all;
+    for (const Scope scope : kernel.scopes)
+        for (const CpuSet& pod : pods_of(scope, kTwoSockets, 8)) all[scope].push_back({pod, -1});
+    all[Scope::cache] = pods({"0-3", "4-7", "8-15"});
+    all[Scope::cache_shard] = all[Scope::cache];
+    all[Scope::smt] = all[Scope::cpu];
+    kernel.pods = all;
+    return kernel;
+}
+
+PlanLine plan(const Topology& topology, const KernelInfo& kernel) {
+    const Policy policy = test::rule_for_all();
+    const std::string unknown = why_pods_unknown(topology, topology.online, kernel);
+    return make_plan(
+               {topology, kernel, policy, {test::unbound(topology, kernel.default_scope())}, unknown, 8})
+        .at(0);
+}
+
+std::vector<std::string> candidates(const PlanLine& line) {
+    std::vector<std::string> out;
+    for (const Candidate& c : line.candidates)
+        out.push_back(std::string(name_of(c.scope)) + " " + std::to_string(c.pools));
+    return out;
+}
+
+TEST(KernelPods, StandInForTheModel) {
+    const KernelInfo kernel = booted_without_smt();
+    EXPECT_THAT(lists(pods_in(kernel, Scope::cache, kTwoSockets, 8)), ElementsAre("0-3", "4-7", "8-15"));
+    EXPECT_THAT(lists(pods_in(kernel_72(), Scope::cache, kTwoSockets, 8)),
+                ElementsAre("0-3,8-11", "4-7,12-15"));
+}
+
+TEST(KernelPods, AreThoseWithAnOnlineCpu) {
+    const Topology now = test::without(kTwoSockets, "4-15");
+    EXPECT_THAT(lists(pods_in(booted_without_smt(), Scope::cache, now, 8)), ElementsAre("0-3"));
+}
+
+TEST(KernelPods, AreComparedWithTheModel) {
+    EXPECT_THAT(unlike_model(booted_without_smt(), kTwoSockets),
+                ElementsAre(Scope::smt, Scope::cache_shard, Scope::cache));
+    EXPECT_THAT(unlike_model(booted_without_smt(), test::without(kTwoSockets, "8-15")), IsEmpty())
+        << "of the CPUs that are online the model is right";
+    EXPECT_THAT(unlike_model(kernel_72(), kTwoSockets), IsEmpty()) << "nothing was read";
+}
+
+TEST(KernelPods, MakeAPlanWhereTheModelHasNone) {
+    KernelInfo kernel = booted_without_smt();
+    Topology held_back = test::without(kTwoSockets, "8-15");
+    held_back.present = kTwoSockets.online;
+    const PlanLine line = plan(held_back, kernel);
+    EXPECT_EQ(line.finding, Finding::in_place) << line.reason;
+    EXPECT_THAT(candidates(line), ElementsAre("system 1", "numa 2", "smt 8"));
+    kernel.pods.reset();
+    EXPECT_EQ(plan(held_back, kernel).finding, Finding::pods_unknown);
+}
+
+TEST(KernelPods, ThatCrossAnLlcAreNotInsideOne) {
+    const PlanLine line = plan(kTwoSockets, booted_without_smt());
+    EXPECT_THAT(candidates(line), ElementsAre("system 1", "numa 2", "cache 3", "smt 16"));
+    EXPECT_EQ(line.planned, Scope::numa) << "8-15 are in two LLCs: " << line.reason;
+    EXPECT_EQ(line.action, Action::write);
+}
+
+TEST(KernelPods, DoNotCureATopologyInDoubt) {
+    Topology doubtful = kTwoSockets;
+    doubtful.warnings = {"CPU 3: garbage"};
+    EXPECT_THAT(why_pods_unknown(doubtful, doubtful.online, booted_without_smt()), HasSubstr("in doubt"));
+}
+
+TEST(KernelPods, AreShownWhereTheyDiffer) {
+    const KernelInfo kernel = booted_without_smt();
+    const json shown = pods_json(kernel, kTwoSockets);
+    EXPECT_EQ(shown["source"], "kernel");
+    EXPECT_EQ(shown["why"], nullptr);
+    EXPECT_EQ(shown["differ"].size(), 3U);
+    EXPECT_EQ(shown["differ"]["cache"], json({"0-3", "4-7", "8-15"}));
+    EXPECT_EQ(json(ctl::topology_json(kTwoSockets, kernel, 8))["pods"], shown);
+    const std::string table = ctl::topology_table(kTwoSockets, kernel, 8, 80);
+    EXPECT_THAT(table, HasSubstr("of cache, the kernel has 3 pods instead:\n    0-3  4-7  8-15\n"));
+}
+
+TEST(KernelPods, ThatWereNotReadSayWhy) {
+    KernelInfo kernel = kernel_612();
+    EXPECT_EQ(pods_json(kernel, kTwoSockets),
+              json::parse(R"({"source": "model", "why": null, "differ": {}})"));
+    kernel.pods_unread = "BPF is denied";
+    EXPECT_EQ(pods_json(kernel, kTwoSockets)["why"], "BPF is denied");
+    const std::string table = ctl::topology_table(kTwoSockets, kernel, 8, 40);
+    EXPECT_THAT(table, HasSubstr("not read: BPF\nis denied"));
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// `wq-tunectl report` on trees.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "ctl/options.h"
+#include "fake_machine.h"
+#include "temp_tree.h"
+#include "tuner/readings.h"
+
+namespace wq::ctl {
+namespace {
+
+using test::cpu_tree;
+using test::File;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ReportCommand : public testing::Test {
+  protected:
+    ReportCommand() {
+        for (const auto& entry : test::kernel_tree({test::workqueue("a<b&c")})) tree_.add(entry);
+        options_.root = tree_.root();
+    }
+    int report(const std::string& output) {
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = ctl::report(options_, output);
+        out_ = testing::internal::GetCapturedStdout();
+        err_ = testing::internal::GetCapturedStderr();
+        return code;
+    }
+    void learn() {
+        VerdictRecord record;
+        record.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05"};
+        record.target = "kcryptd-1";
+        record.time = 1000;
+        record.settings = JudgeSettings{};
+        record.standing = {"latency", 2, 0, 0, {}};
+        const TrialReadings readings{{{"latency", false}}, {{{100, 101}}, {{100, 102}}}};
+        ASSERT_TRUE(VerdictStore(Paths{tree_.root()}.verdicts()).add(record));
+        ASSERT_TRUE(keep_readings(Paths{tree_.root()}, record, readings));
+    }
+
+    test::TempTree tree_{cpu_tree({.cores = 4, .threads = 2}), File("proc/sys/kernel/hostname", "a-host\n")};
+    Options options_;
+    std::string out_, err_;
+};
+
+TEST_F(ReportCommand, WritesAFileThatOthersMayRead) {
+    learn();
+    const std::string file = tree_.path("report.html");
+    ASSERT_EQ(report(file), kOk) << err_;
+    EXPECT_EQ(out_ + err_, "");
+    struct stat st {};
+    ASSERT_EQ(::stat(file.c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 07777, 0644U);
+    const std::string page = tree_.read("report.html");
+    EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<h1>a-host</h1>"),
+                            HasSubstr("a&lt;b&amp;c"), HasSubstr("4 cores"), HasSubstr("kcryptd-1"),
+                            HasSubstr("class=\"dots\""), HasSubstr("not asked"), Not(HasSubstr("a<b"))));
+}
+
+TEST_F(ReportCommand, GoesToStdoutForADash) {
+    ASSERT_EQ(report("-"), kOk) << err_;
+    EXPECT_THAT(out_, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No trial has ended here yet.")));
+}
+
+TEST_F(ReportCommand, OfAnotherMachineHasThatOnesHistoryOrNone) {
+    learn();
+    options_.topology = "fsroot:" + tree_.root();
+    options_.root.clear();
+    ASSERT_EQ(report("-"), kOk) << err_;
+    EXPECT_THAT(out_, AllOf(HasSubstr("class=\"dots\""), HasSubstr("<h1>a-host</h1>")));
+    options_.topology = "synthetic:pack:2 core:3 pu:1";
+    options_.root = tree_.root();
+    ASSERT_EQ(report("-"), kOk) << err_;
+    EXPECT_THAT(out_, AllOf(HasSubstr("<h1>synthetic:pack:2 core:3 pu:1</h1>"), Not(HasSubstr("kcryptd-1"))));
+}
+
+TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
+    tree_.link("link", "nowhere");
+    for (const std::string& there : {std::string("/dev/null"), tree_.root(), tree_.path("link")}) {
+        EXPECT_EQ(report(there), kFailure) << there;
+        EXPECT_THAT(err_, StartsWith("wq-tunectl: " + there + ": is there"));
+    }
+    EXPECT_EQ(report(tree_.path("no/such/folder.html")), kFailure);
+    EXPECT_THAT(err_, HasSubstr("No such file or directory"));
+}
+
+TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
+    learn();
+    options_.topology = "fsroot:" + tree_.root();
+    tree_.write("var/lib/wq-tuned/verdicts.json", "{");
+    EXPECT_EQ(report("-"), kFailure);
+    EXPECT_EQ(out_, "") << "no half page";
+    EXPECT_THAT(err_, HasSubstr("verdicts.json"));
+}
+
+TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
+    learn();
+    const auto folder = tree_.path("var/lib/wq-tuned/readings");
+    for (const auto& file : std::filesystem::directory_iterator(folder))
+        tree_.write("var/lib/wq-tuned/readings/" + file.path().filename().string(), "[");
+    ASSERT_EQ(report("-"), kOk);
+    EXPECT_THAT(err_, HasSubstr("readings/"));
+    EXPECT_THAT(out_, AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("class=\"dots\""))));
+}
+
+}  // namespace
+}  // namespace wq::ctl
