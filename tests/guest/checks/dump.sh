@@ -100,18 +100,18 @@ echo smt >"$workqueues/$wq/affinity_scope"
 echo 1 >"$workqueues/$wq/affinity_strict"
 dump "$wq"
 check_eq "workqueues" "[\"$wq\"]" "$(said -c '[.workqueues[].name]')"
-checked=0
-while read -r pool allowed; do
+# "POOL ALLOWED" of each unbound worker's pool.
+of_workers() {
+  local dir comm
   for dir in /proc/[0-9]*; do
-    case $(cat "$dir/comm" 2>/dev/null) in
-      "kworker/u$pool:"*) list=$(sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status") checked=$((checked + 1)) ;;
-      *) continue ;;
-    esac
-    [ "$list" = "$allowed" ] || fail "a worker of pool $pool is allowed on $list, not $allowed"
-  done
-done < <(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cpus else .cpus end)"')
-[ "$checked" -ge "$(said '.pools | length')" ] || fail "$checked workers of $(said '.pools | length') pools"
-note "ok: $checked workers of $(said '.pools | length') pools"
+    comm=""
+    read -r comm 2>/dev/null <"$dir/comm" || continue
+    [[ $comm =~ ^kworker/u([0-9]+): ]] || continue
+    echo "${BASH_REMATCH[1]} $(sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null)"
+  done | sort -u
+}
+want=$(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cpus else .cpus end)"' | sort)
+check_eq "pools and where their workers may run" "$want" "$(of_workers | grep -E "^($(cut -d' ' -f1 <<<"$want" | paste -sd'|')) ")"
 echo 0 >"$workqueues/$wq/affinity_strict"
 echo default >"$workqueues/$wq/affinity_scope"
 
