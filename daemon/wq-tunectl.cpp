@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ctl/ab.h"
+#include "ctl/dump.h"
 #include "ctl/judge.h"
 #include "ctl/options.h"
 #include "model/version.h"
@@ -158,6 +159,7 @@ int main(int argc, char** argv) {
     add_looking(app, a, code);
     wq::ctl::add_judge(app, code);
     wq::ctl::add_ab(app, a.options, command, code);
+    wq::ctl::add_dump(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);

@@ -16,7 +16,7 @@ _wq_tunectl_options() {
     undo) echo '--help --print' ;;
     status | cat-config) echo '--help --json --config' ;;
     history) echo '--help --json --export-policy' ;;
-    check) echo '--help --json' ;;
+    check | dump) echo '--help --json' ;;
     *) echo '--help' ;;
   esac
 }
@@ -31,8 +31,17 @@ _wq_tunectl_targets() {
   done
 }
 
+# Those in sysfs, one a line.
+_wq_tunectl_workqueues() {
+  local dir
+  for dir in /sys/devices/virtual/workqueue/*/; do
+    dir=${dir%/}
+    [ ! -d "$dir" ] || echo "${dir##*/}"
+  done
+}
+
 _wq_tunectl() {
-  local commands='status topology plan explain history report check cat-config judge ab pin unpin revert trial undo reload'
+  local commands='status topology plan explain history report check cat-config dump judge ab pin unpin revert trial undo reload'
   local scopes='cpu smt cache_shard cache numa system'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
@@ -80,6 +89,7 @@ _wq_tunectl() {
     --*) ;; # a number
     /*) from=(-W "$commands $(_wq_tunectl_options '')") ;;
     check/* | judge/0) from=(-f) ;;
+    dump/*) from=(-W "$(_wq_tunectl_workqueues)") ;;
     explain/0 | pin/0 | unpin/0 | revert/0 | trial/0) from=(-W "$(_wq_tunectl_targets "$root")") ;;
     pin/1) from=(-W "$scopes") ;;
     *) from=(-W "$(_wq_tunectl_options "$command")") ;;

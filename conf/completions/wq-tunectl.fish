@@ -55,6 +55,7 @@ __wq_tunectl_command history 'The trials that ended'
 __wq_tunectl_command report 'All of it as a page for a browser'
 __wq_tunectl_command check 'Look for mistakes in a policy'
 __wq_tunectl_command cat-config 'The merged policy, with the place of each value'
+__wq_tunectl_command dump 'Pods, worker pools and workqueues of the kernel'
 __wq_tunectl_command judge 'Verdicts on recorded trials'
 __wq_tunectl_command ab 'Run a command under scopes, and judge'
 __wq_tunectl_command pin 'Hold a target at a scope'
@@ -67,9 +68,10 @@ functions -e __wq_tunectl_command
 
 $c -n '__wq_tunectl_at 0 explain pin unpin revert trial' -a '(__wq_tunectl_targets)' -d Target
 $c -n '__wq_tunectl_at 1 pin' -a "$scopes" -d Scope
+$c -n '__wq_tunectl_is dump' -a '(path basename /sys/devices/virtual/workqueue/*/)' -d Workqueue
 $c -n '__wq_tunectl_is check; or __wq_tunectl_at 0 judge' -F
 
-$c -n '__wq_tunectl_is status topology plan explain history check cat-config judge ab trial' -l json -d 'For machines'
+$c -n '__wq_tunectl_is status topology plan explain history check cat-config dump judge ab trial' -l json -d 'For machines'
 $c -n '__wq_tunectl_is status topology plan explain cat-config report' -l config -r -F -d 'Policy file'
 $c -n '__wq_tunectl_is topology plan explain report' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
 $c -n '__wq_tunectl_is topology plan explain report' -l shard-size -x -d 'Cores per shard'

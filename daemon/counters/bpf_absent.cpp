@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "counters/bpf_counters.h"
+#include "counters/bpf_dump.h"
 #include "counters/bpf_pods.h"
 #include "counters/bpf_types.h"
 
@@ -26,6 +27,10 @@ class AbsentCounters : public WorkCounters {
 }  // namespace
 
 Result<KernelFeatures> read_types(const std::string&) {
+    return fail("built without BPF");
+}
+
+Result<KernelDump> read_kernel_dump() {
     return fail("built without BPF");
 }
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernel/file.h"
+
 namespace wq {
 namespace {
 
@@ -26,6 +28,13 @@ int keep_first(libbpf_print_level level, const char* format, va_list arguments) 
     return 0;
 }
 
+// Helpers that read the kernel's memory are not offered then, and the verifier has no word for that but
+// EINVAL.
+bool locked_down() {
+    const auto text = read_file("/sys/kernel/security/lockdown");
+    return text && text->find("[confidentiality]") != std::string::npos;
+}
+
 }  // namespace
 
 BpfErrors::BpfErrors() {
@@ -38,6 +47,7 @@ tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
     if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
         return fail_errno("this kernel does not describe its types (/sys/kernel/btf/vmlinux)", errno);
     if (code == EPERM) return wq::fail(what + ": BPF is denied (CAP_BPF and CAP_PERFMON are needed)", code);
+    if (locked_down()) return wq::fail(what + ": kernel lockdown keeps its memory from BPF", code);
     auto error = fail_errno(what, code);
     if (!first_complaint.empty()) error.value().text += " (" + first_complaint + ")";
     return error;

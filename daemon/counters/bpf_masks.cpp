@@ -2,25 +2,16 @@
 #include "counters/bpf_masks.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 
 #include "counters/bpf_errors.h"
 #include "kernel/file.h"
 #include "kernel/paths.h"
 
 namespace wq {
-namespace {
-
-struct Free {
-    void operator()(btf* types) const { btf__free(types); }
-};
-
-}  // namespace
 
 Result<MaskLayout> read_mask_layout() {
     const Paths paths;
@@ -30,22 +21,13 @@ Result<MaskLayout> read_mask_layout() {
     if (!possible) return tl::unexpected(possible.error().in(paths.cpus() + "/possible"));
     if (possible->empty()) return fail(paths.cpus() + "/possible names no CPU");
 
-    const BpfErrors errors;
-    const std::unique_ptr<btf, Free> types(btf__parse(paths.btf().c_str(), nullptr));
-    if (!types) return errors.fail(paths.btf(), errno);
-    const int id = btf__find_by_name_kind(types.get(), "cpumask_var_t", BTF_KIND_TYPEDEF);
-    if (id < 0) return errors.fail("cpumask_var_t in " + paths.btf(), id);
-    const int resolved = btf__resolve_type(types.get(), static_cast<unsigned>(id));
-    if (resolved < 0) return errors.fail("cpumask_var_t in " + paths.btf(), resolved);
-
-    MaskLayout out;
+    MaskLayout out{*possible};
     out.nr_cpus = possible->cpus().back() + 1;
     out.mask_bytes = (out.nr_cpus + 63) / 64 * 8;
-    out.is_pointer = btf_is_ptr(btf__type_by_id(types.get(), static_cast<unsigned>(resolved)));
     return out;
 }
 
-CpuSet cpus_of_mask(const std::uint64_t* mask, std::uint32_t mask_bytes) {
+CpuSet cpus_of_mask(const __u64* mask, std::uint32_t mask_bytes) {
     CpuSet out;
     for (unsigned cpu = 0; cpu < mask_bytes * 8; cpu++)
         if (mask[cpu / 64] >> (cpu % 64) & 1) out.add(cpu);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <linux/types.h>
+
 #include <cstdint>
 
 #include "model/cpu_set.h"
@@ -10,15 +12,15 @@ struct bpf_program;
 
 namespace wq {
 
-// How this kernel keeps its CPU masks: what kernel_variables.h wants to know before a program is loaded.
+// What kernel_variables.h wants to know before a program is loaded.
 struct MaskLayout {
+    CpuSet possible;
     std::uint32_t nr_cpus = 0;     // possible CPUs end here
     std::uint32_t mask_bytes = 0;  // of a mask, a multiple of 8
-    bool is_pointer = false;       // cpumask_var_t: CONFIG_CPUMASK_OFFSTACK
 };
 Result<MaskLayout> read_mask_layout();
 
-CpuSet cpus_of_mask(const std::uint64_t* mask, std::uint32_t mask_bytes);
+CpuSet cpus_of_mask(const __u64* mask, std::uint32_t mask_bytes);
 
 // Runs PROGRAM, of the type syscall, once. Errors: what it returned, a negative errno; EPERM and ENOENT are
 // find_variable()'s, and the text says what they mean. WHAT it reads begins the text.

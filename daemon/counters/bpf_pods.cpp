@@ -35,7 +35,6 @@ Result<Skeleton> loaded(const MaskLayout& layout) {
     if (!skeleton) return errors.fail(kWhat, errno);
     skeleton->rodata->nr_cpus = layout.nr_cpus;
     skeleton->rodata->mask_bytes = layout.mask_bytes;
-    skeleton->rodata->mask_is_pointer = layout.is_pointer;
     bpf_map__set_value_size(skeleton->maps.pods, static_cast<unsigned>(record_bytes(layout)));
     bpf_map__set_max_entries(skeleton->maps.pods, WQ_SCOPES * layout.nr_cpus);
     if (int code = pods_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
@@ -43,7 +42,7 @@ Result<Skeleton> loaded(const MaskLayout& layout) {
 }
 
 Result<KernelPod> read_pod(int map, std::uint32_t key, const MaskLayout& layout) {
-    std::vector<std::uint64_t> record(record_bytes(layout) / sizeof(std::uint64_t));
+    std::vector<__u64> record(record_bytes(layout) / sizeof(__u64));
     if (bpf_map_lookup_elem(map, &key, record.data()) != 0) return fail_errno(kWhat, errno);
     return KernelPod{cpus_of_mask(&record[1], layout.mask_bytes), static_cast<int>(record[0])};
 }

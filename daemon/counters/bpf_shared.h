@@ -56,6 +56,64 @@ struct wq_pod {
     __u64 mask[]; /* as many bytes as mask_bytes says */
 };
 
+/* The largest MAX_NUMNODES of any architecture. */
+enum { WQ_MOST_NODES = 1024 };
+
+struct wq_mask {
+    __u64 words[WQ_MOST_CPUS / 64];
+};
+
+/* What dump shows of a worker pool. */
+struct wq_pool {
+    __s32 id;
+    __s32 refs;
+    __s32 nice;
+    __s32 idle;
+    __s32 workers;
+    __s32 cpu; /* negative: unbound */
+    __s32 node;
+    __u8 strict;
+    __u8 bh;
+    struct wq_mask cpus;
+    struct wq_mask pod_cpus;
+};
+enum { WQ_POOLS = 64 }; /* that one run hands over */
+
+enum wq_dump_flags {
+    WQ_DUMP_UNBOUND = 1 << 0,
+    WQ_DUMP_BH = 1 << 1,
+    WQ_DUMP_ORDERED = 1 << 2,
+    WQ_DUMP_MEM_RECLAIM = 1 << 3,
+    WQ_DUMP_HIGHPRI = 1 << 4,
+    WQ_DUMP_CPU_INTENSIVE = 1 << 5,
+    WQ_DUMP_SYSFS = 1 << 6,
+    WQ_DUMP_FREEZABLE = 1 << 7,
+    WQ_DUMP_POWER_EFFICIENT = 1 << 8,
+};
+enum { WQ_SCOPE_DEFAULT = -1, WQ_SCOPE_UNKNOWN = -2 }; /* beside the indices of wq::Scope */
+
+/* And of a workqueue. */
+struct wq_dumped {
+    char name[32];
+    __u32 flags; /* enum wq_dump_flags */
+    __s32 max_active;
+    __s32 default_pool; /* negative: none, as here below */
+    __s32 pools[WQ_MOST_CPUS];
+    __u8 has_attrs; /* for the next four */
+    __u8 strict;
+    __s32 scope;
+    __s32 nice;
+    struct wq_mask cpus;
+    __s32 nr_nodes; /* 0: this kernel does not count by node. The last one is for no node */
+    struct {
+        __s32 active;
+        __s32 max;
+    } nodes[WQ_MOST_NODES + 1];
+    __s32 rescuer_pid; /* 0: none */
+    char rescuer_name[16];
+    struct wq_mask rescuer_cpus;
+};
+
 /* One workqueue, as the kernel has it. */
 struct wq_record {
     __u64 address;

@@ -26,19 +26,40 @@ enum wq_affn_scope {
     WQ_AFFN_NUMA,
     WQ_AFFN_SYSTEM
 };
-enum wq_flags { WQ_UNBOUND = 1 << 1, __WQ_ORDERED = 1 << 17 };
+enum wq_flags {
+    WQ_BH = 1 << 0, /* since 6.9 */
+    WQ_UNBOUND = 1 << 1,
+    WQ_FREEZABLE = 1 << 2,
+    WQ_MEM_RECLAIM = 1 << 3,
+    WQ_HIGHPRI = 1 << 4,
+    WQ_CPU_INTENSIVE = 1 << 5,
+    WQ_SYSFS = 1 << 6,
+    WQ_POWER_EFFICIENT = 1 << 7,
+    __WQ_ORDERED = 1 << 17
+};
+enum worker_pool_flags { POOL_BH = 1 << 0 }; /* since 6.9 */
 enum pool_workqueue_stats { PWQ_STAT_STARTED };
 
 struct work_struct {
     void* func;
 };
 
+struct cpumask {
+    unsigned long bits[1];
+};
+
 struct workqueue_attrs {
+    int nice;
+    struct cpumask* cpumask;
+    struct cpumask* __pod_cpumask;
+    bool affn_strict;
     enum wq_affn_scope affn_scope;
 };
 
-struct cpumask {
-    unsigned long bits[1];
+/* Without CONFIG_CPUMASK_OFFSTACK. */
+struct workqueue_attrs___whole {
+    struct cpumask cpumask[1];
+    struct cpumask __pod_cpumask[1];
 };
 
 struct wq_pod_type {
@@ -47,6 +68,38 @@ struct wq_pod_type {
     int* pod_node;
 };
 
+struct worker_pool {
+    int cpu;
+    int node;
+    int id;
+    unsigned int flags;
+    int nr_workers;
+    int nr_idle;
+    struct workqueue_attrs* attrs;
+    int refcnt;
+};
+
+struct xarray {
+    void* xa_head;
+};
+struct xa_node {
+    unsigned char shift;
+    void* slots[64]; /* a power of two */
+};
+struct idr {
+    struct xarray idr_rt;
+};
+
+typedef struct {
+    int counter;
+} atomic_t;
+
+struct wq_node_nr_active {
+    int max;
+    atomic_t nr;
+};
+
+struct pool_workqueue;
 struct wq_device;
 struct worker;
 
@@ -54,9 +107,13 @@ struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
     struct worker* rescuer;
+    int max_active;
     struct workqueue_attrs* unbound_attrs;
-    struct wq_device* wq_dev; /* only with CONFIG_SYSFS */
-    char name[32];            /* 24 before 6.9 */
+    struct pool_workqueue* dfl_pwq;
+    struct pool_workqueue** cpu_pwq;             /* per CPU */
+    struct wq_node_nr_active* node_nr_active[1]; /* by node, and one for no node; since 6.9 */
+    struct wq_device* wq_dev;                    /* only with CONFIG_SYSFS */
+    char name[32];                               /* 24 before 6.9 */
     unsigned int flags;
 };
 
@@ -66,6 +123,7 @@ struct workqueue_struct___7_3 {
 };
 
 struct pool_workqueue {
+    struct worker_pool* pool;
     struct workqueue_struct* wq;
     int refcnt;
     int nr_in_flight[16]; /* WORK_NR_COLORS */
@@ -73,9 +131,11 @@ struct pool_workqueue {
     __u64 stats[8];
 };
 
+struct task_struct;
 struct worker {
     struct work_struct* current_work;
     struct pool_workqueue* current_pwq;
+    struct task_struct* task;
     struct workqueue_struct* rescue_wq;
 };
 
@@ -85,6 +145,9 @@ struct kthread {
 
 struct task_struct {
     unsigned int flags;
+    int pid;
+    char comm[16];
+    struct cpumask* cpus_ptr;
     void* worker_private; /* of a kernel thread: its struct kthread */
 };
 
@@ -105,16 +168,18 @@ struct bpf_iter__task {
 extern void* bpf_rdonly_cast(const void* obj, __u32 btf_id) __ksym;
 #define CAST(type, obj) ((type*)bpf_rdonly_cast((const void*)(obj), bpf_core_type_id_kernel(type)))
 
+/* Null of a workqueue that is not unbound. */
+static __always_inline struct workqueue_attrs* attrs_of(const struct workqueue_struct* wq) {
+    if (bpf_core_field_exists(wq->unbound_attrs)) return wq->unbound_attrs;
+    return ((const struct workqueue_struct___7_3*)wq)->attrs;
+}
+
 /* Whether the module parameter default_affinity_scope moves it. */
 static __always_inline bool follows_default(const struct workqueue_struct* wq) {
-    struct workqueue_attrs* attrs;
+    struct workqueue_attrs* attrs = attrs_of(wq);
     unsigned int flags = wq->flags;
 
     if (!(flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND))) return false;
     if (flags & bpf_core_enum_value(enum wq_flags, __WQ_ORDERED)) return false;
-    if (bpf_core_field_exists(wq->unbound_attrs))
-        attrs = wq->unbound_attrs;
-    else
-        attrs = ((const struct workqueue_struct___7_3*)wq)->attrs;
     return attrs && attrs->affn_scope == bpf_core_enum_value(enum wq_affn_scope, WQ_AFFN_DFL);
 }

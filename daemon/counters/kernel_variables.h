@@ -6,9 +6,8 @@
 #include "kernel_types.h"
 
 /* Set before loading. */
-const volatile __u32 nr_cpus;         /* possible CPUs end here */
-const volatile __u32 mask_bytes;      /* of a CPU mask, a multiple of 8 */
-const volatile __u32 mask_is_pointer; /* cpumask_var_t: else it is the mask itself */
+const volatile __u32 nr_cpus;    /* possible CPUs end here */
+const volatile __u32 mask_bytes; /* of a CPU mask, a multiple of 8 */
 
 /* Address of the variable NAME, a string literal. A negative errno: -EPERM where the process may not see
  * addresses (CAP_SYSLOG, kernel.kptr_restrict), -ENOENT where kallsyms has no such name. */
@@ -18,10 +17,14 @@ static __always_inline int read_mask(void* to, const void* mask) {
     return bpf_probe_read_kernel(to, mask_bytes, mask);
 }
 
-/* The mask of VARIABLE, the INDEXth of an array of cpumask_var_t. */
-static __always_inline int read_mask_var(void* to, const void* variable, __u32 index) {
-    const void* mask = variable + index * bpf_core_type_size(struct cpumask);
-    if (mask_is_pointer && bpf_probe_read_kernel(&mask, sizeof(mask), variable + index * sizeof(mask)))
+/* A cpumask_var_t is a pointer with CONFIG_CPUMASK_OFFSTACK, else the mask itself. Only fields of the same
+ * kind are found. */
+#define MASK_IS_POINTER bpf_core_field_exists(((struct workqueue_attrs*)0)->cpumask)
+
+/* The INDEXth of an array of cpumask_var_t. */
+static __always_inline int read_mask_var(void* to, __u64 array, __u32 index) {
+    __u64 mask = array + index * bpf_core_type_size(struct cpumask);
+    if (MASK_IS_POINTER && bpf_probe_read_kernel(&mask, sizeof(mask), (void*)array + index * sizeof(mask)))
         return -1;
-    return read_mask(to, mask);
+    return read_mask(to, (void*)mask);
 }

@@ -31,7 +31,7 @@ static long read_pod(__u32 i, struct walk* walk) {
     int node;
 
     if (!pod || bpf_probe_read_kernel(&node, sizeof(node), type->pod_node + i) ||
-        read_mask_var(pod->mask, type->pod_cpus, i)) {
+        read_mask_var(pod->mask, (__u64)type->pod_cpus, i)) {
         walk->error = -EFAULT;
         return 1;
     }

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench] CHECK...
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench]
+#           [--machine-args "..."] CHECK...
 #
 # --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
+# --machine-args: more words for QEMU, such as -numa and what it wants.
 #
 # DIR/CHECK.out is what the check printed, DIR/CHECK.rc its exit code; both are made
 # anew, so that what an earlier boot left can never pass. The exit code here speaks of
@@ -15,7 +17,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-tree=guest append="" stream=no stage="" results="" kernel="" smp="" deadline=900
+tree=guest append="" machine_args=() stream=no stage="" results="" kernel="" smp="" deadline=900
 accel=(-accel "tcg,thread=multi")
 while [ $# -gt 0 ]; do
   case $1 in
@@ -27,6 +29,7 @@ while [ $# -gt 0 ]; do
     --timeout) deadline=$2; shift 2 ;;
     --stream) stream=yes; shift ;;
     --tree) tree=$2; shift 2 ;;
+    --machine-args) read -ra machine_args <<<"$2"; shift 2 ;;
     --icount) accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off"); shift ;;
     -*) die "unknown option $1" ;;
     *) break ;;
@@ -75,7 +78,7 @@ mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
 start_guest() {
   rm -f "$results"/*
   cat "$work/monitor.out" >"$results/monitor.log" &
-  "$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" \
+  "$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" "${machine_args[@]}" \
     -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
     -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off wq_tests.machine=$machine $append" \
     -serial "file:$results/console.log" -serial stdio \

@@ -7,16 +7,16 @@ struct list_head {
 enum wq_affn_scope { WQ_AFFN_DFL, WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_NUMA, WQ_AFFN_SYSTEM };
 enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 17 };
 enum pool_workqueue_stats { PWQ_STAT_STARTED, PWQ_STAT_COMPLETED };
+struct cpumask {
+    unsigned long bits[128];
+};
 struct workqueue_attrs {
     int nice;
-    void* cpumask;
-    void* __pod_cpumask;
+    struct cpumask* cpumask;
+    struct cpumask* __pod_cpumask;
     _Bool affn_strict;
     enum wq_affn_scope affn_scope;
     _Bool ordered;
-};
-struct cpumask {
-    unsigned long bits[128];
 };
 struct wq_pod_type {
     int nr_pods;
@@ -24,18 +24,44 @@ struct wq_pod_type {
     int* pod_node;
     int* cpu_pod;
 };
-struct worker_pool;
+struct worker_pool {
+    int lock;
+    int cpu;
+    int node;
+    int id;
+    unsigned int flags;
+    int nr_workers;
+    int nr_idle;
+    struct workqueue_attrs* attrs;
+    int refcnt;
+};
+struct xarray {
+    int xa_lock;
+    unsigned int xa_flags;
+    void* xa_head;
+};
+struct xa_node {
+    unsigned char shift;
+    unsigned char offset;
+    void* slots[64];
+};
+struct idr {
+    struct xarray idr_rt;
+    unsigned int idr_base;
+};
 struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
     char mutex[32];
     int work_color;
     struct worker* rescuer;
+    int max_active;
     struct workqueue_attrs* unbound_attrs;
-    void* dfl_pwq;
+    struct pool_workqueue* dfl_pwq;
     struct wq_device* wq_dev;
     char name[24];
     unsigned int flags;
+    struct pool_workqueue** cpu_pwq;
 };
 struct pool_workqueue {
     struct worker_pool* pool;
@@ -60,6 +86,7 @@ struct worker {
     void* current_func;
     struct pool_workqueue* current_pwq;
     char desc[32];
+    struct task_struct* task;
     struct workqueue_struct* rescue_wq;
 };
 struct kthread {
@@ -70,6 +97,9 @@ struct kthread {
 struct task_struct {
     char thread_info[24];
     unsigned int flags;
+    int pid;
+    struct cpumask* cpus_ptr;
+    char comm[16];
     void* worker_private;
 };
 struct seq_file;
@@ -95,6 +125,9 @@ struct {
     struct workqueue_attrs attrs;
     struct cpumask cpumask;
     struct wq_pod_type pods;
+    struct worker_pool pool;
+    struct idr idr;
+    struct xa_node node;
     enum wq_flags flags;
     enum pool_workqueue_stats stats;
 } everything;

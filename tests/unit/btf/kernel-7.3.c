@@ -7,16 +7,16 @@ struct list_head {
 enum wq_affn_scope { WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_CACHE_SHARD, WQ_AFFN_NUMA, WQ_AFFN_DFL };
 enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 19 };
 enum pool_workqueue_stats { PWQ_STAT_COMPLETED, PWQ_STAT_STARTED = 3 };
+struct cpumask {
+    unsigned long bits[128];
+};
 struct workqueue_attrs {
     int nice;
-    void* cpumask;
-    void* __pod_cpumask;
+    struct cpumask* cpumask;
+    struct cpumask* __pod_cpumask;
     _Bool affn_strict;
     enum wq_affn_scope affn_scope;
     _Bool ordered;
-};
-struct cpumask {
-    unsigned long bits[128];
 };
 struct wq_pod_type {
     int nr_pods;
@@ -24,18 +24,53 @@ struct wq_pod_type {
     int* pod_node;
     int* cpu_pod;
 };
-struct worker_pool;
+enum worker_pool_flags { POOL_BH = 1 << 3 };
+struct worker_pool {
+    int lock;
+    int cpu;
+    int node;
+    int id;
+    unsigned int flags;
+    int nr_workers;
+    int nr_idle;
+    struct workqueue_attrs* attrs;
+    int refcnt;
+};
+struct xarray {
+    int xa_lock;
+    unsigned int xa_flags;
+    void* xa_head;
+};
+struct xa_node {
+    unsigned char shift;
+    unsigned char offset;
+    void* slots[16];
+};
+struct idr {
+    struct xarray idr_rt;
+    unsigned int idr_base;
+};
+typedef struct {
+    int counter;
+} atomic_t;
+struct wq_node_nr_active {
+    int max;
+    atomic_t nr;
+};
 struct workqueue_struct {
     struct list_head pwqs;
     struct list_head list;
     char mutex[32];
     int work_color;
     struct worker* rescuer;
+    int max_active;
     struct workqueue_attrs* attrs;
-    void* dfl_pwq;
+    struct pool_workqueue* dfl_pwq;
     struct wq_device* wq_dev;
     char name[32];
     unsigned int flags;
+    struct pool_workqueue** cpu_pwq;
+    struct wq_node_nr_active* node_nr_active[1];
 };
 struct pool_workqueue {
     struct worker_pool* pool;
@@ -61,6 +96,7 @@ struct worker {
     void* current_func;
     struct pool_workqueue* current_pwq;
     char desc[32];
+    struct task_struct* task;
     struct workqueue_struct* rescue_wq;
 };
 struct kthread {
@@ -72,6 +108,9 @@ struct kthread {
 struct task_struct {
     char thread_info[24];
     unsigned int flags;
+    int pid;
+    struct cpumask* cpus_ptr;
+    char comm[16];
     void* worker_private;
 };
 struct seq_file;
@@ -97,6 +136,11 @@ struct {
     struct workqueue_attrs attrs;
     struct cpumask cpumask;
     struct wq_pod_type pods;
+    struct worker_pool pool;
+    struct idr idr;
+    struct xa_node node;
+    struct wq_node_nr_active active;
+    enum worker_pool_flags pool_flags;
     enum wq_flags flags;
     enum pool_workqueue_stats stats;
 } everything;

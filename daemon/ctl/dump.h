@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/kernel_dump.h"
+#include "model/kernel_info.h"
+
+namespace wq::ctl {
+
+// DUMP with only the workqueues called one of NAMES, as sysfs has them, and the pools that they use. No name:
+// all. Error: a name that no workqueue has.
+Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names);
+
+nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel);
+std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns,
+                             bool colour);
+
+// `wq-tunectl dump`: the kernel's pods, worker pools and workqueues. Adds the command to APP; its exit code
+// goes to CODE once it has run.
+void add_dump(CLI::App& app, int& code);
+
+}  // namespace wq::ctl

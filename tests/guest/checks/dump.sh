@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What `wq-tunectl dump` reads by BPF is what the kernel shows of itself elsewhere: pods in strict workers, pools and
+# workers in /proc, masks and settings in /sys.
+# timeout: 400
+# shellcheck disable=SC2016 # these dollars are jq's
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+out=/run/wq-tests/dump.json
+
+dump() { wq-tunectl dump --json "$@" >"$out"; }
+said() { jq -r "$@" "$out"; }
+# Lists of CPUs as arrays, in jq.
+lists='def cpus: if . == "" then [] else split(",") | map(split("-") | map(tonumber) | [range(.[0]; .[-1] + 1)]) | add end;
+  def both($b): . - (. - $b);'
+
+crypt_open c0
+wq=$(wq_of c0)
+dump
+note "$(said '"\(.pools | length) pools, \(.workqueues | length) workqueues, default scope \(.default_scope)"')"
+
+note "-- settings, as /sys has them"
+check_eq "default scope" "$(cat /sys/module/workqueue/parameters/default_affinity_scope)" "$(said .default_scope)"
+check_eq "release" "$(uname -r)" "$(said .kernel.release)"
+for mask in unbound: requested:_requested isolated:_isolated; do
+  hex=$(tr -d , <"$workqueues/cpumask${mask#*:}")
+  check_eq "mask ${mask%:*}" $((16#$hex)) \
+    "$(said --arg m "${mask%:*}" "$lists"' .masks[$m] | cpus | map(pow(2; .)) | add // 0')"
+done
+of_sysfs() {
+  local dir name
+  for dir in "$workqueues"/*/; do
+    name=$(basename "$dir")
+    [ -e "$dir/max_active" ] || continue
+    if [ -e "$dir/affinity_scope" ]; then
+      echo "$name $(cut -d' ' -f1 "$dir/affinity_scope") $(cat "$dir/affinity_strict" "$dir/nice" "$dir/max_active" | tr '\n' ' ')"
+    else
+      echo "$name - 0 0 $(cat "$dir/max_active") "
+    fi
+  done | sort
+}
+of_dump() {
+  said '.workqueues[] | select(.flags | index("sysfs")) |
+    if .kind == "per-cpu" then "\(.name) - 0 0 \(.max_active) "
+    else "\(.name) \(.scope) \(if .strict then 1 else 0 end) \(.nice) \(.max_active) " end' | sort
+}
+check_eq "workqueues in sysfs: scope, strict, nice, max_active" "$(of_sysfs)" "$(of_dump)"
+
+note "-- workers, as /proc has them"
+# "POOL WORKERS" of each pool that has any: u64, 3, 3H.
+of_proc() { cat /proc/[0-9]*/comm 2>/dev/null | sed -nE 's|^kworker/(u?[0-9]+):[0-9]+(H?).*|\1\2|p' | sort | uniq -c; }
+of_pools() {
+  said '.pools[] | select(.bh | not) | range(.workers) as $n |
+    if .cpu == null then "u\(.id)" elif .nice < 0 then "\(.cpu)H" else "\(.cpu)" end' | sort | uniq -c
+}
+same_workers() { # workers come and go: two reads must frame the dump
+  before=$(of_proc)
+  dump
+  after=$(of_proc)
+  pools=$(of_pools)
+  [ "$before" = "$after" ] && [ "$before" = "$pools" ]
+}
+wait_until 60 same_workers || check_eq "workers by pool" "$after" "$pools"
+note "ok: $(wc -l <<<"$pools") pools with $(said '[.pools[] | select(.bh | not) | .workers] | add') workers"
+check_eq "each pool is there once" 0 "$(said '[.pools[].id] | length - (unique | length)')"
+cpus=$(said "$lists"'.scopes[-1].pods[0].cpus | cpus | length')
+check_eq "each possible CPU has a pool of each nice level" $((2 * cpus)) "$(said '[.pools[] | select(.cpu != null and (.bh | not))] | length')"
+check_eq "pools that a workqueue names and nobody has" "[]" "$(said -c '[.workqueues[] | .pools[], .default_pool | values] - [.pools[].id]')"
+check_eq "workqueues without a pool for each CPU" "[]" "$(said -c --argjson n "$cpus" '[.workqueues[] | select(.pools | length != $n) | .name]')"
+check_eq "workqueues that use another CPU's own pool" "[]" \
+  "$(said -c '(.pools | map({key: "\(.id)", value: .cpu}) | from_entries) as $cpu_of | [.workqueues[] | .name as $wq | .pools | to_entries[] |
+    (.key | tonumber) as $cpu | $cpu_of["\(.value)"] | values | select(. != $cpu) | $wq]')"
+rescuers() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^kworker/R-'; }
+check_eq "rescuers" "$(rescuers)" "$(said '[.workqueues[].rescuer | values] | length')"
+while read -r pid cpus; do
+  check_eq "rescuer $pid" "$(sed -n 's/^Cpus_allowed_list:\t//p' "/proc/$pid/status")" "$cpus"
+done < <(said '.workqueues[].rescuer | values | "\(.pid) \(.cpus)"' | tail -n 3)
+
+note "-- pods, as strict workers have them"
+online=$(cat /sys/devices/system/cpu/online)
+read -r everywhere < <(worker_lists)
+arrays() { jq -Rc "$lists cpus" | jq -sc 'unique'; }
+# A pod none of whose CPUs is online has no pool of its own; nor is one seen that is as wide as all others.
+expected() { # SCOPE
+  jq -c --arg s "$1" --arg on "$online" --arg all "$everywhere" "$lists"'
+    (.masks.unbound | cpus) as $mask | ($on | cpus) as $on | ($all | cpus) as $all |
+    [.scopes[] | select(.scope == $s) | .pods[].cpus | cpus | both($mask) | select(both($on) != [])] - [$all] |
+    if . == [] then [$all] else unique end' "$out"
+}
+for scope in $(said '.scopes[].scope'); do
+  check_eq "pods of $scope" "$(real_pods "$wq" "$scope" | arrays)" "$(expected "$scope")"
+done
+check_eq "scopes" "$(wq-tunectl plan --json | jq -c '.kernel.scopes')" "$(said -c '[.scopes[].scope]')"
+check_eq "cpu_pod is the pods the other way round" true "$(said "$lists"'all(.scopes[]; . as $s | all(.cpu_pod | to_entries[];
+  .key as $cpu | $s.pods[.value].cpus | cpus | index([$cpu | tonumber]) != null))')"
+check_eq "and nr_pods their number" true "$(said 'all(.scopes[]; .nr_pods == (.pods | length))')"
+
+note "-- one strict workqueue: each of its pools has that worker"
+echo smt >"$workqueues/$wq/affinity_scope"
+echo 1 >"$workqueues/$wq/affinity_strict"
+dump "$wq"
+check_eq "workqueues" "[\"$wq\"]" "$(said -c '[.workqueues[].name]')"
+# "POOL ALLOWED" of each unbound worker's pool.
+of_workers() {
+  local dir comm
+  for dir in /proc/[0-9]*; do
+    comm=""
+    read -r comm 2>/dev/null <"$dir/comm" || continue
+    [[ $comm =~ ^kworker/u([0-9]+): ]] || continue
+    echo "${BASH_REMATCH[1]} $(sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null)"
+  done | sort -u
+}
+want=$(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cpus else .cpus end)"' | sort)
+check_eq "pools and where their workers may run" "$want" "$(of_workers | grep -E "^($(cut -d' ' -f1 <<<"$want" | paste -sd'|')) ")"
+echo 0 >"$workqueues/$wq/affinity_strict"
+echo default >"$workqueues/$wq/affinity_scope"
+
+note "-- for people"
+COLUMNS=80 wq-tunectl dump >/run/wq-tests/dump.txt
+check_eq "lines wider than a terminal" 0 "$(grep -cE '^.{81}' /run/wq-tests/dump.txt || true)"
+check_eq "kernel addresses" 0 "$(cat /run/wq-tests/dump.txt "$out" | grep -ciE 'ffff[0-9a-f]{12}' || true)"
+head -n 30 /run/wq-tests/dump.txt
+check_eq "programs left in the kernel" 0 "$(probes)"
+crypt_close c0
