@@ -18,8 +18,17 @@ struct list_head {
 };
 
 enum wq_affn_scope { WQ_AFFN_DFL };
-enum wq_flags { WQ_UNBOUND = 1 << 1, __WQ_ORDERED = 1 << 17 };
-enum pool_workqueue_stats { PWQ_STAT_STARTED };
+enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_MEM_RECLAIM = 1 << 3, __WQ_ORDERED = 1 << 17 };
+enum pool_workqueue_stats {
+    PWQ_STAT_STARTED,
+    PWQ_STAT_COMPLETED,
+    PWQ_STAT_CPU_TIME,
+    PWQ_STAT_CPU_INTENSIVE,
+    PWQ_STAT_CM_WAKEUP,
+    PWQ_STAT_REPATRIATED,
+    PWQ_STAT_MAYDAY,
+    PWQ_STAT_RESCUED,
+};
 
 struct work_struct {
     void* func;
