@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "counters/bpf_counters.h"
+#include "counters/bpf_top.h"
 #include "counters/bpf_types.h"
 
 namespace wq {
@@ -22,6 +23,13 @@ class AbsentCounters : public WorkCounters {
     static tl::unexpected<Error> absent() { return fail("built without BPF"); }
 };
 
+class AbsentMonitor : public WorkMonitor {
+  public:
+    Status attach(const std::vector<std::string>&, bool) override { return fail("built without BPF"); }
+    Result<WorkSample> sample() override { return fail("built without BPF"); }
+    [[nodiscard]] std::string limits() const override { return ""; }
+};
+
 }  // namespace
 
 Result<KernelFeatures> read_types(const std::string&) {
@@ -30,6 +38,10 @@ Result<KernelFeatures> read_types(const std::string&) {
 
 std::unique_ptr<WorkCounters> make_bpf_counters() {
     return std::make_unique<AbsentCounters>();
+}
+
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<AbsentMonitor>();
 }
 
 }  // namespace wq
