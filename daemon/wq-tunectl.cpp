@@ -7,6 +7,7 @@
 
 #include "ctl/judge.h"
 #include "ctl/options.h"
+#include "ctl/top.h"
 #include "model/version.h"
 
 namespace {
@@ -145,6 +146,7 @@ int main(int argc, char** argv) {
     app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
     add_looking(app, a, code);
     wq::ctl::add_judge(app, code);
+    wq::ctl::add_top(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);

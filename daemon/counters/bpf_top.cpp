@@ -51,10 +51,21 @@ Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
     return skeleton;
 }
 
+// The last place that an item passes first, so that none that is noted at one passes the next unseen.
 Status attach_all(top_bpf& skeleton) {
     const BpfErrors errors;
-    if (int code = top_bpf::attach(&skeleton))
-        return errors.fail("attaching the programs that watch work", code);
+    auto& programs = skeleton.progs;
+    auto& links = skeleton.links;
+    const std::pair<const bpf_program*, bpf_link**> backwards[] = {
+        {programs.wqt_top_end, &links.wqt_top_end},
+        {programs.wqt_top_start, &links.wqt_top_start},
+        {programs.wqt_top_queue, &links.wqt_top_queue},
+        {programs.wqt_top_enter, &links.wqt_top_enter}};
+    for (const auto& [program, link] : backwards) {
+        if (!bpf_program__autoload(program)) continue;
+        *link = bpf_program__attach(program);
+        if (*link == nullptr) return errors.fail("attaching the programs that watch work", errno);
+    }
     return {};
 }
 

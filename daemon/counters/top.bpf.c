@@ -51,7 +51,7 @@ __u64 lost; /* items for which there was no room, or that were queued again */
 struct item {
     __u64 work;
     __u64 started;
-    __u64 workqueue;
+    struct wq_function_key key;
 };
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -185,7 +185,8 @@ int BPF_PROG(wqt_top_start, struct work_struct* work) {
             struct item* item = item_of(work, BPF_LOCAL_STORAGE_GET_F_CREATE);
             if (item) {
                 item->work = (__u64)work;
-                item->workqueue = was.workqueue;
+                item->key.workqueue = was.workqueue;
+                item->key.function = (__u64)work->func;
                 item->started = bpf_ktime_get_ns();
             }
         }
@@ -213,15 +214,15 @@ static __always_inline void add_function(const struct wq_function_key* key, __u6
 }
 
 SEC("tp_btf/workqueue_execute_end")
-int BPF_PROG(wqt_top_end, struct work_struct* work, void* function) {
+int BPF_PROG(wqt_top_end, struct work_struct* work) {
     struct item* item;
 
     hold_cpu();
     item = item_of(work, 0);
     if (item && item->work == (__u64)work) {
-        struct wq_function_key key = {item->workqueue, (__u64)function};
-        add_function(&key, bpf_ktime_get_ns() - item->started);
+        struct wq_function_key key = item->key;
         item->work = 0;
+        add_function(&key, bpf_ktime_get_ns() - item->started);
     }
     release_cpu();
     return 0;

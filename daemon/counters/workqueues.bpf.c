@@ -45,6 +45,7 @@ struct sum {
 static long add_pool(__u32 i, struct sum* sum) {
     struct pool_workqueue* pwq = CAST(struct pool_workqueue, sum->pwq);
     struct wq_record* record = &sum->record;
+    __u64 link = 0; /* read as a number: nothing is calculated with a pointer */
 
     if ((__u64)pwq->wq != record->address) return 1; /* round: the ring's head is no pool_workqueue */
     /* What is completed first: it never exceeds what was started. */
@@ -56,7 +57,8 @@ static long add_pool(__u32 i, struct sum* sum) {
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
     ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
     ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
-    record->pools += (sum->pwq >> 6) * 0x9e3779b97f4a7c15ull;
+    bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
+    record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
 }
