@@ -11,6 +11,7 @@ _wq_tunectl_options() {
     explain) echo '--help --topology --shard-size --kernel-scopes --json --config' ;;
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
     trial) echo '--help --arm --json' ;;
+    top) echo '--help --interval --iterations --once --sort --functions --json' ;;
     undo) echo '--help --print' ;;
     status | cat-config) echo '--help --json --config' ;;
     history) echo '--help --json --export-policy' ;;
@@ -19,19 +20,25 @@ _wq_tunectl_options() {
   esac
 }
 
-# What has a scope below ROOT, one a line.
-_wq_tunectl_targets() {
+# The workqueues below ROOT that have FILE, one a line.
+_wq_tunectl_workqueues() {
   local file
-  echo @default
-  for file in "$1"/sys/devices/virtual/workqueue/*/affinity_scope; do
+  for file in "$1"/sys/devices/virtual/workqueue/*/"$2"; do
     file=${file%/*}
     [ ! -d "$file" ] || echo "${file##*/}"
   done
 }
 
+# What has a scope below ROOT, one a line.
+_wq_tunectl_targets() {
+  echo @default
+  _wq_tunectl_workqueues "$1" affinity_scope
+}
+
 _wq_tunectl() {
-  local commands='status topology plan explain history check cat-config judge pin unpin revert trial undo reload'
+  local commands='status topology plan explain history check cat-config judge pin unpin revert trial top undo reload'
   local scopes='cpu smt cache_shard cache numa system'
+  local sort_keys='name total inflight rate cpu p50 p90 p99 lock cputime hogs wakeups mayday rescued workqueue busy mean items'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
   # Split at blanks alone: bash has also cut the names of workqueues at each ':'.
@@ -49,7 +56,8 @@ _wq_tunectl() {
     fi
     case $word in
       --root=*) root=${word#*=} ;;
-      --root | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs)
+      --root | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs | \
+        -d | --interval | -n | --iterations | --sort)
         option=$word ;;
       -*) ;;
       *) if [ -z "$command" ]; then command=$word; else given=$((given + 1)); fi ;;
@@ -64,6 +72,7 @@ _wq_tunectl() {
     --root) from=(-d) ;;
     --config) from=(-f) ;;
     --arm) from=(-W "$scopes") ;;
+    --sort) from=(-W "$sort_keys") ;;
     --kernel-scopes) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
     --topology)
       case $part in
@@ -72,10 +81,11 @@ _wq_tunectl() {
         *) from=(-W 'live fsroot: xml: synthetic:') ;;
       esac
       ;;
-    --*) ;; # a number
+    --* | -d | -n) ;; # a number
     /*) from=(-W "$commands $(_wq_tunectl_options '')") ;;
     check/* | judge/0) from=(-f) ;;
     explain/0 | pin/0 | unpin/0 | revert/0 | trial/0) from=(-W "$(_wq_tunectl_targets "$root")") ;;
+    top/*) from=(-W "$(_wq_tunectl_workqueues "$root" max_active)") ;;
     pin/1) from=(-W "$scopes") ;;
     *) from=(-W "$(_wq_tunectl_options "$command")") ;;
   esac
