@@ -36,7 +36,7 @@ TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool ke
             if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) continue;
             return got.ssi_signo == SIGWINCH ? Event::resized : Event::quit;
         }
-        return (fds[1].revents & POLLIN) != 0 ? Event::key : Event::quit;
+        return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
     }
 }
 
