@@ -9,6 +9,7 @@
 #include "ctl/dump.h"
 #include "ctl/judge.h"
 #include "ctl/options.h"
+#include "ctl/top.h"
 #include "model/version.h"
 
 namespace {
@@ -160,6 +161,7 @@ int main(int argc, char** argv) {
     wq::ctl::add_judge(app, code);
     wq::ctl::add_ab(app, a.options, command, code);
     wq::ctl::add_dump(app, code);
+    wq::ctl::add_top(app, code);
     add_orders(app, a, code);
     try {
         app.parse(argc, argv);

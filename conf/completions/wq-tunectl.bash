@@ -13,6 +13,7 @@ _wq_tunectl_options() {
     judge) echo '--help --json --alpha --tolerance --max-pairs' ;;
     ab) echo '--help --target --arms --sweep --metric --higher-is-better --pairs --all-pairs --alpha --tolerance --warmup --ignore-failure --show-output --export --json' ;;
     trial) echo '--help --arm --json' ;;
+    top) echo '--help --interval --iterations --once --sort --functions --json' ;;
     undo) echo '--help --print' ;;
     status | cat-config) echo '--help --json --config' ;;
     history) echo '--help --json --export-policy' ;;
@@ -21,28 +22,25 @@ _wq_tunectl_options() {
   esac
 }
 
-# What has a scope below ROOT, one a line.
-_wq_tunectl_targets() {
+# The workqueues below ROOT that have FILE, one a line.
+_wq_tunectl_workqueues() {
   local file
-  echo @default
-  for file in "$1"/sys/devices/virtual/workqueue/*/affinity_scope; do
+  for file in "$1"/sys/devices/virtual/workqueue/*/"$2"; do
     file=${file%/*}
     [ ! -d "$file" ] || echo "${file##*/}"
   done
 }
 
-# Those in sysfs, one a line.
-_wq_tunectl_workqueues() {
-  local dir
-  for dir in /sys/devices/virtual/workqueue/*/; do
-    dir=${dir%/}
-    [ ! -d "$dir" ] || echo "${dir##*/}"
-  done
+# What has a scope below ROOT, one a line.
+_wq_tunectl_targets() {
+  echo @default
+  _wq_tunectl_workqueues "$1" affinity_scope
 }
 
 _wq_tunectl() {
-  local commands='status topology plan explain history report check cat-config dump judge ab pin unpin revert trial undo reload'
+  local commands='status topology plan explain history report check cat-config dump judge ab pin unpin revert trial top undo reload'
   local scopes='cpu smt cache_shard cache numa system'
+  local sort_keys='name total inflight rate cpu p50 p90 p99 lock cputime hogs wakeups mayday rescued workqueue busy mean items'
   local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
   local -a words
   # Split at blanks alone: bash has also cut the names of workqueues at each ':'.
@@ -61,7 +59,7 @@ _wq_tunectl() {
     case $word in
       --root=*) root=${word#*=} ;;
       --root | -o | --output | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs | \
-        --target | --arms | --metric | --pairs | --warmup | --export)
+        --target | --arms | --metric | --pairs | --warmup | --export | -d | --interval | -n | --iterations | --sort)
         option=$word ;;
       -*) ;;
       *) if [ -z "$command" ]; then command=$word; else given=$((given + 1)); fi ;;
@@ -78,6 +76,7 @@ _wq_tunectl() {
     --target) from=(-W "$(_wq_tunectl_targets "$root")") ;;
     --metric) from=(-W time) ;;
     --arm) from=(-W "$scopes") ;;
+    --sort) from=(-W "$sort_keys") ;;
     --kernel-scopes | --arms) from=(-P "${part%"${part##*,}"}" -W "$scopes") ;;
     --topology)
       case $part in
@@ -86,10 +85,10 @@ _wq_tunectl() {
         *) from=(-W 'live fsroot: xml: synthetic:') ;;
       esac
       ;;
-    --*) ;; # a number
+    --* | -d | -n) ;; # a number
     /*) from=(-W "$commands $(_wq_tunectl_options '')") ;;
     check/* | judge/0) from=(-f) ;;
-    dump/*) from=(-W "$(_wq_tunectl_workqueues)") ;;
+    dump/* | top/*) from=(-W "$(_wq_tunectl_workqueues "$root" max_active)") ;;
     explain/0 | pin/0 | unpin/0 | revert/0 | trial/0) from=(-W "$(_wq_tunectl_targets "$root")") ;;
     pin/1) from=(-W "$scopes") ;;
     *) from=(-W "$(_wq_tunectl_options "$command")") ;;

@@ -9,7 +9,7 @@ function __wq_tunectl_words
         if test $value = yes
             set value no
         else if contains -- $token --root -o --output --topology --shard-size --kernel-scopes --config --arm --alpha --tolerance --max-pairs \
-                --target --arms --metric --pairs --warmup --export
+                --target --arms --metric --pairs --warmup --export -d --interval -n --iterations --sort
             set value yes
         else if not string match -q -- '-*' $token
             echo $token
@@ -33,6 +33,13 @@ function __wq_tunectl_targets
     echo @default
     for file in "$root"/sys/devices/virtual/workqueue/*/affinity_scope
         string split -f 2 -r -m 1 / (string replace -r '/affinity_scope$' '' $file)
+    end
+end
+
+function __wq_tunectl_workqueues
+    set -l root (commandline -opc | string join ' ' | string match -rg -- '--root[= ](\S+)')
+    for file in "$root"/sys/devices/virtual/workqueue/*/max_active
+        string split -f 2 -r -m 1 / (string replace -r '/max_active$' '' $file)
     end
 end
 
@@ -62,16 +69,17 @@ __wq_tunectl_command pin 'Hold a target at a scope'
 __wq_tunectl_command unpin 'Give a target back to the policy'
 __wq_tunectl_command revert 'Put targets back to the baseline'
 __wq_tunectl_command trial 'Try a scope on a target now'
+__wq_tunectl_command top 'What workqueues do, live'
 __wq_tunectl_command undo 'Shell commands that would put everything back'
 __wq_tunectl_command reload 'Read the policy again'
 functions -e __wq_tunectl_command
 
 $c -n '__wq_tunectl_at 0 explain pin unpin revert trial' -a '(__wq_tunectl_targets)' -d Target
 $c -n '__wq_tunectl_at 1 pin' -a "$scopes" -d Scope
-$c -n '__wq_tunectl_is dump' -a '(path basename /sys/devices/virtual/workqueue/*/)' -d Workqueue
+
 $c -n '__wq_tunectl_is check; or __wq_tunectl_at 0 judge' -F
 
-$c -n '__wq_tunectl_is status topology plan explain history check cat-config dump judge ab trial' -l json -d 'For machines'
+$c -n '__wq_tunectl_is status topology plan explain history check cat-config dump judge ab trial top' -l json -d 'For machines'
 $c -n '__wq_tunectl_is status topology plan explain cat-config report' -l config -r -F -d 'Policy file'
 $c -n '__wq_tunectl_is topology plan explain report' -l topology -x -a 'live fsroot: xml: synthetic:' -d 'What to look at'
 $c -n '__wq_tunectl_is topology plan explain report' -l shard-size -x -d 'Cores per shard'
@@ -80,6 +88,12 @@ $c -n '__wq_tunectl_is report' -s o -l output -r -F -d 'The file to write'
 $c -n '__wq_tunectl_is plan' -l boot -d 'Boot options that the plan would need'
 $c -n '__wq_tunectl_is trial' -l arm -x -a "$scopes" -d 'The scope to try'
 $c -n '__wq_tunectl_is history' -l export-policy -d 'As a policy for machines of this kind'
+$c -n '__wq_tunectl_is dump top' -a '(__wq_tunectl_workqueues)' -d Workqueue
+$c -n '__wq_tunectl_is top' -s d -l interval -x -d 'Seconds from one look to the next'
+$c -n '__wq_tunectl_is top' -s n -l iterations -x -d 'Intervals, then end'
+$c -n '__wq_tunectl_is top' -l once -d 'One interval, as a table'
+$c -n '__wq_tunectl_is top' -l functions -d 'The functions that keep workers busy'
+$c -n '__wq_tunectl_is top' -l sort -x -a 'name total inflight rate cpu p50 p90 p99 lock cputime hogs wakeups mayday rescued workqueue busy mean items' -d 'Column to sort by'
 $c -n '__wq_tunectl_is undo' -l print -d 'Print the commands'
 $c -n '__wq_tunectl_is judge ab' -l alpha -x -d 'Chance of reverting a harmless change'
 $c -n '__wq_tunectl_is judge ab' -l tolerance -x -d 'What a change may cost'

@@ -3,6 +3,7 @@
 #include "counters/bpf_counters.h"
 #include "counters/bpf_dump.h"
 #include "counters/bpf_pods.h"
+#include "counters/bpf_top.h"
 #include "counters/bpf_types.h"
 
 namespace wq {
@@ -24,6 +25,13 @@ class AbsentCounters : public WorkCounters {
     static tl::unexpected<Error> absent() { return fail("built without BPF"); }
 };
 
+class AbsentMonitor : public WorkMonitor {
+  public:
+    Status attach(const std::vector<std::string>&, bool) override { return fail("built without BPF"); }
+    Result<WorkSample> sample() override { return fail("built without BPF"); }
+    [[nodiscard]] std::string limits() const override { return ""; }
+};
+
 }  // namespace
 
 Result<KernelFeatures> read_types(const std::string&) {
@@ -40,6 +48,10 @@ Result<KernelPods> read_kernel_pods() {
 
 std::unique_ptr<WorkCounters> make_bpf_counters() {
     return std::make_unique<AbsentCounters>();
+}
+
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<AbsentMonitor>();
 }
 
 }  // namespace wq

@@ -2,7 +2,6 @@
 #include "counters/bpf_counters.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 
 #include <array>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "counters.skel.h"
 #include "counters/bpf_errors.h"
 #include "counters/bpf_shared.h"
+#include "counters/bpf_types.h"
 #include "counters/bpf_workqueues.h"
 #include "counters/histogram.h"
 #include "counters/watched.h"
@@ -32,14 +32,6 @@ using Skeleton = std::unique_ptr<counters_bpf, Destroy>;
 // A word that programs read while they run.
 void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
-}
-
-// Whether programs may call the kernel's function NAME.
-bool kernel_offers(const char* name) {
-    btf* types = btf__load_vmlinux_btf();
-    const bool found = types && btf__find_by_name_kind(types, name, BTF_KIND_FUNC) > 0;
-    btf__free(types);
-    return found;
 }
 
 void set_watched(counters_bpf& skeleton, const CpuSet& cpus) {
@@ -104,8 +96,7 @@ Status BpfCounters::attach(const std::string& target) {
         address = found->address;
     }
     auto skeleton = loaded(address, true, to_watch_);
-    const auto passes = [](int code) { return code == ENOMEM || code == EAGAIN || code == EINTR; };
-    if (!skeleton && passes(skeleton.error().code)) return tl::unexpected(skeleton.error());
+    if (!skeleton && passes(skeleton.error())) return tl::unexpected(skeleton.error());
     if (!skeleton) {  // some kernels refuse to attach to a function
         skeleton = loaded(address, false, to_watch_);
         if (!skeleton) return tl::unexpected(skeleton.error());

@@ -15,4 +15,7 @@ class BpfErrors {
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
 
+// Whether a failure to load may be another's fault, and not for good: then there is no sense in loading less.
+bool passes(const Error& error);
+
 }  // namespace wq

@@ -21,15 +21,20 @@ struct wq_slot {
     __u32 waited[WQ_BUCKETS]; /* queueing to start: one for each item that ended */
 };
 
-static inline __u32 wq_bucket(__u64 ns) {
+/* The bucket of NS where each octave has 2^BITS of them, BITS a constant. */
+static inline __u32 wq_bucket_by(__u64 ns, __u32 bits) {
     __u32 log2 = 0;
-    if (ns < 128) return (__u32)ns;
-    if (ns >> 40) return WQ_BUCKETS - 1;
+    if (ns < 1u << bits) return (__u32)ns;
+    if (ns >> 40) return ((40 - bits + 1) << bits) - 1;
     for (__u32 step = 32; step; step >>= 1) {
         if (ns >> (log2 + step)) log2 += step;
     }
-    /* ns >> (log2 - 7) is 128 to 255. */
-    return (log2 - 7) * 128 + (__u32)(ns >> (log2 - 7));
+    /* ns >> (log2 - bits) is 2^bits to 2^(bits + 1) - 1. */
+    return ((log2 - bits) << bits) + (__u32)(ns >> (log2 - bits));
+}
+
+static inline __u32 wq_bucket(__u64 ns) {
+    return wq_bucket_by(ns, 7);
 }
 
 /* CPUs that can be watched: the largest NR_CPUS of any architecture. */
@@ -117,9 +122,45 @@ struct wq_dumped {
 /* One workqueue, as the kernel has it. */
 struct wq_record {
     __u64 address;
-    __u64 started; /* items, by all its pool_workqueues (PWQ_STAT_STARTED) */
+    __u64 pools; /* changes with its pool_workqueues, and with nothing else */
+    /* Of all its pool_workqueues, the kernel's PWQ_STAT_* of these names. */
+    __u64 started;
+    __u64 completed;
+    __u64 cpu_time; /* us, in whole ticks */
+    __u64 cpu_intensive;
+    __u64 cm_wakeup;
+    __u64 repatriated;
+    __u64 mayday;
+    __u64 rescued;
     __u8 in_sysfs;
     __u8 follows_default;
-    __u8 padding[6];
+    __u8 unbound;
+    __u8 mem_reclaim;
+    __u8 padding[4];
     char name[32];
+};
+
+/* ---- top */
+
+/* Eight buckets to an octave. CPUs share WQ_STRIPES sets of sums: one each would be too much memory where
+ * there are many, and one for all too much traffic between them. */
+enum { WQ_TOP_BITS = 3, WQ_TOP_BUCKETS = (40 - WQ_TOP_BITS + 1) << WQ_TOP_BITS, WQ_STRIPES = 8 };
+
+/* Of one workqueue, since the programs were loaded. */
+struct wq_times {
+    struct {
+        __u64 queued;                 /* items whose wait for pool->lock is in `lock` */
+        __u64 lock;                   /* ns */
+        __u32 waited[WQ_TOP_BUCKETS]; /* queueing to start; wraps around */
+    } stripes[WQ_STRIPES];
+};
+
+struct wq_function_key {
+    __u64 workqueue;
+    __u64 function;
+};
+struct wq_function {
+    __u64 items; /* that ended */
+    __u64 busy;  /* ns from their start to their end */
+    char name[96];
 };

@@ -81,4 +81,10 @@ Result<KernelFeatures> read_types(const std::string& path) {
     return out;
 }
 
+bool kernel_offers(const char* name) {
+    const BpfErrors errors;
+    const std::unique_ptr<btf, Free> types(btf__load_vmlinux_btf());
+    return types && Types(types.get()).has_function(name);
+}
+
 }  // namespace wq

@@ -12,4 +12,7 @@ namespace wq {
 // no such file, not BTF, or a build without BPF.
 Result<KernelFeatures> read_types(const std::string& path);
 
+// Whether the running kernel lets BPF programs call its function NAME.
+bool kernel_offers(const char* name);
+
 }  // namespace wq

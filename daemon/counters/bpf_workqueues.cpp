@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostText = std::size_t{16} << 20;
 constexpr int kTries = 3;
+constexpr const char* kListing = "listing workqueues";
 
 struct Destroy {
     void operator()(workqueues_bpf* skeleton) const { workqueues_bpf::destroy(skeleton); }
@@ -25,24 +26,37 @@ struct Destroy {
 };
 
 KernelWorkqueue made_of(const wq_record& record) {
-    return {record.address, sysfs_name(record.name), record.started, record.in_sysfs != 0,
-            record.follows_default != 0};
+    KernelWorkqueue out;
+    out.address = record.address;
+    out.name = sysfs_name(record.name);
+    out.pools = record.pools;
+    out.in_sysfs = record.in_sysfs != 0;
+    out.follows_default = record.follows_default != 0;
+    out.unbound = record.unbound != 0;
+    out.mem_reclaim = record.mem_reclaim != 0;
+    out.started = record.started;
+    out.completed = record.completed;
+    out.cpu_time_us = record.cpu_time;
+    out.cpu_intensive = record.cpu_intensive;
+    out.cm_wakeup = record.cm_wakeup;
+    out.repatriated = record.repatriated;
+    out.mayday = record.mayday;
+    out.rescued = record.rescued;
+    return out;
 }
 
 // EAGAIN: the list changed while it was walked.
-Result<std::vector<KernelWorkqueue>> walk() {
+Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, bpf_link& link) {
     const BpfErrors errors;
-    std::unique_ptr<workqueues_bpf, Destroy> skeleton(workqueues_bpf::open());
-    if (!skeleton) return errors.fail("listing workqueues", errno);
-    if (int code = workqueues_bpf::load(skeleton.get())) return errors.fail("listing workqueues", code);
-    std::unique_ptr<bpf_link, Destroy> link(bpf_program__attach_iter(skeleton->progs.wqt_walk, nullptr));
-    if (!link) return errors.fail("listing workqueues", errno);
-    const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
-    if (!fd) return errors.fail("listing workqueues", errno);
+    auto& state = *skeleton.bss;
+    state.first = state.next = 0;
+    state.seen = state.finished = state.torn = 0;
+    const Fd fd(bpf_iter_create(bpf_link__fd(&link)));
+    if (!fd) return errors.fail(kListing, errno);
     const auto text = read_all(fd.get(), kMostText);
-    if (!text) return tl::unexpected(text.error().in("listing workqueues"));
-    if (!skeleton->bss->first) return fail("listing workqueues: no task leads to them");
-    if (!skeleton->bss->finished) return fail_errno("listing workqueues", EAGAIN);
+    if (!text) return tl::unexpected(text.error().in(kListing));
+    if (!state.first) return fail(std::string(kListing) + ": no task leads to them");
+    if (!state.finished) return fail_errno(kListing, EAGAIN);
 
     std::vector<KernelWorkqueue> all;
     for (std::size_t at = 0; at + sizeof(wq_record) <= text->size(); at += sizeof(wq_record)) {
@@ -55,15 +69,43 @@ Result<std::vector<KernelWorkqueue>> walk() {
 
 }  // namespace
 
+struct WorkqueueWalk::Loaded {
+    std::unique_ptr<workqueues_bpf, Destroy> skeleton;
+    std::unique_ptr<bpf_link, Destroy> link;
+};
+
+WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
+WorkqueueWalk& WorkqueueWalk::operator=(WorkqueueWalk&&) noexcept = default;
+WorkqueueWalk::~WorkqueueWalk() = default;
+
+Result<WorkqueueWalk> WorkqueueWalk::load() {
+    const BpfErrors errors;
+    auto loaded = std::make_unique<Loaded>();
+    loaded->skeleton.reset(workqueues_bpf::open());
+    if (!loaded->skeleton) return errors.fail(kListing, errno);
+    if (int code = workqueues_bpf::load(loaded->skeleton.get())) return errors.fail(kListing, code);
+    loaded->link.reset(bpf_program__attach_iter(loaded->skeleton->progs.wqt_walk, nullptr));
+    if (!loaded->link) return errors.fail(kListing, errno);
+    return WorkqueueWalk(std::move(loaded));
+}
+
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list() {
+    const auto once = [this] { return walk(*loaded_->skeleton, *loaded_->link); };
+    auto all = once();
+    for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
+    return all;
+}
+
 std::string sysfs_name(std::string name) {
     std::replace(name.begin(), name.end(), '/', '!');
     return name;
 }
 
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {
-    auto all = walk();
-    for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = walk();
-    return all;
+    auto walk = WorkqueueWalk::load();
+    if (!walk) return tl::unexpected(walk.error());
+    return walk->list();
 }
 
 Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,

@@ -19,7 +19,7 @@
  * workqueue, by workqueue and function. Where none are, the kernel drops that part when it loads the program.
  */
 #include "bpf_shared.h"
-#include "kernel_types.h"
+#include "bpf_work.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -28,9 +28,8 @@ char LICENSE[] SEC("license") = "GPL";
 #define RUNNING_BITS 12
 
 /* Set before loading. */
-const volatile __u64 target;      /* a workqueue_struct; 0: all that follow the default scope */
-const volatile __u32 entry_seen;  /* whether wqt_enter is there */
-const volatile __u32 preemptible; /* whether bpf_preempt_disable() is there */
+const volatile __u64 target;     /* a workqueue_struct; 0: all that follow the default scope */
+const volatile __u32 entry_seen; /* whether wqt_enter is there */
 
 const volatile __u32 watching; /* whether there is a CPU to watch */
 const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
@@ -39,7 +38,7 @@ const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
 __u32 now;
 __u32 tags[2];
 
-/* number << 7 | tag, see number_of(). 0 is free. */
+/* number << 7 | tag: the shift loses nothing, see number_of(). 0 is free. */
 typedef __u64 key_t;
 #define TAG_MASK 1023
 
@@ -65,17 +64,6 @@ struct {
     __type(value, struct wq_slot);
 } slots SEC(".maps");
 
-struct entered {
-    __u64 work;
-    __u64 time;
-};
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct entered);
-} entered SEC(".maps");
-
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 512);
@@ -84,28 +72,8 @@ struct {
 } watched SEC(".maps");
 __u64 watched_lost; /* items for which it had no room */
 
-/* From 7.0 on a tracepoint can be preempted; the kernel then skips a program for all who come by on that CPU
- * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have
- * it so also have the means to prevent it; what remains are a few instructions at either end. */
-extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak;
-static __always_inline void hold_cpu(void) {
-    if (preemptible) bpf_preempt_disable();
-}
-static __always_inline void release_cpu(void) {
-    if (preemptible) bpf_preempt_enable();
-}
-
 static __always_inline bool is_target(const struct workqueue_struct* wq) {
     return target ? (__u64)wq == target : follows_default(wq);
-}
-
-/* The worker that the CURRENT task is. (Works in soft interrupts have none.) */
-static __always_inline struct worker* worker_of(__u64 current) {
-    struct task_struct* task = CAST(struct task_struct, current);
-
-    if (!(task->flags & PF_WQ_WORKER)) return NULL;
-    return CAST(struct worker, CAST(struct kthread, task->worker_private)->data);
 }
 
 /* Whether the item that the CURRENT task runs is the target's. */
@@ -127,15 +95,6 @@ static __always_inline bool is_installed(const struct pool_workqueue* pwq) {
 #pragma unroll
     for (int i = 0; i < 16; i++) references -= pwq->nr_in_flight[i];
     return references > 0;
-}
-
-/* Stands for the work by its distance from the table, since the kernel lets nobody calculate with an address
- * as such. Its lower three bits are zero, and its upper seven repeat the one below them: the shift loses
- * nothing. */
-static __always_inline __u64 number_of(const struct work_struct* work) {
-    __u64 number = (__u64)work;
-    asm volatile("%0 -= %1" : "+r"(number) : "r"(pending));
-    return number;
 }
 
 static __always_inline key_t key_of(__u64 number, __u32 tag) {
@@ -164,12 +123,8 @@ static __always_inline void lose(key_t key) {
     if (sums) __sync_fetch_and_add(&sums->lost, 1);
 }
 
-static __always_inline __u64 hash(__u64 number) {
-    return (number >> 3) * 0x9e3779b97f4a7c15ull;
-}
-
 static __always_inline struct pending* pending_set(__u64 number) {
-    return pending[hash(number) >> (64 - PENDING_BITS)];
+    return pending[wq_hash(number) >> (64 - PENDING_BITS)];
 }
 
 /* Takes the record of a work out of its set: its key and its time, or 0. */
@@ -200,27 +155,20 @@ static __always_inline bool put(struct pending* set, key_t record, __u64 queued)
 
 SEC("fentry/__queue_work")
 int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
-    struct entered* here;
-    __u32 zero = 0;
-
-    if (!now || !is_target(wq)) return 0;
-    here = bpf_map_lookup_elem(&entered, &zero);
-    if (!here) return 0;
-    here->work = (__u64)work;
-    here->time = bpf_ktime_get_ns();
+    if (now && is_target(wq)) enter((__u64)work);
     return 0;
 }
 
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
-    __u32 window = now, zero = 0;
+    __u32 window = now;
     struct pending* set;
     struct wq_slot* sums;
     __u64 number, queued, ignored;
     key_t before;
 
     if (!is_target(pwq->wq)) return 0;
-    number = number_of(work);
+    number = number_of(work, pending);
     set = pending_set(number);
     before = take(set, number, &ignored);
     if (before) lose(before);
@@ -230,11 +178,10 @@ int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct*
 
     queued = bpf_ktime_get_ns();
     if (entry_seen) {
-        struct entered* here = bpf_map_lookup_elem(&entered, &zero);
-        if (here && here->work == (__u64)work) {
-            sums->lock += queued - here->time;
-            queued = here->time;
-            here->work = 0;
+        __u64 entered_at = leave((__u64)work);
+        if (entered_at) {
+            sums->lock += queued - entered_at;
+            queued = entered_at;
         }
     }
     sums->queued++;
@@ -262,7 +209,7 @@ static __always_inline struct running* occupy(struct running* set, __u64 task) {
 }
 
 static __always_inline struct running* running_set(__u64 task) {
-    return running[hash(task) >> (64 - RUNNING_BITS)];
+    return running[wq_hash(task) >> (64 - RUNNING_BITS)];
 }
 
 /* SPENT: ns that went by since the tracepoint was entered, for the watched CPUs' sake. They are not the
@@ -274,7 +221,7 @@ static __always_inline void start(const struct work_struct* work, __u64 spent) {
     key_t key;
 
     if (!runs_target(task)) return;
-    number = number_of(work);
+    number = number_of(work, pending);
     key = take(pending_set(number), number, &queued);
     if (slot_of(key) < 0) return;
     mine = occupy(running_set(task), task);
@@ -361,7 +308,7 @@ static __always_inline void end(const struct work_struct* work) {
     for (int i = 0; i < WAYS; i++) {
         if (set[i].owner != (task | 1)) continue;
         /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
-        if (!same_work(set[i].key, key_of(number_of(work), 0))) return;
+        if (!same_work(set[i].key, key_of(number_of(work, pending), 0))) return;
         add(&set[i], bpf_ktime_get_ns());
         set[i].owner = task;
         return;

@@ -10,18 +10,19 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kPerOctave = 128;
-
-// The least value of BUCKET; the inverse of wq_bucket().
-double lowest(unsigned bucket) {
-    if (bucket < kPerOctave) return bucket;
-    const int octave = static_cast<int>(bucket / kPerOctave) - 1;
-    return std::ldexp(kPerOctave + bucket % kPerOctave, octave);
+// The least value of BUCKET; the inverse of wq_bucket_by().
+double lowest(unsigned bucket, unsigned bits) {
+    const unsigned per_octave = 1U << bits;
+    if (bucket < per_octave) return bucket;
+    const int octave = static_cast<int>(bucket / per_octave) - 1;
+    return std::ldexp(per_octave + bucket % per_octave, octave);
 }
 
 }  // namespace
 
-Histogram::Histogram() : counts_(WQ_BUCKETS) {}
+Histogram::Histogram(unsigned bits) : bits_(bits), counts_((40 - bits + 1) << bits) {
+    static_assert(WQ_BUCKETS == (40 - 7 + 1) << 7);
+}
 
 std::uint64_t Histogram::items() const {
     return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
@@ -32,14 +33,16 @@ double Histogram::percentile(double share) const {
     if (all == 0) return 0;
     const double rank = std::clamp(std::ceil(share * all), 1.0, all);
     double below = 0;
-    for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++) {
+    const auto buckets = static_cast<unsigned>(counts_.size());
+    const auto from = [this](unsigned bucket) { return lowest(bucket, bits_); };
+    for (unsigned bucket = 0; bucket < buckets; bucket++) {
         const auto here = static_cast<double>(counts_[bucket]);
         // Those of one bucket are taken to lie evenly in it.
         if (here > 0 && below + here >= rank)
-            return lowest(bucket) + (lowest(bucket + 1) - lowest(bucket)) * (rank - below - 0.5) / here;
+            return from(bucket) + (from(bucket + 1) - from(bucket)) * (rank - below - 0.5) / here;
         below += here;
     }
-    return lowest(WQ_BUCKETS);
+    return from(buckets);
 }
 
 }  // namespace wq

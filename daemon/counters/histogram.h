@@ -6,17 +6,20 @@
 
 namespace wq {
 
-// Durations in ns, counted by wq_bucket() of bpf_shared.h.
+// Durations in ns, counted by wq_bucket_by() of bpf_shared.h.
 class Histogram {
   public:
-    Histogram();
+    // 2^BITS buckets to an octave; by itself as wq_bucket() counts, 128.
+    explicit Histogram(unsigned bits = 7);
 
     void add(unsigned bucket, std::uint64_t items) { counts_.at(bucket) += items; }
     [[nodiscard]] std::uint64_t items() const;
-    // The value that SHARE (0 to 1) of the items do not exceed, in ns, to 1%; 0 without items.
+    // The value that SHARE (0 to 1) of the items do not exceed, in ns, as exactly as the buckets are
+    // wide (to 1%, by themselves); 0 without items.
     [[nodiscard]] double percentile(double share) const;
 
   private:
+    unsigned bits_;
     std::vector<std::uint64_t> counts_;
 };
 

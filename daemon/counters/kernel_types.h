@@ -38,7 +38,16 @@ enum wq_flags {
     __WQ_ORDERED = 1 << 17
 };
 enum worker_pool_flags { POOL_BH = 1 << 0 }; /* since 6.9 */
-enum pool_workqueue_stats { PWQ_STAT_STARTED };
+enum pool_workqueue_stats {
+    PWQ_STAT_STARTED,
+    PWQ_STAT_COMPLETED,
+    PWQ_STAT_CPU_TIME,
+    PWQ_STAT_CPU_INTENSIVE,
+    PWQ_STAT_CM_WAKEUP,
+    PWQ_STAT_REPATRIATED,
+    PWQ_STAT_MAYDAY,
+    PWQ_STAT_RESCUED,
+};
 
 struct work_struct {
     void* func;

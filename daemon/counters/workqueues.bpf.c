@@ -4,13 +4,14 @@
  * Their list is not exported, and a sandboxed service cannot look its address up. The way in is a rescuer, a
  * worker that names the workqueue it serves; from there the list goes round. One link of the ring is the
  * list's head, which is no workqueue. Each task that the iterator visits carries the walk on by a stretch
- * that fits into its buffer. */
+ * that fits into its buffer. Where the buffer has too little room left, the kernel drops what the visit wrote
+ * and shows the task again (bpf_seq_read()): then the walk goes back to where the visit began. */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define STRETCH 200 /* x sizeof(struct wq_record) is less than the 32 KiB of the iterator's buffer */
+#define STRETCH (30000 / sizeof(struct wq_record)) /* the iterator's buffer has 32 KiB */
 #define MOST_POOLS 65536
 #define MOST_WORKQUEUES 65536
 
@@ -28,36 +29,62 @@ static __always_inline struct pool_workqueue* of_pool_link(struct list_head* lin
 }
 
 struct sum {
-    __u64 wq;
     __u64 pwq;
-    __u64 started;
+    struct wq_record record;
 };
+
+#define ADD_STAT(sum, pwq, STAT)                                                                           \
+    ({                                                                                                     \
+        __u64 value = 0;                                                                                   \
+        bpf_probe_read_kernel(                                                                             \
+            &value, sizeof(value),                                                                         \
+            (void*)&pwq->stats[0] + sizeof(value) * bpf_core_enum_value(enum pool_workqueue_stats, STAT)); \
+        sum += value;                                                                                      \
+    })
 
 static long add_pool(__u32 i, struct sum* sum) {
     struct pool_workqueue* pwq = CAST(struct pool_workqueue, sum->pwq);
-    __u64 started = 0;
+    struct wq_record* record = &sum->record;
+    __u64 link = 0; /* read as a number: nothing is calculated with a pointer */
 
-    if ((__u64)pwq->wq != sum->wq) return 1; /* round: the ring's head is no pool_workqueue */
-    bpf_probe_read_kernel(
-        &started, sizeof(started),
-        (void*)&pwq->stats[0] +
-            sizeof(started) * bpf_core_enum_value(enum pool_workqueue_stats, PWQ_STAT_STARTED));
-    sum->started += started;
+    if ((__u64)pwq->wq != record->address) return 1; /* round: the ring's head is no pool_workqueue */
+    /* What is completed first: it never exceeds what was started. */
+    ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
+    ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
+    ADD_STAT(record->cpu_time, pwq, PWQ_STAT_CPU_TIME);
+    ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
+    ADD_STAT(record->cm_wakeup, pwq, PWQ_STAT_CM_WAKEUP);
+    ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
+    ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
+    ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
+    bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
+    record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
     return 0;
 }
 
-static long visit(__u32 i, struct seq_file** seq) {
+static __always_inline bool has_flag(const struct workqueue_struct* wq, __u64 flag) {
+    return wq->flags & flag;
+}
+
+struct visit {
+    struct seq_file* seq;
+    bool full;
+};
+
+static long visit(__u32 i, struct visit* visit) {
     struct workqueue_struct* wq = CAST(struct workqueue_struct, next);
-    struct sum sum = {.wq = next, .pwq = (__u64)of_pool_link(wq->pwqs.next)};
+    struct sum sum = {.pwq = (__u64)of_pool_link(wq->pwqs.next), .record = {.address = next}};
     /* Each workqueue has a pool_workqueue that names it; what lies before the list's head has none. */
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
-        struct wq_record record = {.address = next, .follows_default = follows_default(wq)};
         bpf_loop(MOST_POOLS, add_pool, &sum, 0);
-        record.started = sum.started;
-        record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
-        bpf_probe_read_kernel_str(record.name, sizeof(record.name), wq->name);
-        bpf_seq_write(*seq, &record, sizeof(record));
+        sum.record.follows_default = follows_default(wq);
+        sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
+        sum.record.unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
+        sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
+        bpf_probe_read_kernel_str(sum.record.name, sizeof(sum.record.name), wq->name);
+        visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
+        if (visit->full) return 1;
     } else if (next == first) {
         torn = 1;
     }
@@ -69,8 +96,10 @@ static long visit(__u32 i, struct seq_file** seq) {
 
 SEC("iter/task")
 int wqt_walk(struct bpf_iter__task* ctx) {
+    struct visit this = {.seq = ctx->meta->seq};
     struct task_struct* task = ctx->task;
-    struct seq_file* seq = ctx->meta->seq;
+    __u64 from;
+    __u32 seen_before = seen;
 
     if (!task || finished || torn) return 0;
     if (!first) {
@@ -79,6 +108,12 @@ int wqt_walk(struct bpf_iter__task* ctx) {
         if (!first) return 0;
         next = first;
     }
-    bpf_loop(STRETCH, visit, &seq, 0);
+    from = next;
+    bpf_loop(STRETCH, visit, &this, 0);
+    if (this.full) {
+        next = from;
+        seen = seen_before;
+        finished = torn = 0;
+    }
     return 0;
 }

@@ -42,13 +42,6 @@ std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::s
     return starts;
 }
 
-// A workqueue's name is the kernel's text: control characters do not reach a terminal.
-std::string printable(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    return text;
-}
-
 }  // namespace
 
 std::size_t terminal_columns() {
@@ -65,6 +58,12 @@ std::size_t terminal_columns() {
 bool wants_colour() {
     const char* no = ::getenv("NO_COLOR");
     return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+}
+
+std::string printable(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return text;
 }
 
 std::vector<std::string> wrap(const std::string& text, std::size_t width) {

@@ -27,6 +27,9 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
+// A workqueue's name is the kernel's text: control characters do not reach a terminal.
+std::string printable(std::string text);
+
 // TEXT in lines of at most WIDTH characters, broken at spaces.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
 //   overhead [--exact] ARM TARGET COMMAND...
-// ARM is off, ours (the counters of TARGET), watched (the same, and CPU 0 is isolated), or one of
-// peers.bpf.c: none, bare, wqlat. --exact asks the kernel to time the programs themselves, which costs by
-// itself: such a run's other times mean nothing.
+// ARM is off, ours (the counters of TARGET), watched (the same, and CPU 0 is isolated), top, functions
+// (`wq-tunectl top`, by itself and with --functions), or one of peers.bpf.c: none, bare, wqlat. --exact asks
+// the kernel to time the programs themselves, which costs by itself: such a run's other times mean nothing.
 //   items     of TARGET, as the kernel has counted them by itself
 //   wall cpu  ns that COMMAND took; ns on a CPU of COMMAND and all kworkers together
 //   programs  name to runs and ns (0 unless --exact)
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "counters/bpf_counters.h"
+#include "counters/bpf_top.h"
 #include "kernel/fd.h"
 #include "peers.skel.h"
 
@@ -120,12 +121,15 @@ int main(int argc, char** argv) {
     libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 
     const auto counters = wq::make_bpf_counters();
+    const auto monitor = wq::make_bpf_monitor();
     Peers peers;
     const bool ours = arm == "ours" || arm == "watched";
     if (arm == "watched") counters->watch({0});
     if (ours) {
         or_exit(counters->attach(target));
         or_exit(counters->begin(0));
+    } else if (arm == "top" || arm == "functions") {
+        or_exit(monitor->attach({}, arm == "functions"));
     } else if (arm != "off") {
         peers = attached_peer(arm == "wqlat" ? "wq" : arm);
     }

@@ -3,6 +3,7 @@
 # What counting costs per work item, in one run: the same load with nothing attached (off), with our counters, and
 # with those of peers.bpf.c, by turns, in an order that goes round.
 #   overhead.sh TARGET ITEMS COMMAND...   COMMAND is the load; ITEMS the least that each run of it must come to
+# ARMS in the environment names other arms than the usual ones, for instance top and functions (see overhead.cpp).
 #
 # Each arm's times are medians over the rounds, in ns per item of TARGET (which the kernel counts by itself):
 #   exact     in the programs, as the kernel times each of them, from rounds of their own: timing costs too.
@@ -23,7 +24,7 @@ here=$(dirname "$0")
 target=$1 least=$2
 shift 2
 rounds=${ROUNDS:-5} exact_rounds=${EXACT_ROUNDS:-3}
-arms=(off none ours watched bare wqlat)
+read -ra arms <<<"${ARMS:-off none ours watched bare wqlat}" # off, none, ours and wqlat have to be there
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
@@ -41,7 +42,7 @@ command=("$@")
 run_all "$rounds"
 run_all "$exact_rounds" --exact
 
-jq -rs --argjson least "$least" '
+jq -rs --argjson least "$least" --arg arms "${arms[*]}" '
 def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
 def spread: sort | (.[length * 3 / 4 | floor] - .[length / 4 | floor]) / 2;
 def total(key): [.programs[] | .[key]] | add // 0;
@@ -65,7 +66,7 @@ def ratio(a; b): (a / b * 100 | round) / 100;
        cpu_more: ($runs | map(.cpu / .items - ($off[.round | tostring] | .cpu / .items)) | "\(median | round)+-\(spread | round)"),
        wall: ($runs | map(.wall / .items) | median),
        wall_more: ($runs | map(.wall / .items - ($off[.round | tostring] | .wall / .items)) | "\(median | round)+-\(spread | round)")};
-  (["off", "none", "ours", "watched", "bare", "wqlat"] | map(times(.))) as $table
+  ($arms | split(" ") | map(times(.))) as $table
 | ($table | map({(.arm): .}) | add) as $of
 | "ns per work item (with --icount: instructions), medians of \($timed | length / ($table | length)) rounds (exact: \($exact | length / ($table | length))) of \($all | map(.items) | median | round) items",
   (["arm", "runs", "exact", "least", "net", "cpu", "more", "wall", "more"] | row),
@@ -75,6 +76,6 @@ def ratio(a; b): (a / b * 100 | round) / 100;
      | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", "))",
   "wqlat'"'"'s: \($exact | map(select(.arm == "wqlat").programs | map_values(.ns / .runs))
      | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", ")); called for nothing: \($floor | round)",
-  ("wqlat", "bare" | . as $peer | "ours / \(.): exact \(ratio($of.ours.exact; $of[$peer].exact)), least \(ratio($of.ours.least; $of[$peer].least)), net \(ratio($of.ours.net; $of[$peer].net))"),
+  ("wqlat", "bare" | select(in($of)) | . as $peer | "ours / \(.): exact \(ratio($of.ours.exact; $of[$peer].exact)), least \(ratio($of.ours.least; $of[$peer].least)), net \(ratio($of.ours.net; $of[$peer].net))"),
   "the bound (ours less than wqlat, exact): \(if $of.ours.exact < $of.wqlat.exact then "held" else "NOT HELD" end) in this run"
 ' "$results"

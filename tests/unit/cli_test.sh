@@ -20,7 +20,9 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra" \
   "history --export-policy --json" "history --json --export-policy" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
-  "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true"; do
+  "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
+  "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
+  "top --sort busy" "top --functions --sort p99"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -60,10 +62,13 @@ one_line "cat-config --config /nowhere.toml"
 expect 0 --root "$root" history
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
-for command in "revert" "unpin" "trial" "explain"; do
+for command in "revert" "unpin" "trial" "explain" "top"; do
   expect 2 "$command" ""
 done
 expect 2 pin "" smt
+expect 1 --root "$root" top --once
+one_line "top in a tree"
+[ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
   # shellcheck disable=SC2086
   expect 3 --root "$root" $order

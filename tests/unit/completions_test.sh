@@ -44,6 +44,7 @@ done
 workqueues=$tree/sys/devices/virtual/workqueue
 mkdir -p "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}
 touch "$workqueues"/{writeback,kcryptd-254:0-1}/affinity_scope # the other one is per-CPU
+touch "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}/max_active
 scopes=(cpu smt cache_shard cache numa system)
 targets=(@default kcryptd-254:0-1 writeback)
 for command in explain pin unpin revert trial; do
@@ -63,6 +64,10 @@ else expect "wq-tunectl --root=$tree pin kcryptd-254:" kcryptd-254:0-1; fi
 expect "wq-tunectl --root $tree pin kcryptd-254:0-1 " "${scopes[@]}"
 expect "wq-tunectl --root $tree pin writeback ca" cache_shard cache
 expect "wq-tunectl trial --arm " "${scopes[@]}"
+expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeback
+expect "wq-tunectl --root $tree top -d 1 w" writeback
+expect "wq-tunectl top --interval "
+expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl trial --json writeback --arm s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt

@@ -62,5 +62,14 @@ TEST(Histogram, NothingCountedIsZero) {
     EXPECT_EQ(Histogram().percentile(0.99), 0);
 }
 
+TEST(Histogram, OfFewerBucketsIsAsExactAsTheyAreWide) {
+    for (double ns = 1; ns < 1e12; ns = ns * 1.07 + 1) {
+        Histogram one(3);
+        one.add(wq_bucket_by(static_cast<std::uint64_t>(ns), 3), 1);
+        EXPECT_NEAR(one.percentile(0.5), ns, ns / 8 + 1);
+    }
+    EXPECT_EQ(wq_bucket_by(~std::uint64_t{0}, 3), WQ_TOP_BUCKETS - 1U);
+}
+
 }  // namespace
 }  // namespace wq

@@ -5,8 +5,17 @@ struct list_head {
     struct list_head *next, *prev;
 };
 enum wq_affn_scope { WQ_AFFN_DFL, WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_NUMA, WQ_AFFN_SYSTEM };
-enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 17 };
-enum pool_workqueue_stats { PWQ_STAT_STARTED, PWQ_STAT_COMPLETED };
+enum wq_flags { WQ_UNBOUND = 1 << 1, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 3, __WQ_ORDERED = 1 << 17 };
+enum pool_workqueue_stats {
+    PWQ_STAT_STARTED,
+    PWQ_STAT_COMPLETED,
+    PWQ_STAT_CPU_TIME,
+    PWQ_STAT_CPU_INTENSIVE,
+    PWQ_STAT_CM_WAKEUP,
+    PWQ_STAT_REPATRIATED,
+    PWQ_STAT_MAYDAY,
+    PWQ_STAT_RESCUED,
+};
 struct cpumask {
     unsigned long bits[128];
 };

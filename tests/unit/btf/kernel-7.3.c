@@ -5,8 +5,17 @@ struct list_head {
     struct list_head *next, *prev;
 };
 enum wq_affn_scope { WQ_AFFN_CPU, WQ_AFFN_SMT, WQ_AFFN_CACHE, WQ_AFFN_CACHE_SHARD, WQ_AFFN_NUMA, WQ_AFFN_DFL };
-enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, __WQ_ORDERED = 1 << 19 };
-enum pool_workqueue_stats { PWQ_STAT_COMPLETED, PWQ_STAT_STARTED = 3 };
+enum wq_flags { WQ_UNBOUND = 1 << 5, WQ_FREEZABLE = 1 << 2, WQ_MEM_RECLAIM = 1 << 4, __WQ_ORDERED = 1 << 19 };
+enum pool_workqueue_stats {
+    PWQ_STAT_COMPLETED,
+    PWQ_STAT_RESCUED,
+    PWQ_STAT_MAYDAY,
+    PWQ_STAT_STARTED,
+    PWQ_STAT_REPATRIATED,
+    PWQ_STAT_CM_WAKEUP,
+    PWQ_STAT_CPU_INTENSIVE,
+    PWQ_STAT_CPU_TIME,
+};
 struct cpumask {
     unsigned long bits[128];
 };

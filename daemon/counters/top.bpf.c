@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
+/* Times the work of all workqueues, or of some, for `wq-tunectl top`.
+ *
+ * __queue_work          the time is noted, on this CPU; interrupts are off until the next place
+ * workqueue_queue_work  pool->lock is held: how long that took is added up, and {work, time, workqueue} noted
+ * workqueue_execute_start  how long the item has waited goes into the workqueue's histogram
+ * workqueue_execute_end    how long it ran is added to its function; only where functions are asked for
+ *
+ * Sums only grow; who reads them takes differences. The traps are those of counters.bpf.c: a work may be
+ * queued again before its start is seen (the later time is taken, the earlier item is lost), and from 7.0 on
+ * some items pass unseen. What the kernel has counted itself (workqueues.bpf.c) is exact. */
+#include "bpf_shared.h"
+#include "bpf_work.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define WAYS 4
+#define PENDING_BITS 13
+
+/* Set before loading. */
+const volatile __u32 only_named; /* whether `times` has all workqueues that count from the beginning */
+const volatile __u32 functions_too;
+
+/* Items that were queued and have not started, as far as is known: those that were cancelled stay until their
+ * place is needed. */
+struct pending {
+    __u64 number; /* of the work; 0 is free */
+    __u64 queued;
+    __u64 workqueue;
+};
+static struct pending pending[1 << PENDING_BITS][WAYS];
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 512);
+    __type(key, __u64); /* a workqueue_struct */
+    __type(value, struct wq_times);
+} times SEC(".maps");
+static struct wq_times no_times; /* too large for the stack */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1024);
+    __type(key, struct wq_function_key);
+    __type(value, struct wq_function);
+} functions SEC(".maps");
+
+__u64 lost; /* items for which there was no room, or that were queued again */
+
+/* What a worker runs; of works in soft interrupts, which have none, what the CPU runs. */
+struct item {
+    __u64 work;
+    __u64 started;
+    struct wq_function_key key;
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct item);
+} running SEC(".maps");
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct item);
+} running_softly SEC(".maps");
+
+static __always_inline void lose(void) {
+    __sync_fetch_and_add(&lost, 1);
+}
+
+/* The sums of WORKQUEUE; NULL if it is not one to be counted, or there is no room. */
+static __always_inline struct wq_times* times_of(__u64 workqueue) {
+    struct wq_times* sums = bpf_map_lookup_elem(&times, &workqueue);
+
+    if (sums || only_named) return sums;
+    bpf_map_update_elem(&times, &workqueue, &no_times, BPF_NOEXIST);
+    return bpf_map_lookup_elem(&times, &workqueue);
+}
+
+static __always_inline struct pending* pending_set(__u64 number) {
+    return pending[wq_hash(number) >> (64 - PENDING_BITS)];
+}
+
+/* Where the work's times go: over those that it left, else where there is room, else over the oldest. */
+static __always_inline struct pending* place_for(struct pending* set, __u64 number) {
+    struct pending* oldest = set;
+
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        if (set[i].number == number) return &set[i];
+    }
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        if (!set[i].number) return &set[i];
+        if (set[i].queued < oldest->queued) oldest = &set[i];
+    }
+    return oldest;
+}
+
+SEC("fentry/__queue_work")
+int BPF_PROG(wqt_top_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
+    __u64 workqueue = (__u64)wq;
+
+    if (only_named && !bpf_map_lookup_elem(&times, &workqueue)) return 0;
+    enter((__u64)work);
+    return 0;
+}
+
+SEC("tp_btf/workqueue_queue_work")
+int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
+    __u64 workqueue = (__u64)pwq->wq, number, entered_at, now, before;
+    struct wq_times* sums = times_of(workqueue);
+    struct pending* place;
+    __u32 stripe;
+
+    if (!sums) {
+        if (!only_named) lose();
+        return 0;
+    }
+    now = bpf_ktime_get_ns();
+    entered_at = leave((__u64)work);
+    if (entered_at) {
+        stripe = bpf_get_smp_processor_id() % WQ_STRIPES;
+        __sync_fetch_and_add(&sums->stripes[stripe].queued, 1);
+        __sync_fetch_and_add(&sums->stripes[stripe].lock, now - entered_at);
+    }
+    number = number_of(work, pending);
+    place = place_for(pending_set(number), number);
+    before = place->number;
+    if (before) lose();
+    if (__sync_val_compare_and_swap(&place->number, before, number) != before) {
+        lose(); /* another CPU was quicker */
+        return 0;
+    }
+    /* Seen in time: the worker takes pool->lock, which is held here. */
+    place->queued = entered_at ?: now;
+    place->workqueue = workqueue;
+    return 0;
+}
+
+/* Takes what was noted of the work out of its set. */
+static __always_inline bool take(__u64 number, struct pending* out) {
+    struct pending* set = pending_set(number);
+
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        if (set[i].number != number) continue;
+        *out = set[i];
+        return __sync_val_compare_and_swap(&set[i].number, number, 0) == number;
+    }
+    return false;
+}
+
+static __always_inline void add_wait(__u64 workqueue, __u64 waited) {
+    struct wq_times* sums = bpf_map_lookup_elem(&times, &workqueue);
+    __u32 bucket = wq_bucket_by(waited, WQ_TOP_BITS);
+
+    if (!sums || bucket >= WQ_TOP_BUCKETS) return;
+    __sync_fetch_and_add(&sums->stripes[bpf_get_smp_processor_id() % WQ_STRIPES].waited[bucket], 1);
+}
+
+/* Where the item that runs here is noted: with the worker, unless WORK runs in a soft interrupt, on top of it
+ * or of another task. */
+static __always_inline struct item* item_of(const struct work_struct* work, __u64 flags) {
+    struct worker* worker = worker_of(bpf_get_current_task());
+    __u32 zero = 0;
+
+    if (worker && worker->current_work == work)
+        return bpf_task_storage_get(&running, bpf_get_current_task_btf(), NULL, flags);
+    return bpf_map_lookup_elem(&running_softly, &zero);
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int BPF_PROG(wqt_top_start, struct work_struct* work) {
+    struct pending was;
+    __u64 now;
+
+    hold_cpu();
+    if (take(number_of(work, pending), &was)) {
+        now = bpf_ktime_get_ns();
+        add_wait(was.workqueue, now - was.queued);
+        if (functions_too) {
+            struct item* item = item_of(work, BPF_LOCAL_STORAGE_GET_F_CREATE);
+            if (item) {
+                item->work = (__u64)work;
+                item->key.workqueue = was.workqueue;
+                item->key.function = (__u64)work->func;
+                item->started = bpf_ktime_get_ns();
+            }
+        }
+    }
+    release_cpu();
+    return 0;
+}
+
+/* The first of its kind also leaves the function's name: nobody but the kernel may look that up. */
+static __always_inline void add_function(const struct wq_function_key* key, __u64 busy) {
+    struct wq_function* here = bpf_map_lookup_elem(&functions, key);
+
+    if (!here) {
+        struct wq_function first = {};
+        BPF_SNPRINTF(first.name, sizeof(first.name), "%ps", key->function);
+        bpf_map_update_elem(&functions, key, &first, BPF_NOEXIST);
+        here = bpf_map_lookup_elem(&functions, key);
+    }
+    if (!here) {
+        lose();
+        return;
+    }
+    __sync_fetch_and_add(&here->items, 1);
+    __sync_fetch_and_add(&here->busy, busy);
+}
+
+SEC("tp_btf/workqueue_execute_end")
+int BPF_PROG(wqt_top_end, struct work_struct* work) {
+    struct item* item;
+
+    hold_cpu();
+    item = item_of(work, 0);
+    if (item && item->work == (__u64)work) {
+        struct wq_function_key key = item->key;
+        item->work = 0;
+        add_function(&key, bpf_ktime_get_ns() - item->started);
+    }
+    release_cpu();
+    return 0;
+}

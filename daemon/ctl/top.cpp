@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/top.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+
+#include "counters/bpf_top.h"
+#include "ctl/machine.h"
+#include "ctl/terminal.h"
+#include "ctl/top_screen.h"
+#include "ctl/top_wait.h"
+
+namespace wq::ctl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeastInterval = 0.1;  // seconds
+constexpr double kMostInterval = 3600;
+
+Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// When the next intervals end; one that was late puts off those after it.
+class Schedule {
+  public:
+    explicit Schedule(double interval) : step_(duration_of(interval)), due_(Clock::now() + step_) {}
+    [[nodiscard]] Clock::time_point due() const { return due_; }
+    void next() { due_ = std::max(due_ + step_, Clock::now() + step_ / 2); }
+
+  private:
+    Clock::duration step_;
+    Clock::time_point due_;
+};
+
+// Whether stdout took it.
+bool print_interval(const TopInterval& interval, const TopOptions& options, const std::string& limits) {
+    if (options.json)
+        fmt::print("{}\n", interval_json(interval, options, limits)
+                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+        fmt::print("{}", interval_text(interval, options, terminal_columns()));
+    return std::fflush(stdout) == 0;
+}
+
+Status print_intervals(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
+    TopRates rates;
+    Schedule schedule(options.interval);
+    if (!options.json && !monitor.limits().empty()) complain(monitor.limits());
+    for (unsigned done = 0; !options.iterations || done <= *options.iterations; done++) {
+        auto sample = monitor.sample();
+        if (!sample) return tl::unexpected(sample.error());
+        if (const auto interval = rates.add(std::move(*sample)))
+            if (!print_interval(*interval, options, monitor.limits()))
+                return fail_errno("standard output", errno);
+        if (options.iterations && done == *options.iterations) break;
+        for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
+            event = wait.until(schedule.due(), false);
+            if (event == TopWait::Event::quit) return {};
+        }
+        schedule.next();
+    }
+    return {};
+}
+
+Status watch_live(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
+    auto screen = TopScreen::open(options);
+    if (!screen) return tl::unexpected(screen.error());
+    screen->say("Watching...");
+    TopRates rates;
+    Schedule schedule(options.interval);
+    for (unsigned done = 0;; done++) {
+        auto sample = monitor.sample();
+        if (!sample) return tl::unexpected(sample.error());
+        if (auto interval = rates.add(std::move(*sample)))
+            screen->show(std::move(*interval), monitor.limits());
+        if (options.iterations && done == *options.iterations) return {};
+        for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
+            event = wait.until(schedule.due(), true);
+            if (event == TopWait::Event::quit) return {};
+            if (event == TopWait::Event::resized) screen->resize();
+            if (event == TopWait::Event::key && !screen->take_keys()) return {};
+        }
+        schedule.next();
+    }
+}
+
+int run(TopOptions options, const CLI::App& app) {
+    if (app.get_option("--root")->count() > 0) return complain("a tree has no running kernel to watch");
+    if (options.once) options.iterations = 1;
+    for (auto& name : options.names) name = sysfs_name(name);
+    const auto monitor = make_bpf_monitor();
+    return top(options, *monitor);
+}
+
+std::string interval_error(const std::string& word) {
+    double seconds = 0;
+    const bool number = CLI::detail::lexical_cast(word, seconds);
+    if (number && seconds >= kLeastInterval && seconds <= kMostInterval) return "";
+    return fmt::format("'{}' is not a number of seconds from {} to {}", word, kLeastInterval, kMostInterval);
+}
+
+// The keys depend on what is shown.
+void check_order(const TopOptions& options) {
+    const auto keys = sort_keys(options.functions);
+    if (options.order.key.empty() || std::ranges::find(keys, options.order.key) != keys.end()) return;
+    throw CLI::ValidationError("--sort",
+                               fmt::format("'{}' is none of {}", options.order.key, fmt::join(keys, ", ")));
+}
+
+}  // namespace
+
+int top(const TopOptions& options, WorkMonitor& monitor) {
+    const bool live =
+        !options.json && !options.once && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+    TopWait wait;
+    Status done = monitor.attach(options.names, options.functions);
+    if (done) done = live ? watch_live(options, monitor, wait) : print_intervals(options, monitor, wait);
+    return done ? kOk : complain(done.error().text);
+}
+
+void add_top(CLI::App& app, int& code) {
+    const auto options = std::make_shared<TopOptions>();
+    const auto not_empty = [](const std::string& word) {
+        return std::string(word.empty() ? "it is empty" : "");
+    };
+    CLI::App* command = app.add_subcommand("top", "What workqueues do, live: rates, waits, locks, functions");
+    command->add_option("WQ", options->names, "Workqueues; all if none")->check(not_empty);
+    command->add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
+        ->check(interval_error);
+    auto* iterations = command->add_option("-n,--iterations", options->iterations, "Intervals, then end")
+                           ->check(CLI::Range(1, 1'000'000'000));
+    command->add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
+    command->add_option("--sort", options->order.key, "The column to sort by");
+    command->add_flag("--functions", options->functions, "The functions that keep workers busy");
+    command->add_flag("--json", options->json, "For machines: a line for each interval");
+    command->callback([options, &app, &code] {
+        check_order(*options);
+        code = run(*options, app);
+    });
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/top_wait.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace wq::ctl {
+
+TopWait::TopWait() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) ::sigaddset(&set, one);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+TopWait::~TopWait() {
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool keys) {
+    for (;;) {
+        const auto left = due - std::chrono::steady_clock::now();
+        const auto ns =
+            std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(left).count(), 0);
+        const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+        std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
+        const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+        if (ready == 0) return Event::time;
+        if (ready < 0) continue;  // stopped and continued
+        if (fds[0].revents != 0) {
+            signalfd_siginfo got{};
+            if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) continue;
+            return got.ssi_signo == SIGWINCH ? Event::resized : Event::quit;
+        }
+        return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
+    }
+}
+
+}  // namespace wq::ctl

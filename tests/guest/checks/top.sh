@@ -1,0 +1,134 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 240
+# What `wq-tunectl top` counts is what was done; it ends as it is told to, and leaves the terminal and the kernel alone.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+count_work=/usr/lib/wq-tests/count-work
+dir=/run/wq-tests/top
+mkdir -p $dir
+# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+case $guest_kernel in 6.*) missed=0.005 ;; *) missed=0.02 ;; esac
+export TERM=xterm TERMINFO=/usr/lib/wq-tests/terminfo
+put_back() { udevadm control --start-exec-queue; }
+trap put_back EXIT
+
+holds() { # WHAT FILE EXPRESSION: of the lines in FILE, as an array
+  [ "$(jq -s "$3" "$2")" = true ] || { jq -sc '.[-1]' "$2"; fail "$1: not so: $3"; }
+  note "ok: $1"
+}
+unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel takes its time
+nothing_left() { wait_until 20 unloaded || fail "programs left in the kernel: $("$count_work" --loaded)"; }
+
+note "-- as many as the load has done, and the kernel counted"
+key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+crypt_open c0
+# same_cpu_crypt makes a per-CPU workqueue of its kcryptd, with an item for each block.
+dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
+wq=$(wq_of c1)
+udevadm settle
+udevadm control --stop-exec-queue # it would read what was written
+sysctl -q kernel.bpf_stats_enabled=1
+wq-tunectl top --functions --json -d 0.5 >$dir/all 2>$dir/err &
+all=$!
+wq-tunectl top "$wq" --json -d 0.5 >$dir/named 2>$dir/err &
+named=$!
+wait_until 60 test -s $dir/all || fail "no line: $(cat $dir/err)"
+wait_until 60 test -s $dir/named || fail "no line: $(cat $dir/err)"
+blocks=2000
+dd if=/dev/zero of=/dev/mapper/c1 bs=4k count=$blocks oflag=direct 2>/dev/null
+sleep 2
+note "ns per run: $("$count_work" --loaded | jq -c 'map_values(.ns / ([.runs, 1] | max) | round)')"
+sysctl -q kernel.bpf_stats_enabled=0
+kill -TERM $all
+kill -INT $named 2>/dev/null
+wait $all || fail "SIGTERM: exit code $?"
+this='[.[].workqueues[] | select(.name == "'"$wq"'")]'
+near="| . >= $blocks * 0.995 and . <= $blocks * 1.005"
+seen="| . >= $blocks * (1 - $missed) and . <= $blocks * 1.005"
+jq -sc "$this"' | [.[] | select(.items > 0)][0]' $dir/all
+holds "the kernel's own count" $dir/all "$this | map(.items) | add $near"
+holds "its total" $dir/all "$this"' | .[-1].total - .[0].total + .[0].items'" $near"
+holds "how many were timed" $dir/all "$this | map(.timed) | add $seen"
+holds "waits are in order" $dir/all "$this"' | map(select(.timed > 0).wait_ns) | length > 0 and all(.p50 > 0 and .p50 <= .p90 and .p90 <= .p99)'
+holds "so is the lock's" $dir/all "$this"' | map(select(.timed > 0)) | all(.lock_ns > 0 and .lock_ns < 1e7)'
+holds "the function" $dir/all '[.[].functions[] | select(.workqueue == "'"$wq"'" and .function == "kcryptd_crypt [dm_crypt]").items] | add '"$seen"
+holds "every function has a name and time" $dir/all '[.[].functions[]] | length > 0 and all(.function != "" and .busy > 0)'
+holds "intervals are as long as they say" $dir/all 'all(.seconds >= 0.4)'
+holds "nothing was lost, nothing lacks" $dir/all 'all(.limits == "") and (map(.lost) | add) < 20'
+holds "no address gets out" $dir/all 'tostring | test("address") | not'
+# One that was started in the background ignores SIGINT unless it asks for it: ours does.
+wait $named || fail "SIGINT: exit code $?"
+holds "by name, that one alone" $dir/named 'all(.workqueues | map(.name) | unique == ["'"$wq"'"])'
+holds "by name, as many" $dir/named "$this | map(.items) | add $near"
+holds "by name, as many timed" $dir/named "$this | map(.timed) | add $seen"
+nothing_left
+
+note "-- a scope write while it watches"
+# The emulator does not bear it well where probes come and go under load: top is there before it, and after it.
+wq=$(wq_of c0)
+wq-tunectl top "$wq" --json -d 0.5 >$dir/reset &
+pid=$!
+wait_until 30 test -s $dir/reset || fail "no line"
+load_on c0
+lines() { [ "$(wc -l <$dir/reset)" -ge "$1" ]; }
+wait_until 30 lines 5
+other_scope >"$workqueues/$wq/affinity_scope"
+wait_until 30 lines 10
+load_off
+kill -TERM $pid
+wait $pid
+echo default >"$workqueues/$wq/affinity_scope"
+this='[.[].workqueues[]]'
+jq -sc "$this | map([.total, .items, .reset])" $dir/reset
+holds "it says so" $dir/reset "$this"' | any(.reset)'
+holds "no rate is what cannot be" $dir/reset "$this"' | all(.per_second >= 0 and .items <= 100000 and .cpu >= 0)'
+holds "the wait is seen in the interval after it" $dir/reset "$this"' | map(.timed) | .[-4] > 0 and .[-3] > 0'
+wq-tunectl top --once
+wq-tunectl top --once --functions
+COLUMNS=40 wq-tunectl top "$wq" -n 2 -d 0.5 >$dir/narrow
+cat $dir/narrow
+check_eq "wider than 40" 0 "$(grep -c '.\{41\}' $dir/narrow || true)"
+
+note "-- on a terminal"
+in_pty() { # COMMAND: $dir/typescript; what comes on stdin are keys; $dir/rc, and the settings before and after
+  printf '%s\n' "stty rows 24 cols 80; stty -g >$dir/before; $1; echo \$? >$dir/rc; stty -g >$dir/after" >$dir/command
+  script -qec "bash $dir/command" $dir/typescript >/dev/null
+  check_eq "the terminal is as it was" "$(cat $dir/before)" "$(cat $dir/after)"
+}
+shows() { grep -q ITEMS/S $dir/typescript; }
+: >$dir/typescript
+{ wait_until 30 shows; printf '>>r'; sleep 0.5; printf q; } | in_pty "wq-tunectl top -d 0.3"
+check_eq "q: exit code" 0 "$(cat $dir/rc)"
+shows || fail "no table: $(cat -v $dir/typescript)"
+grep -q $'\e\[?1049l' $dir/typescript || fail "the screen was not given back: $(cat -v $dir/typescript)"
+for signal in TERM INT HUP; do
+  : >$dir/typescript
+  { wait_until 30 shows; kill -$signal "$(pidof wq-tunectl)"; sleep 0.5; } | in_pty "wq-tunectl top -d 0.3"
+  check_eq "SIG$signal: exit code" 0 "$(cat $dir/rc)"
+  grep -q $'\e\[?1049l' $dir/typescript || fail "SIG$signal: the screen was not given back"
+done
+: >$dir/typescript
+{ wait_until 30 shows; sleep 1; printf q; } | in_pty "(sleep 3; stty rows 12 cols 40) & wq-tunectl top -d 0.3; wait; true"
+nothing_left
+
+note "-- refused"
+for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do
+  # shellcheck disable=SC2086
+  if $command wq-tunectl top --once >$dir/out 2>$dir/err; then fail "watched without privilege"; else check_eq "exit code" 1 $?; fi
+  cat $dir/err
+  check_eq "lines" 1 "$(wc -l <$dir/err)"
+  check_eq "output" "" "$(cat $dir/out)"
+  grep -q "BPF is denied" $dir/err || fail "not clear"
+done
+in_pty "setpriv --reuid=65534 --clear-groups wq-tunectl top" </dev/null
+check_eq "on a terminal: exit code" 1 "$(cat $dir/rc)"
+! grep -q $'\e\[' $dir/typescript || fail "the terminal was touched: $(cat -v $dir/typescript)"
+if wq-tunectl top no-such-workqueue --json >$dir/out 2>$dir/err; then fail "watched nothing"; fi
+check_eq "complaint" "wq-tunectl: there is no workqueue 'no-such-workqueue'" "$(cat $dir/err)"
+check_eq "output" "" "$(cat $dir/out)"
+nothing_left
+udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm settle
+crypt_close c1
+crypt_close c0

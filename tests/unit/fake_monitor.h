@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "counters/histogram.h"
+#include "counters/work_monitor.h"
+
+namespace wq {
+
+inline KernelWorkqueue workqueue(std::uint64_t address, const std::string& name, std::uint64_t started = 0) {
+    KernelWorkqueue out;
+    out.address = address;
+    out.name = name;
+    out.pools = address;
+    out.started = out.completed = started;
+    return out;
+}
+
+// What a workqueue came to: ITEMS that waited NS, and as many whose lock took LOCK ns each.
+inline WorkTimes times(std::uint64_t address, std::uint32_t items, unsigned bucket, std::uint64_t lock = 0) {
+    WorkTimes out;
+    out.address = address;
+    out.queued = lock > 0 ? items : 0;
+    out.lock_ns = items * lock;
+    out.waited.resize((40 - kTimeBits + 1) << kTimeBits);
+    out.waited.at(bucket) = items;
+    return out;
+}
+
+// Gives what it is told to, one sample after the other, the last for ever after.
+class FakeMonitor : public WorkMonitor {
+  public:
+    Status attach(const std::vector<std::string>& names, bool functions) override {
+        names_ = names;
+        functions_ = functions;
+        return attached_;
+    }
+    Result<WorkSample> sample() override {
+        if (at_ == samples_.size()) return fail("no more samples");
+        return samples_[at_++];
+    }
+    [[nodiscard]] std::string limits() const override { return limits_; }
+
+    std::vector<WorkSample> samples_;
+    std::size_t at_ = 0;
+    Status attached_;
+    std::string limits_;
+    std::vector<std::string> names_;
+    bool functions_ = false;
+};
+
+}  // namespace wq

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/options.h"
+#include "ctl/top.h"
+#include "fake_monitor.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::internal::CaptureStderr;
+using testing::internal::CaptureStdout;
+using testing::internal::GetCapturedStderr;
+using testing::internal::GetCapturedStdout;
+
+struct Run {
+    int code = 0;
+    std::string out, err;
+};
+
+Run run(const TopOptions& options, FakeMonitor& monitor) {
+    CaptureStdout();
+    CaptureStderr();
+    Run got;
+    got.code = top(options, monitor);
+    got.out = GetCapturedStdout();
+    got.err = GetCapturedStderr();
+    return got;
+}
+
+// A second from one to the next: "busy" starts ten items in each, "idle" none.
+FakeMonitor busy_and_idle(unsigned samples) {
+    FakeMonitor monitor;
+    for (unsigned i = 0; i < samples; i++) {
+        WorkSample sample;
+        sample.seconds = i;
+        sample.workqueues = {workqueue(1, "idle", 4), workqueue(2, "busy", 100 + 10 * i)};
+        sample.workqueues[1].unbound = true;
+        sample.times = {times(2, 10 * i, 100, 40)};
+        sample.functions = {{2, 9, "work_of_it", 10 * i, 20'000'000U * i}};
+        monitor.samples_.push_back(sample);
+    }
+    return monitor;
+}
+
+TopOptions quick() {
+    TopOptions options;
+    options.interval = 0.001;
+    return options;
+}
+
+TEST(TopCommand, JsonHasALineForEachInterval) {
+    auto monitor = busy_and_idle(3);
+    auto options = quick();
+    options.json = true;
+    options.iterations = 2;
+    const auto got = run(options, monitor);
+    EXPECT_EQ(got.code, kOk);
+    std::istringstream lines(got.out);
+    std::string line;
+    for (unsigned i = 1; i <= 2; i++) {
+        ASSERT_TRUE(std::getline(lines, line));
+        const json interval = json::parse(line);
+        EXPECT_EQ(interval.at("seconds"), 1.0);
+        EXPECT_EQ(interval.at("lost"), 0);
+        EXPECT_FALSE(interval.contains("functions"));
+        const json& idle = interval.at("workqueues").at(0);
+        EXPECT_EQ(idle.at("name"), "idle");
+        EXPECT_EQ(idle.at("kind"), "per-cpu");
+        EXPECT_EQ(idle.at("timed"), 0);
+        EXPECT_TRUE(idle.at("lock_ns").is_null());
+        EXPECT_TRUE(idle.at("wait_ns").at("p50").is_null());
+        EXPECT_TRUE(idle.at("repatriated").is_null());
+        EXPECT_TRUE(idle.at("mayday").is_null());
+        const json& busy = interval.at("workqueues").at(1);
+        EXPECT_EQ(busy.at("total"), 100 + 10 * i);
+        EXPECT_EQ(busy.at("items"), 10);
+        EXPECT_EQ(busy.at("timed"), 10);
+        EXPECT_EQ(busy.at("lock_ns"), 40.0);
+        EXPECT_EQ(busy.at("reset"), false);
+        EXPECT_TRUE(busy.at("cpu_hogs").is_null());
+        EXPECT_EQ(busy.at("repatriated"), 0);
+    }
+    EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST(TopCommand, JsonHasFunctionsWhereAskedFor) {
+    auto monitor = busy_and_idle(2);
+    auto options = quick();
+    options.json = options.functions = true;
+    options.iterations = 1;
+    const json functions = json::parse(run(options, monitor).out).at("functions");
+    EXPECT_TRUE(monitor.functions_);
+    ASSERT_EQ(functions.size(), 1U);
+    EXPECT_EQ(functions[0].at("function"), "work_of_it");
+    EXPECT_EQ(functions[0].at("workqueue"), "busy");
+    EXPECT_EQ(functions[0].at("busy"), 0.02);
+    EXPECT_EQ(functions[0].at("mean_ns"), 2e6);
+}
+
+TEST(TopCommand, TextLeavesTheIdleOut) {
+    auto monitor = busy_and_idle(2);
+    auto options = quick();
+    options.once = true;
+    options.iterations = 1;
+    const auto got = run(options, monitor);
+    EXPECT_THAT(got.out, HasSubstr("\nbusy "));
+    EXPECT_THAT(got.out, testing::Not(HasSubstr("\nidle ")));
+    EXPECT_THAT(got.out, testing::EndsWith("1 idle\n"));
+    EXPECT_EQ(got.err, "");
+}
+
+TEST(TopCommand, TextHasTheNamedThoughIdle) {
+    auto monitor = busy_and_idle(2);
+    auto options = quick();
+    options.once = true;
+    options.iterations = 1;
+    options.names = {"idle", "busy"};
+    EXPECT_THAT(run(options, monitor).out, HasSubstr("\nidle "));
+    EXPECT_THAT(monitor.names_, ElementsAre("idle", "busy"));
+}
+
+TEST(TopCommand, SaysOnceWhatTheKernelLacks) {
+    auto monitor = busy_and_idle(4);
+    monitor.limits_ = "it refuses fentry";
+    auto options = quick();
+    options.iterations = 3;
+    EXPECT_EQ(run(options, monitor).err, "wq-tunectl: it refuses fentry\n");
+    monitor.at_ = 0;
+    options.json = true;
+    const auto got = run(options, monitor);
+    EXPECT_EQ(got.err, "") << "it is in each line there";
+    EXPECT_THAT(got.out, HasSubstr("\"limits\":\"it refuses fentry\""));
+}
+
+TEST(TopCommand, AFailureIsOneLineAndNoOutput) {
+    FakeMonitor monitor;
+    monitor.attached_ = fail("BPF is denied");
+    const auto got = run(quick(), monitor);
+    EXPECT_EQ(got.code, kFailure);
+    EXPECT_EQ(got.out, "");
+    EXPECT_EQ(got.err, "wq-tunectl: BPF is denied\n");
+}
+
+TEST(TopCommand, AFailureOnTheWayEndsIt) {
+    auto monitor = busy_and_idle(2);
+    const auto got = run(quick(), monitor);
+    EXPECT_EQ(got.code, kFailure);
+    EXPECT_THAT(got.out, HasSubstr("busy"));
+    EXPECT_EQ(got.err, "wq-tunectl: no more samples\n");
+}
+
+TEST(TopCommand, SaysWhatWasLostAndWhatBeganAnew) {
+    TopInterval interval;
+    interval.seconds = 1;
+    interval.lost = 3;
+    interval.workqueues.resize(1);
+    interval.workqueues[0].now = workqueue(1, "a", 5);
+    interval.workqueues[0].items = 5;
+    interval.workqueues[0].was_reset = true;
+    const auto text = interval_text(interval, {}, 80);
+    EXPECT_THAT(text, HasSubstr("3 items were not timed\n"));
+    EXPECT_THAT(text, HasSubstr(std::string("\n") + kResetNote + "\n"));
+}
+
+}  // namespace
+}  // namespace wq::ctl
