@@ -48,11 +48,12 @@ std::string Switcher::word_between(const std::string& to) const {
 
 Status Switcher::foreign(const std::string& what, bool of_strict) {
     // It may be a word of ours; that it is not, only we know.
-    if (of_strict)
+    if (of_strict) {
         entry_.may_strict.reset();
-    else
+        store_.put(entry_);
+    } else {
         store_.remove(target_.name);
-    if (of_strict) store_.put(entry_);
+    }
     const std::string text =
         fmt::format("{}: somebody else wrote '{}', which is left as it is", target_.name, what);
     if (const auto saved = store_.save(); !saved) return tl::unexpected(saved.error().in(text));

@@ -15,7 +15,7 @@ namespace wq::ab {
 // it goes back whoever finds it there: our guardian, `wq-tuned --restore`, the next daemon.
 class Switcher {
   public:
-    // KERNEL has all ARMS. Once another than the guardian has the entry in STORE, STORE is not ours to use.
+    // KERNEL has all ARMS. STORE is loaded, and nobody else writes to it meanwhile.
     Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, const std::vector<Arm>& arms,
              const KernelInfo& kernel);
 

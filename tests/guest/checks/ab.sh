@@ -7,10 +7,10 @@
 crypt_open c0
 wq=$(wq_of c0)
 other=$(other_scope)
-default=$(cat /sys/module/workqueue/parameters/default_affinity_scope)
+parameter=/sys/module/workqueue/parameters/default_affinity_scope
+default=$(cat $parameter)
 arms=$default,$other
 load=(dd if=/dev/zero of=/dev/mapper/c0 bs=32k count=100 oflag=direct status=none)
-parameter=$workqueues/../../../module/workqueue/parameters/default_affinity_scope
 guardians() { pgrep -xc wq-ab-guardian || true; }
 all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && [ "$(guardians)" = 0 ]; }
 refused() { # WORDS ARGUMENTS...
@@ -30,10 +30,9 @@ wq-tunectl ab --target "$wq" --arms "$arms" --pairs 2 --json --higher-is-better 
 jq -c '.arms[] | {arm, pools, kworkers, values, verdict}' /run/wq-tests/ab.json
 check_eq "two values of each arm, pools and kworkers" true \
   "$(jq '[.arms[] | (.values | length == 2) and .pools >= 1 and .kworkers >= .pools] | all' /run/wq-tests/ab.json)"
-before=$(cat "$parameter")
 wq-tunectl ab --target @default --arms "$arms" --pairs 2 -- "${load[@]}" || fail "exit code $?"
-check_eq "the parameter" "$before" "$(cat "$parameter")"
-check_eq "what follows it" "default ($before)" "$(scope_of "$wq")"
+check_eq "the parameter" "$default" "$(cat $parameter)"
+check_eq "what follows it" "default ($default)" "$(scope_of "$wq")"
 
 note "-- refused"
 refused "per-CPU workqueues" --target "$(basename "$(echo "$workqueues"/kcryptd_io-*)")" --arms "$arms"
