@@ -46,8 +46,9 @@ tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
     code = std::abs(code);
     if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
         return fail_errno("this kernel does not describe its types (/sys/kernel/btf/vmlinux)", errno);
+    if ((code == EPERM || code == EINVAL) && locked_down())
+        return wq::fail(what + ": kernel lockdown keeps its memory from BPF", code);
     if (code == EPERM) return wq::fail(what + ": BPF is denied (CAP_BPF and CAP_PERFMON are needed)", code);
-    if (locked_down()) return wq::fail(what + ": kernel lockdown keeps its memory from BPF", code);
     auto error = fail_errno(what, code);
     if (!first_complaint.empty()) error.value().text += " (" + first_complaint + ")";
     return error;

@@ -78,13 +78,14 @@ done < <(said '.workqueues[].rescuer | values | "\(.pid) \(.cpus)"' | tail -n 3)
 
 note "-- pods, as strict workers have them"
 online=$(cat /sys/devices/system/cpu/online)
-read -r everywhere < <(worker_lists)
+everywhere=$(worker_lists | head -n 1)
 arrays() { jq -Rc "$lists cpus" | jq -sc 'unique'; }
-# A pod none of whose CPUs is online has no pool of its own; nor is one seen that is as wide as all others.
+# Of online CPUs alone, as real_pods. A pod without one has no pool of its own; nor is one seen that is as wide as all
+# other workers' CPUs.
 expected() { # SCOPE
   jq -c --arg s "$1" --arg on "$online" --arg all "$everywhere" "$lists"'
-    (.masks.unbound | cpus) as $mask | ($on | cpus) as $on | ($all | cpus) as $all |
-    [.scopes[] | select(.scope == $s) | .pods[].cpus | cpus | both($mask) | select(both($on) != [])] - [$all] |
+    (.masks.unbound | cpus | both($on | cpus)) as $mask | ($all | cpus) as $all |
+    [.scopes[] | select(.scope == $s) | .pods[].cpus | cpus | both($mask) | select(. != [])] - [$all] |
     if . == [] then [$all] else unique end' "$out"
 }
 for scope in $(said '.scopes[].scope'); do
@@ -100,17 +101,18 @@ echo smt >"$workqueues/$wq/affinity_scope"
 echo 1 >"$workqueues/$wq/affinity_strict"
 dump "$wq"
 check_eq "workqueues" "[\"$wq\"]" "$(said -c '[.workqueues[].name]')"
-# "POOL ALLOWED" of each unbound worker's pool.
+# "POOL ALLOWED" of each unbound worker's pool, of online CPUs.
 of_workers() {
   local dir comm
   for dir in /proc/[0-9]*; do
     comm=""
     read -r comm 2>/dev/null <"$dir/comm" || continue
     [[ $comm =~ ^kworker/u([0-9]+): ]] || continue
-    echo "${BASH_REMATCH[1]} $(sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null)"
+    echo "${BASH_REMATCH[1]} $(sed -n 's/^Cpus_allowed_list:\t//p' "$dir/status" 2>/dev/null | online_of)"
   done | sort -u
 }
-want=$(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cpus else .cpus end)"' | sort)
+want=$(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cpus else .cpus end)"' |
+  while read -r pool cpus; do echo "$pool $(online_of <<<"$cpus")"; done | sort)
 check_eq "pools and where their workers may run" "$want" "$(of_workers | grep -E "^($(cut -d' ' -f1 <<<"$want" | paste -sd'|')) ")"
 echo 0 >"$workqueues/$wq/affinity_strict"
 echo default >"$workqueues/$wq/affinity_scope"
