@@ -122,7 +122,8 @@ TEST(TopRates, WithoutItemsThereIsNoWait) {
     rates.add(same);
     auto later = same;
     later.seconds = 2;
-    for (const auto& row : rates.add(later)->workqueues) {
+    const auto interval = rates.add(later);
+    for (const auto& row : interval->workqueues) {
         EXPECT_EQ(row.timed, 0U);
         EXPECT_FALSE(row.p50 || row.p90 || row.p99 || row.lock);
     }
