@@ -11,6 +11,7 @@
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
 #include "plan/boot_advice.h"
+#include "plan/pods.h"
 #include "tuner/status.h"
 #include "tuner/verdicts.h"
 
@@ -26,7 +27,7 @@ std::set<std::string> on_old_pools(const Options& options, const Machine& machin
     if (options.topology != "live" || machine.kernel.release.empty()) return out;
     VerdictStore verdicts(Paths{options.root}.verdicts());
     if (!verdicts.read()) return out;
-    const std::string topology = fingerprint(machine.topology);
+    const std::string topology = machine_fingerprint(machine.kernel, machine.topology);
     const std::int64_t now = ::time(nullptr);
     std::set<std::string> classes;
     for (const VerdictRecord& record : verdicts.records()) {

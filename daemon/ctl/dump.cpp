@@ -10,6 +10,7 @@
 #include "counters/bpf_dump.h"
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
+#include "kernel/probe.h"
 
 namespace wq::ctl {
 namespace {
@@ -24,7 +25,7 @@ int dump(const DumpOptions& options) {
     if (!all) return complain(all.error().text);
     const auto some = dump_of(std::move(*all), options.names);
     if (!some) return complain(some.error().text);
-    const KernelInfo kernel = kernel_of({});
+    const KernelInfo kernel = probe_kernel(Paths{});
     if (options.json)
         fmt::print(
             "{}\n",

@@ -7,6 +7,7 @@
 #include "ctl/machine.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/paths.h"
+#include "plan/pods.h"
 #include "policy/installed.h"
 
 namespace wq::ctl {
@@ -23,7 +24,7 @@ int export_policy(const Options& options) {
         print_errors(policy.error());
         return complain("the policy is broken, and with it how long a verdict is trusted");
     }
-    const std::string fingerprint = wq::fingerprint(*topology);
+    const std::string fingerprint = machine_fingerprint(kernel_of(options), *topology);
     const std::int64_t now = ::time(nullptr);
     const auto lessons = lessons_of(
         {store.records(), kernel_of(options).release, fingerprint, policy->judge.retry_after, now});

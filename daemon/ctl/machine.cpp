@@ -95,7 +95,7 @@ FactsSource facts_of(const Options& options, const Topology& topology) {
 KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
     KernelInfo kernel = tree ? probe_kernel(*tree) : KernelInfo{};
-    const bool as_it_runs = !options.shard_size && !options.kernel_scopes && !options.boot;
+    const bool as_it_runs = (!options.shard_size || options.boot) && !options.kernel_scopes;
     if (options.topology == "live" && as_it_runs) read_pods(*tree, kernel);
     return kernel;
 }

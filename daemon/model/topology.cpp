@@ -8,8 +8,8 @@
 
 namespace wq {
 
-std::string fingerprint(const Topology& topology) {
-    std::string groups;
+std::string fingerprint(const Topology& topology, const std::string& more) {
+    std::string groups = more;
     for (const CpuSet& core : topology.cores) groups += core.list() + ";";
     for (const Llc& llc : topology.llcs) groups += "llc " + llc.cpus.list() + ";";
     for (const NumaNode& node : topology.nodes) groups += "node " + node.cpus.list() + ";";

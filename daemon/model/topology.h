@@ -37,7 +37,8 @@ struct Topology {
     std::vector<std::string> warnings;  // what was skipped while reading, and why: any puts the pods in doubt
 };
 
-// Tells machines apart: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal where cores, LLCs and nodes are.
-std::string fingerprint(const Topology& topology);
+// Tells machines apart: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal where cores, LLCs, nodes and MORE
+// are.
+std::string fingerprint(const Topology& topology, const std::string& more = "");
 
 }  // namespace wq

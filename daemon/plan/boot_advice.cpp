@@ -8,7 +8,7 @@
 // `cache` or `smt`, and a rule that names these needs no reboot.)
 //
 // The default scope of what is queued before anybody writes to /sys: a parameter that cannot be written, a
-// machine whose pods cannot be derived (there nothing new is written), and work that never leaves the pool
+// machine whose pods are unknown (there nothing new is written), and work that never leaves the pool
 // that it was first queued on.
 #include "plan/boot_advice.h"
 
@@ -57,18 +57,24 @@ bool is_settled(const PlanLine& line) {
 // The pods of a target by scope and shard size, each made once.
 class PodsOf {
   public:
-    explicit PodsOf(const Topology& topology) : topology_(topology) {}
+    PodsOf(const Topology& topology, const KernelInfo& kernel) : topology_(topology), kernel_(kernel) {}
 
     const Pods& operator()(const CpuSet& effective, Scope scope, unsigned size) {
         const auto key = std::tuple(effective.list(), scope, scope == Scope::cache_shard ? size : 0);
         auto found = made_.find(key);
-        if (found == made_.end())
-            found = made_.emplace(key, restrict_to(pods_of(scope, topology_, size), effective)).first;
+        if (found == made_.end()) found = made_.emplace(key, restrict_to(pods(scope, size), effective)).first;
         return found->second;
     }
 
   private:
+    // As the kernel runs; shards of another size are the next boot's.
+    [[nodiscard]] Pods pods(Scope scope, unsigned size) const {
+        const bool as_it_runs = scope != Scope::cache_shard || size == kernel_.cache_shard_size;
+        return as_it_runs ? pods_in(kernel_, scope, topology_, size) : pods_of(scope, topology_, size);
+    }
+
     const Topology& topology_;
+    const KernelInfo& kernel_;
     std::map<std::tuple<std::string, Scope, unsigned>, Pods> made_;
 };
 
@@ -77,7 +83,7 @@ class Adviser {
     explicit Adviser(const BootInput& input)
         : in_(input),
           size_now_(input.kernel.cache_shard_size.value_or(kKernelsOwnSize)),
-          pods_(input.topology) {}
+          pods_(input.topology, input.kernel) {}
 
     BootAdvice advise() {
         if (in_.kernel.scopes.empty()) {
@@ -98,6 +104,7 @@ class Adviser {
         return make_plan({in_.topology, kernel, in_.policy, in_.targets, in_.pods_unknown, size});
     }
 
+    [[nodiscard]] std::string next_pods_unknown() const;
     void advise_shards();
     void compare_shards(const std::vector<PlanLine>& then);
     [[nodiscard]] std::optional<Scope> scope_with(const Pods& pods, const CpuSet& effective);
@@ -116,14 +123,23 @@ class Adviser {
     std::optional<Scope> default_;  // what the option that is advised says
 };
 
+// Why the pods of the next boot, with the same options, cannot be derived: those of this one may have been
+// read.
+std::string Adviser::next_pods_unknown() const {
+    if (!in_.pods_unknown.empty()) return in_.pods_unknown;
+    KernelInfo next = in_.kernel;
+    next.pods.reset();
+    return why_pods_unknown(in_.topology, in_.topology.online - in_.topology.isolated, next);
+}
+
 void Adviser::advise_shards() {
     const bool has_shards = in_.kernel.has(Scope::cache_shard);
     if (has_shards && size_asked() == size_now_) return;
-    if (!in_.pods_unknown.empty()) {
+    if (const std::string why = next_pods_unknown(); !why.empty()) {
         if (has_shards)
             out_.notes.push_back(
-                fmt::format("pods unknown ({}): whether shards of {} would differ is not told",
-                            in_.pods_unknown, cores_text(size_asked())));
+                fmt::format("pods unknown ({}): whether shards of {} would differ is not told", why,
+                            cores_text(size_asked())));
         return;
     }
     compare_shards(plan(with_shards(in_.kernel, size_asked()), size_asked()));

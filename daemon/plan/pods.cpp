@@ -148,6 +148,15 @@ std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topolo
     return out;
 }
 
+std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology) {
+    std::string pods;
+    for (const Scope scope : unlike_model(kernel, topology)) {
+        pods += std::string(name_of(scope)) + " ";
+        for (const CpuSet& pod : pods_in(kernel, scope, topology, 1)) pods += pod.list() + ";";
+    }
+    return fingerprint(topology, pods);
+}
+
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective) {
     std::vector<CpuSet> out;
     for (const auto& pod : pods)

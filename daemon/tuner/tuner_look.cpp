@@ -4,6 +4,7 @@
 #include <syslog.h>
 
 #include "kernel/udev.h"
+#include "plan/pods.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -19,7 +20,7 @@ void Tuner::refresh_topology() {
         if (last_online_.empty()) strict_in_doubt_ = false;  // the first look
         last_online_ = now->online;
         known_.see(*now);
-        fingerprint_ = fingerprint(known_.topology());
+        fingerprint_ = machine_fingerprint(kernel_, known_.topology());
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
         // Files read while a CPU comes or goes may disagree for a moment: a few more looks, at the next
         // ticks.

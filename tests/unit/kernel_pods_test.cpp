@@ -8,6 +8,7 @@
 
 #include "ctl/topology.h"
 #include "fake_machine.h"
+#include "plan/boot_advice.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "tuner/host_status.h"
@@ -103,6 +104,27 @@ TEST(KernelPods, ThatCrossAnLlcAreNotInsideOne) {
     EXPECT_THAT(candidates(line), ElementsAre("system 1", "numa 2", "cache 3", "smt 16"));
     EXPECT_EQ(line.planned, Scope::numa) << "8-15 are in two LLCs: " << line.reason;
     EXPECT_EQ(line.action, Action::write);
+}
+
+TEST(KernelPods, TellMachinesApart) {
+    const KernelInfo quirk = booted_without_smt();
+    KernelInfo usual = quirk;
+    usual.pods.reset();
+    EXPECT_EQ(machine_fingerprint(usual, kTwoSockets), fingerprint(kTwoSockets));
+    EXPECT_NE(machine_fingerprint(quirk, kTwoSockets), fingerprint(kTwoSockets))
+        << "a verdict on other pods is none on these";
+    const Topology now = test::without(kTwoSockets, "8-15");
+    EXPECT_EQ(machine_fingerprint(quirk, now), fingerprint(now)) << "these are as the model has them";
+}
+
+TEST(KernelPods, OfThisBootSayNothingOfTheNext) {
+    const KernelInfo kernel = booted_without_smt();
+    const Policy policy = test::rule_for_all();
+    const std::vector<Workqueue> targets{test::unbound(kTwoSockets, Scope::cache_shard)};
+    const BootAdvice advice = advise_boot({kTwoSockets, kernel, policy, targets, "", 2, "--shard-size", {}});
+    EXPECT_THAT(advice.options, IsEmpty());
+    ASSERT_EQ(advice.notes.size(), 1U);
+    EXPECT_THAT(advice.notes[0], HasSubstr("nosmt kept CPUs offline at boot"));
 }
 
 TEST(KernelPods, DoNotCureATopologyInDoubt) {

@@ -30,7 +30,7 @@ timed() { # N COMMAND...
   done | median "$n"
 }
 ours() { wq-tunectl dump --json >$out; }
-theirs() { chroot $root /usr/bin/python3 /wq_dump.py >$text; }
+theirs() { chroot $root /usr/bin/drgn /wq_dump.py >$text; }
 mine=$(timed 5 ours)
 peer=$(timed 3 theirs)
 check_eq "pools: id, ref, nice, of theirs and ours" \

@@ -49,7 +49,7 @@ wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state)"
 expect_scope "$wq" "$(target "$wq" planned)"
 check_eq "no probe is left" 0 "$(probes)"
 systemctl kill -s KILL wq-tuned
-wait_until 20 is_active || fail "not started again"
+wait_until 60 is_active || fail "not started again"
 wait_until 10 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
 check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
 
