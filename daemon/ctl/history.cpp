@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@ std::string time_text(std::int64_t seconds) {
 nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
     nlohmann::json out = to_json(record);
     const auto readings = read_readings(paths, record);
+    if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
     out["readings"] = readings ? to_json(*readings) : nlohmann::json(nullptr);
     return out;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -21,15 +21,16 @@ namespace {
 
 using nlohmann::json;
 
-// What a daemon knows is of this machine as it is.
+// What a daemon knows is of this machine as it is, under its own policy.
 bool is_this_machine(const Options& options) {
-    return options.topology == "live" && options.root.empty() && !options.kernel_scopes;
+    return options.topology == "live" && options.root.empty() && !options.kernel_scopes && !options.config &&
+           !options.shard_size;
 }
 
 // The daemon's status, or null; TEXT says how it is.
 json daemon_status(const Options& options, std::string& text) {
     if (!is_this_machine(options)) {
-        text = "not asked: this is not the machine as it runs";
+        text = "not asked: this is not the machine as it runs, under its own policy";
         return nullptr;
     }
     const auto answer = ask_daemon(options);
@@ -65,13 +66,12 @@ Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {
     return out;
 }
 
-// A name that is taken by something else, such as /dev/null, is not to be replaced.
 Status write_report(const std::string& path, const std::string& text) {
     if (path == "-") return write_all(STDOUT_FILENO, text);
-    struct stat st {};
-    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
-        return fail(path + ": is there, and is not a file; '-' is the standard output");
-    return replace_file(path, text);
+    const auto done = write_output(path, text);
+    if (!done && done.error().code == EEXIST)
+        return fail(done.error().text + "; '-' is the standard output", EEXIST);
+    return done;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ int report(const Options& options, const std::string& output) {
     ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
     const json status = daemon_status(options, head.daemon);
     const std::string page = report_page(
-        head, machine_html(machine->topology, machine->shard_size, isolation) +
+        head, machine_html({machine->topology, machine->kernel, machine->shard_size, isolation}) +
                   plan_html(machine->plan(), status) + trials_html(trials) + history_html(trials));
     if (const auto done = write_report(output, page); !done) return complain(done.error().text);
     return kOk;

@@ -3,47 +3,69 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <vector>
 
 #include "ctl/report_page.h"
+#include "ctl/topology.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kMostNumbered = 512;  // CPUs; more are drawn small, without their numbers
+constexpr std::size_t kMostPods = 64;       // that are told in words, of a scope
 
-std::string counted(std::size_t n, std::string_view noun) {
-    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+// What is drawn in one box: a package, or several that share an LLC or a core.
+struct Box {
+    CpuSet packages;     // numbers
+    bool other = false;  // it has CPUs of no known package
+    CpuSet cpus;
+};
+
+// Boxes that have a CPU of SET become one.
+void join(std::vector<Box>& boxes, const CpuSet& set) {
+    Box* first = nullptr;
+    for (Box& box : boxes) {
+        if (!box.cpus.intersects(set)) continue;
+        if (first == nullptr) {
+            first = &box;
+            if (box.cpus.contains(set)) return;
+            continue;
+        }
+        first->packages |= box.packages;
+        first->other = first->other || box.other;
+        first->cpus |= box.cpus;
+        box.cpus = CpuSet();
+    }
+    std::erase_if(boxes, [](const Box& box) { return box.cpus.empty(); });
 }
 
 class Drawing {
   public:
-    Drawing(const Topology& topology, unsigned shard_size, const Isolation& isolation)
-        : topology_(topology),
-          shard_size_(shard_size),
-          index_(topology),
-          isolcpus_(topology.isolated | isolation.isolcpus),
-          nohz_full_(isolation.nohz_full),
-          small_(topology.present.count() > kMostNumbered) {
-        for (const Partition& partition : isolation.partitions)
+    explicit Drawing(const DrawnMachine& machine)
+        : topology_(machine.topology),
+          kernel_(machine.kernel),
+          shard_size_(machine.shard_size),
+          index_(machine.topology),
+          isolcpus_(machine.topology.isolated | machine.isolation.isolcpus),
+          nohz_full_(machine.isolation.nohz_full),
+          small_(machine.topology.present.count() > kMostNumbered) {
+        for (const Partition& partition : machine.isolation.partitions)
             if (partition.type == "isolated") partitions_ |= partition.cpus;
         partitions_ -= isolcpus_;
         core_of_.resize(CpuSet::kMaxCpus, nullptr);
-        for (const CpuSet& core : topology.cores)
+        for (const CpuSet& core : topology_.cores)
             for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
+        for (const Llc& llc : topology_.llcs)
+            for (const unsigned cpu : llc.cpus.cpus())
+                if (core_of_[cpu] != nullptr) llc_of_.try_emplace(core_of_[cpu], &llc);
     }
 
     [[nodiscard]] std::string html() const {
         std::string out = head();
         out += fmt::format("<div class=\"packages{}\">\n", small_ ? " many" : "");
-        CpuSet rest = topology_.online;
-        for (std::size_t i = 0; i < topology_.packages.size(); i++) {
-            out += package(fmt::format("Package {}", i), topology_.packages[i]);
-            rest -= topology_.packages[i];
-        }
-        if (!rest.empty())
-            out += package(topology_.packages.empty() ? "Machine" : "CPUs of no known package", rest);
+        for (const Box& each : boxes()) out += box(each);
         return out + offline() + "</div>\n</section>\n";
     }
 
@@ -55,12 +77,14 @@ class Drawing {
             topology_.packages.empty() ? "" : ", " + counted(topology_.packages.size(), "package");
         return fmt::format(
                    "<section id=\"machine\">\n<h2>Machine</h2>\n"
-                   "<p>{}, {}, {}{}{}. The inner boxes are shards of about {} by the kernel&#39;s rule; a "
-                   "core is one "
-                   "block, its threads side by side.</p>\n",
+                   "<p>{}, {}, {}{}{}. The inner boxes are shards of about {}, {}; a core is one block, its "
+                   "threads side by side.</p>\n",
                    counted(topology_.online.count(), "CPU"), counted(topology_.cores.size(), "core"),
-                   counted(topology_.llcs.size(), "LLC"), packages, nodes, counted(shard_size_, "core")) +
-               legend() + warnings();
+                   counted(topology_.llcs.size(), "LLC"), packages, nodes, counted(shard_size_, "core"),
+                   kernel_.has(Scope::cache_shard)
+                       ? "by the kernel&#39;s rule"
+                       : "as the kernel&#39;s rule would make them: there is no cache_shard here") +
+               legend() + notes();
     }
 
     [[nodiscard]] std::string legend() const {
@@ -79,21 +103,59 @@ class Drawing {
         return out + "</ul>\n";
     }
 
-    [[nodiscard]] std::string warnings() const {
+    [[nodiscard]] std::string notes() const {
+        std::vector<std::string> notes = topology_.warnings;
+        for (OwnPods& own : kernels_own(topology_, kernel_)) {
+            const bool all = own.cpus.size() <= kMostPods;
+            if (!all) own.cpus.resize(kMostPods);
+            notes.push_back(fmt::format("{} CPUs {}{}", own.text, fmt::join(own.cpus, "; "),
+                                        all ? "" : "; and further ones"));
+        }
+        if (const std::string why = why_not_its_own(kernel_); !why.empty()) notes.push_back(why);
         std::string out;
-        for (const std::string& warning : topology_.warnings)
-            out += fmt::format("<p class=\"quiet\">{}</p>\n", escape(warning));
+        for (const std::string& note : notes) out += fmt::format("<p class=\"quiet\">{}</p>\n", escape(note));
         return out;
     }
 
-    [[nodiscard]] std::string package(const std::string& name, const CpuSet& cpus) const {
+    [[nodiscard]] std::vector<Box> boxes() const {
+        std::vector<Box> out;
+        CpuSet rest = topology_.online;
+        for (unsigned i = 0; i < topology_.packages.size(); i++) {
+            out.push_back({{i}, false, topology_.packages[i]});
+            rest -= topology_.packages[i];
+        }
+        if (!rest.empty()) out.push_back({{}, true, rest});
+        for (const Llc& llc : topology_.llcs) join(out, llc.cpus);
+        for (const CpuSet& core : topology_.cores) join(out, core);
+        return out;
+    }
+
+    [[nodiscard]] std::string name_of_box(const Box& box) const {
+        if (topology_.packages.empty()) return "Machine";
+        if (box.packages.empty()) return "CPUs of no known package";
+        return fmt::format("Package{} {}{}", box.packages.count() == 1 ? "" : "s", box.packages.list(),
+                           box.other ? " and CPUs of no known one" : "");
+    }
+
+    // The packages of CPUS, where the box they are in has several.
+    [[nodiscard]] std::string packages_in(const CpuSet& cpus, const Box& box) const {
+        CpuSet packages;
+        if (box.packages.count() > 1)
+            for (const unsigned i : box.packages.cpus())
+                if (topology_.packages[i].intersects(cpus)) packages.add(i);
+        if (packages.empty()) return "";
+        return fmt::format("package{} {} · ", packages.count() == 1 ? "" : "s", packages.list());
+    }
+
+    [[nodiscard]] std::string box(const Box& box) const {
+        const CpuSet& cpus = box.cpus;
         std::string boxes;
         CpuSet loose = cpus;
         CpuSet nodes;
         for (std::size_t i = 0; i < topology_.llcs.size(); i++) {
             const Llc& one = topology_.llcs[i];
-            if (!cpus.has(one.cpus.first())) continue;
-            boxes += llc(i, one);
+            if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
+            boxes += llc(i, one, box);
             if (one.numa_node) nodes.add(*one.numa_node);
             for (const CpuSet& core : index_.split(one.cpus)) loose -= *core_of_[core.first()];
         }
@@ -101,21 +163,21 @@ class Drawing {
         return fmt::format(
             "<section class=\"package\">\n<p><strong>{}</strong> <small>{}{} · CPUs {}</small></p>\n"
             "<div class=\"llcs\">\n{}</div>\n</section>\n",
-            name,
+            name_of_box(box),
             nodes.empty() ? ""
                           : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
             counted(index_.cores_in(cpus), "core"), cpus.list(), boxes);
     }
 
-    [[nodiscard]] std::string llc(std::size_t number, const Llc& llc) const {
+    [[nodiscard]] std::string llc(std::size_t number, const Llc& llc, const Box& box) const {
         std::string shards;
         for (const CpuSet& shard : shards_of(llc.cpus, index_, shard_size_))
             shards += fmt::format("<div class=\"shard\" title=\"shard: CPUs {}\">{}</div>\n", shard.list(),
-                                  cores_of(shard));
+                                  cores_of(shard, &llc));
         return fmt::format(
-            "<div class=\"llc\"><p>LLC {} <small>{}{}{}</small></p>\n<div "
+            "<div class=\"llc\"><p>LLC {} <small>{}{}{}{}</small></p>\n<div "
             "class=\"shards\">\n{}</div></div>\n",
-            number,
+            number, packages_in(llc.cpus, box),
             llc.numa_node && topology_.nodes.size() > 1 ? fmt::format("node {} · ", *llc.numa_node) : "",
             small_ ? "" : counted(index_.cores_in(llc.cpus), "core") + " · ", llc.cpus.list(), shards);
     }
@@ -125,7 +187,7 @@ class Drawing {
         return fmt::format(
             "<div class=\"llc\"><p>In no LLC <small>{} · {}</small></p>\n<div class=\"shards\">"
             "<div class=\"shard loose\">{}</div></div></div>\n",
-            counted(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus));
+            counted(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
     }
 
     [[nodiscard]] std::string offline() const {
@@ -141,11 +203,13 @@ class Drawing {
     }
 
     // The cores that have CPUs here, each with all of its threads: isolated ones are in no LLC, and are drawn
-    // beside their siblings.
-    [[nodiscard]] std::string cores_of(const CpuSet& cpus) const {
+    // beside their siblings. A core of several LLCs is in the first. LLC: nullptr for those of none.
+    [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
             const CpuSet& core = *core_of_[part.first()];
+            const auto home = llc_of_.find(&core);
+            if (llc != nullptr && home->second != llc) continue;
             out += fmt::format("<span class=\"core\" data-core=\"{}\">", core.first());
             for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
             out += "</span>";
@@ -165,19 +229,21 @@ class Drawing {
     }
 
     const Topology& topology_;
+    const KernelInfo& kernel_;
     unsigned shard_size_;
     CoreIndex index_;
     CpuSet isolcpus_;
     CpuSet nohz_full_;
     CpuSet partitions_;
     bool small_;
-    std::vector<const CpuSet*> core_of_;  // by CPU
+    std::vector<const CpuSet*> core_of_;          // by CPU
+    std::map<const CpuSet*, const Llc*> llc_of_;  // by core
 };
 
 }  // namespace
 
-std::string machine_html(const Topology& topology, unsigned shard_size, const Isolation& isolation) {
-    return Drawing(topology, shard_size, isolation).html();
+std::string machine_html(const DrawnMachine& machine) {
+    return Drawing(machine).html();
 }
 
 }  // namespace wq::ctl

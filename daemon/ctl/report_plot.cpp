@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 420;
 constexpr double kHeight = 220;
 constexpr double kLeft = 50;
-constexpr double kRight = kWidth - 50;  // room for the names of lines
+constexpr double kRight = kWidth - 58;  // room for the names of lines
 constexpr double kTop = 12;
 constexpr double kBottom = kHeight - 34;
 
@@ -73,6 +73,32 @@ std::string line(const Frame& frame, const char* kind, const std::vector<double>
     return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
 }
 
+// A name at the right end of what is at height Y.
+struct Name {
+    double y;
+    const char* text;
+};
+
+// NAMES from the top down, apart enough to be read, within the frame.
+std::string names_at_right(std::vector<Name> names) {
+    static constexpr double kApart = 12;
+    std::ranges::stable_sort(names, {}, &Name::y);
+    for (std::size_t i = 1; i < names.size(); i++) names[i].y = std::max(names[i].y, names[i - 1].y + kApart);
+    double most = kBottom;
+    for (std::size_t i = names.size(); i-- > 0; most = names[i].y - kApart)
+        names[i].y = std::min(names[i].y, most);
+    std::string out;
+    for (const Name& name : names)
+        out += text_at(kRight + 4, name.y + 4, "start", name.text, " class=\"mark\"");
+    return out;
+}
+
+// Of a logarithm of ten.
+std::string evidence_of_ten(double log10) {
+    return log10 < 6 ? fmt::format("{:.4g}", std::pow(10, log10))
+                     : fmt::format("1e{:.0f}", std::floor(log10));
+}
+
 std::string decade(int power) {
     if (power >= 0 && power <= 4) return std::to_string(static_cast<int>(std::pow(10, power)));
     if (power < 0 && power >= -3) return fmt::format("{:.{}f}", std::pow(10, power), -power);
@@ -85,7 +111,9 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
                         const std::string& label) {
     const double limit = 100 * tolerance;
     Frame frame{percent.size(), 0, limit};
+    bool beyond = false;
     for (const double value : percent) {
+        beyond = beyond || value > kMostPercent;
         frame.low = std::min(frame.low, value);
         frame.high = std::max(frame.high, std::min(value, kMostPercent));
     }
@@ -105,11 +133,13 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
             level(value == 0 ? "zero" : "grid", frame.y(value)) +
             text_at(kLeft - 6, frame.y(value) + 4, "end", value == 0 ? "0%" : fmt::format("{:+.4g}%", value));
     }
-    if (tolerance > 0)
-        out += level("limit", frame.y(limit)) +
-               text_at(kRight + 4, frame.y(limit) + 4, "start", "tolerated", " class=\"mark\"");
-    out += level("median", frame.y(effect.percent)) +
-           text_at(kRight + 4, frame.y(effect.percent) + 4, "start", "median", " class=\"mark\"");
+    std::vector<Name> names = {{frame.y(effect.percent), "median"}};
+    if (tolerance > 0) {
+        out += level("limit", frame.y(limit));
+        names.push_back({frame.y(limit), "tolerated"});
+    }
+    if (beyond) names.push_back({kTop, "&gt;1000%"});
+    out += level("median", frame.y(effect.percent)) + names_at_right(std::move(names));
     std::string dots;
     for (std::size_t i = 0; i < percent.size(); i++)
         dots += fmt::format("M{:.1f} {:.1f}h0", frame.x(i + 1), frame.y(percent[i]));
@@ -118,11 +148,12 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
     return out + pair_marks(frame) + "</svg>\n";
 }
 
-std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> enough,
+std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> log_enough,
                          const std::string& label) {
     static constexpr double kLeast = -3;
+    const auto enough = log_enough ? std::optional(*log_enough / std::numbers::ln10) : std::nullopt;
     bool cut = false;
-    Frame frame{evidence.log_regressed.size(), -1, std::log10(enough.value_or(10)) + 0.3};
+    Frame frame{evidence.log_regressed.size(), -1, enough.value_or(1) + 0.3};
     for (const auto* logs : {&evidence.log_regressed, &evidence.log_improved})
         for (const double log : *logs) {
             cut = cut || log < kLeast * std::numbers::ln10;
@@ -137,16 +168,13 @@ std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> 
                text_at(kLeft - 6, frame.y(power) + 4, "end", decade(power));
     if (cut) out += text_at(kLeft - 6, frame.y(kLeast) + 4, "end", "≤0.001");
     if (enough) {
-        const double y = frame.y(std::log10(*enough));
+        const double y = frame.y(*enough);
         out += level("limit", y) +
-               text_at(kLeft + 4, y - 4, "start", fmt::format("decides: {:.4g}", *enough), " class=\"mark\"");
+               text_at(kLeft + 4, y - 4, "start", "decides: " + evidence_of_ten(*enough), " class=\"mark\"");
     }
     out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
-    double worse = frame.y(evidence.log_regressed.back() / std::numbers::ln10);
-    double better = frame.y(evidence.log_improved.back() / std::numbers::ln10);
-    if (std::abs(worse - better) < 12) (worse < better ? worse : better) -= 12 - std::abs(worse - better);
-    out += text_at(kRight + 4, worse + 4, "start", "worse", " class=\"mark\"") +
-           text_at(kRight + 4, better + 4, "start", "better", " class=\"mark\"");
+    out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},
+                           {frame.y(evidence.log_improved.back() / std::numbers::ln10), "better"}});
     return out + pair_marks(frame) + "</svg>\n";
 }
 

@@ -10,8 +10,8 @@
 namespace wq::ctl {
 
 // The effect of each pair of a trial as SVG: percent of the cost, above zero is worse. What is beyond
-// kMostPercent is drawn at the edge. LABEL says it in words. TOLERANCE: a share, with a line of its own
-// unless it is 0.
+// kMostPercent is drawn at the edge, which says so. LABEL says it in words. TOLERANCE: a share, with a line
+// of its own unless it is 0.
 inline constexpr double kMostPercent = 1000;
 std::string effects_svg(const std::vector<double>& percent, const Effect& effect, double tolerance,
                         const std::string& label);
@@ -22,9 +22,9 @@ struct RunningEvidence {
     std::vector<double> log_improved;
 };
 
-// The same as lines over a logarithmic axis. ENOUGH: the evidence that decides (m/alpha), where it is known.
-// What is below 1/1000 is drawn there.
-std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> enough,
+// The same as lines over a logarithmic axis. LOG_ENOUGH: the logarithm of the evidence that
+// decides (m/alpha), where it is known. What is below 1/1000 is drawn there.
+std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> log_enough,
                          const std::string& label);
 
 }  // namespace wq::ctl

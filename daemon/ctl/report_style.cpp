@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/report_page.h"
 
-// Colours: text on its ground has a contrast of 4.5 at least (WCAG AA), in both themes. No meaning is in a
-// colour alone: CPUs that are set apart differ in their borders, lines in their dashes, verdicts in words.
+// Colours: text on its ground has a contrast of 4.5 at least (WCAG AA), outlines one of 3, in both themes. No
+// meaning is in a colour alone: CPUs that are set apart differ in their borders, lines in their dashes,
+// verdicts in words.
 
 namespace wq::ctl {
 
@@ -37,13 +38,13 @@ nav { display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
 nav a { padding: .25rem 0; }
 
 .packages { display: grid; gap: 1rem; }
-.package { padding: .75rem; border: 1px solid var(--rule); border-radius: 4px; }
+.package { padding: .75rem; border: 1px solid var(--edge); border-radius: 4px; }
 .package > p { margin: 0 0 .5rem; max-width: none; }
 .llcs, .shards { display: flex; flex-wrap: wrap; gap: .5rem; }
 .llc { min-width: 0; padding: .5rem; background: var(--box); border-radius: 3px; }
 .llc > p { margin: 0 0 .375rem; max-width: none; font-size: .8125rem; line-height: 1.35; }
 .llc small, .package small { font-size: .8125rem; overflow-wrap: anywhere; }
-.shard { display: flex; flex-wrap: wrap; gap: 4px 6px; padding: 4px; border: 1px solid var(--rule); border-radius: 3px;
+.shard { display: flex; flex-wrap: wrap; gap: 4px 6px; padding: 4px; border: 1px solid var(--edge); border-radius: 3px;
   max-width: 18.25rem; }
 .shard.loose { border-style: dashed; }
 .core { display: flex; gap: 1px; }
@@ -115,7 +116,7 @@ details table { width: auto; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav, details { display: none; }
   h2, h3 { break-after: avoid; }
-  .llc { border: 1px solid var(--rule); }
+  .llc { border: 1px solid var(--edge); }
   .llc, .shard, .trial, figure, tr { break-inside: avoid; }
   .wide { overflow: visible; }
   table { font-size: 8pt; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ctl/report_page.h"
 
@@ -25,9 +26,38 @@ std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
 }
 
-std::optional<double> enough_of(const ReportTrial& trial) {
+// As the judge has it: m/alpha itself may be more than a double holds.
+std::optional<double> log_enough_of(const ReportTrial& trial) {
     if (!trial.record.settings) return {};
-    return static_cast<double>(trial.readings->counters.size()) / trial.record.settings->alpha;
+    return std::log(static_cast<double>(trial.readings->counters.size())) -
+           std::log(trial.record.settings->alpha);
+}
+
+// All that the pairs say of each counter that is not drawn: without it the dashed line may seem to decide.
+std::string others_html(const ReportTrial& trial, double tolerance) {
+    const TrialReadings& readings = *trial.readings;
+    if (readings.counters.size() < 2) return "";
+    std::size_t highest = 0;
+    double most = -std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < readings.counters.size(); i++) {
+        const double log = running_evidence(readings, i, tolerance).log_regressed.back();
+        if (log <= most) continue;
+        most = log;
+        highest = i;
+    }
+    return fmt::format(
+        "<p class=\"quiet\">Better counts only while no counter&#39;s evidence for worse is above 1; "
+        "highest: {} "
+        "{}.</p>\n",
+        escape(readings.counters[highest].name), evidence_text(most));
+}
+
+// Where not all pairs were kept: what is of those, and what of all.
+std::string of_which(const ReportTrial& trial) {
+    const std::size_t kept = trial.readings->pairs.size();
+    if (trial.record.standing.pairs <= kept) return "";
+    return fmt::format("; dots and evidence are of the first {} pairs, median and band of all {}", kept,
+                       trial.record.standing.pairs);
 }
 
 std::size_t deciding_counter(const ReportTrial& trial) {
@@ -49,8 +79,7 @@ std::string summary(const ReportTrial& trial) {
                                   r.reason.empty() ? "" : fmt::format(" ({})", escape(r.reason)),
                                   escape(text_of(r.standing)));
     if (r.dropped > 0) out += fmt::format(", {} more dropped", r.dropped);
-    if (r.standing.pairs > trial.readings->pairs.size())
-        out += fmt::format("; the first {} are kept and shown", trial.readings->pairs.size());
+    out += of_which(trial);
     out +=
         fmt::format(".<br><span class=\"quiet\">Ended {}, trial {} of these arms", utc_text(r.time), r.trial);
     if (r.settings)
@@ -90,25 +119,29 @@ std::string trial_html(const ReportTrial& trial, std::size_t number) {
     const double tolerance = r.settings ? r.settings->tolerance : 0;
     const auto percent = percents(*trial.readings, counter);
     const auto evidence = running_evidence(*trial.readings, counter, tolerance);
-    const auto enough = enough_of(trial);
+    const auto enough = log_enough_of(trial);
     const std::string about =
         fmt::format("{} of {}, {} against {}", name, r.target, r.key.candidate, r.key.baseline);
-    const std::string effects =
-        effects_svg(percent, r.standing.effect, tolerance, fmt::format("Effect per pair on {}", about));
+    const std::string effects = effects_svg(percent, r.standing.effect, tolerance,
+                                            fmt::format("Effect per pair on {}{}", about, of_which(trial)));
     const std::string lines =
         evidence_svg(evidence, enough,
-                     fmt::format("Evidence by pair: {}. At the end {} for worse, {} for better", about,
-                                 evidence_text(evidence.log_regressed.back()),
+                     fmt::format("Evidence by pair: {}{}. At the end {} for worse, {} for better", about,
+                                 of_which(trial), evidence_text(evidence.log_regressed.back()),
                                  evidence_text(evidence.log_improved.back())));
     return fmt::format(
         "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
-        "<div class=\"plots\">\n{}{}</div>\n{}</article>\n",
+        "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
         number, escape(r.target), escape(r.key.candidate), escape(r.key.baseline), summary(trial),
-        figure(fmt::format("What each pair says of the cost in {}: above zero is worse{}", escape(name),
-                           r.standing.effect.interval ? "; the band holds the median (95%)" : ""),
+        figure(fmt::format("What each pair says of the cost in {}: above zero is worse{}{}{}", escape(name),
+                           r.standing.effect.interval ? "; the band holds the median (95%)" : "",
+                           std::ranges::any_of(percent, [](double p) { return p > kMostPercent; })
+                               ? fmt::format("; what is beyond +{:.0f}% is at the edge", kMostPercent)
+                               : "",
+                           of_which(trial)),
                effects),
-        figure("Evidence so far that it is worse (solid) and better (dashed)", lines),
-        pairs_table(trial, counter, percent, evidence));
+        figure("Evidence so far that it is worse (solid) and better (dashed)" + of_which(trial), lines),
+        others_html(trial, tolerance), pairs_table(trial, counter, percent, evidence));
 }
 
 std::string history_row(const ReportTrial& trial, std::size_t number) {

@@ -35,11 +35,6 @@ std::size_t threads_per_core(const Topology& topology) {
     return most;
 }
 
-// "1 CPU", "2 CPUs"
-std::string counted(std::size_t n, std::string_view noun) {
-    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 // Neighbouring LLCs that differ in their CPU numbers only: one line of the table.
 struct Group {
     std::size_t cores = 0;
@@ -85,17 +80,11 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t columns, 
     return text;
 }
 
-// The pods that the kernel made otherwise, and that plans are made with.
-std::string kernels_own(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
+std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
     std::string text;
-    for (const Scope scope : unlike_model(kernel, topology)) {
-        const auto pods = pods_in(kernel, scope, topology, 1);
-        text +=
-            fmt::format("\nof {}, the kernel has {} instead:\n", name_of(scope), counted(pods.size(), "pod"));
-        text += wrapped(lists_of(pods), columns, 4);
-    }
-    if (kernel.pods_unread.empty()) return text;
-    for (const auto& line : wrap("The kernel's own pods were not read: " + kernel.pods_unread, columns))
+    for (const OwnPods& own : kernels_own(topology, kernel))
+        text += "\n" + own.text + "\n" + wrapped(own.cpus, columns, 4);
+    for (const auto& line : wrap(why_not_its_own(kernel), columns))
         text += (text.empty() ? "\n" : "") + line + "\n";
     return text;
 }
@@ -119,6 +108,25 @@ std::optional<unsigned> shard_size(const Options& options, const Topology& topol
 }
 
 }  // namespace
+
+std::string counted(std::size_t n, std::string_view noun) {
+    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel) {
+    std::vector<OwnPods> out;
+    for (const Scope scope : unlike_model(kernel, topology)) {
+        const auto pods = pods_in(kernel, scope, topology, 1);
+        out.push_back(
+            {fmt::format("of {}, the kernel has {} instead:", name_of(scope), counted(pods.size(), "pod")),
+             lists_of(pods)});
+    }
+    return out;
+}
+
+std::string why_not_its_own(const KernelInfo& kernel) {
+    return kernel.pods_unread.empty() ? "" : "The kernel's own pods were not read: " + kernel.pods_unread;
+}
 
 Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
     const CoreIndex index(topology);
@@ -158,7 +166,7 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
             text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
         text += wrapped(lists_of(group.shards), columns, 4);
     }
-    return text + kernels_own(topology, kernel, columns);
+    return text + kernels_own_text(topology, kernel, columns);
 }
 
 int topology(const Options& options) {

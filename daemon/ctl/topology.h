@@ -3,6 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ctl/options.h"
 #include "model/kernel_info.h"
@@ -15,5 +17,17 @@ nlohmann::ordered_json topology_json(const Topology& topology, const KernelInfo&
 // COLUMNS: width of the terminal.
 std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
                            std::size_t columns);
+
+// "1 pod", "2 pods".
+std::string counted(std::size_t n, std::string_view noun);
+
+// Pods that the kernel made otherwise than the model says, and that plans are made with.
+struct OwnPods {
+    std::string text;               // "of smt, the kernel has 2 pods instead:"
+    std::vector<std::string> cpus;  // of each pod, a list
+};
+std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel);
+// Why the kernel's own pods were not read, a sentence; "" where they were, or nobody tried.
+std::string why_not_its_own(const KernelInfo& kernel);
 
 }  // namespace wq::ctl

@@ -2,12 +2,15 @@
 #include "kernel/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "kernel/fd.h"
+#include "kernel/moment.h"
 
 namespace wq {
 
@@ -83,7 +86,41 @@ Status rename_into_place(const Status& done, const std::string& path) {
     return fail_errno(path + ": rename", code);
 }
 
+// A file beside PATH that was not there before; TEMPORARY is its name.
+Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
+    for (int i = 0; i < 100; i++) {
+        temporary = fmt::format("{}.{:016x}", path, random_number());
+        Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+        if (fd || errno != EEXIST) return fd;
+    }
+    return Fd();
+}
+
+// KEPT: the mode of the file that it will replace, which is never wider than that meanwhile.
+Status fill_and_rename(const Fd& fd, const std::string& text, std::optional<mode_t> kept,
+                       const std::string& temporary, const std::string& path) {
+    if (kept && ::fchmod(fd.get(), *kept) != 0) return fail_errno("fchmod", errno);
+    if (auto done = write_all(fd.get(), text); !done) return done;
+    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno("rename", errno);
+    return {};
+}
+
 }  // namespace
+
+Status write_output(const std::string& path, const std::string& text) {
+    struct stat st {};
+    const bool there = ::lstat(path.c_str(), &st) == 0;
+    if (there && !S_ISREG(st.st_mode)) return fail(path + ": is there, and is not a file", EEXIST);
+    const auto kept = there ? std::optional<mode_t>(st.st_mode & 0777) : std::nullopt;
+    std::string temporary;
+    const Fd fd = create_beside(path, kept.value_or(0666), temporary);
+    if (!fd) return fail_errno(path + ": creating a file beside it", errno);
+    const auto done = fill_and_rename(fd, text, kept, temporary, path);
+    if (done) return {};
+    ::unlink(temporary.c_str());
+    return tl::unexpected(done.error().in(path));
+}
 
 Status replace_file(const std::string& path, const std::string& text) {
     const auto done = rename_into_place(write_synced(path + ".new", text), path);

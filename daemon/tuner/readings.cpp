@@ -23,22 +23,46 @@ using nlohmann::json;
 constexpr std::size_t kMaxReadings = 4U << 20;  // bytes; 512 pairs of one counter have 20 KB
 constexpr std::size_t kMaxCounters = 64;
 
-// Names sort as trials ended. Those of one second differ by what they were about.
-std::string file_of(const VerdictRecord& record) {
-    const std::string about = fmt::format("{}\n{}\n{}", record.key.text(), record.target, record.trial);
-    return fmt::format("{:013}-{:016x}.json", record.time, XXH64(about.data(), about.size(), 0));
+constexpr std::string_view kJudged = ".json";
+constexpr std::string_view kCutOff = ".cut-off.json";
+
+// JSON, where a byte that is not UTF-8 is written as another character: what was read again has the same
+// text.
+std::string text_of(const json& document) {
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-void forget_oldest(const std::string& folder) {
-    std::vector<fs::path> files;
+// Names sort as trials ended. Those of one second differ by what they were about.
+std::string file_of(const VerdictRecord& record) {
+    const VerdictKey& key = record.key;
+    const std::string about = text_of({key.kernel, key.topology, key.kind, key.baseline, key.candidate,
+                                       key.judge, record.target, record.trial});
+    return fmt::format("{:013}-{:016x}{}", record.time, XXH64(about.data(), about.size(), 0),
+                       record.judged ? kJudged : kCutOff);
+}
+
+// KEPT has just been written, and stays whatever the clock said.
+void forget_oldest(const std::string& folder, const std::string& kept) {
+    std::vector<fs::path> judged;
+    std::vector<fs::path> cut_off;
+    std::vector<fs::path> gone;  // at first, what a killed daemon left half written
     std::error_code error;
     for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
-         at.increment(error))
-        if (at->path().extension() == ".json") files.push_back(at->path());
-    if (files.size() <= kMostTrialsRead) return;
-    std::ranges::sort(files);
-    files.resize(files.size() - kMostTrialsRead);
-    for (const fs::path& file : files) fs::remove(file, error);
+         at.increment(error)) {
+        const std::string name = at->path().filename();
+        if (name == kept) continue;
+        if (name.ends_with(".json.new")) gone.push_back(at->path());
+        if (name.ends_with(kJudged)) (name.ends_with(kCutOff) ? cut_off : judged).push_back(at->path());
+    }
+    const auto leave = [&](std::vector<fs::path>& files, std::size_t most) {
+        if (files.size() <= most) return;
+        std::ranges::sort(files);
+        gone.insert(gone.end(), files.begin(), files.end() - static_cast<std::ptrdiff_t>(most));
+    };
+    const bool is_cut_off = kept.ends_with(kCutOff);
+    leave(judged, kMostTrialsRead - (is_cut_off ? 0 : 1));
+    leave(cut_off, kMostCutOffRead - (is_cut_off ? 1 : 0));
+    for (const fs::path& file : gone) fs::remove(file, error);
 }
 
 std::vector<double> column(const json& list) {
@@ -89,11 +113,11 @@ json to_json(const TrialReadings& readings) {
 
 Status keep_readings(const Paths& paths, const VerdictRecord& record, const TrialReadings& readings) {
     if (readings.pairs.empty()) return {};
-    std::error_code ignored;  // replace_file() tells
+    std::error_code ignored;  // publish_file() tells
     fs::create_directories(paths.readings(), ignored);
-    const auto text = to_json(readings).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-    const auto done = replace_file(paths.readings() + "/" + file_of(record), text);
-    forget_oldest(paths.readings());
+    const std::string file = file_of(record);
+    const auto done = publish_file(paths.readings() + "/" + file, text_of(to_json(readings)) + "\n");
+    forget_oldest(paths.readings(), file);
     return done;
 }
 

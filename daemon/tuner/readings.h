@@ -27,11 +27,14 @@ struct TrialReadings {
     void add(const WindowPair& pair);
 };
 
-// Readings are kept of so many trials, the last ones.
+// Readings are kept of so many trials, the last ones; those that were cut off do not count, and have a place
+// of their own.
 inline constexpr std::size_t kMostTrialsRead = 200;
+inline constexpr std::size_t kMostCutOffRead = 50;
 
-// Below PATHS.readings(), in a file of its own name; the oldest ones give way. A trial without a pair leaves
-// nothing.
+// Below PATHS.readings(), in a file of its own name; older ones of the same kind give way. A trial without a
+// pair leaves nothing. Does not wait for the disk: after a crash of the machine the file may be absent or
+// broken.
 Status keep_readings(const Paths& paths, const VerdictRecord& record, const TrialReadings& readings);
 
 // Those of RECORD's trial. Errors: ENOENT where none were kept; a file that is not one of ours.

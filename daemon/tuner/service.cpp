@@ -363,6 +363,7 @@ void Service::stop() {
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
     if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
+    trials_->keep_ended();
     if (!restarting) metrics_.remove();
     ::sd_event_exit(event_.get(), 0);
 }

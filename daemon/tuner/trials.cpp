@@ -344,8 +344,10 @@ void Trials::check() {
 }
 
 void Trials::cancel_all(const std::string& why) {
+    cancelling_ = true;
     if (current_) cut_off(why);
     while (!parked_.empty()) end_parked(std::string(parked_.begin()->first), why);
+    cancelling_ = false;
 }
 
 std::optional<Progress> Trials::progress_of(const std::string& name) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "counters/work_counters.h"
 #include "judge/trial.h"
@@ -79,8 +80,11 @@ class Trials {
     void check();
     // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not.
     Status order(const std::string& name, const std::string& scope);
-    // Ends all trials without a verdict, and puts the target of the one that runs back.
+    // Ends all trials without a verdict, and puts the target of the one that runs back. For the daemon's end:
+    // what was read waits for keep_ended(), so that nothing that is put back waits for it.
     void cancel_all(const std::string& why);
+    // Writes what was read in trials that ended.
+    void keep_ended();
 
     [[nodiscard]] std::optional<Progress> progress_of(const std::string& name) const;
     // The target that is on trial now; nullptr where none is.
@@ -139,7 +143,7 @@ class Trials {
     void finish(const TrialVerdict& verdict, bool judged);
     void cut_off(const std::string& why);
     void end_parked(const std::string& name, const std::string& why);
-    void record(const Running& trial, const TrialVerdict& verdict, bool judged);
+    void record(Running& trial, const TrialVerdict& verdict, bool judged);
     void count(const TrialVerdict& verdict, bool judged);
     [[nodiscard]] bool stays(const Running& trial) const;
     void rest(const std::string& name, bool at_once);
@@ -150,8 +154,15 @@ class Trials {
     [[nodiscard]] std::string why_cut_off(const Running& trial) const;
     [[nodiscard]] Progress progress(const Running& trial) const;
 
+    struct Ended {
+        VerdictRecord record;
+        TrialReadings readings;
+    };
+
     Edges edges_;
     RunningPtr current_;
+    std::vector<Ended> ended_;  // whose readings are not written yet
+    bool cancelling_ = false;
     TrialTotals totals_;
     std::map<std::string, RunningPtr> parked_;     // trials that wait, by target
     std::map<std::string, std::uint64_t> served_;  // when a target's trial last began

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include <utility>
+
 #include "tuner/trials.h"
 
 namespace wq {
@@ -116,6 +118,7 @@ void Trials::end_parked(const std::string& name, const std::string& why) {
     auto node = parked_.extract(name);
     if (node.empty()) return;
     record(*node.mapped(), node.mapped()->judge->end(why), false);
+    if (!cancelling_) keep_ended();
 }
 
 void Trials::finish(const TrialVerdict& verdict, bool judged) {
@@ -125,6 +128,7 @@ void Trials::finish(const TrialVerdict& verdict, bool judged) {
     if (judged) rests_.erase(trial->name);
     record(*trial, verdict, judged);
     edges_.tuner.end_trial(trial->name);
+    if (!cancelling_) keep_ended();
     if (judged && !stays(*trial)) totals_.taken_back++;
 }
 
@@ -144,7 +148,7 @@ void Trials::count(const TrialVerdict& verdict, bool judged) {
         totals_.inconclusive++;
 }
 
-void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judged) {
+void Trials::record(Running& trial, const TrialVerdict& verdict, bool judged) {
     VerdictRecord record;
     record.key = trial.key;
     record.target = trial.name;
@@ -159,11 +163,17 @@ void Trials::record(const Running& trial, const TrialVerdict& verdict, bool judg
     record.lost = trial.lost;
     count(verdict, judged);
     const auto saved = edges_.verdicts.add(record);
-    if (const auto kept = keep_readings(edges_.paths, record, trial.readings); !kept)
-        edges_.log.write({LOG_WARNING, Event::none, kept.error().in("a trial's pairs are not kept").text});
     say(record);
     if (!saved)
         edges_.log.write({LOG_WARNING, Event::none, saved.error().in("a verdict may be forgotten").text});
+    ended_.push_back({std::move(record), std::move(trial.readings)});
+}
+
+void Trials::keep_ended() {
+    for (const Ended& each : std::exchange(ended_, {}))
+        if (const auto kept = keep_readings(edges_.paths, each.record, each.readings); !kept)
+            edges_.log.write(
+                {LOG_WARNING, Event::none, kept.error().in("a trial's pairs are not kept").text});
 }
 
 // One event per verdict.

@@ -77,7 +77,7 @@ picture() { # NAME WIDTH HEIGHT
 }
 
 "$tree_maker" "$work/tree" || { complain "no tree"; exit 1; }
-sources=("two-sockets=fsroot:$work/tree" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1")
+sources=("two-sockets=fsroot:$work/tree" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
 # Real machines, where their archive is.
 for name in hwloc-cpuid-AMD-19h-Zen4-2xEpyc-9654 hwloc-20em64t-hybrid-1p6c2t+2ca4co1t hwloc-offline-cpu0-node0; do
   if [ -e "$archive/$name.tar.xz" ]; then

@@ -88,6 +88,48 @@ TEST_F(ReadingsOfTrials, TheOldestTrialsGiveWay) {
     EXPECT_TRUE(read_readings(paths_, record(9'999'999'999'999)));
 }
 
+TEST_F(ReadingsOfTrials, CutOffTrialsPushOutNoJudgedOnes) {
+    ASSERT_TRUE(keep_readings(paths_, record(1), readings(1)));
+    VerdictRecord cut_off = record();
+    cut_off.judged = false;
+    for (std::size_t i = 0; i < kMostCutOffRead + kMostTrialsRead; i++) {
+        cut_off.time++;
+        ASSERT_TRUE(keep_readings(paths_, cut_off, readings(1)));
+    }
+    EXPECT_TRUE(read_readings(paths_, record(1)));
+    EXPECT_TRUE(read_readings(paths_, cut_off)) << "the last";
+    EXPECT_THAT(files(), SizeIs(1 + kMostCutOffRead));
+}
+
+TEST_F(ReadingsOfTrials, TheOneJustWrittenStaysWhereTheClockWentBack) {
+    for (std::size_t i = 0; i < kMostTrialsRead; i++)
+        tree_.write("var/lib/wq-tuned/readings/" + std::to_string(1'000'000'000'000 + i) + "-0.json", "[]");
+    ASSERT_TRUE(keep_readings(paths_, record(5), readings(1)));
+    EXPECT_TRUE(read_readings(paths_, record(5)));
+    EXPECT_THAT(files(), SizeIs(kMostTrialsRead));
+}
+
+TEST_F(ReadingsOfTrials, WhatAKilledDaemonLeftHalfWrittenIsRemoved) {
+    tree_.write("var/lib/wq-tuned/readings/0000000000001-0.json.new", "[");
+    ASSERT_TRUE(keep_readings(paths_, record(), readings(1)));
+    EXPECT_THAT(files(), SizeIs(1));
+}
+
+// The store of verdicts writes another character for a byte that is not UTF-8.
+TEST_F(ReadingsOfTrials, OfANameThatIsNotUtf8AreFoundAgain) {
+    VerdictRecord odd = record(1000, "kcryptd-\xff\xe2\x82");
+    odd.key.kind = class_of(odd.target);
+    VerdictStore store(paths_.verdicts());
+    ASSERT_TRUE(store.add(odd));
+    ASSERT_TRUE(keep_readings(paths_, odd, readings(2)));
+    VerdictStore again(paths_.verdicts());
+    ASSERT_TRUE(again.read());
+    ASSERT_NE(again.records().at(0).target, odd.target);
+    const auto read = read_readings(paths_, again.records().at(0));
+    ASSERT_TRUE(read) << read.error().text;
+    EXPECT_THAT(read->pairs, SizeIs(2));
+}
+
 TEST_F(ReadingsOfTrials, WhatIsNoFileOfOursIsRefused) {
     ASSERT_TRUE(keep_readings(paths_, record(), readings(2)));
     const std::string file = files().at(0).string().substr(tree_.root().size() + 1);

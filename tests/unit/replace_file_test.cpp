@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
 
 #include "kernel/file.h"
 #include "temp_tree.h"
@@ -16,6 +19,7 @@ using test::File;
 using test::Link;
 using test::TempTree;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 struct stat stat_of(const std::string& path) {
     struct stat st = {};
@@ -99,6 +103,71 @@ TEST(PublishFile, LeavesTheOldFileAndNoOtherAfterAnError) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, ENOENT);
     EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+}
+
+// The files in TREE's folder "out".
+std::vector<std::string> names_in_out(const TempTree& tree) {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(tree.path("out")))
+        out.push_back(entry.path().filename());
+    return out;
+}
+
+TEST(WriteOutput, HasTheModeOfAnyNewFile) {
+    const TempTree tree{Dir("out", {})};
+    for (const mode_t mask : {022, 077, 002}) {
+        const std::string file = tree.path("out/" + std::to_string(mask));
+        const mode_t before = ::umask(mask);
+        const auto done = write_output(file, "text\n");
+        ::umask(before);
+        ASSERT_TRUE(done) << done.error().text;
+        EXPECT_EQ(stat_of(file).st_mode & 07777, 0666U & ~mask);
+    }
+    EXPECT_THAT(names_in_out(tree), SizeIs(3));
+}
+
+TEST(WriteOutput, KeepsTheModeOfTheFileThatItReplaces) {
+    const TempTree tree{Dir("out", {File("a", "old", 0600), File("b", "old", 0666)})};
+    for (const char* name : {"out/a", "out/b"}) {
+        const mode_t mode = stat_of(tree.path(name)).st_mode;
+        const ino_t inode = stat_of(tree.path(name)).st_ino;
+        ASSERT_TRUE(write_output(tree.path(name), std::string(1 << 20, 'x')));
+        EXPECT_EQ(stat_of(tree.path(name)).st_mode, mode);
+        EXPECT_NE(stat_of(tree.path(name)).st_ino, inode) << "a rename";
+        EXPECT_EQ(tree.read(name).size(), std::size_t{1} << 20);
+    }
+    EXPECT_THAT(names_in_out(tree), SizeIs(2));
+}
+
+TEST(WriteOutput, LeavesWhatIsNoFileAndWhatIsBesideIt) {
+    const TempTree tree{File("victim", "precious"),
+                        Dir("out", {Link("a", "../victim"), Link("b.new", "../victim"), Dir("c", {})})};
+    EXPECT_EQ(write_output(tree.path("out/a"), "text").error().code, EEXIST);
+    EXPECT_EQ(write_output(tree.path("out/c"), "text").error().code, EEXIST);
+    ASSERT_TRUE(write_output(tree.path("out/b"), "text"));
+    EXPECT_EQ(tree.read("victim"), "precious");
+    EXPECT_TRUE(S_ISLNK(stat_of(tree.path("out/b.new")).st_mode));
+    const auto done = write_output(tree.path("no/such/a"), "text");
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ENOENT);
+    EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
+}
+
+// The limit of a file's size makes the write fail.
+TEST(WriteOutput, LeavesTheOldFileAndNoOtherAfterAnError) {
+    const TempTree tree{Dir("out", {File("a", "old")})};
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small{4096, before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto done = write_output(tree.path("out/a"), std::string(1 << 20, 'x'));
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, EFBIG);
+    EXPECT_EQ(tree.read("out/a"), "old");
+    EXPECT_THAT(names_in_out(tree), SizeIs(1));
 }
 
 TEST(ReadFile, RefusesMoreThanItsLimit) {

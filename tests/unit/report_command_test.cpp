@@ -83,6 +83,19 @@ TEST_F(ReportCommand, OfAnotherMachineHasThatOnesHistoryOrNone) {
     EXPECT_THAT(out_, AllOf(HasSubstr("<h1>synthetic:pack:2 core:3 pu:1</h1>"), Not(HasSubstr("kcryptd-1"))));
 }
 
+TEST_F(ReportCommand, UnderAnotherPolicyTheDaemonIsNotAsked) {
+    options_.root.clear();
+    tree_.write("policy.toml", "");
+    options_.topology = "live";
+    options_.config = tree_.path("policy.toml");
+    if (report("-") != kOk) GTEST_SKIP() << "no machine to read here: " << err_;
+    EXPECT_THAT(out_, HasSubstr("not asked: this is not the machine as it runs, under its own policy"));
+    options_.config.reset();
+    options_.shard_size = 4;
+    ASSERT_EQ(report("-"), kOk) << err_;
+    EXPECT_THAT(out_, HasSubstr("not asked"));
+}
+
 TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
     tree_.link("link", "nowhere");
     for (const std::string& there : {std::string("/dev/null"), tree_.root(), tree_.path("link")}) {
@@ -110,6 +123,12 @@ TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
     ASSERT_EQ(report("-"), kOk);
     EXPECT_THAT(err_, HasSubstr("readings/"));
     EXPECT_THAT(out_, AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("class=\"dots\""))));
+    options_.json = true;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ctl::history(options_), kOk);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("\"readings\":null"));
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("wq-tunectl: " + folder));
 }
 
 }  // namespace

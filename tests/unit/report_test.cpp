@@ -51,6 +51,20 @@ void expect_well_formed(const std::string& html) {
     EXPECT_TRUE(open.empty());
 }
 
+std::string drawn(const Topology& topology, const Isolation& isolation = {},
+                  const KernelInfo& kernel = test::kernel_72()) {
+    return machine_html({topology, kernel, 8, isolation});
+}
+
+// Each core of TOPOLOGY once, by its lowest CPU.
+void expect_each_core_once(const Topology& topology) {
+    const std::string html = drawn(topology);
+    expect_well_formed(html);
+    EXPECT_EQ(count(html, " data-core=\""), topology.cores.size());
+    for (const CpuSet& core : topology.cores)
+        EXPECT_EQ(count(html, fmt::format(" data-core=\"{}\"", core.first())), 1U) << core.list();
+}
+
 VerdictRecord record(const std::string& target = "kcryptd-1") {
     VerdictRecord r;
     r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05"};
@@ -91,7 +105,7 @@ TEST(ReportPage, LoadsNothingAndEscapesItsHead) {
 }
 
 TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
-    const std::string html = machine_html(machine({.sockets = 2, .cores = 12, .threads = 2}), 8, {});
+    const std::string html = drawn(machine({.sockets = 2, .cores = 12, .threads = 2}));
     expect_well_formed(html);
     EXPECT_EQ(count(html, " data-core=\""), 24U);
     EXPECT_EQ(count(html, "<strong>Package"), 2U);
@@ -107,7 +121,7 @@ TEST(ReportMachine, MarksWhatIsSetApart) {
     for (Llc& llc : topology.llcs) llc.cpus -= topology.isolated;
     const Isolation isolation{
         topology.isolated, {3, 4}, {{"/rt", {4}, "isolated"}, {"/all", {0}, "root"}}, true};
-    const std::string html = machine_html(topology, 8, isolation);
+    const std::string html = drawn(topology, isolation);
     expect_well_formed(html);
     EXPECT_EQ(count(html, " data-core=\""), 5U);
     EXPECT_THAT(html, HasSubstr("In no LLC <small>1 core · 2,8"));
@@ -121,17 +135,65 @@ TEST(ReportMachine, MarksWhatIsSetApart) {
 TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {
     Topology topology = machine({.sockets = 2, .cores = 4});
     topology.packages.pop_back();
-    const std::string html = machine_html(topology, 8, {});
+    const std::string html = drawn(topology);
     EXPECT_EQ(count(html, " data-core=\""), 8U);
     EXPECT_THAT(html, HasSubstr("CPUs of no known package"));
     topology.packages.clear();
-    EXPECT_EQ(count(machine_html(topology, 8, {}), " data-core=\""), 8U);
+    EXPECT_EQ(count(drawn(topology), " data-core=\""), 8U);
+}
+
+TEST(ReportMachine, AnLlcOfSeveralPackagesIsDrawnOnce) {
+    const auto topology = read_topology("synthetic:l3:1 pack:2 core:2 pu:1");
+    ASSERT_TRUE(topology) << topology.error().text;
+    expect_each_core_once(*topology);
+    const std::string html = drawn(*topology);
+    EXPECT_EQ(count(html, "<p>LLC "), 1U);
+    EXPECT_THAT(html, AllOf(HasSubstr("<strong>Packages 0-1</strong>"),
+                            HasSubstr("<p>LLC 0 <small>packages 0-1 · "), Not(HasSubstr("In no LLC"))));
+}
+
+TEST(ReportMachine, PackagesThatShareNothingStayApart) {
+    Topology topology = machine({.sockets = 4, .cores = 2});
+    ASSERT_EQ(topology.llcs.size(), 4U);
+    topology.llcs[1].cpus |= topology.llcs[3].cpus;
+    topology.llcs.pop_back();
+    expect_each_core_once(topology);
+    const std::string html = drawn(topology);
+    EXPECT_THAT(html,
+                AllOf(HasSubstr("<strong>Package 0</strong>"), HasSubstr("<strong>Packages 1,3</strong>"),
+                      HasSubstr("<strong>Package 2</strong>"), Not(HasSubstr("In no LLC"))));
+    topology.packages.pop_back();
+    expect_each_core_once(topology);
+    EXPECT_THAT(drawn(topology), HasSubstr("<strong>Package 1 and CPUs of no known one</strong>"));
+}
+
+TEST(ReportMachine, ACoreOfTwoLlcsOrPackagesIsDrawnOnce) {
+    Topology topology = machine({.sockets = 2, .cores = 1, .threads = 2});
+    topology.cores = {{0, 1, 2, 3}};
+    expect_each_core_once(topology);
+    topology.llcs.clear();
+    expect_each_core_once(topology);
+    EXPECT_THAT(drawn(topology), HasSubstr("In no LLC <small>1 core · 0-3"));
+}
+
+TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
+    const Topology topology = machine({.cores = 4});
+    KernelInfo kernel = test::kernel_72();
+    EXPECT_THAT(drawn(topology, {}, kernel),
+                AllOf(HasSubstr("by the kernel&#39;s rule; "), Not(HasSubstr("instead"))));
+    kernel.pods = KernelPods{{Scope::cache, {{{0, 1}}, {{2, 3}}}}};
+    EXPECT_THAT(drawn(topology, {}, kernel),
+                HasSubstr("of cache, the kernel has 2 pods instead: CPUs 0-1; 2-3</p>"));
+    kernel.pods.reset();
+    kernel.pods_unread = "<no BTF>";
+    EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("were not read: &lt;no BTF&gt;</p>"));
+    EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("there is no cache_shard here"));
 }
 
 TEST(ReportMachine, OfEightThousandCpusIsSmall) {
     const auto topology = read_topology("synthetic:pack:32 l3:16 core:8 pu:2");
     ASSERT_TRUE(topology) << topology.error().text;
-    const std::string html = machine_html(*topology, 8, {});
+    const std::string html = drawn(*topology);
     EXPECT_EQ(count(html, " data-core=\""), 4096U);
     EXPECT_EQ(count(html, "<p>LLC "), 512U);
     EXPECT_LT(html.size(), 1U << 20);
@@ -197,7 +259,9 @@ TEST(ReportTrials, SayWhatIsNotShown) {
     ReportTrial one = trial(4);
     one.record.dropped = 3;
     one.record.standing.pairs = 600;
-    EXPECT_THAT(trials_html({one}), AllOf(HasSubstr("3 more dropped"), HasSubstr("the first 4 are kept")));
+    EXPECT_THAT(trials_html({one}), AllOf(HasSubstr("3 more dropped"),
+                                          HasSubstr("of the first 4 pairs, median and band of all 600")));
+    EXPECT_EQ(count(trials_html({one}), "band of all 600"), 5U) << "summary, captions, labels";
     one.record.settings.reset();
     EXPECT_THAT(trials_html({one}), Not(HasSubstr("decides"))) << "alpha is not known";
 }
@@ -213,6 +277,68 @@ TEST(ReportTrials, OfAbsurdReadingsStayInTheirFrame) {
     EXPECT_EQ(html.find("nan"), std::string::npos);
     const auto dots = html.find("class=\"dots\"");
     EXPECT_LT(html.find("/>", dots) - dots, 200U) << "coordinates are of the frame";
+}
+
+TEST(ReportTrials, TheSmallestAlphaHasALineThatDecides) {
+    ReportTrial one = trial(3);
+    one.record.settings->alpha = 5e-324;  // m/alpha is more than a double holds
+    const std::string html = trials_html({one});
+    expect_well_formed(html);
+    EXPECT_THAT(html, AllOf(HasSubstr("decides: 1e323"), Not(HasSubstr("inf")), Not(HasSubstr("nan"))));
+    EXPECT_LT(count(html, "class=\"grid\""), 40U);
+}
+
+TEST(ReportTrials, SayWhatBetterAlsoHangsOn) {
+    ReportTrial one = trial(8, 0.9);
+    one.readings->counters[0].name = "psi:<io>";
+    for (auto& pair : one.readings->pairs) pair[0] = {1, 1.1};
+    const std::string html = trials_html({one});
+    const double log = running_evidence(*one.readings, 0, 0.02).log_regressed.back();
+    EXPECT_GT(log, running_evidence(*one.readings, 1, 0.02).log_regressed.back());
+    EXPECT_THAT(html,
+                HasSubstr(fmt::format("is above 1; highest: psi:&lt;io&gt; {:.3g}.</p>", std::exp(log))));
+    one.readings->counters.pop_back();
+    for (auto& pair : one.readings->pairs) pair.pop_back();
+    EXPECT_THAT(trials_html({one}), Not(HasSubstr("Better counts only"))) << "one counter says all itself";
+}
+
+// More of it is better: twice as much is half the cost.
+TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
+    ReportTrial one{record(), TrialReadings{{{"bandwidth", true}}, {}}};
+    Trial judge(*one.record.settings, one.readings->counters);
+    for (int i = 0; i < 3; i++) {
+        const WindowPair pair{{{100, 200}}, {}};
+        one.readings->add(pair);
+        judge.add(pair);
+    }
+    one.record.standing = judge.standing();
+    const auto evidence = running_evidence(*one.readings, 0, 0.02);
+    EXPECT_DOUBLE_EQ(evidence.log_improved.back(), one.record.standing.log_improved);
+    EXPECT_GT(evidence.log_improved.back(), 0);
+    EXPECT_LT(evidence.log_regressed.back(), 0);
+    const std::string html = trials_html({one});
+    EXPECT_THAT(html, AllOf(HasSubstr("<td class=\"num\">-50.00%</td>"), Not(HasSubstr("+100"))));
+}
+
+TEST(ReportTrials, NamesAtTheEdgeStayApart) {
+    ReportTrial one = trial(6);
+    for (auto& pair : one.readings->pairs) pair[1] = {1000, 1020};  // the median is what is tolerated
+    one.record.standing.effect = {2, {}};
+    const auto y_of = [](const std::string& html, const std::string& name) {
+        const auto end = html.find(" text-anchor=\"start\" class=\"mark\">" + name + "<");
+        EXPECT_NE(end, std::string::npos) << name;
+        return std::stod(html.substr(html.rfind("y=\"", end) + 3));
+    };
+    std::string html = trials_html({one});
+    EXPECT_GE(std::abs(y_of(html, "tolerated") - y_of(html, "median")), 11.9);
+    EXPECT_THAT(html, Not(HasSubstr("&gt;1000%")));
+    one.readings->pairs[2][1] = {1, 100};
+    html = trials_html({one});
+    EXPECT_THAT(html, AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("beyond +1000% is at the edge")));
+    const double bottom =
+        std::max({y_of(html, "tolerated"), y_of(html, "median"), y_of(html, "worse"), y_of(html, "better")});
+    EXPECT_LT(bottom, 200) << "in the frame";
+    EXPECT_GE(std::abs(y_of(html, "worse") - y_of(html, "better")), 11.9);
 }
 
 TEST(ReportTrials, TheLastIsFirstAndNamesAreEscaped) {

@@ -108,6 +108,30 @@ TEST_F(TrialsTest, WhatWasReadIsKeptSoThatTheEvidenceCanBeMadeAgain) {
     EXPECT_DOUBLE_EQ(verdict->standing.log_regressed, last().standing.log_regressed);
 }
 
+TEST_F(TrialsTest, NothingThatIsPutBackWaitsForWhatWasRead) {
+    const auto kept = [this] { return tree_.exists("var/lib/wq-tuned/readings"); };
+    candidate_costs(1.3);
+    wait_for_traffic();
+    files_->on_write = [&](const auto&, const auto&) {
+        EXPECT_FALSE(kept());
+        return 0;
+    };
+    run();
+    ASSERT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_TRUE(kept());
+}
+
+TEST_F(TrialsTest, AtTheDaemonsEndWhatWasReadIsKeptWhenItIsTold) {
+    wait_for_traffic();
+    for (int i = 0; i < 7; i++) step();
+    trials_->cancel_all("enough");
+    EXPECT_FALSE(tree_.exists("var/lib/wq-tuned/readings"));
+    trials_->keep_ended();
+    const auto readings = read_readings(Paths{tree_.root()}, last());
+    ASSERT_TRUE(readings) << readings.error().text;
+    EXPECT_THAT(readings->pairs, SizeIs(1));
+}
+
 TEST_F(TrialsTest, ARegressionGoesBackToTheBaseline) {
     candidate_costs(1.3);
     wait_for_traffic();
