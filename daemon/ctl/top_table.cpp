@@ -36,8 +36,8 @@ std::string count_if(bool applies, std::uint64_t value) {
 std::string time_of(const std::optional<double>& ns) {
     return ns ? time_text(*ns) : "-";
 }
-std::string percent_of(double share) {
-    return fmt::format("{:.1f}", share * 100);
+std::string percent_of(const std::optional<double>& share) {
+    return share ? fmt::format("{:.1f}", *share * 100) : "-";
 }
 std::optional<double> value_if(bool applies, std::uint64_t value) {
     return applies ? std::optional(static_cast<double>(value)) : std::nullopt;
@@ -62,7 +62,7 @@ constexpr std::array kWorkqueues{
     Column<W>{"ITEMS/S", "rate", 7, 1, [](const W& r) { return count_text(r.per_second); },
               [](const W& r) { return Value(r.per_second); }},
     Column<W>{"CPU%", "cpu", 6, 4, [](const W& r) { return percent_of(r.cpu); },
-              [](const W& r) { return Value(r.cpu); }},
+              [](const W& r) { return r.cpu; }},
     Column<W>{"P50", "p50", 5, 5, [](const W& r) { return time_of(r.p50); },
               [](const W& r) { return r.p50; }},
     Column<W>{"P90", "p90", 5, 8, [](const W& r) { return time_of(r.p90); },
@@ -202,7 +202,7 @@ std::string summary(const TopInterval& interval) {
     double rate = 0, cpu = 0;
     for (const auto& row : interval.workqueues) {
         rate += row.per_second;
-        cpu += row.cpu;
+        cpu += row.cpu.value_or(0);
     }
     return fmt::format("{:.1f} s: {} workqueue{}, {} items/s, {:.2f} CPUs", interval.seconds,
                        interval.workqueues.size(), interval.workqueues.size() == 1 ? "" : "s",

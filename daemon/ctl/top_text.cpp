@@ -40,7 +40,7 @@ ordered_json row_json(const WorkqueueRow& row) {
             {"reset", row.reset},
             {"items", row.items},
             {"per_second", row.per_second},
-            {"cpu", row.cpu},
+            {"cpu", or_null(row.cpu)},
             {"timed", row.timed},
             {"wait_ns", {{"p50", or_null(row.p50)}, {"p90", or_null(row.p90)}, {"p99", or_null(row.p99)}}},
             {"lock_ns", or_null(row.lock)}};
