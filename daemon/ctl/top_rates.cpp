@@ -16,7 +16,8 @@ void add_kernel_counts(WorkqueueRow& row, const KernelWorkqueue* earlier, double
                                        row.now.cpu_time_us < before.cpu_time_us);
     row.items = row.reset ? row.timed : row.now.started - before.started;
     row.per_second = static_cast<double>(row.items) / seconds;
-    if (!row.reset) row.cpu = static_cast<double>(row.now.cpu_time_us - before.cpu_time_us) / 1e6 / seconds;
+    if (row.reset || row.now.bh) return;
+    row.cpu = static_cast<double>(row.now.cpu_time_us - before.cpu_time_us) / 1e6 / seconds;
 }
 
 void add_times(WorkqueueRow& row, const WorkTimes& now, const WorkTimes* before) {

@@ -20,7 +20,7 @@ struct WorkqueueRow {
 
     std::uint64_t items = 0;  // started, as the kernel counts them; those timed where it was reset
     double per_second = 0;
-    std::optional<double> cpu;            // seconds of CPU time per second; unknown where it was reset
+    std::optional<double> cpu;            // seconds of CPU time per second; none where it was reset, or bh
     std::uint64_t timed = 0;              // items whose wait is in p50 to p99
     std::optional<double> p50, p90, p99;  // ns from queueing to start, to an eighth
     std::optional<double> lock;  // mean ns of those queued, from __queue_work() to holding pool->lock

@@ -45,8 +45,11 @@ std::optional<double> value_if(bool applies, std::uint64_t value) {
 std::uint64_t in_flight(const WorkqueueRow& r) {
     return r.now.started - std::min(r.now.started, r.now.completed);
 }
-std::uint64_t wakeups(const WorkqueueRow& r) {
-    return r.now.unbound ? r.now.repatriated : r.now.cm_wakeup;
+std::optional<double> wakeups(const WorkqueueRow& r) {
+    return value_if(r.now.unbound || r.now.managed, r.now.unbound ? r.now.repatriated : r.now.cm_wakeup);
+}
+std::optional<double> cpu_time(const WorkqueueRow& r) {
+    return value_if(!r.now.bh, r.now.cpu_time_us * 1000);
 }
 
 using W = WorkqueueRow;
@@ -71,13 +74,11 @@ constexpr std::array kWorkqueues{
               [](const W& r) { return r.p99; }},
     Column<W>{"LOCK", "lock", 5, 6, [](const W& r) { return time_of(r.lock); },
               [](const W& r) { return r.lock; }},
-    Column<W>{"CPUTIME", "cputime", 7, 9,
-              [](const W& r) { return time_text(static_cast<double>(r.now.cpu_time_us) * 1e3); },
-              [](const W& r) { return value_if(true, r.now.cpu_time_us); }},
-    Column<W>{"HOGS", "hogs", 5, 10, [](const W& r) { return count_if(!r.now.unbound, r.now.cpu_intensive); },
-              [](const W& r) { return value_if(!r.now.unbound, r.now.cpu_intensive); }},
-    Column<W>{"CMW/RPR", "wakeups", 7, 11, [](const W& r) { return count_of(wakeups(r)); },
-              [](const W& r) { return value_if(true, wakeups(r)); }},
+    Column<W>{"CPUTIME", "cputime", 7, 9, [](const W& r) { return time_of(cpu_time(r)); }, cpu_time},
+    Column<W>{"HOGS", "hogs", 5, 10, [](const W& r) { return count_if(r.now.managed, r.now.cpu_intensive); },
+              [](const W& r) { return value_if(r.now.managed, r.now.cpu_intensive); }},
+    Column<W>{"CMW/RPR", "wakeups", 7, 11,
+              [](const W& r) { return wakeups(r) ? count_text(*wakeups(r)) : "-"; }, wakeups},
     Column<W>{"MAYDAY", "mayday", 6, 12, [](const W& r) { return count_if(r.now.mem_reclaim, r.now.mayday); },
               [](const W& r) { return value_if(r.now.mem_reclaim, r.now.mayday); }},
     Column<W>{"RESCUED", "rescued", 7, 13,
