@@ -54,8 +54,4 @@ tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
     return error;
 }
 
-bool passes(const Error& error) {
-    return error.code == ENOMEM || error.code == EAGAIN || error.code == EINTR;
-}
-
 }  // namespace wq

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cerrno>
+
 #include "model/result.h"
 
 namespace wq {
@@ -15,7 +17,10 @@ class BpfErrors {
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
 
-// Whether a failure to load may be another's fault, and not for good: then there is no sense in loading less.
-bool passes(const Error& error);
+// Whether a failure may be another's fault, and not for good: then there is no sense in loading less, or in
+// giving up.
+inline bool passes(const Error& error) {
+    return error.code == ENOMEM || error.code == EAGAIN || error.code == EINTR;
+}
 
 }  // namespace wq

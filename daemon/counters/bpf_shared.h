@@ -136,7 +136,9 @@ struct wq_record {
     __u8 follows_default;
     __u8 unbound;
     __u8 mem_reclaim;
-    __u8 padding[4];
+    __u8 bh;
+    __u8 managed; /* its workers, by concurrency: per-CPU, neither bh nor CPU-intensive */
+    __u8 padding[2];
     char name[32];
 };
 

@@ -94,6 +94,15 @@ WorkTimes summed(std::uint64_t address, const wq_times& times) {
     return out;
 }
 
+// Some kernels refuse to attach to a function.
+std::string why_no_entry(const Error& error) {
+    constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
+    const int code = error.code;
+    if (code == EPERM || code == EACCES || code == EOPNOTSUPP || code == kNotSupported)
+        return "this kernel refuses fentry";
+    return error.text;
+}
+
 class BpfMonitor : public WorkMonitor {
   public:
     Status attach(const std::vector<std::string>& names, bool functions) override;
@@ -129,21 +138,20 @@ Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions)
         if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
             return fail("there is no workqueue '" + name + "'", ENOENT);
 
-    // Some kernels refuse to attach to a function.
-    std::optional<Error> refused;
+    std::optional<Error> refused;  // first, with the entry
     for (const bool with_entry : {true, false}) {
         auto skeleton = loaded(with_entry, !names.empty(), functions);
         if (skeleton && !names.empty()) add_named(**skeleton, *there);
         const Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
         if (done) {
-            if (!with_entry) limits_ = "this kernel refuses fentry: waiting for pool->lock is not seen";
+            if (!with_entry) limits_ = why_no_entry(*refused) + ": waiting for pool->lock is not seen";
             skeleton_ = std::move(*skeleton);
             return {};
         }
-        refused = done.error();
-        if (passes(*refused)) break;
+        if (with_entry) refused = done.error();
+        if (!with_entry || passes(*refused)) return done;
     }
-    return tl::unexpected(*refused);
+    return {};
 }
 
 // What is left of workqueues that are gone makes room. It was read before the list, so that none of them has

@@ -34,6 +34,8 @@ KernelWorkqueue made_of(const wq_record& record) {
     out.follows_default = record.follows_default != 0;
     out.unbound = record.unbound != 0;
     out.mem_reclaim = record.mem_reclaim != 0;
+    out.bh = record.bh != 0;
+    out.managed = record.managed != 0;
     out.started = record.started;
     out.completed = record.completed;
     out.cpu_time_us = record.cpu_time;

@@ -20,16 +20,20 @@ struct KernelWorkqueue {
     bool follows_default = false;  // unbound, not ordered, scope left on the default
     bool unbound = false;
     bool mem_reclaim = false;  // has a rescuer
+    bool bh = false;           // runs in soft interrupts
+    bool managed = false;      // the kernel wakes another worker where one sleeps: per-CPU, neither bh nor
+                               // WQ_CPU_INTENSIVE
 
-    std::uint64_t started = 0;      // items
-    std::uint64_t completed = 0;    // items, at most as many as started
-    std::uint64_t cpu_time_us = 0;  // in whole ticks
-    std::uint64_t cpu_intensive =
-        0;                          // items that held a CPU longer than the kernel's threshold; per-CPU only
-    std::uint64_t cm_wakeup = 0;    // workers woken for those that slept; per-CPU only
-    std::uint64_t repatriated = 0;  // workers brought back into their scope; unbound only
-    std::uint64_t mayday = 0;       // calls for the rescuer
-    std::uint64_t rescued = 0;      // items that the rescuer ran
+    std::uint64_t started = 0;  // items
+    // Items, at most as many as started. Unbound, the kernel may miss some (process_one_work() counts them
+    // without pool->lock).
+    std::uint64_t completed = 0;
+    std::uint64_t cpu_time_us = 0;    // in whole ticks; not if bh
+    std::uint64_t cpu_intensive = 0;  // items that held a CPU longer than the kernel's threshold; if managed
+    std::uint64_t cm_wakeup = 0;      // workers woken for those that slept or held the CPU; if managed
+    std::uint64_t repatriated = 0;    // workers brought back into their scope; unbound only
+    std::uint64_t mayday = 0;         // calls for the rescuer
+    std::uint64_t rescued = 0;        // items that the rescuer ran
 };
 
 // A workqueue's name as sysfs has it: '/' is '!' there.

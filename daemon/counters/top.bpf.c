@@ -8,7 +8,8 @@
  *
  * Sums only grow; who reads them takes differences. The traps are those of counters.bpf.c: a work may be
  * queued again before its start is seen (the later time is taken, the earlier item is lost), and from 7.0 on
- * some items pass unseen. What the kernel has counted itself (workqueues.bpf.c) is exact. */
+ * some items pass unseen. Of what the kernel has counted itself (workqueues.bpf.c), what was started is
+ * exact. */
 #include "bpf_shared.h"
 #include "bpf_work.h"
 
@@ -172,25 +173,38 @@ static __always_inline struct item* item_of(const struct work_struct* work, __u6
     return bpf_map_lookup_elem(&running_softly, &zero);
 }
 
+/* What is noted may be of an item that was cancelled, and WORK since then queued where nobody looked. Works
+ * in soft interrupts have no worker that tells. */
+static __always_inline bool runs_for(const struct work_struct* work, __u64 workqueue) {
+    struct worker* worker = worker_of(bpf_get_current_task());
+
+    if (!worker || worker->current_work != work) return true;
+    return (__u64)worker->current_pwq->wq == workqueue;
+}
+
+/* Notes what runs here; workqueue 0: nothing that is known, and what ran before is over. */
+static __always_inline void note_running(const struct work_struct* work, __u64 workqueue) {
+    struct item* item = item_of(work, workqueue ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+
+    if (!item) {
+        if (workqueue) lose();
+        return;
+    }
+    item->work = workqueue ? (__u64)work : 0;
+    item->key.workqueue = workqueue;
+    item->key.function = (__u64)work->func;
+    item->started = bpf_ktime_get_ns();
+}
+
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(wqt_top_start, struct work_struct* work) {
-    struct pending was;
-    __u64 now;
+    struct pending was = {};
+    bool known;
 
     hold_cpu();
-    if (take(number_of(work, pending), &was)) {
-        now = bpf_ktime_get_ns();
-        add_wait(was.workqueue, now - was.queued);
-        if (functions_too) {
-            struct item* item = item_of(work, BPF_LOCAL_STORAGE_GET_F_CREATE);
-            if (item) {
-                item->work = (__u64)work;
-                item->key.workqueue = was.workqueue;
-                item->key.function = (__u64)work->func;
-                item->started = bpf_ktime_get_ns();
-            }
-        }
-    }
+    known = take(number_of(work, pending), &was) && runs_for(work, was.workqueue);
+    if (known) add_wait(was.workqueue, bpf_ktime_get_ns() - was.queued);
+    if (functions_too) note_running(work, known ? was.workqueue : 0);
     release_cpu();
     return 0;
 }

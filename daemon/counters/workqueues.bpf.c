@@ -67,6 +67,11 @@ static __always_inline bool has_flag(const struct workqueue_struct* wq, __u64 fl
     return wq->flags & flag;
 }
 
+static __always_inline bool is_bh(const struct workqueue_struct* wq) {
+    return bpf_core_enum_value_exists(enum wq_flags, WQ_BH) &&
+           has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_BH));
+}
+
 struct visit {
     struct seq_file* seq;
     bool full;
@@ -82,6 +87,9 @@ static long visit(__u32 i, struct visit* visit) {
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
         sum.record.unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
         sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
+        sum.record.bh = is_bh(wq);
+        sum.record.managed = !sum.record.unbound && !sum.record.bh &&
+                             !has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_CPU_INTENSIVE));
         bpf_probe_read_kernel_str(sum.record.name, sizeof(sum.record.name), wq->name);
         visit->full = bpf_seq_write(visit->seq, &sum.record, sizeof(sum.record)) != 0;
         if (visit->full) return 1;

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 
+#include "counters/bpf_errors.h"
 #include "counters/bpf_top.h"
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
@@ -24,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
+constexpr int kMostMissed = 10;  // looks
 
 Clock::duration duration_of(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -41,48 +41,63 @@ class Schedule {
     Clock::time_point due_;
 };
 
-// Whether stdout took it.
-bool print_interval(const TopInterval& interval, const TopOptions& options, const std::string& limits) {
-    if (options.json)
-        fmt::print("{}\n", interval_json(interval, options, limits)
-                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    else
-        fmt::print("{}", interval_text(interval, options, terminal_columns()));
-    return std::fflush(stdout) == 0;
+// One look at the kernel after the other.
+class Looks {
+  public:
+    explicit Looks(WorkMonitor& monitor) : monitor_(monitor) {}
+
+    // The interval from the look before to this one. Nothing: there was none before, or it failed in a way
+    // that passes; the next interval is longer then.
+    Result<std::optional<TopInterval>> next() {
+        auto sample = monitor_.sample();
+        if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
+        if (!sample) return tl::unexpected(sample.error());
+        missed_ = 0;
+        return rates_.add(std::move(*sample));
+    }
+
+  private:
+    WorkMonitor& monitor_;
+    TopRates rates_;
+    int missed_ = 0;  // in a row
+};
+
+std::string text_of(const TopInterval& interval, const TopOptions& options, const std::string& limits) {
+    if (!options.json) return interval_text(interval, options, terminal_columns());
+    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+    return interval_json(interval, options, limits).dump(-1, ' ', false, kReplace) + "\n";
 }
 
 Status print_intervals(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
-    TopRates rates;
+    Looks looks(monitor);
     Schedule schedule(options.interval);
     if (!options.json && !monitor.limits().empty()) complain(monitor.limits());
-    for (unsigned done = 0; !options.iterations || done <= *options.iterations; done++) {
-        auto sample = monitor.sample();
-        if (!sample) return tl::unexpected(sample.error());
-        if (const auto interval = rates.add(std::move(*sample)))
-            if (!print_interval(*interval, options, monitor.limits()))
-                return fail_errno("standard output", errno);
-        if (options.iterations && done == *options.iterations) break;
+    for (unsigned printed = 0;;) {
+        const auto interval = looks.next();
+        if (!interval) return tl::unexpected(interval.error());
+        if (*interval) {
+            const auto written = wait.write(text_of(**interval, options, monitor.limits()));
+            if (!written) return tl::unexpected(written.error());
+            if (!*written || ++printed == options.iterations) return {};
+        }
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(schedule.due(), false);
             if (event == TopWait::Event::quit) return {};
         }
         schedule.next();
     }
-    return {};
 }
 
 Status watch_live(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
     auto screen = TopScreen::open(options);
     if (!screen) return tl::unexpected(screen.error());
     screen->say("Watching...");
-    TopRates rates;
+    Looks looks(monitor);
     Schedule schedule(options.interval);
-    for (unsigned done = 0;; done++) {
-        auto sample = monitor.sample();
-        if (!sample) return tl::unexpected(sample.error());
-        if (auto interval = rates.add(std::move(*sample)))
-            screen->show(std::move(*interval), monitor.limits());
-        if (options.iterations && done == *options.iterations) return {};
+    for (;;) {
+        auto interval = looks.next();
+        if (!interval) return tl::unexpected(interval.error());
+        if (*interval) screen->show(std::move(**interval), monitor.limits());
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(schedule.due(), true);
             if (event == TopWait::Event::quit) return {};
@@ -119,8 +134,8 @@ void check_order(const TopOptions& options) {
 }  // namespace
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
-    const bool live =
-        !options.json && !options.once && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+    const bool text = options.json || options.once || options.iterations;
+    const bool live = !text && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
     TopWait wait;
     Status done = monitor.attach(options.names, options.functions);
     if (done) done = live ? watch_live(options, monitor, wait) : print_intervals(options, monitor, wait);

@@ -24,7 +24,8 @@ struct TopOptions {
 };
 
 // `wq-tunectl top`: what workqueues do, interval by interval, until it is told to end. On a terminal a screen
-// that takes keys; else, or where --once or --json is given, text.
+// that takes keys; else, or where --once, -n or --json is given, text. A look at the kernel that fails in a
+// way that passes (passes()) is left out.
 int top(const TopOptions& options, WorkMonitor& monitor);
 
 // One interval as the contract of `top --json` has it.

@@ -8,18 +8,16 @@
 namespace wq::ctl {
 namespace {
 
-// Of a sum that may have begun anew: what it grew by, or what it has come to since.
-std::uint64_t grown(std::uint64_t now, std::uint64_t before) {
-    return now >= before ? now - before : now;
-}
-
-// EARLIER is null for a workqueue that is new: it began with nothing.
+// EARLIER is null for a workqueue that is new: it began with nothing. Where pools come and go, they take
+// their counts along, some of them late; then only what was timed tells how many items there were.
 void add_kernel_counts(WorkqueueRow& row, const KernelWorkqueue* earlier, double seconds) {
     const KernelWorkqueue before = earlier != nullptr ? *earlier : KernelWorkqueue{};
-    row.reset = earlier != nullptr && (row.now.pools != before.pools || row.now.started < before.started);
-    row.items = grown(row.now.started, before.started);
+    row.reset = earlier != nullptr && (row.now.pools != before.pools || row.now.started < before.started ||
+                                       row.now.cpu_time_us < before.cpu_time_us);
+    row.items = row.reset ? row.timed : row.now.started - before.started;
     row.per_second = static_cast<double>(row.items) / seconds;
-    row.cpu = static_cast<double>(grown(row.now.cpu_time_us, before.cpu_time_us)) / 1e6 / seconds;
+    if (row.reset || row.now.bh) return;
+    row.cpu = static_cast<double>(row.now.cpu_time_us - before.cpu_time_us) / 1e6 / seconds;
 }
 
 void add_times(WorkqueueRow& row, const WorkTimes& now, const WorkTimes* before) {
@@ -93,9 +91,9 @@ void TopRates::fill(TopInterval& out, const WorkSample& now) {
         const Key key{one.address, one.name};
         Known& known = known_.at(key);
         const auto* before = found(workqueues, key);
-        add_kernel_counts(row, before, out.seconds);
         if (const auto* timed = found(times, one.address))
             add_times(row, *timed, found(times_before, one.address));
+        add_kernel_counts(row, before, out.seconds);
         row.id = known.id;
         row.was_reset = known.was_reset = known.was_reset || row.reset;
         rows[one.address] = &out.workqueues.emplace_back(std::move(row));

@@ -15,12 +15,12 @@ namespace wq::ctl {
 struct WorkqueueRow {
     unsigned id = 0;         // stands for it while this runs; names are not unique
     KernelWorkqueue now;     // the kernel's own totals, at the end of the interval
-    bool reset = false;      // its pools were set anew in this interval: what it counted is a part at least
+    bool reset = false;      // its pools were set anew in this interval: what it counted says nothing
     bool was_reset = false;  // in this or in an earlier one: the totals are younger than those of others
 
-    std::uint64_t items = 0;  // started
+    std::uint64_t items = 0;  // started, as the kernel counts them; those timed where it was reset
     double per_second = 0;
-    double cpu = 0;                       // seconds of CPU time per second
+    std::optional<double> cpu;            // seconds of CPU time per second; none where it was reset, or bh
     std::uint64_t timed = 0;              // items whose wait is in p50 to p99
     std::optional<double> p50, p90, p99;  // ns from queueing to start, to an eighth
     std::optional<double> lock;  // mean ns of those queued, from __queue_work() to holding pool->lock

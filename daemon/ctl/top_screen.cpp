@@ -3,11 +3,15 @@
 
 #include <curses.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -32,6 +36,66 @@ void put(int line, const std::string& text, attr_t attributes = A_NORMAL) {
     attrset(A_NORMAL);
 }
 
+// A terminal that takes no more keeps curses in write(2), whatever signal comes. While one of these lives, a
+// signal to quit that waits longer than a second or two ends the process there, with the terminal's settings
+// as they were.
+class Drawing {
+  public:
+    Drawing() {
+        struct sigaction action {};
+        action.sa_handler = [](int) { quit_if_asked(); };
+        action.sa_flags = SA_RESTART;
+        ::sigaction(SIGALRM, &action, &before_);
+        every(1);
+    }
+    ~Drawing() {
+        every(0);
+        ::sigaction(SIGALRM, &before_, nullptr);
+    }
+    Drawing(const Drawing&) = delete;
+    Drawing& operator=(const Drawing&) = delete;
+
+    // Keeps the settings.
+    static bool begin() { return ::tcgetattr(STDIN_FILENO, &settings_) == 0; }
+
+  private:
+    static void every(time_t seconds) {
+        const itimerval timer{{seconds, 0}, {seconds, 0}};
+        ::setitimer(ITIMER_REAL, &timer, nullptr);
+    }
+    // In a signal handler.
+    static void quit_if_asked() {
+        sigset_t pending;
+        ::sigpending(&pending);
+        for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
+            if (::sigismember(&pending, one) != 1) continue;
+            ::tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
+            ::_exit(0);
+        }
+    }
+
+    static inline termios settings_{};
+    struct sigaction before_ {};
+};
+
+// Whether TERM names one whose cursor can be moved. ("dumb" can be opened, and then shows a heap of lines.)
+bool can_move() {
+    int error = 0;
+    if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
+    const bool can = cursor_address != nullptr;
+    del_curterm(cur_term);
+    return can;
+}
+
+// Ctrl-S would stop the screen, and us.
+void ignore_stop_key() {
+    termios now{};
+    if (::tcgetattr(STDIN_FILENO, &now) != 0) return;
+    now.c_iflag &= ~static_cast<tcflag_t>(IXON);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    def_prog_mode();
+}
+
 }  // namespace
 
 TopScreen::TopScreen(const TopOptions& options)
@@ -46,13 +110,16 @@ TopScreen::TopScreen(TopScreen&& other) noexcept
       orders_{std::move(other.orders_[0]), std::move(other.orders_[1])} {}
 
 Result<TopScreen> TopScreen::open(const TopOptions& options) {
-    if (newterm(nullptr, stdout, stdin) == nullptr) {
+    if (!Drawing::begin()) return fail_errno("this terminal's settings", errno);
+    const Drawing drawing;
+    if (!can_move() || newterm(nullptr, stdout, stdin) == nullptr) {
         const char* name = ::getenv("TERM");
         return fail(fmt::format("this terminal cannot be used (TERM={}); --once prints a table",
                                 name != nullptr ? name : ""));
     }
     cbreak();
     noecho();
+    ignore_stop_key();
     nodelay(stdscr, TRUE);
     keypad(stdscr, TRUE);
     curs_set(0);
@@ -60,7 +127,9 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
 }
 
 TopScreen::~TopScreen() {
-    if (open_) endwin();
+    if (!open_) return;
+    const Drawing drawing;
+    endwin();
 }
 
 void TopScreen::show(TopInterval interval, const std::string& limits) {
@@ -70,6 +139,7 @@ void TopScreen::show(TopInterval interval, const std::string& limits) {
 }
 
 void TopScreen::say(const std::string& words) {
+    const Drawing drawing;
     erase();
     put(0, words);
     refresh();
@@ -101,13 +171,15 @@ void TopScreen::draw_table(const TopTable& table) {
 
 void TopScreen::draw() {
     if (!interval_) return;
+    const Drawing drawing;
     erase();
     put(0, summary(*interval_), A_BOLD);
-    std::string note = limits_;
-    if (interval_->lost > 0) note = fmt::format("{} items were not timed  {}", interval_->lost, note);
+    std::vector<std::string> notes;  // the first explains what is seen
     const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
-    if (reset && !functions_) note += std::string(note.empty() ? "" : "  ") + kResetNote;
-    put(1, note);
+    if (reset && !functions_) notes.emplace_back(kResetNote);
+    if (interval_->lost > 0) notes.push_back(fmt::format("{} items were not timed", interval_->lost));
+    if (!limits_.empty()) notes.push_back(limits_);
+    put(1, fmt::format("{}", fmt::join(notes, "  ")));
     const auto width = static_cast<std::size_t>(COLS);
     const TopOrder& order = orders_[functions_];
     draw_table(functions_ ? lay_out(interval_->functions, order, width)

@@ -36,8 +36,8 @@ std::string count_if(bool applies, std::uint64_t value) {
 std::string time_of(const std::optional<double>& ns) {
     return ns ? time_text(*ns) : "-";
 }
-std::string percent_of(double share) {
-    return fmt::format("{:.1f}", share * 100);
+std::string percent_of(const std::optional<double>& share) {
+    return share ? fmt::format("{:.1f}", *share * 100) : "-";
 }
 std::optional<double> value_if(bool applies, std::uint64_t value) {
     return applies ? std::optional(static_cast<double>(value)) : std::nullopt;
@@ -45,8 +45,11 @@ std::optional<double> value_if(bool applies, std::uint64_t value) {
 std::uint64_t in_flight(const WorkqueueRow& r) {
     return r.now.started - std::min(r.now.started, r.now.completed);
 }
-std::uint64_t wakeups(const WorkqueueRow& r) {
-    return r.now.unbound ? r.now.repatriated : r.now.cm_wakeup;
+std::optional<double> wakeups(const WorkqueueRow& r) {
+    return value_if(r.now.unbound || r.now.managed, r.now.unbound ? r.now.repatriated : r.now.cm_wakeup);
+}
+std::optional<double> cpu_time(const WorkqueueRow& r) {
+    return value_if(!r.now.bh, r.now.cpu_time_us * 1000);
 }
 
 using W = WorkqueueRow;
@@ -62,7 +65,7 @@ constexpr std::array kWorkqueues{
     Column<W>{"ITEMS/S", "rate", 7, 1, [](const W& r) { return count_text(r.per_second); },
               [](const W& r) { return Value(r.per_second); }},
     Column<W>{"CPU%", "cpu", 6, 4, [](const W& r) { return percent_of(r.cpu); },
-              [](const W& r) { return Value(r.cpu); }},
+              [](const W& r) { return r.cpu; }},
     Column<W>{"P50", "p50", 5, 5, [](const W& r) { return time_of(r.p50); },
               [](const W& r) { return r.p50; }},
     Column<W>{"P90", "p90", 5, 8, [](const W& r) { return time_of(r.p90); },
@@ -71,13 +74,11 @@ constexpr std::array kWorkqueues{
               [](const W& r) { return r.p99; }},
     Column<W>{"LOCK", "lock", 5, 6, [](const W& r) { return time_of(r.lock); },
               [](const W& r) { return r.lock; }},
-    Column<W>{"CPUTIME", "cputime", 7, 9,
-              [](const W& r) { return time_text(static_cast<double>(r.now.cpu_time_us) * 1e3); },
-              [](const W& r) { return value_if(true, r.now.cpu_time_us); }},
-    Column<W>{"HOGS", "hogs", 5, 10, [](const W& r) { return count_if(!r.now.unbound, r.now.cpu_intensive); },
-              [](const W& r) { return value_if(!r.now.unbound, r.now.cpu_intensive); }},
-    Column<W>{"CMW/RPR", "wakeups", 7, 11, [](const W& r) { return count_of(wakeups(r)); },
-              [](const W& r) { return value_if(true, wakeups(r)); }},
+    Column<W>{"CPUTIME", "cputime", 7, 9, [](const W& r) { return time_of(cpu_time(r)); }, cpu_time},
+    Column<W>{"HOGS", "hogs", 5, 10, [](const W& r) { return count_if(r.now.managed, r.now.cpu_intensive); },
+              [](const W& r) { return value_if(r.now.managed, r.now.cpu_intensive); }},
+    Column<W>{"CMW/RPR", "wakeups", 7, 11,
+              [](const W& r) { return wakeups(r) ? count_text(*wakeups(r)) : "-"; }, wakeups},
     Column<W>{"MAYDAY", "mayday", 6, 12, [](const W& r) { return count_if(r.now.mem_reclaim, r.now.mayday); },
               [](const W& r) { return value_if(r.now.mem_reclaim, r.now.mayday); }},
     Column<W>{"RESCUED", "rescued", 7, 13,
@@ -202,7 +203,7 @@ std::string summary(const TopInterval& interval) {
     double rate = 0, cpu = 0;
     for (const auto& row : interval.workqueues) {
         rate += row.per_second;
-        cpu += row.cpu;
+        cpu += row.cpu.value_or(0);
     }
     return fmt::format("{:.1f} s: {} workqueue{}, {} items/s, {:.2f} CPUs", interval.seconds,
                        interval.workqueues.size(), interval.workqueues.size() == 1 ? "" : "s",

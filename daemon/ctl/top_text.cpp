@@ -24,6 +24,11 @@ std::uint64_t in_flight(const KernelWorkqueue& workqueue) {
     return workqueue.started - std::min(workqueue.started, workqueue.completed);
 }
 
+std::optional<double> cpu_seconds(const KernelWorkqueue& workqueue) {
+    if (workqueue.bh) return std::nullopt;
+    return static_cast<double>(workqueue.cpu_time_us) / 1e6;
+}
+
 ordered_json row_json(const WorkqueueRow& row) {
     const KernelWorkqueue& now = row.now;
     return {{"name", now.name},
@@ -31,16 +36,16 @@ ordered_json row_json(const WorkqueueRow& row) {
             {"kind", now.unbound ? "unbound" : "per-cpu"},
             {"total", now.started},
             {"in_flight", in_flight(now)},
-            {"cpu_seconds", static_cast<double>(now.cpu_time_us) / 1e6},
-            {"cpu_hogs", count_or_null(!now.unbound, now.cpu_intensive)},
-            {"cm_wakeups", count_or_null(!now.unbound, now.cm_wakeup)},
+            {"cpu_seconds", or_null(cpu_seconds(now))},
+            {"cpu_hogs", count_or_null(now.managed, now.cpu_intensive)},
+            {"cm_wakeups", count_or_null(now.managed, now.cm_wakeup)},
             {"repatriated", count_or_null(now.unbound, now.repatriated)},
             {"mayday", count_or_null(now.mem_reclaim, now.mayday)},
             {"rescued", count_or_null(now.mem_reclaim, now.rescued)},
             {"reset", row.reset},
             {"items", row.items},
             {"per_second", row.per_second},
-            {"cpu", row.cpu},
+            {"cpu", or_null(row.cpu)},
             {"timed", row.timed},
             {"wait_ns", {{"p50", or_null(row.p50)}, {"p90", or_null(row.p90)}, {"p99", or_null(row.p99)}}},
             {"lock_ns", or_null(row.lock)}};

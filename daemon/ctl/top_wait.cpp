@@ -5,7 +5,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <climits>
 
 namespace wq::ctl {
 
@@ -21,6 +24,13 @@ TopWait::~TopWait() {
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
+// One that another reader took was no wish to quit.
+TopWait::Event TopWait::next_signal() {
+    signalfd_siginfo got{};
+    if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) return Event::resized;
+    return got.ssi_signo == SIGWINCH ? Event::resized : Event::quit;
+}
+
 TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool keys) {
     for (;;) {
         const auto left = due - std::chrono::steady_clock::now();
@@ -31,13 +41,29 @@ TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool ke
         const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
         if (ready == 0) return Event::time;
         if (ready < 0) continue;  // stopped and continued
-        if (fds[0].revents != 0) {
-            signalfd_siginfo got{};
-            if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) continue;
-            return got.ssi_signo == SIGWINCH ? Event::resized : Event::quit;
-        }
+        if (fds[0].revents != 0) return next_signal();
         return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
     }
+}
+
+// What is begun is written to its end as long as it is taken: a line that is cut off is of no use.
+Result<bool> TopWait::write(std::string_view text) {
+    while (!text.empty()) {
+        std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}}};
+        if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // stopped and continued
+        if (fds[1].revents == 0) {
+            if (next_signal() == Event::quit) return false;
+            continue;
+        }
+        // A pipe that takes anything takes so much at once.
+        const ssize_t done =
+            ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+        if (done >= 0)
+            text.remove_prefix(static_cast<std::size_t>(done));
+        else if (errno != EINTR && errno != EAGAIN)
+            return fail_errno("standard output", errno);
+    }
+    return true;
 }
 
 }  // namespace wq::ctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ inline KernelWorkqueue workqueue(std::uint64_t address, const std::string& name,
     out.address = address;
     out.name = name;
     out.pools = address;
+    out.managed = true;
     out.started = out.completed = started;
     return out;
 }
@@ -39,13 +41,20 @@ class FakeMonitor : public WorkMonitor {
         return attached_;
     }
     Result<WorkSample> sample() override {
-        if (at_ == samples_.size()) return fail("no more samples");
+        const auto failure = failures_.find(looks_++);
+        if (failure != failures_.end()) {
+            at_++;
+            return fail("no luck", failure->second);
+        }
+        if (at_ >= samples_.size()) return fail("no more samples");
         return samples_[at_++];
     }
     [[nodiscard]] std::string limits() const override { return limits_; }
 
     std::vector<WorkSample> samples_;
     std::size_t at_ = 0;
+    unsigned looks_ = 0;
+    std::map<unsigned, int> failures_;  // by the number of the look: with which errno
     Status attached_;
     std::string limits_;
     std::vector<std::string> names_;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -43,6 +44,7 @@ FakeMonitor busy_and_idle(unsigned samples) {
         sample.seconds = i;
         sample.workqueues = {workqueue(1, "idle", 4), workqueue(2, "busy", 100 + 10 * i)};
         sample.workqueues[1].unbound = true;
+        sample.workqueues[1].managed = false;
         sample.times = {times(2, 10 * i, 100, 40)};
         sample.functions = {{2, 9, "work_of_it", 10 * i, 20'000'000U * i}};
         monitor.samples_.push_back(sample);
@@ -89,6 +91,28 @@ TEST(TopCommand, JsonHasALineForEachInterval) {
         EXPECT_EQ(busy.at("repatriated"), 0);
     }
     EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
+    const auto row_of = [](const KernelWorkqueue& one) {
+        TopRates rates;
+        WorkSample sample;
+        sample.workqueues = {one};
+        rates.add(sample);
+        sample.seconds = 1;
+        return interval_json(*rates.add(sample), {}, "").at("workqueues").at(0);
+    };
+    auto one = workqueue(1, "a");
+    EXPECT_EQ(row_of(one).at("cpu_hogs"), 0);
+    EXPECT_EQ(row_of(one).at("cm_wakeups"), 0);
+    one.managed = false;  // WQ_CPU_INTENSIVE
+    EXPECT_TRUE(row_of(one).at("cpu_hogs").is_null());
+    EXPECT_TRUE(row_of(one).at("cm_wakeups").is_null());
+    EXPECT_EQ(row_of(one).at("cpu"), 0.0);
+    EXPECT_EQ(row_of(one).at("cpu_seconds"), 0.0);
+    one.bh = true;
+    EXPECT_TRUE(row_of(one).at("cpu").is_null());
+    EXPECT_TRUE(row_of(one).at("cpu_seconds").is_null());
 }
 
 TEST(TopCommand, JsonHasFunctionsWhereAskedFor) {
@@ -155,6 +179,32 @@ TEST(TopCommand, AFailureOnTheWayEndsIt) {
     EXPECT_EQ(got.code, kFailure);
     EXPECT_THAT(got.out, HasSubstr("busy"));
     EXPECT_EQ(got.err, "wq-tunectl: no more samples\n");
+}
+
+TEST(TopCommand, AFailureThatPassesMakesOneIntervalLonger) {
+    for (const int code : {EAGAIN, ENOMEM, EINTR}) {
+        auto monitor = busy_and_idle(5);
+        monitor.failures_ = {{0, code}, {2, code}};
+        auto options = quick();
+        options.json = true;
+        options.iterations = 2;
+        const auto got = run(options, monitor);
+        EXPECT_EQ(got.code, kOk) << code;
+        EXPECT_EQ(got.err, "");
+        std::istringstream lines(got.out);
+        std::string line;
+        std::vector<double> seconds;
+        while (std::getline(lines, line)) seconds.push_back(json::parse(line).at("seconds"));
+        EXPECT_THAT(seconds, ElementsAre(2, 1)) << code;
+    }
+}
+
+TEST(TopCommand, AFailureThatDoesNotPassEndsIt) {
+    auto monitor = busy_and_idle(4);
+    for (unsigned i = 1; i < 100; i++) monitor.failures_[i] = EAGAIN;
+    const auto got = run(quick(), monitor);
+    EXPECT_EQ(got.code, kFailure);
+    EXPECT_EQ(got.err, "wq-tunectl: no luck\n");
 }
 
 TEST(TopCommand, SaysWhatWasLostAndWhatBeganAnew) {

@@ -39,7 +39,7 @@ TEST(TopRates, RatesArePerSecondOfTheIntervalAsItWas) {
     const auto& row = interval->workqueues.at(0);
     EXPECT_EQ(row.items, 50U);
     EXPECT_DOUBLE_EQ(row.per_second, 20);
-    EXPECT_DOUBLE_EQ(row.cpu, 0.4);
+    EXPECT_DOUBLE_EQ(row.cpu.value(), 0.4);
     EXPECT_EQ(row.now.started, 150U);
     EXPECT_FALSE(row.reset);
 }
@@ -59,20 +59,41 @@ TEST(TopRates, PoolsSetAnewAreNoNegativeRate) {
     TopRates rates;
     auto before = workqueue(1, "a", 1000);
     before.cpu_time_us = 500;
-    auto after = workqueue(1, "a", 30);
+    auto after = workqueue(1, "a", 750);  // one of four went
     after.pools = 77;
-    after.cpu_time_us = 200;
-    rates.add(at(1, {before}));
-    const auto row = rates.add(at(2, {after}))->workqueues.at(0);
+    after.cpu_time_us = 400;
+    rates.add(at(1, {before}, {times(1, 100, 50)}));
+    const auto row = rates.add(at(3, {after}, {times(1, 110, 50)}))->workqueues.at(0);
     EXPECT_TRUE(row.reset);
-    EXPECT_EQ(row.items, 30U);
-    EXPECT_DOUBLE_EQ(row.per_second, 30);
-    EXPECT_DOUBLE_EQ(row.cpu, 200e-6);
-    after.started = 40;
-    const auto later = rates.add(at(3, {after}))->workqueues.at(0);
+    EXPECT_EQ(row.items, 10U);
+    EXPECT_DOUBLE_EQ(row.per_second, 5);
+    EXPECT_FALSE(row.cpu);
+    after.started = 760;
+    after.cpu_time_us = 600;
+    const auto later = rates.add(at(4, {after}, {times(1, 110, 50)}))->workqueues.at(0);
     EXPECT_FALSE(later.reset);
     EXPECT_TRUE(later.was_reset) << "its total is still younger than those of others";
-    EXPECT_EQ(later.items, 10U);
+    EXPECT_EQ(later.items, 10U) << "the kernel's count is good again";
+    EXPECT_DOUBLE_EQ(later.cpu.value(), 200e-6);
+}
+
+// Items in flight keep an old pool on the list; its count goes with it later on.
+TEST(TopRates, PoolsThatLingerAreNotCountedAgainWhenTheyLeave) {
+    TopRates rates;
+    auto lingers = workqueue(1, "a", 1010), gone = workqueue(1, "a", 10);
+    lingers.pools = 77;
+    gone.pools = 78;
+    rates.add(at(1, {workqueue(1, "a", 1000)}, {times(1, 100, 50)}));
+    EXPECT_EQ(rates.add(at(2, {lingers}, {times(1, 110, 50)}))->workqueues.at(0).items, 10U);
+    EXPECT_EQ(rates.add(at(3, {gone}, {times(1, 112, 50)}))->workqueues.at(0).items, 2U);
+}
+
+TEST(TopRates, PoolsSetAnewWithoutWorkHadNone) {
+    TopRates rates;
+    auto after = workqueue(1, "a", 0);
+    after.pools = 77;
+    rates.add(at(1, {workqueue(1, "a", 10)}));
+    EXPECT_EQ(rates.add(at(2, {after}))->workqueues.at(0).items, 0U);
 }
 
 // The new pools may have counted more than the old ones had.
@@ -80,10 +101,11 @@ TEST(TopRates, PoolsSetAnewShowWhereTheTotalGrewNonetheless) {
     TopRates rates;
     auto after = workqueue(1, "a", 500);
     after.pools = 77;
-    rates.add(at(1, {workqueue(1, "a", 10)}));
-    const auto row = rates.add(at(2, {after}))->workqueues.at(0);
+    rates.add(at(1, {workqueue(1, "a", 10)}, {times(1, 10, 50)}));
+    const auto row = rates.add(at(2, {after}, {times(1, 510, 50)}))->workqueues.at(0);
     EXPECT_TRUE(row.reset);
-    EXPECT_EQ(row.items, 490U);
+    EXPECT_EQ(row.items, 500U);
+    EXPECT_FALSE(row.cpu);
 }
 
 TEST(TopRates, AWorkqueueThatIsNewBeganWithNothing) {

@@ -82,6 +82,7 @@ TEST(TopTable, SortsNumbersDownAndNamesUp) {
 TEST(TopTable, EveryKeySorts) {
     auto high = row("low-by-name", 5, 5), low = row("a", 1, 1);
     high.now.unbound = low.now.unbound = false;
+    high.now.managed = low.now.managed = true;
     high.now.mem_reclaim = low.now.mem_reclaim = true;
     high.now.started = 10'000'000;
     high.cpu = high.now.cpu_time_us = 100'000'000;
@@ -110,8 +111,17 @@ TEST(TopTable, MarksATotalThatBeganAnew) {
 TEST(TopTable, WhatCannotHappenIsNotZero) {
     auto one = row("a", 1);
     one.now.unbound = false;
+    one.now.managed = true;
     one.now.mem_reclaim = true;
     EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0), testing::EndsWith("     0       0      0       0"));
+    one.now.managed = false;  // WQ_CPU_INTENSIVE
+    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0),
+                testing::EndsWith("8.4s     -       -      0       0"));
+    one.now.bh = true;
+    one.cpu.reset();
+    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0), HasSubstr(" 1      -     -"));
+    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0),
+                testing::EndsWith("-     -       -      0       0"));
 }
 
 TEST(TopTable, NamesDoNotReachTheTerminalAsTheyAre) {

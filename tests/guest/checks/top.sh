@@ -54,7 +54,8 @@ holds "waits are in order" $dir/all "$this"' | map(select(.timed > 0).wait_ns) |
 holds "so is the lock's" $dir/all "$this"' | map(select(.timed > 0)) | all(.lock_ns > 0 and .lock_ns < 1e7)'
 holds "the function" $dir/all '[.[].functions[] | select(.workqueue == "'"$wq"'" and .function == "kcryptd_crypt [dm_crypt]").items] | add '"$seen"
 holds "every function has a name and time" $dir/all '[.[].functions[]] | length > 0 and all(.function != "" and .busy > 0)'
-holds "intervals are as long as they say" $dir/all 'all(.seconds >= 0.4)'
+# One that was late is made up for by a short one.
+holds "intervals are as long as they were asked for" $dir/all 'map(.seconds) | add / length >= 0.4'
 holds "nothing was lost, nothing lacks" $dir/all 'all(.limits == "") and (map(.lost) | add) < 20'
 holds "no address gets out" $dir/all 'tostring | test("address") | not'
 # One that was started in the background ignores SIGINT unless it asks for it: ours does.
@@ -82,7 +83,8 @@ echo default >"$workqueues/$wq/affinity_scope"
 this='[.[].workqueues[]]'
 jq -sc "$this | map([.total, .items, .reset])" $dir/reset
 holds "it says so" $dir/reset "$this"' | any(.reset)'
-holds "no rate is what cannot be" $dir/reset "$this"' | all(.per_second >= 0 and .items <= 100000 and .cpu >= 0)'
+holds "no items that were not there" $dir/reset "$this"' | all(.items <= .timed * 1.2 + 50 and .per_second >= 0)'
+holds "CPU time that went is not told" $dir/reset "$this"' | all((.cpu == null) == .reset)'
 holds "the wait is seen in the interval after it" $dir/reset "$this"' | map(.timed) | .[-4] > 0 and .[-3] > 0'
 wq-tunectl top --once
 wq-tunectl top --once --functions
@@ -109,7 +111,34 @@ for signal in TERM INT HUP; do
   grep -q $'\e\[?1049l' $dir/typescript || fail "SIG$signal: the screen was not given back"
 done
 : >$dir/typescript
-{ wait_until 30 shows; sleep 1; printf q; } | in_pty "(sleep 3; stty rows 12 cols 40) & wq-tunectl top -d 0.3; wait; true"
+resize="(sleep 3; stty rows 12 cols 40; stty size >$dir/size) </dev/tty"
+rm -f $dir/size
+{ wait_until 30 shows; wait_until 30 test -s $dir/size; sleep 2; printf q; } |
+  in_pty "$resize & wq-tunectl top -d 0.3; rc=\$?; wait; (exit \$rc)"
+check_eq "resized: exit code" 0 "$(cat $dir/rc)"
+check_eq "size" "12 40" "$(cat $dir/size)"
+# Without TOTAL, for which there is no room; spaces may come as one and how often to repeat it.
+grep -qE $'WORKQUEUE( |\e\\[[0-9]+b)*INFL' $dir/typescript || fail "not drawn anew: $(cat -v $dir/typescript)"
+in_pty "wq-tunectl top -n 1 -d 0.3" </dev/null
+check_eq "-n: exit code" 0 "$(cat $dir/rc)"
+shows || fail "-n: no table: $(cat -v $dir/typescript)"
+! grep -q $'\e\[' $dir/typescript || fail "-n: not plain: $(cat -v $dir/typescript)"
+
+note "-- nobody reads"
+ended() { [[ ! -e /proc/$pid || "$(<"/proc/$pid/stat")" == *") Z "* ]]; }
+mkfifo $dir/fifo
+# shellcheck disable=SC2217
+sleep 120 <$dir/fifo &
+reader=$!
+wq-tunectl top --json -d 0.1 >$dir/fifo &
+pid=$!
+sleep 6 # more than the pipe has room for: 64 KiB
+kill -TERM $pid
+wait_until 10 ended || fail "SIGTERM does not end it"
+rc=0
+wait $pid || rc=$?
+check_eq "full pipe: exit code" 0 $rc
+kill $reader
 nothing_left
 
 note "-- refused"
