@@ -104,6 +104,7 @@ class Run {
     PlanLine line_;
     std::vector<Arm> arms_;
     ab::Interrupts interrupts_;
+    const ab::Guardian* guardian_ = nullptr;  // while it runs
     ab::Switcher switcher_;
     ab::Comparison comparison_;
     std::vector<std::vector<double>> kworkers_;
@@ -129,7 +130,7 @@ Result<double> Run::measure(const std::string& arm) {
                                   : (what_.show_output ? Output::show : Output::drop);
     const auto name = [&] { return fmt::format("run {} ({})", runs_, arm); };
     runs_++;
-    const auto run = ab::run_command(what_.command, output, interrupts_);
+    const auto run = ab::run_command(what_.command, output, interrupts_, guardian_);
     if (!run && run.error().code == EINTR) return tl::unexpected(run.error());
     if (!run) return tl::unexpected(run.error().in(name()));
     if (!run->failure.empty() && !what_.ignore_failure)
@@ -169,7 +170,9 @@ Status Run::rounds() {
 Status Run::go() {
     auto guardian = ab::Guardian::start([&] { return put_back(); });
     if (!guardian) return tl::unexpected(guardian.error());
+    guardian_ = &*guardian;
     auto done = rounds();
+    guardian_ = nullptr;
     comparison_.end(done ? "no more pairs" : "cut off");
     const auto finished = guardian->finish();
     const bool back = finished ? *finished : put_back();

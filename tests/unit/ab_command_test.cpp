@@ -265,7 +265,7 @@ TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {
     const auto [signal, nth] = GetParam();
     const std::string runs = tree_.path("runs");
     const std::string script = says_scope_ + "; [ $(wc -l <'" + runs + "') -lt " + std::to_string(nth) +
-                               " ] || { echo $$ >'" + tree_.path("last") + "'; exec sleep 300; }";
+                               " ] || { sleep 300 & echo $! >'" + tree_.path("last") + "'; wait; }";
     const pid_t pid = ::fork();
     if (pid == 0) {
         (void)!::freopen("/dev/null", "w", stderr);
@@ -287,6 +287,7 @@ TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {
         EXPECT_EQ(WEXITSTATUS(status), kFailure);
     EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "the guardian lives";
     expect_baseline();
+    // The child of the command.
     const std::string command = "/proc/" + std::to_string(std::stol(tree_.read("last"))) + "/stat";
     EXPECT_TRUE(eventually([&] {
         const auto stat = read_file(command);
@@ -332,6 +333,14 @@ TEST(Guardian, TellsHowItWentAndThatItWasKilled) {
     auto killed = ab::Guardian::start([] { return ::raise(SIGKILL) == 0; });
     ASSERT_TRUE(killed);
     EXPECT_FALSE(killed->finish());
+}
+
+TEST(RunCommand, NobodyListeningDoesNotEndIt) {
+    const ab::Interrupts interrupts;
+    ::raise(SIGPIPE);
+    const auto run = ab::run_command({"sh", "-c", "kill -PIPE $$"}, ab::Output::drop, interrupts);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->failure, "killed by SIGPIPE") << "the command has what we had";
 }
 
 TEST(RunCommand, ABackgroundProcessDoesNotHoldItUp) {
