@@ -16,6 +16,8 @@ no_loads() { [ "$(loads)" = 0 ]; }
 no_guardians() { [ "$(guardians)" = 0 ]; }
 guardians() { pgrep -xc wq-ab-guardian || true; }
 all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && no_guardians; }
+service() { systemctl show --value -p "$1" wq-tuned; }
+daemon_failed() { [ "$(service ActiveState)" = failed ]; }
 refused() { # WORDS ARGUMENTS...
   local words=$1 code=0
   shift
@@ -83,7 +85,8 @@ held=$(scope_of "$wq")
 wq-tuned --restore
 systemctl start wq-tuned-restore
 ! systemctl start wq-tuned 2>/dev/null || fail "a daemon runs beside it"
-systemctl stop wq-tuned
+wait_until 10 daemon_failed || fail "it is tried again: $(service ActiveState)"
+check_eq "a start beside it fails, and is not tried again" "75 0" "$(service ExecMainStatus) $(service NRestarts)"
 systemctl reset-failed wq-tuned wq-tuned-restore 2>/dev/null || true
 check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
 
