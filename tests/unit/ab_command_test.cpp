@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -214,6 +215,42 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
     EXPECT_EQ(ab(with(kTwo, {"--higher-is-better"}), command).code, kUsage);
     EXPECT_EQ(ab(with(kTwo, {"--pairs", "0"}), command).code, kUsage);
     EXPECT_FALSE(tree_.exists("ran"));
+    expect_baseline();
+}
+
+TEST_F(AbCommand, AnExportThatCannotBeIsRefusedBeforeTheCommandRuns) {
+    ASSERT_EQ(::mkfifo(tree_.path("fifo").c_str(), 0600), 0);
+    ASSERT_EQ(::symlink(tree_.path("elsewhere").c_str(), tree_.path("link").c_str()), 0);
+    for (const char* name : {"fifo", "link", "proc", "nowhere/a.csv", "nowhere/", ""}) {
+        const auto ran = ab(with(kTwo, {"--export", tree_.path(name)}), {"touch", tree_.path("ran")});
+        EXPECT_EQ(ran.code, kFailure) << name;
+        EXPECT_THAT(ran.err, StartsWith("wq-tunectl: --export: " + tree_.path(name) + ": "));
+    }
+    EXPECT_FALSE(tree_.exists("ran"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/lock")) << "nothing was made";
+    struct stat st {};
+    ASSERT_EQ(::lstat(tree_.path("fifo").c_str(), &st), 0);
+    EXPECT_TRUE(S_ISFIFO(st.st_mode));
+}
+
+TEST_F(AbCommand, TheExportOutlivesATerminalThatIsGone) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        for (FILE* stream : {stdout, stderr}) {
+            (void)!::freopen("/dev/full", "w", stream);
+            ::setvbuf(stream, nullptr, _IONBF, 0);
+        }
+        try {
+            (void)run(with(kTwo, {"--export", tree_.path("pairs.csv")}), {"true"});
+        } catch (const std::exception&) {
+            ::_exit(9);  // main()'s to tell
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFEXITED(status)) << "aborted";
+    EXPECT_THAT(tree_.read("pairs.csv"), HasSubstr("smt"));
     expect_baseline();
 }
 
