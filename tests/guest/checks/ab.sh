@@ -17,6 +17,7 @@ no_guardians() { [ "$(guardians)" = 0 ]; }
 guardians() { pgrep -xc wq-ab-guardian || true; }
 all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && no_guardians; }
 service() { systemctl show --value -p "$1" wq-tuned; }
+no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
 daemon_failed() { [ "$(service ActiveState)" = failed ]; }
 refused() { # WORDS ARGUMENTS...
   local words=$1 code=0
@@ -86,6 +87,7 @@ wq-tuned --restore
 systemctl start wq-tuned-restore
 ! systemctl start wq-tuned 2>/dev/null || fail "a daemon runs beside it"
 wait_until 10 daemon_failed || fail "it is tried again: $(service ActiveState)"
+wait_until 10 no_jobs || fail "the restore of its failure does not end: $(systemctl list-jobs --no-legend)"
 check_eq "a start beside it fails, and is not tried again" "75 0" "$(service ExecMainStatus) $(service NRestarts)"
 systemctl reset-failed wq-tuned wq-tuned-restore 2>/dev/null || true
 check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
@@ -93,6 +95,7 @@ check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
 note "-- the guardian is killed too"
 kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
 wait $ab 2>/dev/null || true
+pkill -xf 'sleep 1234' || true # a child of the command's, which nobody was left to end
 wait_until 10 no_guardians || fail "the guardian lives"
 check_eq "the entry is on disk" 1 "$(entries)"
 wq-tuned --restore
