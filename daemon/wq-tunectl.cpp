@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <optional>
 
 #include "ctl/ab.h"
 #include "ctl/dump.h"
 #include "ctl/judge.h"
+#include "ctl/machine.h"
 #include "ctl/options.h"
 #include "ctl/top.h"
 #include "model/version.h"
@@ -146,9 +150,7 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
     return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kUsage;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Arguments a;
     int code = 0;
     CLI::App app("Looks into wq-tuned and the kernel's workqueues, and gives orders.");
@@ -169,13 +171,23 @@ int main(int argc, char** argv) {
         const auto words = app.remaining();
         if (!app.get_subcommands().empty() || words.empty()) return usage(app, error);
         const char* what = words.front().starts_with('-') ? "option" : "command";
-        fmt::print(stderr, "wq-tunectl: unknown {} '{}'; --help lists them\n", what, words.front());
+        wq::ctl::complain(fmt::format("unknown {} '{}'; --help lists them", what, words.front()));
         return wq::ctl::kUsage;
     } catch (const CLI::ParseError& error) {
         return usage(app, error);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "wq-tunectl: {}\n", error.what());
-        return wq::ctl::kFailure;
+        return wq::ctl::complain(error.what());
     }
     return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int code = run(argc, argv);
+    // Who failed has said so already.
+    const int unwritten = std::fflush(stdout) != 0 ? errno : 0;
+    if (code == wq::ctl::kFailure || (unwritten == 0 && std::ferror(stdout) == 0)) return code;
+    return wq::ctl::complain(
+        fmt::format("writing: {}", unwritten != 0 ? std::strerror(unwritten) : "it failed"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
+#include <sysexits.h>
 #include <syslog.h>
 
 #include <CLI/CLI.hpp>
@@ -23,9 +24,16 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    const auto done = restore ? wq::restore_after_exit(options) : wq::Service(options).run();
+    bool kept_out = false;
+    const auto run = [&] {
+        wq::Service service(options);
+        auto done = service.run();
+        kept_out = service.was_kept_out();
+        return done;
+    };
+    const auto done = restore ? wq::restore_after_exit(options) : run();
     if (done) return 0;
     wq::Journal().write(
         {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
-    return 1;
+    return kept_out ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
 }

@@ -20,7 +20,8 @@
 //
 // The two windows need not be adjacent then: drift between them is more noise, never a bias. The pairs of two
 // candidates share the baseline's windows, so that their verdicts depend on each other; alpha is of each by
-// itself, and of n candidates that do nothing one is called something with probability n alpha at most. Which
+// itself and on each side, and of n candidates that do nothing one is called something with probability 2 n
+// alpha at most. Which
 // arms take part in a round is decided by the past alone, and the past is given to the coin.
 
 namespace wq::ab {

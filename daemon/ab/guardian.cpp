@@ -18,9 +18,16 @@ namespace {
     ::sigprocmask(SIG_BLOCK, &all, nullptr);
     ::setsid();
     ::prctl(PR_SET_NAME, "wq-ab-guardian");
-    char byte = 0;
-    while (::read(pipe.get(), &byte, 1) < 0 && errno == EINTR) {
+    pid_t group = 0;
+    for (;;) {
+        pid_t told = 0;
+        const ssize_t n = ::read(pipe.get(), &told, sizeof told);
+        if (n < 0 && errno == EINTR) continue;
+        if (n != sizeof told) break;
+        group = told;
     }
+    // Before anything goes back: it is not to run under what it was not meant for.
+    if (group > 1) ::kill(-group, SIGKILL);
     ::_exit(restore() ? 0 : 1);
 }
 
@@ -45,6 +52,10 @@ Guardian::Guardian(Guardian&& other) noexcept
 
 Guardian::~Guardian() {
     (void)finish();
+}
+
+void Guardian::watch(pid_t group) const {
+    (void)!::write(alive_.get(), &group, sizeof group);
 }
 
 Result<bool> Guardian::finish() {

@@ -9,8 +9,9 @@
 
 namespace wq::ab {
 
-// A process that waits for this one to end, however it does, and then puts things back. Nothing but SIGKILL
-// ends it before: it is in a session of its own, and blocks all signals.
+// A process that waits for this one to end, however it does, then ends what is left of the command that this
+// one ran, and puts things back. Nothing but SIGKILL ends it before: it is in a session of its own, and
+// blocks all signals.
 class Guardian {
   public:
     // Forks. RESTORE runs in the guardian, with copies of all that this process has now; whether all is back.
@@ -18,6 +19,10 @@ class Guardian {
     Guardian(Guardian&& other) noexcept;
     Guardian& operator=(Guardian&&) = delete;
     ~Guardian();  // as finish()
+
+    // The process group that goes with us, 0 for none. Safe behind fork(). Where the guardian was killed:
+    // SIGPIPE.
+    void watch(pid_t group) const;
 
     // Lets it put things back, and waits for that. What RESTORE returned; an error where the guardian was
     // killed.

@@ -32,6 +32,15 @@ std::string signal_name(int signal) {
     return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
+// What a command is run in.
+struct Around {
+    const Interrupts& interrupts;
+    const Guardian* guardian;
+    void tell(pid_t group) const {
+        if (guardian != nullptr) guardian->watch(group);
+    }
+};
+
 struct Plumbing {
     Fd null;
     std::array<Fd, 2> error;   // by which a failed exec is told
@@ -46,18 +55,20 @@ Status open_pipe(std::array<Fd, 2>& out) {
 }
 
 // Behind fork(): only what is safe there.
-[[noreturn]] void exec_command(const Plumbing& pipes, bool show, char* const* words, const sigset_t& mask,
+[[noreturn]] void exec_command(const Plumbing& pipes, bool show, char* const* words, const Around& around,
                                pid_t parent) {
     const auto give_up = [&] {
         const int code = errno;
         (void)!::write(pipes.error[1].get(), &code, sizeof code);
         ::_exit(127);
     };
-    // Killed without a word as we may be, the command goes with us.
+    // Killed without a word as we may be, the command goes with us, even where the guardian is killed too.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     ::setpgid(0, 0);
-    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    // Told from here, before the group can have a second process.
+    around.tell(::getpid());
+    around.interrupts.undo();
     const int out = pipes.output[1] ? pipes.output[1].get() : show ? STDERR_FILENO : pipes.null.get();
     if (::dup2(pipes.null.get(), STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0) give_up();
     ::execvp(words[0], words);
@@ -65,7 +76,7 @@ Status open_pipe(std::array<Fd, 2>& out) {
     ::_exit(127);
 }
 
-Result<Child> start(const std::vector<std::string>& words, Output output, const sigset_t& mask) {
+Result<Child> start(const std::vector<std::string>& words, Output output, const Around& around) {
     Plumbing pipes;
     pipes.null = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!pipes.null) return fail_errno("/dev/null", errno);
@@ -80,11 +91,12 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     child.began = Clock::now();
     child.pid = ::fork();
     if (child.pid < 0) return fail_errno("fork", errno);
-    if (child.pid == 0) exec_command(pipes, output == Output::show, argv.data(), mask, parent);
+    if (child.pid == 0) exec_command(pipes, output == Output::show, argv.data(), around, parent);
     ::setpgid(child.pid, child.pid);  // here too, so that it is so whoever is first
     pipes.error[1] = Fd();
     int code = 0;
     if (::read(pipes.error[0].get(), &code, sizeof code) == sizeof code) {
+        around.tell(0);
         ::waitpid(child.pid, nullptr, 0);
         return fail_errno(words.front(), code);
     }
@@ -93,6 +105,7 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     if (!child.pidfd) {
         code = errno;
         ::kill(-child.pid, SIGKILL);
+        around.tell(0);
         ::waitpid(child.pid, nullptr, 0);
         return fail_errno("pidfd_open", code);
     }
@@ -101,14 +114,22 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     return child;
 }
 
+// Waits for the command, which has ended or is killed. Until that is seen here, nobody else gets its number.
+int reap(const Child& child, const Around& around) {
+    around.tell(0);
+    int status = 0;
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
 // Ends the command's whole group, and waits for the command.
-void end(const Child& child) {
+void end(const Child& child, const Around& around) {
     ::kill(-child.pid, SIGTERM);
     pollfd wait{child.pidfd.get(), POLLIN, 0};
     ::poll(&wait, 1, kGrace);
     ::kill(-child.pid, SIGKILL);
-    while (::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    reap(child, around);
 }
 
 // Takes what there is of CHILD's output. An error beyond kMostOutput.
@@ -161,11 +182,19 @@ Interrupts::Interrupts() {
     fd_ = Fd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     ::sigaddset(&watched, SIGTSTP);
     ::sigprocmask(SIG_BLOCK, &watched, &before_);
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignore, &pipe_before_);
 }
 
 Interrupts::~Interrupts() {
     while (next()) {
     }
+    undo();
+}
+
+void Interrupts::undo() const {
+    ::sigaction(SIGPIPE, &pipe_before_, nullptr);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -176,18 +205,17 @@ std::optional<int> Interrupts::next() const {
 }
 
 Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
-                               const Interrupts& interrupts) {
+                               const Interrupts& interrupts, const Guardian* guardian) {
+    const Around around{interrupts, guardian};
     if (const auto signal = interrupts.next()) return interrupted(*signal);
-    auto child = start(words, output, interrupts.before());
+    auto child = start(words, output, around);
     if (!child) return tl::unexpected(child.error());
     CommandRun run;
     if (auto done = follow(*child, interrupts, run); !done) {
-        end(*child);
+        end(*child, around);
         return tl::unexpected(done.error());
     }
-    int status = 0;
-    while (::waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = reap(*child, around);
     if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
     if (WIFSIGNALED(status))
         run.failure = "killed by " + signal_name(WTERMSIG(status));

@@ -9,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "ab/guardian.h"
 #include "kernel/fd.h"
 
 namespace wq::ab {
 
 // While it lives, the signals that end a run (SIGINT, SIGTERM, SIGHUP, SIGQUIT, but those that were ignored)
-// are told by next() instead of being acted on, and a terminal cannot stop us in the middle of one (SIGTSTP).
+// are told by next() instead of being acted on, a terminal cannot stop us in the middle of one (SIGTSTP), and
+// nobody who stops listening ends it (SIGPIPE).
 class Interrupts {
   public:
     Interrupts();
@@ -24,10 +26,11 @@ class Interrupts {
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable while there is one
     [[nodiscard]] std::optional<int> next() const;      // a signal that came; does not wait
-    [[nodiscard]] const sigset_t& before() const { return before_; }
+    void undo() const;                                  // all signals as they were before; safe behind fork()
 
   private:
     sigset_t before_{};
+    struct sigaction pipe_before_ {};
     Fd fd_;
 };
 
@@ -42,9 +45,10 @@ struct CommandRun {
 };
 
 // Runs WORDS as they are, found by PATH, without a shell, with no input, in a process group of its own, which
-// is ended with us. What is shown goes to stderr. Errors: it cannot be run; more than kMostOutput bytes;
-// EINTR where one of INTERRUPTS came, the command's group being ended then.
+// is ended with us: by GUARDIAN, if any, where we are killed without a word. What is shown goes to stderr.
+// Errors: it cannot be run; more than kMostOutput bytes; EINTR where one of INTERRUPTS came, the command's
+// group being ended then.
 Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
-                               const Interrupts& interrupts);
+                               const Interrupts& interrupts, const Guardian* guardian = nullptr);
 
 }  // namespace wq::ab

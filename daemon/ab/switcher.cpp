@@ -48,12 +48,14 @@ std::string Switcher::word_between(const std::string& to) const {
 
 Status Switcher::foreign(const std::string& what, bool of_strict) {
     // It may be a word of ours; that it is not, only we know.
-    if (of_strict) {
+    if (of_strict)
         entry_.may_strict.reset();
+    else
+        entry_.may_hold.clear();
+    if (entry_.may_strict || !entry_.may_hold.empty())
         store_.put(entry_);
-    } else {
+    else
         store_.remove(target_.name);
-    }
     const std::string text =
         fmt::format("{}: somebody else wrote '{}', which is left as it is", target_.name, what);
     if (const auto saved = store_.save(); !saved) return tl::unexpected(saved.error().in(text));
@@ -63,10 +65,16 @@ Status Switcher::foreign(const std::string& what, bool of_strict) {
 Status Switcher::check() {
     const auto scope = files_.read_scope(target_.name, target_.inode);
     if (!scope) return failed({kind_of_error(scope.error().code), false, scope.error().text}, {});
-    if (scope->word != last_word_) return foreign(scope->word, false);
-    if (!last_strict_) return {};
-    const auto strict = files_.read_strict(target_.name, target_.inode);
-    if (strict && *strict != *last_strict_) return foreign(*strict ? "strict" : "not strict", true);
+    bool other_strict = false;
+    if (last_strict_) {
+        const auto strict = files_.read_strict(target_.name, target_.inode);
+        other_strict = strict && *strict != *last_strict_;
+    }
+    if (scope->word != last_word_) {
+        if (other_strict) entry_.may_strict.reset();
+        return foreign(scope->word, false);
+    }
+    if (other_strict) return foreign(*last_strict_ ? "not strict" : "strict", true);
     return {};
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/ab.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "ab/arms.h"
 #include "ab/guardian.h"
@@ -18,6 +19,7 @@
 #include "ctl/progress_line.h"
 #include "ctl/terminal.h"
 #include "kernel/file.h"
+#include "kernel/hwloc_topology.h"
 #include "kernel/moment.h"
 #include "kernel/workqueue_fs.h"
 #include "tuner/lock.h"
@@ -104,6 +106,7 @@ class Run {
     PlanLine line_;
     std::vector<Arm> arms_;
     ab::Interrupts interrupts_;
+    const ab::Guardian* guardian_ = nullptr;  // while it runs
     ab::Switcher switcher_;
     ab::Comparison comparison_;
     std::vector<std::vector<double>> kworkers_;
@@ -129,7 +132,7 @@ Result<double> Run::measure(const std::string& arm) {
                                   : (what_.show_output ? Output::show : Output::drop);
     const auto name = [&] { return fmt::format("run {} ({})", runs_, arm); };
     runs_++;
-    const auto run = ab::run_command(what_.command, output, interrupts_);
+    const auto run = ab::run_command(what_.command, output, interrupts_, guardian_);
     if (!run && run.error().code == EINTR) return tl::unexpected(run.error());
     if (!run) return tl::unexpected(run.error().in(name()));
     if (!run->failure.empty() && !what_.ignore_failure)
@@ -169,7 +172,9 @@ Status Run::rounds() {
 Status Run::go() {
     auto guardian = ab::Guardian::start([&] { return put_back(); });
     if (!guardian) return tl::unexpected(guardian.error());
+    guardian_ = &*guardian;
     auto done = rounds();
+    guardian_ = nullptr;
     comparison_.end(done ? "no more pairs" : "cut off");
     const auto finished = guardian->finish();
     const bool back = finished ? *finished : put_back();
@@ -187,14 +192,39 @@ AbReport Run::report(const std::string& stopped) const {
     return out;
 }
 
+// Before the first run: what took hours is not to be lost for a mistyped name.
+Status check_export(const std::string& path) {
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
+        return fail(path + ": is there, and is not a file");
+    const auto slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        return fail_errno(path + ": its directory", errno);
+    if (slash != std::string::npos && slash + 1 == path.size()) return fail(path + ": is a directory");
+    return {};
+}
+
+// What is known to fail before anything is made below the root.
+Status check_first(const Options& options, const AbOptions& what) {
+    struct stat st {};
+    if (!options.root.empty()) {
+        if (::stat(options.root.c_str(), &st) != 0) return fail_errno(options.root, errno);
+        if (!S_ISDIR(st.st_mode)) return fail_errno(options.root, ENOTDIR);
+    }
+    if (const auto read = read_topology(options.topology, options.root); !read)
+        return tl::unexpected(read.error());
+    if (what.recording.empty()) return {};
+    return check_export(what.recording).map_error([](const Error& e) { return e.in("--export"); });
+}
+
+// The file first: it is what is left where stdout went with its terminal.
 int show(const AbReport& report, const AbOptions& what) {
+    const auto saved = what.recording.empty() ? Status{} : publish_file(what.recording, ab_recording(report));
     if (what.json)
         fmt::print("{}\n", ab_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     else if (report.comparison.rounds() > 0)
         fmt::print("{}", ab_table(report, terminal_columns(), wants_colour()));
-    std::fflush(stdout);
-    if (what.recording.empty()) return kOk;
-    const auto saved = replace_file(what.recording, ab_recording(report));
     return saved ? kOk : complain(saved.error().in("--export").text);
 }
 
@@ -202,6 +232,7 @@ int show(const AbReport& report, const AbOptions& what) {
 
 int ab(const Options& options, const AbOptions& what) {
     if (options.root.empty() && ::geteuid() != 0) return complain("ab writes affinity scopes: only root can");
+    if (const auto first = check_first(options, what); !first) return complain(first.error().text);
     const Paths paths{options.root};
     const auto lock = lock_out_daemon(paths);
     if (!lock) return complain(lock.error().text);

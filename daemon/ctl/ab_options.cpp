@@ -55,8 +55,8 @@ void add_ab(CLI::App& app, const Options& options, const std::vector<std::string
     ab->add_flag("--higher-is-better", what->higher_is_better, "More of the metric is better");
     add_setting(*ab, "--pairs", "Runs of each arm, at most; 16", parse_max_pairs, what->settings.max_pairs);
     ab->add_flag("--all-pairs", what->all_pairs, "Do not stop at verdicts");
-    add_setting(*ab, "--alpha", "Chance of a wrong verdict on a harmless arm, at most; 0.05", parse_alpha,
-                what->settings.alpha);
+    add_setting(*ab, "--alpha", "Chance of a wrong verdict on a harmless arm, at most, on each side; 0.05",
+                parse_alpha, what->settings.alpha);
     add_setting(*ab, "--tolerance", "What an arm may cost, as in 5%; 0%", parse_tolerance,
                 what->settings.tolerance);
     ab->add_option("--warmup", what->warmup, "Runs before the first that counts; 0")

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
+#include "ctl/terminal.h"
 #include "policy/policy.h"
 
 namespace wq::ctl {
@@ -61,7 +62,7 @@ int check(const Options& options, const std::vector<std::string>& files) {
     else if (policy)
         print_accepted(names, *policy);
     else
-        for (const PolicyError& error : policy.error()) fmt::print(stderr, "{}\n", error.underlined());
+        for (const PolicyError& error : policy.error()) say(error.underlined() + "\n");
     return policy ? kOk : kFailure;
 }
 

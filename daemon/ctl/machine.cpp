@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "ctl/terminal.h"
 #include "kernel/features.h"
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
@@ -105,11 +106,11 @@ unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const 
 }
 
 void print_errors(const PolicyErrors& errors) {
-    for (const PolicyError& error : errors) fmt::print(stderr, "{}\n", error.text());
+    for (const PolicyError& error : errors) say(error.text() + "\n");
 }
 
 int complain(const std::string& text) {
-    fmt::print(stderr, "wq-tunectl: {}\n", text);
+    say(fmt::format("wq-tunectl: {}\n", text));
     return kFailure;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <string>
+
+#include "ctl/terminal.h"
 
 namespace wq::ctl {
 
@@ -14,12 +15,12 @@ class ProgressLine {
   public:
     void show(const std::string& text) {
         if (text == shown_) return;
-        fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+        say(terminal_ ? "\r\033[K" + text : text + "\n");
         std::fflush(stderr);
         shown_ = text;
     }
     void end() const {
-        if (terminal_ && !shown_.empty()) fmt::print(stderr, "\n");
+        if (terminal_ && !shown_.empty()) say("\n");
     }
 
   private:

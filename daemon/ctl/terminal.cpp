@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string_view>
+
+#include "policy/source_text.h"
 
 namespace wq::ctl {
 namespace {
@@ -55,15 +58,18 @@ std::size_t terminal_columns() {
     return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+void say(const std::string& text) {
+    std::fputs(text.c_str(), stderr);
+}
+
 bool wants_colour() {
     const char* no = ::getenv("NO_COLOR");
     return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
 }
 
 std::string printable(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    return text;
+    std::replace(text.begin(), text.end(), '\t', '?');
+    return wq::printable(text);
 }
 
 std::vector<std::string> wrap(const std::string& text, std::size_t width) {

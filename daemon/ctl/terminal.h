@@ -14,6 +14,9 @@ std::size_t terminal_columns();
 // Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool wants_colour();
 
+// TEXT to stderr. Nothing is done where that cannot be written: there is nobody else to tell.
+void say(const std::string& text);
+
 // A table for people. The last column is free text: it takes what room is left, is wrapped there, and moves
 // to a line of its own, indented, where little is left. Columns before it that do not fit in one line take
 // several.
@@ -27,7 +30,8 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-// A workqueue's name is the kernel's text: control characters do not reach a terminal.
+// A name is somebody else's text: control characters, the tab and C1 (U+0080 to U+009F) among them, and bytes
+// that are not UTF-8 do not reach a terminal.
 std::string printable(std::string text);
 
 // TEXT in lines of at most WIDTH characters, broken at spaces.

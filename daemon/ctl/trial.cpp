@@ -12,6 +12,7 @@
 #include "ctl/order.h"
 #include "ctl/progress.h"
 #include "ctl/progress_line.h"
+#include "ctl/terminal.h"
 #include "kernel/paths.h"
 #include "tuner/status.h"
 #include "tuner/verdicts.h"
@@ -66,10 +67,10 @@ int trial(const Options& options, const std::string& target, const std::string& 
     if (const auto begun = order_daemon(bus->get(), "Trial", {target, arm}); !begun)
         return failed(begun.error());
     if (!options.json)
-        fmt::print(stderr,
-                   "The trial goes on without this command; `wq-tunectl revert {}` ends it, and holds the "
-                   "baseline.\n",
-                   target);
+        say(fmt::format(
+            "The trial goes on without this command; `wq-tunectl revert {}` ends it, and holds the "
+            "baseline.\n",
+            target));
     if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
     VerdictStore after(path);
     if (const auto read = after.read(); !read) return complain(read.error().text);

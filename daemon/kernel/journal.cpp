@@ -63,7 +63,7 @@ void Journal::write(const LogLine& line) {
     static const bool journal = is_connected();
     if (line.priority > max_level_) return;
     if (!journal) {
-        fmt::print(stderr, "{}\n", line.text);
+        std::fputs((line.text + "\n").c_str(), stderr);
         return;
     }
     std::vector<std::string> items = {"MESSAGE=" + line.text, fmt::format("PRIORITY={}", line.priority)};

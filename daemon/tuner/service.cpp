@@ -105,7 +105,10 @@ Status Service::run() {
 
 Status Service::start() {
     auto lock = take_lock(paths_);
-    if (!lock) return tl::unexpected(lock.error());
+    if (!lock) {
+        kept_out_ = lock.error().code == EWOULDBLOCK;
+        return tl::unexpected(lock.error());
+    }
     lock_ = std::move(*lock);
     started_ = static_cast<std::int64_t>(::time(nullptr));
     metrics_.recall();

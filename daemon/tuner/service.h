@@ -32,6 +32,8 @@ class Service {
     ~Service();
     // Runs until SIGTERM or SIGINT. Error: what kept it from starting.
     Status run();
+    // Whether that was the lock, which another daemon or `wq-tunectl ab` holds.
+    [[nodiscard]] bool was_kept_out() const { return kept_out_; }
 
   private:
     Status start();
@@ -57,6 +59,8 @@ class Service {
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;
+
+    bool kept_out_ = false;
 
     static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
     static int on_tick(sd_event_source* source, std::uint64_t now, void* self);

@@ -7,12 +7,14 @@ set -euo pipefail
 # shellcheck source=tests/bench/ab-common.sh
 . "$(dirname "$0")/ab-common.sh"
 fine=$1
+grace=""
 base=$(mktemp -d /run/wq-ab-nfs.XXXXXX)
 
 down() {
   umount -f "$base/client" 2>/dev/null || true
-  exportfs -ua || true
-  rpc.nfsd 0 || true
+  [ -z "${exported:-}" ] || exportfs -u "127.0.0.1:$base/server" || true
+  [ -z "${served:-}" ] || rpc.nfsd 0 || true
+  [ -z "$grace" ] || echo "$grace" >/proc/fs/nfsd/nfsv4gracetime || true
   [ -z "${mountd:-}" ] || kill "$mountd" || true
   umount "$base/server" 2>/dev/null || true
   rmdir "$base"/* "$base"
@@ -22,12 +24,16 @@ mkdir "$base"/{server,client}
 mount -t tmpfs -o size=64m none "$base/server"
 modprobe nfsd
 grep -qs ' /proc/fs/nfsd ' /proc/mounts || mount -t nfsd nfsd /proc/fs/nfsd
+[ "$(cat /proc/fs/nfsd/threads)" = 0 ] || { echo "ab-nfs.sh: this host serves NFS already; it is left alone" >&2; exit 1; }
+grace=$(cat /proc/fs/nfsd/nfsv4gracetime)
 echo 10 >/proc/fs/nfsd/nfsv4gracetime # nobody has anything to reclaim
 mkdir -p /var/lib/nfs/v4recovery /run/rpc_pipefs
 touch /var/lib/nfs/{etab,rmtab}
 rpc.mountd --foreground --no-nfs-version 3 >/dev/null 2>&1 & # it complains of the rpcbind that version 4 has no need of
 mountd=$!
+served=1
 rpc.nfsd --no-nfs-version 3 8
+exported=1
 exportfs -o rw,async,no_subtree_check,no_root_squash,insecure,fsid=0 "127.0.0.1:$base/server"
 mount -t nfs4 -o vers=4.2,proto=tcp,nconnect=4 127.0.0.1:/ "$base/client"
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -217,6 +218,42 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
     expect_baseline();
 }
 
+TEST_F(AbCommand, AnExportThatCannotBeIsRefusedBeforeTheCommandRuns) {
+    ASSERT_EQ(::mkfifo(tree_.path("fifo").c_str(), 0600), 0);
+    ASSERT_EQ(::symlink(tree_.path("elsewhere").c_str(), tree_.path("link").c_str()), 0);
+    for (const char* name : {"fifo", "link", "proc", "nowhere/a.csv", "nowhere/", ""}) {
+        const auto ran = ab(with(kTwo, {"--export", tree_.path(name)}), {"touch", tree_.path("ran")});
+        EXPECT_EQ(ran.code, kFailure) << name;
+        EXPECT_THAT(ran.err, StartsWith("wq-tunectl: --export: " + tree_.path(name) + ": "));
+    }
+    EXPECT_FALSE(tree_.exists("ran"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/lock")) << "nothing was made";
+    struct stat st {};
+    ASSERT_EQ(::lstat(tree_.path("fifo").c_str(), &st), 0);
+    EXPECT_TRUE(S_ISFIFO(st.st_mode));
+}
+
+TEST_F(AbCommand, TheExportOutlivesATerminalThatIsGone) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        for (FILE* stream : {stdout, stderr}) {
+            (void)!::freopen("/dev/full", "w", stream);
+            ::setvbuf(stream, nullptr, _IONBF, 0);
+        }
+        try {
+            (void)run(with(kTwo, {"--export", tree_.path("pairs.csv")}), {"true"});
+        } catch (const std::exception&) {
+            ::_exit(9);  // main()'s to tell
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFEXITED(status)) << "aborted";
+    EXPECT_THAT(tree_.read("pairs.csv"), HasSubstr("smt"));
+    expect_baseline();
+}
+
 TEST_F(AbCommand, ARunningDaemonIsInTheWay) {
     const auto daemon = take_lock(Paths{tree_.root()});
     ASSERT_TRUE(daemon);
@@ -265,7 +302,7 @@ TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {
     const auto [signal, nth] = GetParam();
     const std::string runs = tree_.path("runs");
     const std::string script = says_scope_ + "; [ $(wc -l <'" + runs + "') -lt " + std::to_string(nth) +
-                               " ] || { echo $$ >'" + tree_.path("last") + "'; exec sleep 300; }";
+                               " ] || { sleep 300 & echo $! >'" + tree_.path("last") + "'; wait; }";
     const pid_t pid = ::fork();
     if (pid == 0) {
         (void)!::freopen("/dev/null", "w", stderr);
@@ -287,6 +324,7 @@ TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {
         EXPECT_EQ(WEXITSTATUS(status), kFailure);
     EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "the guardian lives";
     expect_baseline();
+    // The child of the command.
     const std::string command = "/proc/" + std::to_string(std::stol(tree_.read("last"))) + "/stat";
     EXPECT_TRUE(eventually([&] {
         const auto stat = read_file(command);
@@ -332,6 +370,14 @@ TEST(Guardian, TellsHowItWentAndThatItWasKilled) {
     auto killed = ab::Guardian::start([] { return ::raise(SIGKILL) == 0; });
     ASSERT_TRUE(killed);
     EXPECT_FALSE(killed->finish());
+}
+
+TEST(RunCommand, NobodyListeningDoesNotEndIt) {
+    const ab::Interrupts interrupts;
+    ::raise(SIGPIPE);
+    const auto run = ab::run_command({"sh", "-c", "kill -PIPE $$"}, ab::Output::drop, interrupts);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->failure, "killed by SIGPIPE") << "the command has what we had";
 }
 
 TEST(RunCommand, ABackgroundProcessDoesNotHoldItUp) {

@@ -199,6 +199,44 @@ TEST_F(SwitcherTest, ForeignStrictnessStaysWhileTheScopeGoesBack) {
     EXPECT_TRUE(files_.files["kcryptd"].strict);
 }
 
+TEST_F(SwitcherTest, AForeignScopeStaysWhileTheStrictnessGoesBack) {
+    auto s = switcher("kcryptd", "default", "smt,smt:strict");
+    ASSERT_TRUE(s.begin());
+    ASSERT_TRUE(s.to(arms_[1]));
+    files_.files["kcryptd"].word = "numa";
+    const auto to = s.to(arms_[0]);
+    ASSERT_FALSE(to);
+    EXPECT_THAT(to.error().text, HasSubstr("somebody else wrote 'numa'"));
+    EXPECT_TRUE(on_disk().contains("kcryptd")) << "the strictness is ours";
+    put_back();
+    EXPECT_EQ(files_.files["kcryptd"].word, "numa");
+    EXPECT_FALSE(files_.files["kcryptd"].strict);
+}
+
+TEST_F(SwitcherTest, AnArmsWordThatIsForeignStaysWhileTheStrictnessGoesBack) {
+    auto s = switcher("kcryptd", "default", "smt,cache:strict");
+    ASSERT_TRUE(s.begin());
+    ASSERT_TRUE(s.to(arms_[1]));
+    files_.files["kcryptd"].word = "smt";
+    ASSERT_FALSE(s.check());
+    put_back();
+    EXPECT_EQ(files_.files["kcryptd"].word, "smt");
+    EXPECT_FALSE(files_.files["kcryptd"].strict);
+}
+
+TEST_F(SwitcherTest, ForeignScopeAndStrictnessBothStay) {
+    files_.files["kcryptd"].strict = true;
+    auto s = switcher("kcryptd", "default", "smt,smt:strict");
+    ASSERT_TRUE(s.begin());
+    ASSERT_TRUE(s.to(arms_[1]));
+    files_.files["kcryptd"] = {1, "numa", false};
+    ASSERT_FALSE(s.check());
+    EXPECT_THAT(on_disk(), IsEmpty());
+    put_back();
+    EXPECT_EQ(files_.files["kcryptd"].word, "numa");
+    EXPECT_FALSE(files_.files["kcryptd"].strict);
+}
+
 TEST_F(SwitcherTest, NothingIsWrittenWhereTheBaselineCannotBeSaved) {
     store_ = BaselineStore(tree_.path("nowhere/baseline.json"));
     auto s = switcher("kcryptd", "default", "smt,cache");

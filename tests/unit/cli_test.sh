@@ -47,6 +47,10 @@ one_line "topology --config /nowhere.toml"
 
 expect 1 --root "$root" ab --target x --arms cache,smt -- plan --json
 one_line "ab on a tree without CPUs"
+[ ! -e "$root/run" ] || complain "ab on a tree without CPUs made $root/run"
+expect 1 --root "$root/typo" ab --target x --arms cache,smt -- true
+one_line "ab in no directory"
+[ ! -e "$root/typo" ] || complain "ab in no directory made one"
 
 expect 0 --help
 expect 0 --version
@@ -190,6 +194,32 @@ expect 0 report -o "$root/page.html" --topology "$synthetic"
 [ ! -s "$root/out" ] || complain "report to a file prints: $(cat "$root/out")"
 expect 0 report -o - --topology "$synthetic"
 [ "$(grep -o ' data-core="' "$root/out" | wc -l) $(tail -n 1 "$root/out")" = "24 </html>" ] || complain "report -o -"
+
+# Who cannot be told is no reason to abort; results that cannot be written are a failure.
+for command in "plan --topology nothing" "dump" "topology --config /nowhere.toml" "bogus"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$bin/wq-tunectl" $command >/dev/null 2>/dev/full || code=$?
+  [ $code = 1 ] || [ $code = 2 ] || complain "wq-tunectl $command 2>/dev/full: exit $code"
+done
+full() { # ARGUMENTS...
+  local code=0
+  "$bin/wq-tunectl" "$@" >/dev/full 2>"$root/err" || code=$?
+  [ $code = 1 ] || complain "wq-tunectl $* >/dev/full: exit $code"
+  one_line "$* >/dev/full"
+  grep -Eq '^wq-tunectl: (writing: |.*No space left on device)' "$root/err" || complain "$* >/dev/full: $(cat "$root/err")"
+}
+full plan --topology "$synthetic"
+full topology --json --topology 'synthetic:pack:8 l3:8 core:8 pu:2' # larger than stdio's buffer
+full --help
+full --version
+
+# What the unit does not try again.
+mkdir -p "$root/held/run/wq-tuned"
+# shellcheck disable=SC2016
+flock "$root/held/run/wq-tuned/lock" sh -c '"$0" --root "$1" >/dev/null 2>&1; echo $?' "$bin/wq-tuned" "$root/held" >"$root/out"
+[ "$(cat "$root/out")" = 75 ] || complain "wq-tuned under a held lock: exit $(cat "$root/out")"
+grep -qx "RestartPreventExitStatus=75" "${0%/*}/../../units/wq-tuned.service.in" || complain "the unit tries 75 again"
 
 code=0
 "$bin/wq-tuned" --nothing >/dev/null 2>&1 || code=$?

@@ -107,6 +107,21 @@ TEST(Table, DoesNotObeyANameThatIsAnEscapeSequence) {
     EXPECT_EQ(lines_of(table.text(80, false))[1], "?[2J  tab?here?");
 }
 
+TEST(Printable, MasksControlsAndLeavesTheRestOfUtf8) {
+    EXPECT_EQ(printable("kcryptd_io-254:0"), "kcryptd_io-254:0");
+    EXPECT_EQ(printable("héte-é€𐍈"), "héte-é€𐍈");
+    EXPECT_EQ(printable("\xc3\x9b"), "\xc3\x9b") << "its second byte alone would be CSI";
+    EXPECT_EQ(printable("a\x9b"
+                        "2J"),
+              "a?2J");
+    EXPECT_EQ(printable("a\xc2\x9b"
+                        "2J"),
+              "a??2J");
+    EXPECT_EQ(printable("\xc2\x80\xc2\x9f\xc2\xa0"), "????\xc2\xa0");
+    EXPECT_EQ(printable("\xe0\x82\x9b"), "???") << "too long a form of U+009B";
+    EXPECT_EQ(printable("\xc3"), "?");
+}
+
 TEST(Terminal, TakesItsWidthFromColumns) {
     ::setenv("COLUMNS", "30", 1);
     EXPECT_EQ(terminal_columns(), 30U);

@@ -11,8 +11,14 @@ parameter=/sys/module/workqueue/parameters/default_affinity_scope
 default=$(cat $parameter)
 arms=$default,$other
 load=(dd if=/dev/zero of=/dev/mapper/c0 bs=32k count=100 oflag=direct status=none)
+loads() { pgrep -xcf 'sleep 1234' || true; }
+no_loads() { [ "$(loads)" = 0 ]; }
+no_guardians() { [ "$(guardians)" = 0 ]; }
 guardians() { pgrep -xc wq-ab-guardian || true; }
-all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && [ "$(guardians)" = 0 ]; }
+all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && no_guardians; }
+service() { systemctl show --value -p "$1" wq-tuned; }
+no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
+daemon_failed() { [ "$(service ActiveState)" = failed ]; }
 refused() { # WORDS ARGUMENTS...
   local words=$1 code=0
   shift
@@ -55,7 +61,7 @@ set -m # each in a process group of its own, as a terminal has it, where SIGINT 
 hanging() { # starts one that hangs in its second run
   rm -f /run/wq-tests/{once,ran}
   wq-tunectl ab --target "$wq" --arms "$other,$default" -- \
-    sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; exec sleep 1234; fi; touch /run/wq-tests/once' 2>/run/wq-tests/err &
+    sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; sleep 1234 & wait; fi; touch /run/wq-tests/once' 2>/run/wq-tests/err &
   ab=$!
   wait_until 20 test -e /run/wq-tests/ran || fail "no second run: $(cat /run/wq-tests/err)"
   check_eq "an entry while it runs" 1 "$(entries)"
@@ -67,7 +73,7 @@ for signal in INT TERM HUP KILL; do
   code=0
   wait $ab 2>/dev/null || code=$?
   wait_until 10 all_back || fail "SIG$signal left: $(scope_of "$wq"), $(entries) entries, $(guardians) guardians"
-  wait_until 10 test -z "$(pgrep -fx 'sleep 1234')" || fail "SIG$signal left the command"
+  wait_until 10 no_loads || fail "SIG$signal left the command's child"
   case $signal in
     KILL) check_eq "SIG$signal to the group: exit code" 137 $code ;;
     *) check_eq "SIG$signal to the group" "1 1" "$code $(grep -c "^wq-tunectl: interrupted by SIG$signal" /run/wq-tests/err)" ;;
@@ -80,14 +86,17 @@ held=$(scope_of "$wq")
 wq-tuned --restore
 systemctl start wq-tuned-restore
 ! systemctl start wq-tuned 2>/dev/null || fail "a daemon runs beside it"
-systemctl stop wq-tuned
+wait_until 10 daemon_failed || fail "it is tried again: $(service ActiveState)"
+wait_until 10 no_jobs || fail "the restore of its failure does not end: $(systemctl list-jobs --no-legend)"
+check_eq "a start beside it fails, and is not tried again" "75 0" "$(service ExecMainStatus) $(service NRestarts)"
 systemctl reset-failed wq-tuned wq-tuned-restore 2>/dev/null || true
 check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
 
 note "-- the guardian is killed too"
 kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
 wait $ab 2>/dev/null || true
-wait_until 10 test "$(guardians)" = 0
+pkill -xf 'sleep 1234' || true # a child of the command's, which nobody was left to end
+wait_until 10 no_guardians || fail "the guardian lives"
 check_eq "the entry is on disk" 1 "$(entries)"
 wq-tuned --restore
 all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
