@@ -43,12 +43,13 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
     foreach(name counters dump pods top workqueues)
         wq_tuned_bpf(wq-tuned-core ${CMAKE_CURRENT_SOURCE_DIR}/counters/${name}.bpf.c
             ${CMAKE_CURRENT_SOURCE_DIR}/counters/kernel_types.h
-            ${CMAKE_CURRENT_SOURCE_DIR}/counters/kernel_variables.h ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_shared.h
+            ${CMAKE_CURRENT_SOURCE_DIR}/counters/kernel_variables.h
+            ${CMAKE_CURRENT_SOURCE_DIR}/counters/pods_program.h ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_shared.h
             ${CMAKE_CURRENT_SOURCE_DIR}/counters/bpf_work.h)
         list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
     endforeach()
     target_sources(wq-tuned-core PRIVATE
-        counters/bpf_counters.cpp counters/bpf_dump.cpp counters/bpf_errors.cpp counters/bpf_masks.cpp counters/bpf_pods.cpp
+        counters/bpf_counters.cpp counters/bpf_dump.cpp counters/bpf_errors.cpp counters/bpf_masks.cpp counters/bpf_pods.cpp counters/bpf_pods_map.cpp
         counters/bpf_top.cpp counters/bpf_types.cpp counters/bpf_workqueues.cpp)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)

@@ -13,7 +13,7 @@
 
 #include "counters/bpf_errors.h"
 #include "counters/bpf_masks.h"
-#include "counters/bpf_pods.h"
+#include "counters/bpf_pods_map.h"
 #include "counters/bpf_shared.h"
 #include "counters/bpf_workqueues.h"
 #include "dump.skel.h"
@@ -50,6 +50,7 @@ Result<Skeleton> loaded(const MaskLayout& layout, std::uint32_t nr_nodes) {
     skeleton->rodata->nr_cpus = layout.nr_cpus;
     skeleton->rodata->mask_bytes = layout.mask_bytes;
     skeleton->rodata->nr_nodes = nr_nodes;
+    make_room_for_pods(skeleton->maps.pods, layout);
     if (int code = dump_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
     return skeleton;
 }
@@ -78,6 +79,7 @@ class Reader {
         out.unbound = cpus_of(data_.unbound_mask);
         if (data_.has_requested) out.requested = cpus_of(data_.requested_mask);
         if (data_.has_isolated) out.isolated = cpus_of(data_.isolated_mask);
+        if (auto read = read_scopes(out); !read) return tl::unexpected(read.error());
         if (auto read = read_workqueues(out); !read) return tl::unexpected(read.error());
         if (auto read = read_pools(out); !read) return tl::unexpected(read.error());
         if (!pools_are_there(out)) return fail_errno(kWhat, EAGAIN);
@@ -85,6 +87,14 @@ class Reader {
     }
 
   private:
+    Status read_scopes(KernelDump& out) {
+        if (auto ran = run_once(skeleton_->progs.wqt_pods, kWhat); !ran) return ran;
+        auto pods = read_pods_map(skeleton_->maps.pods, data_.nr_pods, layout_);
+        if (!pods) return tl::unexpected(pods.error());
+        out.scopes = std::move(*pods);
+        return {};
+    }
+
     Status read_pools(KernelDump& out) {
         do {
             if (auto ran = run_once(skeleton_->progs.wqt_pools, kWhat); !ran) return ran;
@@ -192,11 +202,8 @@ Result<KernelDump> read_once() {
 }  // namespace
 
 Result<KernelDump> read_kernel_dump() {
-    auto pods = read_kernel_pods();
-    if (!pods) return tl::unexpected(pods.error());
     auto dump = read_once();
     for (int i = 1; i < kTries && !dump && dump.error().code == EAGAIN; i++) dump = read_once();
-    if (dump) dump->scopes = std::move(*pods);
     return dump;
 }
 

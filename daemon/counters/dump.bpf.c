@@ -7,6 +7,7 @@
 #include "bpf_shared.h"
 #include "kernel_types.h"
 #include "kernel_variables.h"
+#include "pods_program.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
