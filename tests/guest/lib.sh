@@ -195,14 +195,14 @@ since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o 
 
 # ---- trials
 
-# `trial_policy SCOPE [LINE...]`: kcryptd goes on trial, in windows of a second; LINEs go into [judge].
+# `[window=3s] [washout=2s] trial_policy SCOPE [LINE...]`: kcryptd goes on trial; LINEs go into [judge].
 trial_policy() {
   local scope=$1
   shift
   policy <<EOF
 [judge]
-window = "1s"
-washout = "200ms"
+window = "${window:-1s}"
+washout = "${washout:-200ms}"
 min_items = 50
 jitter = "0s"
 $(printf '%s\n' "$@")

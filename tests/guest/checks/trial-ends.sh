@@ -11,59 +11,59 @@ crypt_open c0
 wq=$(wq_of c0)
 load_on c0
 trap load_off EXIT
-# No verdict before its time: so much evidence takes many pairs.
-trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 200'
+# No verdict before its time: so much evidence takes many pairs. And a drain as long as a look at the status takes here.
+window=3s washout=2s trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 200'
 systemctl start wq-tuned
-wait_until 20 pair_is "$wq" 2 || fail "no trial: $(target "$wq" reason)"
+wait_until 60 pair_is "$wq" 2 || fail "no trial: $(target "$wq" reason)"
 
 note "-- the load stops, and comes back"
 load_off
-wait_until 10 state_is "$wq" waiting || fail "state $(target "$wq" state)"
+wait_until 20 state_is "$wq" waiting || fail "state $(target "$wq" state)"
 expect_scope "$wq" default
 check_eq "it waits" "waiting" "$(trial_of "$wq" phase)"
 pair=$(trial_of "$wq" pair)
 check_eq "no baseline is left to keep" 0 "$(entries)"
 check_eq "no probe is left" 0 "$(probes)"
 load_on c0
-wait_until 20 pair_is "$wq" $((pair + 1)) || fail "it does not go on: $(target "$wq" reason)"
+wait_until 60 pair_is "$wq" $((pair + 1)) || fail "it does not go on: $(target "$wq" reason)"
 check_eq "it is the same trial" 1 "$(jq '[.begun[].trials] | add' $verdicts)"
 
 note "-- a CPU goes"
 echo 0 >/sys/devices/system/cpu/cpu3/online
-wait_until 10 ended 1 || fail "no end"
+wait_until 20 ended 1 || fail "no end"
 check_eq "the reason" "CPUs came or went" "$(verdict reason)"
 echo 1 >/sys/devices/system/cpu/cpu3/online
 
 note "-- kill -9 in each phase"
 for phase in washout counting draining; do
-  wait_until 30 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
-  wait_until 20 scope_is "$wq" "$other" || fail "the candidate is never in place"
-  wait_until 20 in_phase $phase || fail "never $phase"
+  wait_until 60 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+  wait_until 60 scope_is "$wq" "$other" || fail "the candidate is never in place"
+  wait_until 60 in_phase $phase || fail "never $phase"
   systemctl kill -s KILL wq-tuned
-  wait_until 10 scope_is "$wq" default || fail "after a kill in $phase: $(scope_of "$wq")"
+  wait_until 20 scope_is "$wq" default || fail "after a kill in $phase: $(scope_of "$wq")"
   jq -e . $verdicts >/dev/null || fail "the store is half-written"
   note "ok: killed while $phase"
-  wait_until 10 is_active || fail "not started again"
+  wait_until 60 is_active || fail "not started again"
 done
 systemctl stop wq-tuned
 check_eq "no probe is left" 0 "$(probes)"
 systemctl start wq-tuned
 
 note "-- somebody else writes"
-wait_until 30 pair_is "$wq" 1 || fail "no trial"
+wait_until 60 pair_is "$wq" 1 || fail "no trial"
 echo numa >"$workqueues/$wq/affinity_scope"
-wait_until 10 state_is "$wq" external || fail "state $(target "$wq" state)"
+wait_until 20 state_is "$wq" external || fail "state $(target "$wq" state)"
 check_eq "the reason" "somebody else wrote" "$(verdict reason | cut -c1-19)"
 expect_scope "$wq" numa
 echo default >"$workqueues/$wq/affinity_scope"
 systemctl reload wq-tuned
 
 note "-- the workqueue vanishes"
-wait_until 30 pair_is "$wq" 1 || fail "no trial: $(target "$wq" reason)"
+wait_until 60 pair_is "$wq" 1 || fail "no trial: $(target "$wq" reason)"
 before=$(jq '.verdicts | length' $verdicts)
 load_off
 crypt_close c0
-wait_until 10 ended $((before + 1)) || fail "no end"
+wait_until 20 ended $((before + 1)) || fail "no end"
 check_eq "the reason" "the workqueue vanished" "$(verdict reason)"
 check_eq "nothing is left" 0 "$(entries)"
 check_eq "no probe is left" 0 "$(probes)"
