@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -2,7 +2,7 @@
 #include "ab/session.h"
 
 #include <fmt/format.h>
-
+#include <cstdint>
 #include <cstdlib>
 
 namespace wq::ab {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "counters/bpf_counters.h"
+
+#include <cstdint>
 #include "counters/bpf_dump.h"
 #include "counters/bpf_pods.h"
 #include "counters/bpf_top.h"

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <vector>
 
 namespace wq {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
-
+#include <cstdint>
 #include <ctime>
 
 #include "ctl/exported_policy.h"

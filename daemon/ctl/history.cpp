@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
 

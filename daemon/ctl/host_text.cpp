@@ -2,7 +2,7 @@
 #include "ctl/host_text.h"
 
 #include <fmt/format.h>
-
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

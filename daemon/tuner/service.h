@@ -3,6 +3,7 @@
 
 #include <systemd/sd-event.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "tuner/trials.h"

@@ -35,3 +35,26 @@ tree_file() {
 
 # One recipe's fingerprint: what was made by another recipe is not reused.
 recipe() { cat "$@" | sha256sum | cut -c1-12; }
+
+# Where apt on this machine takes bookworm from; the other suites live beside it.
+mirror() {
+  if [ -n "${WQ_TUNED_MIRROR:-}" ]; then
+    printf '%s\n' "$WQ_TUNED_MIRROR"
+    return
+  fi
+  debian_targets | awk '$1 == "bookworm" {print $2; exit}'
+}
+
+debian_targets() {
+  # shellcheck disable=SC2016 # these dollars are apt's
+  apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(COMPONENT)' \
+    'Created-By: Packages' 'Origin: Debian' 'Component: main'
+}
+
+source_line() { # SUITE
+  local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  uri=$(mirror)
+  [ -n "$uri" ] || die "no Debian bookworm among apt's sources: run 'apt-get update', or set WQ_TUNED_MIRROR"
+  [ -r "$keyring" ] || die "$keyring is missing: install debian-archive-keyring"
+  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$1"
+}

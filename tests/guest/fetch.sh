@@ -9,21 +9,6 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-# Where apt on this machine takes bookworm from; the other suites live beside it.
-mirror() {
-  if [ -n "${WQ_TUNED_MIRROR:-}" ]; then
-    printf '%s\n' "$WQ_TUNED_MIRROR"
-    return
-  fi
-  debian_targets | awk '$1 == "bookworm" {print $2; exit}'
-}
-
-debian_targets() {
-  # shellcheck disable=SC2016 # these dollars are apt's
-  apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(COMPONENT)' \
-    'Created-By: Packages' 'Origin: Debian' 'Component: main'
-}
-
 # `apt_suite NAME COMMAND...`: apt with sources and lists of its own, so that the
 # machine's stay as they are. A mirror's Release file can be older than it allows.
 apt_suite() {
@@ -40,14 +25,6 @@ update_suite() { # NAME, with the lines of its sources on stdin
   mkdir -p "$cache/apt/$1/lists/partial" "$cache/apt/$1/cache/archives/partial"
   cat >"$cache/apt/$1/sources.list"
   apt_suite "$1" apt-get -qq update
-}
-
-source_line() { # SUITE
-  local uri keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-  uri=$(mirror)
-  [ -n "$uri" ] || die "no Debian bookworm among apt's sources: run 'apt-get update', or set WQ_TUNED_MIRROR"
-  [ -r "$keyring" ] || die "$keyring is missing: install debian-archive-keyring"
-  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$1"
 }
 
 # The libraries come from the machine's own suites, security updates included.

@@ -2,6 +2,7 @@
 // `plan --boot` on a tree: who asks for a size, and what past trials have to say.
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
 

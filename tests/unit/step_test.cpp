@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
+
 #include "fake_machine.h"
 
 namespace wq {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "fake_trials.h"
 #include "tuner/trials.h"

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
+
 #include "fake_trials.h"
 
 namespace wq {

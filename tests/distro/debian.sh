@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The project as built and tested with the libraries of another Debian: debian.sh SUITE PACKAGE...
+# The suite's tree stays in the cache and is read-only here; what is built goes to build/SUITE.
+set -euo pipefail
+# shellcheck source=tests/guest/common.sh
+. "$(dirname "$0")/../guest/common.sh"
+source=$(cd "$guest_dir/../.." && pwd)
+suite=$1
+shift
+tree=$cache/debian/$suite-$(recipe "${BASH_SOURCE[0]}" <(echo "$@"))
+
+get_suite() { # PACKAGE...
+  [ -e "$tree" ] && return
+  say "$suite: unpacking (some minutes)"
+  mkdir -p "$cache/debian"
+  as_root rm -rf "$tree.new"
+  source_line "$suite" | as_root mmdebstrap --quiet --mode=root --variant=apt --include="$(IFS=,; echo "$*")" \
+    --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    "$suite" "$tree.new" - >"$cache/debian/$suite.log" 2>&1 ||
+    { tail -n 20 "$cache/debian/$suite.log"; die "$suite could not be unpacked"; }
+  as_root mkdir -p "$tree.new"/work/{main,shared} "$tree.new/ccache"
+  as_root mv "$tree.new" "$tree"
+}
+
+# Mounts of a namespace of its own end with it.
+# shellcheck disable=SC2016 # the inner shell expands these
+in_suite() {
+  as_root unshare --mount --pid --fork env -i TREE="$tree" SOURCE="$source" CCACHE="$CCACHE_DIR" \
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -euc '
+      mount --bind "$TREE" "$TREE"
+      mount --bind "$SOURCE" "$TREE/work/main"
+      [ ! -d "$SOURCE/../shared" ] || mount --bind "$SOURCE/../shared" "$TREE/work/shared"
+      mount --bind "$CCACHE" "$TREE/ccache"
+      mount --rbind /dev "$TREE/dev"
+      mount --rbind --make-rslave /sys "$TREE/sys"
+      mount -t proc proc "$TREE/proc"
+      mount -t tmpfs tmpfs "$TREE/tmp"
+      mount -o remount,bind,ro "$TREE"
+      exec chroot "$TREE" env CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR=/ccache CCACHE_BASEDIR=/work/main \
+        CCACHE_NOHASHDIR=1 LC_ALL=C.UTF-8 bash -euc "$@"' bash "$@"
+}
+
+get_suite "$@"
+mkdir -p "$CCACHE_DIR" "$source/build/$suite"
+# shellcheck disable=SC2016 # so does this one
+in_suite 'cd /work/main
+  cmake --preset dev -B "build/$0" && cmake --build "build/$0" -- -k 0 && ctest --test-dir "build/$0" -L unit -j "$(nproc)" --output-on-failure' "$suite"
