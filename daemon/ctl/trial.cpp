@@ -44,7 +44,7 @@ Status follow(sd_bus* bus, const std::string& target) {
         const json trial = trial_in(status, target);
         if (trial.is_null()) break;
         line.show(progress_text(trial));
-        ::usleep(1'000'000);
+        ::sleep(1);
     }
     line.end();
     return {};
