@@ -8,14 +8,15 @@ set -euo pipefail
 source=$(cd "$guest_dir/../.." && pwd)
 suite=$1
 shift
-tree=$cache/debian/$suite-$(recipe "${BASH_SOURCE[0]}" <(echo "$@"))
+tree=$cache/debian/$suite-$(recipe <(echo "$@"))
 
 get_suite() { # PACKAGE...
   [ -e "$tree" ] && return
   say "$suite: unpacking (some minutes)"
   mkdir -p "$cache/debian"
-  as_root rm -rf "$tree.new"
-  source_line "$suite" | as_root mmdebstrap --quiet --mode=root --variant=apt --include="$(IFS=,; echo "$*")" \
+  as_root rm -rf --one-file-system "$tree.new"
+  # Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
+  source_line "$suite" | as_root unshare --mount mmdebstrap --quiet --mode=root --variant=apt --include="$(IFS=,; echo "$*")" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     "$suite" "$tree.new" - >"$cache/debian/$suite.log" 2>&1 ||

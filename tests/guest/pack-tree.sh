@@ -5,11 +5,12 @@
 set -euo pipefail
 line=$1 output=$2
 tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
-trap 'rm -rf "$tree"' EXIT
+trap 'rm -rf --one-file-system "$tree"' EXIT
 
 packages=systemd-sysv,udev,dbus,kmod,dmsetup,fio,jq,procps,util-linux,strace,xxhash,polkitd
 packages+=,libhwloc15,libfmt9,libsystemd0,libudev1,libbpf1${3:+,$3}
-printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
+# Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
+printf '%s\n' "$line" | unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' \
