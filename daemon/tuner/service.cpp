@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
@@ -171,8 +172,10 @@ Status Service::add_sources() {
 
 // Without udev the ticks still find what changed, later.
 void Service::start_udev() {
+    const auto on_change = [this](Udev::Change change) { changed(change); };
+    if (options_.events) options_.events(event_.get(), on_change);
     if (!is_machine(options_)) return;
-    auto udev = Udev::start(event_.get(), [this](Udev::Change change) { changed(change); });
+    auto udev = Udev::start(event_.get(), on_change);
     if (udev)
         udev_ = std::move(*udev);
     else
@@ -276,6 +279,9 @@ void Service::check_switches() {
 }
 
 void Service::reconcile() {
+    if (std::exchange(events_lost_, false))
+        log_.write({LOG_NOTICE, Event::none,
+                    "udev's queue overflowed: events were lost, and everything is looked at again"});
     check_switches();
     tuner_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
@@ -289,6 +295,7 @@ void Service::reconcile() {
 void Service::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) tuner_->topology_changed();
     if (change != Udev::Change::cpu) tuner_->rules_changed();
+    if (change == Udev::Change::lost) events_lost_ = true;
     pending_.event(now_us(event_.get()));
     arm();
 }

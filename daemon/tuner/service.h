@@ -23,6 +23,8 @@ namespace wq {
 struct ServiceOptions {
     std::string root;                   // "" is the machine; a test's tree has no udev and no bus
     std::optional<std::string> config;  // instead of the installed policy
+    // For a test's tree, in place of udev: called once with the loop, and with what to tell each event to.
+    std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
 };
 
 // The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
@@ -98,6 +100,7 @@ class Service {
     std::string policy_error_;       // of the policy on disk; at start it means observe
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
+    bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool broken_at_start_ = false;            // no policy could be read yet: observe
     bool paused_ = false;                     // by a kill switch
