@@ -195,7 +195,17 @@ BusHandlers Service::bus_handlers() {
     return out;
 }
 
+// Anybody may ask, as often as he likes: not every question is worth a look at every target.
 std::string Service::status() {
+    if (const std::string* said = answer_.at(now_monotonic())) return *said;
+    const std::int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    std::string text = look_for_status();
+    answer_.keep(text, now_monotonic(),
+                 static_cast<std::uint64_t>(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / 1000);
+    return text;
+}
+
+std::string Service::look_for_status() {
     tuner_->look();
     trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_trial();
@@ -279,6 +289,7 @@ void Service::check_switches() {
 }
 
 void Service::reconcile() {
+    answer_.drop();
     if (std::exchange(events_lost_, false))
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
@@ -296,6 +307,7 @@ void Service::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) tuner_->topology_changed();
     if (change != Udev::Change::cpu) tuner_->rules_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
+    answer_.drop();
     pending_.event(now_us(event_.get()));
     arm();
 }
@@ -350,6 +362,7 @@ Trials::Edges Service::trial_edges() {
 
 // An order may have ended a trial, or begun one.
 Status Service::ordered(Status done) {
+    answer_.drop();
     trials_->check();
     arm_trial();
     publish();
@@ -420,6 +433,7 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
 int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
     const bool ran = service->trials_->running() != nullptr;
+    service->answer_.drop();
     service->trials_->on_time();
     service->arm_trial();
     // Not at each window: what is measured shall not be our own writing.
