@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// bus-storm CLIENTS SECONDS: as many clients at once ask the daemon what may be asked and what may not, each
+// again as soon as it has its answer, and hang up with questions open. Says as JSON what came back. Whether
+// any of it was too slow is not its to judge; an answer that never came is `timeouts`.
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr const char* kName = "org.wqtuned1";
+constexpr const char* kPath = "/org/wqtuned1";
+constexpr const char* kInterface = "org.wqtuned1.Manager";
+constexpr std::uint64_t kPatience = 120'000'000;  // us
+
+struct Counts {
+    unsigned calls = 0, statuses = 0, errors = 0, timeouts = 0, unanswered = 0, connections = 0, failed = 0;
+} counts;
+
+struct Client {
+    sd_event* event = nullptr;
+    sd_bus* bus = nullptr;
+    unsigned turn = 0;
+    void next();
+    bool ask(const char* method, const char* types, const char* first, const char* second);
+    void ask_and_leave();
+    void connect();
+};
+
+int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
+    const sd_bus_error* error = ::sd_bus_message_get_error(answer);
+    if (error == nullptr)
+        counts.statuses += ::sd_bus_message_has_signature(answer, "s") > 0 ? 1 : 0;
+    else
+        (::sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) != 0 ? counts.timeouts : counts.errors)++;
+    static_cast<Client*>(userdata)->next();
+    return 1;
+}
+
+bool Client::ask(const char* method, const char* types, const char* first, const char* second) {
+    counts.calls++;
+    sd_bus_message* message = nullptr;
+    int r = ::sd_bus_message_new_method_call(bus, &message, kName, kPath, kInterface, method);
+    if (r >= 0 && *types == 'i') r = ::sd_bus_message_append(message, "i", 7);
+    if (r >= 0 && *types == 's') r = ::sd_bus_message_append(message, "s", first);
+    if (r >= 0 && *types == 's' && types[1] == 's') r = ::sd_bus_message_append(message, "s", second);
+    if (r >= 0) r = ::sd_bus_call_async(bus, nullptr, message, on_answer, this, kPatience);
+    ::sd_bus_message_unref(message);
+    return r >= 0;
+}
+
+// Ten questions whose answers are wanted by nobody, then the line goes dead.
+void Client::ask_and_leave() {
+    for (int i = 0; i < 10; i++) {
+        sd_bus_message* message = nullptr;
+        if (::sd_bus_message_new_method_call(bus, &message, kName, kPath, kInterface, "GetStatus") < 0) break;
+        ::sd_bus_message_set_expect_reply(message, i % 2);
+        counts.calls++;
+        counts.unanswered++;
+        (void)::sd_bus_send(bus, message, nullptr);
+        ::sd_bus_message_unref(message);
+    }
+    (void)::sd_bus_flush(bus);
+    ::sd_bus_detach_event(bus);
+    ::sd_bus_close_unref(bus);
+    connect();
+}
+
+void Client::connect() {
+    bus = nullptr;
+    if (::sd_bus_open_system(&bus) < 0 || ::sd_bus_attach_event(bus, event, 0) < 0) {
+        counts.failed++;
+        std::cerr << "a client could not connect\n";
+        std::exit(1);
+    }
+    counts.connections++;
+    (void)::sd_bus_add_match_async(bus, nullptr, "type='signal',sender='org.wqtuned1'", nullptr, nullptr,
+                                   nullptr);
+}
+
+void Client::next() {
+    static const std::string long_word(300, 'x');
+    bool asked = false;
+    switch (turn++ % 8) {
+        case 3:
+            asked = ask("Pin", "i", nullptr, nullptr);
+            break;
+        case 4:
+            asked = ask("Subscribe", "", nullptr, nullptr);
+            break;
+        case 5:
+            asked = ask("Pin", "ss", "writeback", "smt");
+            break;
+        case 6:
+            asked = ask("Unpin", "s", long_word.c_str(), nullptr);
+            break;
+        case 7:
+            ask_and_leave();
+            [[fallthrough]];
+        default:
+            asked = ask("GetStatus", "", nullptr, nullptr);
+    }
+    if (!asked) counts.failed++;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) return 2;
+    const auto seconds = std::strtoull(argv[2], nullptr, 10);
+    sd_event* event = nullptr;
+    if (::sd_event_default(&event) < 0) return 1;
+    std::vector<Client> clients(std::strtoul(argv[1], nullptr, 10));
+    unsigned turn = 0;
+    for (Client& client : clients) {
+        client.event = event;
+        client.turn = turn++;
+        client.connect();
+    }
+    for (Client& client : clients) client.next();
+    ::sd_event_add_time_relative(
+        event, nullptr, CLOCK_MONOTONIC, seconds * 1'000'000, 0,
+        [](sd_event_source* source, std::uint64_t, void*) {
+            return ::sd_event_exit(::sd_event_source_get_event(source), 0);
+        },
+        nullptr);
+    const int r = ::sd_event_loop(event);
+    std::cout << nlohmann::ordered_json{{"calls", counts.calls},
+                                        {"statuses", counts.statuses},
+                                        {"errors", counts.errors},
+                                        {"timeouts", counts.timeouts},
+                                        {"unanswered", counts.unanswered},
+                                        {"connections", counts.connections},
+                                        {"failed", counts.failed}}
+              << '\n';
+    std::_Exit(r < 0 ? 1 : 0);  // 200 connections end with the process
+}
