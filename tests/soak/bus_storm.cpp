@@ -138,6 +138,6 @@ int main(int argc, char** argv) {
                                         {"unanswered", counts.unanswered},
                                         {"connections", counts.connections},
                                         {"failed", counts.failed}}
-              << '\n';
+              << std::endl;
     std::_Exit(r < 0 ? 1 : 0);  // 200 connections end with the process
 }

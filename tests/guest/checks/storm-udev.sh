@@ -7,7 +7,7 @@
 # shellcheck source=tests/soak/storm.sh
 . /usr/lib/wq-tests/storm.sh
 
-per_round=$(scaled 3000 1000)
+per_round=$(scaled 1000 400)
 crypt_open c0 0
 crypt_open c1 1
 wq0=$(wq_of c0) wq1=$(wq_of c1)
