@@ -109,6 +109,8 @@ workqueues() {
   wait_until 600 entries_are 2 || fail "entries are left"
   wait_until 600 targets_are 2 || fail "targets are left"
   report "RssAnon with $n: $most kB, after them $(rss_anon) kB"
+  sleep 20 # a tick
+  note "figures: RssAnon 20 s later: $(rss_anon) kB"
 }
 
 lines_are() { [ "$(wc -l <"$work/log")" -ge "$1" ]; }
