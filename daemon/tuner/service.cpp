@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "counters/bpf_counters.h"
 #include "counters/no_counters.h"
@@ -172,8 +173,10 @@ Status Service::add_sources() {
 
 // Without udev the ticks still find what changed, later.
 void Service::start_udev() {
+    const auto on_change = [this](Udev::Change change) { changed(change); };
+    if (options_.events) options_.events(event_.get(), on_change);
     if (!is_machine(options_)) return;
-    auto udev = Udev::start(event_.get(), [this](Udev::Change change) { changed(change); });
+    auto udev = Udev::start(event_.get(), on_change);
     if (udev)
         udev_ = std::move(*udev);
     else
@@ -193,7 +196,17 @@ BusHandlers Service::bus_handlers() {
     return out;
 }
 
+// Anybody may ask, as often as he likes: not every question is worth a look at every target.
 std::string Service::status() {
+    if (const std::string* said = answer_.at(now_monotonic())) return *said;
+    const std::int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    std::string text = look_for_status();
+    answer_.keep(text, now_monotonic(),
+                 static_cast<std::uint64_t>(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / 1000);
+    return text;
+}
+
+std::string Service::look_for_status() {
     tuner_->look();
     trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_trial();
@@ -277,6 +290,10 @@ void Service::check_switches() {
 }
 
 void Service::reconcile() {
+    answer_.drop();
+    if (std::exchange(events_lost_, false))
+        log_.write({LOG_NOTICE, Event::none,
+                    "udev's queue overflowed: events were lost, and everything is looked at again"});
     check_switches();
     tuner_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
@@ -290,6 +307,8 @@ void Service::reconcile() {
 void Service::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) tuner_->topology_changed();
     if (change != Udev::Change::cpu) tuner_->rules_changed();
+    if (change == Udev::Change::lost) events_lost_ = true;
+    answer_.drop();
     pending_.event(now_us(event_.get()));
     arm();
 }
@@ -344,6 +363,7 @@ Trials::Edges Service::trial_edges() {
 
 // An order may have ended a trial, or begun one.
 Status Service::ordered(Status done) {
+    answer_.drop();
     trials_->check();
     arm_trial();
     publish();
@@ -414,6 +434,7 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
 int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
     const bool ran = service->trials_->running() != nullptr;
+    service->answer_.drop();
     service->trials_->on_time();
     service->arm_trial();
     // Not at each window: what is measured shall not be our own writing.

@@ -14,6 +14,7 @@
 #include "kernel/udev.h"
 #include "model/kernel_features.h"
 #include "tuner/coalescer.h"
+#include "tuner/last_answer.h"
 #include "tuner/metrics.h"
 #include "tuner/metrics_file.h"
 #include "tuner/trials.h"
@@ -24,6 +25,8 @@ namespace wq {
 struct ServiceOptions {
     std::string root;                   // "" is the machine; a test's tree has no udev and no bus
     std::optional<std::string> config;  // instead of the installed policy
+    // For a test's tree, in place of udev: called once with the loop, and with what to tell each event to.
+    std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
 };
 
 // The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
@@ -57,6 +60,7 @@ class Service {
     Status ordered(Status done);
     BusHandlers bus_handlers();
     std::string status();
+    std::string look_for_status();
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;
@@ -99,6 +103,8 @@ class Service {
     std::string policy_error_;       // of the policy on disk; at start it means observe
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
+    LastAnswer answer_;                       // to who asked for the status last
+    bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool broken_at_start_ = false;            // no policy could be read yet: observe
     bool paused_ = false;                     // by a kill switch

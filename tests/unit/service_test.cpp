@@ -41,15 +41,18 @@ bool eventually(const std::function<bool()>& so) {
     return false;
 }
 
+using OnChange = std::function<void(Udev::Change)>;
+using Events = std::function<void(sd_event*, OnChange)>;
+
 // `wq-tuned --root TREE`, killed at the latest with this object. Signals that are sent before it listens wait
 // for it.
 class Daemon {
   public:
-    explicit Daemon(const TempTree& tree) {
+    explicit Daemon(const TempTree& tree, Events events = {}) {
         sigset_t ours;
         sigset_t before;
         ::sigemptyset(&ours);
-        for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ours, signal);
+        for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&ours, signal);
         ::sigprocmask(SIG_BLOCK, &ours, &before);
         child_ = ::fork();
         if (child_ != 0) {
@@ -58,7 +61,7 @@ class Daemon {
         }
         const int log = ::open(tree.path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         ::dup2(log, STDERR_FILENO);
-        ::_exit(Service({tree.root(), std::nullopt}).run() ? 0 : 1);
+        ::_exit(Service({tree.root(), std::nullopt, std::move(events)}).run() ? 0 : 1);
     }
     ~Daemon() {
         if (child_ > 0) (void)end(SIGKILL);
@@ -129,6 +132,29 @@ TEST_F(ServiceTest, ReloadsOnSighup) {
     daemon.send(SIGHUP);
     EXPECT_TRUE(logged("policy reloaded"));
     EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+// No tick comes as soon as this waits.
+TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
+    Daemon daemon(tree_, [](sd_event* event, OnChange on_change) {
+        static OnChange tell;
+        tell = std::move(on_change);
+        ::sd_event_add_signal(
+            event, nullptr, SIGUSR1,
+            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
+                tell(Udev::Change::lost);
+                return 0;
+            },
+            nullptr);
+    });
+    ASSERT_TRUE(applied());
+    tree_.add(test::Dir("sys/devices/virtual/workqueue", {workqueue("nvme-wq")}));
+    tree_.remove("sys/devices/virtual/workqueue/writeback");
+    daemon.send(SIGUSR1);
+    EXPECT_TRUE(eventually([&] { return tree_.read(wq_path("nvme-wq")) == "smt\n"; }));
+    EXPECT_TRUE(eventually([&] { return entries().count("writeback") == 0; }));
+    EXPECT_TRUE(logged("udev's queue overflowed"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# udev's queue overflows while the daemon stands still: what came and went meanwhile is found by a full look.
+# timeout: 3000
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+# shellcheck source=tests/soak/storm.sh
+. /usr/lib/wq-tests/storm.sh
+
+per_round=$(scaled 1000 300)
+# The daemon has no capability to go beyond this; a tenth of the usual, since an emulated udev is slow.
+rmem_max=$(cat /proc/sys/net/core/rmem_max)
+echo 16384 >/proc/sys/net/core/rmem_max
+trap 'echo "$rmem_max" >/proc/sys/net/core/rmem_max' EXIT
+crypt_open c0 0
+crypt_open c1 1
+wq0=$(wq_of c0) wq1=$(wq_of c1)
+apply_policy "$(other_scope)"
+# No tick comes to help, and no watchdog.
+drop_in wq-tuned.service <<EOF
+[Service]
+WatchdogSec=0
+Environment=WATCHDOG_USEC=7200000000
+EOF
+systemctl start wq-tuned
+expect_scope "$wq0" "$(other_scope)"
+expect_scope "$wq1" "$(other_scope)"
+
+uevents() { # N
+  local n=0 file
+  while :; do
+    for file in "$workqueues"/*/uevent; do
+      [ "$n" -lt "$1" ] || return 0
+      echo change >"$file" 2>/dev/null || continue
+      n=$((n + 1))
+    done
+  done
+}
+overflows() { since_mark | grep -c "udev's queue overflowed" || true; }
+overflowed() { [ "$(overflows)" -gt "$1" ]; }
+
+storm_begin
+for round in 1 2 3 4 5 6 7 8; do
+  before=$(overflows)
+  reads=$(daemon_field topology_reads)
+  kill -STOP "$storm_pid"
+  uevents "$per_round"
+  udevadm settle --timeout=600
+  # The queue is full: nobody tells the daemon of these.
+  crypt_close c0
+  echo 0 >/sys/devices/system/cpu/cpu5/online
+  crypt_open c2 2
+  udevadm settle --timeout=600
+  wq2=$(wq_of c2)
+  scope_is "$wq2" default || fail "set by a daemon that stands still"
+  kill -CONT "$storm_pid"
+  wait_until 120 overflowed "$before" || fail "round $round: no overflow after $per_round events"
+  wait_until 120 scope_is "$wq2" "$(other_scope)" || fail "round $round: the device that came was not found"
+  wait_until 120 entries_are 2 || fail "round $round: $(entries) entries"
+  [ "$(daemon_field topology_reads)" -gt "$reads" ] || fail "round $round: the topology was not read"
+  check_eq "round $round: applied" 2 "$(applied)"
+  expect_planned
+  sample
+  echo 1 >/sys/devices/system/cpu/cpu5/online
+  crypt_close c2
+  crypt_open c0 0
+  wait_until 120 scope_is "$(wq_of c0)" "$(other_scope)" || fail "round $round: the next device was not found"
+done
+note "figures: $per_round events a round, $(overflows) overflows said"
+storm_end 60

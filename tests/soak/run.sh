@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Storms of `./dev soak`: run.sh BUILD-DIR [KERNEL] [STORM...]. Without a name, all: `tree-workqueues` and `tree-reload`
+# here, on a tree; `crypt`, `hotplug`, `udev`, `bus` and `reload` each in a guest of KERNEL (6.12).
+set -euo pipefail
+build=$1 kernel=6.12
+shift
+case ${1:-} in [0-9]*) kernel=$1; shift ;; esac
+[ $# -gt 0 ] || set -- tree-workqueues tree-reload crypt hotplug udev bus reload
+tests=()
+for storm in "$@"; do
+  case $storm in
+    tree-workqueues | tree-reload) tests+=("soak\\.$storm-100") ;;
+    crypt | hotplug | udev | bus | reload) tests+=("guest\\.storm-$storm-${kernel//./\\.}\\..*") ;;
+    *) echo "no such storm: $storm"; exit 2 ;;
+  esac
+done
+code=0
+ctest --test-dir "$build" -L '^soak$' -R "^($(IFS='|'; echo "${tests[*]}"))\$" --no-tests=error --output-on-failure || code=$?
+echo "figures:"
+awk '/^[0-9]+\/[0-9]+ Test: / {name = $3} /^figures: / {sub(/^figures: /, ""); print name ": " $0}' \
+  "$build/Testing/Temporary/LastTest.log"
+exit $code

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Storms on a tree: tree.sh SERVE-TREE workqueues|reload [PERCENT]. The machine itself is not touched.
+set -euo pipefail
+serve=$1 storm=$2
+guest_append=wq_tests.storm=${3:-100}
+note() { printf '%s\n' "$*"; }
+fail() { printf 'FAILED: %s\n' "$*"; [ ! -s "$work/log" ] || { echo "the log's end:"; tail -n 5 "$work/log"; }; exit 1; }
+# shellcheck source=tests/soak/storm.sh
+. "$(dirname "$0")/storm.sh"
+
+work=$(mktemp -d /tmp/wq-tuned-soak.XXXXXX)
+tidy() {
+  [ -z "$storm_pid" ] || { kill "$storm_pid" 2>/dev/null && wait "$storm_pid"; } || true
+  rm -rf "$work"
+}
+trap tidy EXIT
+mkfifo "$work/events"
+"$serve" <"$work/events" >"$work/root" 2>"$work/log" &
+storm_pid=$!
+exec 5>"$work/events"
+wait_until() { # SECONDS COMMAND...
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    kill -0 "$storm_pid" 2>/dev/null || fail "the daemon ended"
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.05
+  done
+}
+wait_until 30 test -s "$work/root" || fail "no tree"
+tree=$(cat "$work/root")
+workqueues=$tree/sys/devices/virtual/workqueue
+
+# `metric NAME`: as the daemon last said it.
+metric() { sed -n "s/^wq_tuned_$1 //p" "$tree/srv/wq.prom" 2>/dev/null; }
+targets_are() { [ "$(metric 'targets{state="applied"}')" = "$1" ]; }
+entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/baseline.json")" = "$1" ]; }
+cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15) * 1000 / hz}' "/proc/$storm_pid/stat"; }
+report() { note "figures: $*; CPU $(cpu_ms) ms in all; the log has $(wc -l <"$work/log") lines"; }
+wait_until 60 targets_are 2 || fail "the two workqueues that are always there are not set"
+
+# All are made beside, and come and go at once, as in sysfs.
+make_set() { # FIRST LAST
+  local i
+  rm -rf "$work/pattern"
+  mkdir -p "$work/pattern" "$tree/staging"
+  cp -r "$workqueues/writeback" "$work/pattern/new"
+  echo "default (cache)" >"$work/pattern/new/affinity_scope"
+  for ((i = $1; i <= $2; i++)); do printf '%s\0' "$tree/staging/kcryptd-254:$((i % 1000))-$i"; done |
+    xargs -0 -n 1 cp -r "$work/pattern/new"
+}
+appear() { (cd "$tree/staging" && find . -mindepth 1 -maxdepth 1 -print0 | xargs -0 mv -t "$workqueues"); }
+tell() { head -c "$1" /dev/zero | tr '\0' w >&5; } # N events
+vanish() { # [PATTERN]
+  mkdir -p "$tree/gone"
+  find "$workqueues" -mindepth 1 -maxdepth 1 -name "kcryptd-*${1:-}" -print0 | xargs -0 -r mv -t "$tree/gone"
+  rm -rf "$tree/gone"
+}
+# All that are there hold the planned scope; the daemon's own word for it is `targets_are`.
+expect_set() {
+  local bad
+  bad=$(grep -Lx smt "$workqueues"/*/affinity_scope | head -n 3 || true)
+  [ -z "$bad" ] || fail "not set: $bad"
+}
+
+# N come and go, SIZE at a time; every other time a tenth of them goes before the daemon can have set it.
+come_and_go() { # N SIZE
+  local first=1 round=0 left
+  while [ "$first" -le "$1" ]; do
+    make_set "$first" $((first + $2 - 1))
+    appear
+    tell "$2"
+    left=$2
+    if [ $((round++ % 2)) = 1 ]; then vanish 7; fi
+    left=$(find "$workqueues" -name 'kcryptd-*' | wc -l)
+    wait_until 120 targets_are $((left + 2)) || fail "$(metric 'targets{state="applied"}') targets, not $((left + 2))"
+    expect_set
+    vanish
+    tell "$2"
+    wait_until 120 entries_are 2 || fail "entries are left"
+    wait_until 120 targets_are 2 || fail "targets are left"
+    sample
+    first=$((first + $2))
+    case $((first - 1)) in 1000 | 5000 | 10000) note "RssAnon after $((first - 1)): $(rss_anon) kB" ;; esac
+  done
+}
+
+workqueues() {
+  local n most lines
+  n=$(scaled 10000 400)
+  note "RssAnon before: $(rss_anon) kB"
+  come_and_go "$n" $((n / 40))
+  lines=$(wc -l <"$work/log")
+  report "$n workqueues, $((n / 40)) at a time"
+  expect_flat
+  # One line for each setting, none for what went.
+  [ "$lines" -le $((n + 10)) ] || fail "$lines lines: $(sed 's/[0-9]\+/N/g' "$work/log" | sort | uniq -c | sort -rn | sed 5q)"
+
+  note "-- all of them at once"
+  make_set 1 "$n"
+  appear
+  tell "$n"
+  wait_until 600 targets_are $((n + 2)) || fail "$(metric 'targets{state="applied"}') targets, not $((n + 2))"
+  expect_set
+  most=$(rss_anon)
+  vanish
+  tell "$n"
+  wait_until 600 entries_are 2 || fail "entries are left"
+  wait_until 600 targets_are 2 || fail "targets are left"
+  report "RssAnon with $n: $most kB, after them $(rss_anon) kB"
+  sleep 20 # a tick
+  note "figures: RssAnon 20 s later: $(rss_anon) kB"
+}
+
+lines_are() { [ "$(wc -l <"$work/log")" -ge "$1" ]; }
+# Signals that come together are one, so each waits for the line of the one before.
+reload() {
+  local n
+  n=$(scaled 1000 48)
+  reload_often() {
+    local i before
+    for ((i = 1; i <= n; i++)); do
+      before=$(wc -l <"$work/log")
+      kill -HUP "$storm_pid"
+      wait_until 60 lines_are $((before + 1)) || fail "reload $i: not a word"
+      [ $((i % (n / 8))) != 0 ] || sample
+    done
+  }
+  reload_often
+  expect_set
+  report "$n reloads"
+  expect_flat
+  note "-- broken"
+  rss=()
+  echo 'match = "twice"' >>"$tree/etc/wq-tuned/wq-tuned.toml"
+  reload_often
+  expect_set
+  report "$n reloads of a broken policy"
+  expect_flat
+  [ "$(wc -l <"$work/log")" -le $((2 * n + 10)) ] || fail "too many lines"
+}
+
+"$storm"
+kill "$storm_pid"
+wait "$storm_pid" || fail "the daemon's exit code is $?"
+storm_pid=""
+note "passed"
