@@ -11,7 +11,7 @@ namespace wq::ctl {
 namespace {
 
 // In single quotes, as a POSIX shell takes literally.
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
     return out + "'";
@@ -21,7 +21,7 @@ std::string quoted(const std::string& text) {
 std::string word_text(const std::string& word) {
     const bool plain =
         !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
-    return plain ? word : quoted(word);
+    return plain ? word : shell_quoted(word);
 }
 
 std::string scope_path(const Paths& paths, const std::string& name) {
@@ -34,12 +34,13 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const Baselin
     std::string out;
     const auto scope = files.read_scope(entry.name, entry.inode);
     if (scope && scope->word != entry.scope && entry.may_be_ours(scope->word))
-        out += fmt::format("echo {} > {}\n", word_text(entry.scope), quoted(scope_path(paths, entry.name)));
+        out += fmt::format("echo {} > {}\n", word_text(entry.scope),
+                           shell_quoted(scope_path(paths, entry.name)));
     if (!entry.may_strict || !entry.strict) return out;
     const auto strict = files.read_strict(entry.name, entry.inode);
     if (strict && *strict != *entry.strict)
         out += fmt::format("echo {} > {}\n", *entry.strict ? 1 : 0,
-                           quoted(paths.workqueues() + "/" + entry.name + "/affinity_strict"));
+                           shell_quoted(paths.workqueues() + "/" + entry.name + "/affinity_strict"));
     return out;
 }
 

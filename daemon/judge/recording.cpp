@@ -54,13 +54,13 @@ struct Draft {
     std::vector<Line> starts;              // the first line of each pair
 };
 
-std::string quoted(std::string_view text) {
+std::string excerpt(std::string_view text) {
     const bool whole = text.size() <= kQuoted;
     return fmt::format("'{}{}'", printable(text.substr(0, kQuoted)), whole ? "" : "...");
 }
 
 std::string value_error(std::string_view text) {
-    return fmt::format("value {} is not a positive number", quoted(text));
+    return fmt::format("value {} is not a positive number", excerpt(text));
 }
 
 // The fields of a line in OUT; how many it has, in any case.
@@ -81,7 +81,7 @@ std::string read_row(const Fields& f, Row& row) {
     for (std::size_t i = 0; i < kFields; i++)
         if (f[i].empty()) return fmt::format("{} is empty", names[i]);
     if (f[2] != "baseline" && f[2] != "candidate")
-        return fmt::format("arm {} is neither baseline nor candidate", quoted(f[2]));
+        return fmt::format("arm {} is neither baseline nor candidate", excerpt(f[2]));
     row = {f[0], f[1], f[3], f[2] == "candidate", 0};
     const auto [end, error] = std::from_chars(f[4].data(), f[4].data() + f[4].size(), row.value);
     const bool whole = error == std::errc{} && end == f[4].data() + f[4].size();
@@ -116,8 +116,8 @@ std::string put(Draft& draft, const Row& row, Line line) {
     double& value = cell.values[row.candidate ? 1 : 0];
     if (value != 0)
         return fmt::format("a second {} value of counter {} in pair {} of trial {}",
-                           row.candidate ? "candidate" : "baseline", quoted(row.counter), quoted(row.pair),
-                           quoted(row.trial));
+                           row.candidate ? "candidate" : "baseline", excerpt(row.counter), excerpt(row.pair),
+                           excerpt(row.trial));
     value = row.value;
     cell.line = line;
     return {};
@@ -147,7 +147,7 @@ class Reader {
 
   private:
     static std::string place_text(const Draft& draft, const std::string& trial, std::size_t pair) {
-        return fmt::format("pair {} of trial {}", quoted(draft.pairs[pair]), quoted(trial));
+        return fmt::format("pair {} of trial {}", excerpt(draft.pairs[pair]), excerpt(trial));
     }
 
     static tl::expected<WindowPair, RecordingError> complete_pair(const Draft& draft,
@@ -162,7 +162,7 @@ class Reader {
                 return tl::unexpected(RecordingError{
                     cell.line != 0 ? cell.line : draft.starts[pair],
                     fmt::format("{} has no {}value of counter {}", place_text(draft, trial, pair), missing,
-                                quoted(draft.counters[c]))});
+                                excerpt(draft.counters[c]))});
             }
             out.readings.push_back({baseline, candidate});
         }
