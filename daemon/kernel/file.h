@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxFile = 65536;
 Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxFile);
 
 // Replaces PATH: a temporary file beside it, fsync, rename, fsync of the directory. Mode 0644. After an error
-// PATH is what it was.
+// PATH is what it was, or, where it was the directory's fsync that failed, what it was to be.
 Status replace_file(const std::string& path, const std::string& text);
 
 // As replace_file(), for what need not outlive a crash of the machine: no fsync. Mode 0644 whatever the

@@ -123,7 +123,7 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
     return out;
 }
 
-Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) const {
+Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name) const {
     if (!is_safe(name)) return fail(name + ": not the name of a workqueue", EINVAL);
     const bool parameter = is_default(name);
     const std::string path = parameter ? paths_.parameters() : paths_.workqueues() + "/" + name;
@@ -138,6 +138,18 @@ Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) co
     if (rc != 0) return fail_errno(path, errno);
     folder.inode = st.st_ino;
     return folder;
+}
+
+// What is gone is forgotten, its baseline too: that is asked twice.
+Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) const {
+    auto folder = look_for_folder(name);
+    if (folder || !is_gone(folder.error())) return folder;
+    return look_for_folder(name);
+}
+
+Error WorkqueueFs::unless_there(const Error& error, const std::string& name, ino_t inode) const {
+    if (!is_gone(error) || !open_same(name, inode)) return error;
+    return {EAGAIN, error.text + ", but the workqueue is there"};
 }
 
 Result<WorkqueueFs::Folder> WorkqueueFs::open_same(const std::string& name, ino_t inode) const {
@@ -163,7 +175,7 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name) const {
         out.kind = Kind::default_scope;
         out.effective = mask;
         const auto scope = scope_at(folder->fd.get(), kDefaultFile);
-        if (!scope) return tl::unexpected(scope.error().in(name));
+        if (!scope) return tl::unexpected(unless_there(scope.error(), name, out.inode).in(name));
         out.scope = *scope;
         if (mask.empty()) out.untouchable = kNoMask;
         return out;
@@ -183,7 +195,7 @@ Result<ScopeFile> WorkqueueFs::read_scope(const std::string& name, ino_t inode) 
     const auto folder = open_same(name, inode);
     if (!folder) return tl::unexpected(folder.error());
     return scope_at(folder->fd.get(), folder->scope_file).map_error([&](const Error& e) {
-        return e.in(name);
+        return unless_there(e, name, inode).in(name);
     });
 }
 
@@ -191,7 +203,7 @@ Result<bool> WorkqueueFs::read_strict(const std::string& name, ino_t inode) cons
     const auto folder = open_same(name, inode);
     if (!folder) return tl::unexpected(folder.error());
     const auto value = number_at(folder->fd.get(), kStrictFile);
-    if (!value) return tl::unexpected(value.error().in(name));
+    if (!value) return tl::unexpected(unless_there(value.error(), name, inode).in(name));
     return *value != 0;
 }
 
@@ -200,12 +212,15 @@ Status WorkqueueFs::write(const std::string& name, ino_t inode, const char* file
     if (!folder) return tl::unexpected(folder.error());
     const char* real = is_default(name) ? folder->scope_file : file;
     const std::string what = fmt::format("{}/{}: writing '{}'", name, real, text);
+    const auto failed = [&](int code) {
+        return tl::unexpected(unless_there(fail_errno(what, code).value(), name, inode));
+    };
     Fd fd(::openat(folder->fd.get(), real, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_TRUNC));
-    if (!fd) return fail_errno(what, errno);
+    if (!fd) return failed(errno);
     ssize_t n = 0;
     do n = ::write(fd.get(), text.data(), text.size());
     while (n < 0 && errno == EINTR);
-    if (n < 0) return fail_errno(what, errno);
+    if (n < 0) return failed(errno);
     writes_++;
     if (static_cast<std::size_t>(n) != text.size()) return fail_errno(what + ": short write", EIO);
     return {};

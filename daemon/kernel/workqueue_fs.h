@@ -42,8 +42,11 @@ class WorkqueueFs : public ScopeFiles {
         ino_t inode = 0;
         const char* scope_file = "affinity_scope";
     };
+    [[nodiscard]] Result<Folder> look_for_folder(const std::string& name) const;
     [[nodiscard]] Result<Folder> open_folder(const std::string& name) const;
     [[nodiscard]] Result<Folder> open_same(const std::string& name, ino_t inode) const;
+    // ERROR of a file of NAME: one that says "gone" of a workqueue that is there becomes one that passes.
+    [[nodiscard]] Error unless_there(const Error& error, const std::string& name, ino_t inode) const;
     [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file,
                                const std::string& text);
     [[nodiscard]] CpuSet unbound_mask() const;

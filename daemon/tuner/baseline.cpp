@@ -68,7 +68,8 @@ bool is_reverted(const BaselineEntry* entry) {
 }
 
 Status BaselineStore::load() {
-    const auto text = read_file(path_, kMaxBaseline);
+    auto text = read_file(path_, kMaxBaseline);
+    if (!text && text.error().code == ENOENT) text = read_file(path_, kMaxBaseline);
     if (!text && text.error().code == ENOENT) return {};
     broken_ = true;
     if (!text) return tl::unexpected(text.error());
@@ -79,7 +80,8 @@ Status BaselineStore::load() {
             BaselineEntry entry = from_json(item);
             entries[entry.name] = std::move(entry);
         }
-        entries_ = saved_ = std::move(entries);
+        entries_ = std::move(entries);
+        saved_ = entries_;
         broken_ = false;
     } catch (const json::exception& e) {
         return fail(path_ + ": " + e.what(), EBADMSG);
@@ -100,7 +102,7 @@ Status BaselineStore::save() {
         return fail(path_ + ": " + e.what(), EILSEQ);
     }
     auto done = replace_file(path_, text);
-    if (done) saved_ = entries_;
+    saved_ = done ? std::optional(entries_) : std::nullopt;
     return done;
 }
 

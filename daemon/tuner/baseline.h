@@ -45,8 +45,8 @@ class BaselineStore {
   public:
     explicit BaselineStore(std::string path) : path_(std::move(path)) {}
 
-    // Absent file: no entries. Error: unreadable or not ours; then nothing may be written to /sys, since what
-    // the kernel had before us is not known.
+    // Absent file: no entries; that is asked twice, for it forgets all. Error: unreadable or not ours; then
+    // nothing may be written to /sys, since what the kernel had before us is not known.
     Status load();
     // Writes the file if it differs from what was last loaded or saved.
     Status save();
@@ -59,7 +59,8 @@ class BaselineStore {
   private:
     std::string path_;
     std::map<std::string, BaselineEntry> entries_;
-    std::map<std::string, BaselineEntry> saved_;
+    // What is on disk; empty after a save that failed, which may have replaced it or not.
+    std::optional<std::map<std::string, BaselineEntry>> saved_{std::in_place};
     bool broken_ = false;  // load() failed: save() would bury what it could not read
 };
 

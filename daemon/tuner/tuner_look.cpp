@@ -78,6 +78,7 @@ void Tuner::forget(const std::string& name) {
 // there.
 void Tuner::notice_foreign(Target& target) {
     const std::string& word = target.now.scope.word;
+    if (word.empty()) return;  // not read: that is nobody's word
     const BaselineEntry* entry = edges_.store.find(target.now.name);
     const bool planned = target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
     if (is_external(entry) && !target.external) {
@@ -88,15 +89,15 @@ void Tuner::notice_foreign(Target& target) {
         const bool unknown = entry != nullptr && word != entry->scope && !entry->may_be_ours(word);
         const bool changed = !target.last_word.empty() && word != target.last_word;
         const bool strict_is_ours = planned ? target.plan.strict.has_value() : entry->may_strict.has_value();
-        const bool strict_changed =
-            strict_is_ours && target.last_strict && target.now.strict != target.last_strict;
+        const bool strict_changed = strict_is_ours && target.last_strict && target.now.strict &&
+                                    target.now.strict != target.last_strict;
         if (unknown || changed)
             set_external(target, word);
         else if (strict_changed)
             set_external_strict(target);
     }
     target.last_word = word;
-    target.last_strict = target.now.strict;
+    if (target.now.strict) target.last_strict = target.now.strict;
 }
 
 // What a write came upon.

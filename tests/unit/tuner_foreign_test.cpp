@@ -36,7 +36,32 @@ class Foreign : public test::Rig {
 class OtherWriters : public Foreign {
   protected:
     OtherWriters() { reconcile(1); }
+    // One look at kcryptd finds FILE no number.
+    void misread_once(const std::string& file) {
+        const std::string text = tree_.read(test::wq_path("kcryptd", file));
+        tree_.write(test::wq_path("kcryptd", file), "?\n");
+        reconcile(1);
+        tree_.write(test::wq_path("kcryptd", file), text);
+        reconcile(1);
+    }
 };
+
+TEST_F(OtherWriters, AreNotWhoeverMadeAFileUnreadableForAMoment) {
+    misread_once("per_cpu");
+    EXPECT_EQ(log_.count(Event::external), 0U);
+    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+TEST_F(OtherWriters, AreNotBehindAStrictnessThatWasNotRead) {
+    Policy policy = kcryptd_only();
+    policy.rules[0].strict = true;
+    tuner_->set_policy(policy);
+    reconcile(1);
+    misread_once("max_active");
+    EXPECT_EQ(log_.count(Event::external), 0U);
+    EXPECT_EQ(strict("kcryptd"), "1");
+}
 
 TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     set_scope("kcryptd", "numa");

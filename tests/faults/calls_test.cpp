@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Each call of the daemon's life on files fails, in each way, one at a time.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <iostream>
+
+#include "check.h"
+#include "life.h"
+
+namespace wq::faults {
+namespace {
+
+using Kind = Fault::Kind;
+using Where = Fault::Where;
+
+// ENOENT and ENODEV are not among the lasting ones: what stays away is gone, whoever says so.
+std::vector<Fault> all_faults() {
+    std::vector<Fault> out;
+    for (const int code : {EINTR, EAGAIN, EIO, ENOMEM, ENOSPC, EINVAL, ENODEV, ENOENT, EROFS})
+        out.push_back({.code = code});
+    out.push_back({.kind = Kind::short_one});
+    out.push_back({.kind = Kind::torn, .code = EIO});
+    out.push_back({.kind = Kind::torn, .code = ENOSPC});
+    for (const int code : {EIO, ENOMEM}) {
+        out.push_back({.code = code, .lasting = true});
+        out.push_back({.code = code, .lasting = true, .where = Where::kernel});
+        out.push_back({.code = code, .lasting = true, .where = Where::stores});
+    }
+    for (const int code : {ENOSPC, EROFS})
+        out.push_back({.code = code, .lasting = true, .where = Where::stores, .writing = true});
+    for (const int code : {EINVAL, EPERM})
+        out.push_back({.code = code, .lasting = true, .where = Where::kernel, .writing = true});
+    out.push_back({.kind = Kind::torn, .code = ENOSPC, .lasting = true, .where = Where::stores});
+    out.push_back({.kind = Kind::short_one, .lasting = true});
+    return out;
+}
+
+// Whether the daemon's status is asked for after each step; whether restoring is the next start's affair.
+struct Variant {
+    bool asked = false;
+    bool next_start = false;
+};
+
+struct Result {
+    std::string struck;  // which call failed
+    std::string wrong;
+};
+
+Result run(const Scenario& scenario, unsigned at, const Fault& fault, const Variant& variant) {
+    Host host(scenario.options());
+    host.edge.fail(at, fault);
+    Result out;
+    live(scenario, host, [&](const Step& step) {
+        std::string wrong = wrong_on_disk(host);
+        if (variant.asked) wrong += wrong_in_status(host);
+        if (!wrong.empty()) out.wrong += "after " + step.name + ": " + wrong;
+    });
+    out.struck = host.edge.struck();
+    host.edge.heal();
+    host.edge.watch();
+    if (variant.next_start) {
+        host.start();
+        host.ticks(1);
+        host.stop();
+    }
+    host.restore();
+    host.edge.rest();
+    if (const std::string wrong = wrong_at_the_end(host); !wrong.empty()) out.wrong += "at the end: " + wrong;
+    return out;
+}
+
+unsigned calls_of(const Scenario& scenario) {
+    Host host(scenario.options());
+    live(scenario, host);
+    return host.edge.calls();
+}
+
+class Calls : public testing::TestWithParam<std::size_t> {
+  protected:
+    const Scenario& scenario_ = scenarios()[GetParam()];
+};
+
+TEST_P(Calls, FailEachInEachWay) {
+    const auto faults = all_faults();
+    const unsigned calls = calls_of(scenario_);
+    ASSERT_GT(calls, 100U);
+    unsigned runs = 0;
+    unsigned struck = 0;
+    unsigned wrong = 0;
+    for (unsigned at = 1; at <= calls; at++) {
+        for (std::size_t i = 0; i < faults.size(); i++) {
+            // In short: some of the calls, each in one way, so that like calls differ.
+            if (!is_long() && (at % 11 != 0 || (at / 11 * 7) % faults.size() != i)) continue;
+            const Variant variant{(at + i) % 2 != 0, (at + i) % 4 < 2};
+            const auto result = run(scenario_, at, faults[i], variant);
+            runs++;
+            struck += result.struck.empty() ? 0 : 1;
+            if (!result.wrong.empty() && ++wrong <= 10)
+                ADD_FAILURE() << scenario_.name << ", call " << at << " (" << result.struck << "), "
+                              << faults[i].text() << (variant.asked ? ", asked" : "")
+                              << (variant.next_start ? ", next start" : "") << ":\n"
+                              << result.wrong;
+        }
+    }
+    std::cout << scenario_.name << ": " << calls << " calls, " << faults.size() << " ways, " << runs
+              << " lives, a fault struck in " << struck << ", wrong " << wrong << "\n";
+    EXPECT_EQ(wrong, 0U);
+    EXPECT_GT(struck, runs / 3) << "most faults come to nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Calls, testing::Range<std::size_t>(0, scenarios().size()),
+                         [](const auto& info) { return scenarios()[info.param].name; });
+
+// What the lives are made of: without a fault, all that they are there for happens.
+TEST(Lives, DoWhatTheySay) {
+    for (const Scenario& scenario : scenarios()) {
+        Host host(scenario.options());
+        std::string wrong;
+        live(scenario, host, [&](const Step& step) {
+            wrong = wrong_on_disk(host) + wrong_in_status(host);
+            EXPECT_EQ(wrong, "") << scenario.name << " after " << step.name;
+        });
+        if (scenario.name == "trials") {
+            EXPECT_EQ(host.log.count(Event::verdict), 2U);
+            EXPECT_EQ(host.log.count(Event::external), 0U);
+        }
+        if (scenario.name == "default") {
+            EXPECT_GE(host.log.count(Event::verdict), 1U);
+        }
+        if (scenario.name == "foreign") {
+            EXPECT_EQ(host.log.count(Event::external), 4U) << "two noticed, the same two left as found";
+            EXPECT_GE(host.log.count(Event::trial_cut_off), 1U);
+        }
+        if (scenario.name == "unsupported") {
+            EXPECT_EQ(host.log.count(Event::unsupported), 3U);
+        }
+        host.restore();
+        EXPECT_EQ(wrong_at_the_end(host), "") << scenario.name;
+    }
+}
+
+}  // namespace
+}  // namespace wq::faults

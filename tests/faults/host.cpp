@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "host.h"
+
+#include "tuner/lock.h"
+#include "tuner/service.h"
+
+namespace wq::faults {
+namespace {
+
+std::vector<test::Entry> tree_of_host() {
+    std::vector<test::Entry> workqueues;
+    for (const std::string& name : kTargets)
+        if (name != kDefaultTarget) workqueues.push_back(test::workqueue(name, {.cpumask = "ffffff"}));
+    return test::kernel_tree(std::move(workqueues), "cache", "", "ffffff");
+}
+
+std::string path_of(const std::string& name, const std::string& file) {
+    return name == kDefaultTarget ? test::kDefaultPath : test::wq_path(name, file);
+}
+
+std::string first_word(const std::string& text) {
+    return text.substr(0, text.find_first_of(" \n"));
+}
+
+}  // namespace
+
+const std::vector<std::string> kTargets = {kDefaultTarget, "kcryptd", "nvme-wq", "writeback"};
+
+Daemon::Daemon(Host& host)
+    : host_(host),
+      files_(Paths{host.tree.root()}),
+      store_(Paths{host.tree.root()}.baseline()),
+      verdicts_(Paths{host.tree.root()}.verdicts()) {
+    auto lock = take_lock(Paths{host.tree.root()});
+    if (!lock) {
+        error_ = lock.error().text;
+        return;
+    }
+    lock_ = std::move(*lock);
+    const auto loaded = store_.load();
+    (void)verdicts_.load();
+    build();
+    blind_ = !loaded;
+    if (blind_) tuner_->observe("the baseline file is broken: " + loaded.error().text);
+    tuner_->set_policy(host.options.policy);
+    trials_->policy_changed();
+    reconcile();
+}
+
+void Daemon::build() {
+    tuner_ = std::make_unique<Tuner>(
+        Tuner::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
+                     [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; }},
+        host_.options.kernel);
+    trials_ = std::make_unique<Trials>(
+        Trials::Edges{.tuner = *tuner_,
+                      .counters = host_.counters,
+                      .verdicts = verdicts_,
+                      .log = host_.log,
+                      .paths = Paths{host_.tree.root()},
+                      .random =
+                          [this] {
+                              return host_.coin = host_.coin * 6364136223846793005U + 1442695040888963407U,
+                                     host_.coin >> 33;
+                          },
+                      .clocks = [] { return Clocks{}; },
+                      .now = [this] { return host_.now; },
+                      .wall = [this] { return host_.wall; },
+                      .minute_of_day = [] { return 12U * 60; }});
+}
+
+void Daemon::reconcile() {
+    tuner_->reconcile();
+    trials_->check();
+}
+
+void Daemon::tick() {
+    host_.now += 15'000'000;
+    host_.wall += 15;
+    reconcile();
+    trials_->tick();
+}
+
+void Daemon::run() {
+    for (int i = 0; i < 1000; i++) {
+        const auto due = trials_->due();
+        if (!due) return;
+        host_.wall += static_cast<std::int64_t>((*due - host_.now) / 1'000'000);
+        host_.now = *due;
+        trials_->on_time();
+    }
+}
+
+void Daemon::stop(bool restarting) {
+    trials_->cancel_all("wq-tuned stopped");
+    if (!restarting) tuner_->restore_all();
+    trials_->keep_ended();
+}
+
+Host::Host(HostOptions opts)
+    : options(std::move(opts)),
+      tree(tree_of_host()),
+      edge(tree.root(), SimKernel(tree.root(), options.prefixes)) {
+    counters.more = {{"kcryptd", 100'000}, {"nvme-wq", 0}, {"writeback", 100'000}, {kDefaultTarget, 200'000}};
+}
+
+void Host::start() {
+    daemon = std::make_unique<Daemon>(*this);
+    if (!daemon->error().empty()) daemon.reset();
+}
+
+void Host::restore() {
+    daemon.reset();
+    const auto done = restore_after_exit({tree.root(), std::nullopt});
+    if (!done) throw std::runtime_error("restore: " + done.error().text);
+}
+
+void Host::stop(bool restarting) {
+    if (daemon) daemon->stop(restarting);
+    daemon.reset();
+}
+
+void Host::ticks(unsigned n) {
+    for (unsigned i = 0; i < n && daemon; i++) daemon->tick();
+}
+
+void Host::trial(double factor) {
+    counters.count = [factor](unsigned slot) {
+        return WorkCount{.items = 10'000, .latency = slot == 1 ? 1000 * factor : 1000};
+    };
+    ticks(2);
+    if (daemon) daemon->run();
+}
+
+void Host::pin(const std::string& name, const std::string& scope) {
+    if (daemon) (void)daemon->tuner().pin(name, scope);
+}
+
+void Host::unpin(const std::string& name) {
+    if (daemon) (void)daemon->tuner().unpin(name);
+}
+
+void Host::pause(const std::string& why) {
+    if (!daemon || daemon->is_blind()) return;
+    daemon->tuner().observe(why);
+    daemon->reconcile();
+}
+
+void Host::write(const std::string& name, const std::string& word) {
+    tree.write(path_of(name, "affinity_scope"), word + "\n");
+    foreign[name] = word;
+}
+
+std::string Host::word(const std::string& name) const {
+    return first_word(tree.read(path_of(name, "affinity_scope")));
+}
+
+std::string Host::strict(const std::string& name) const {
+    return name == kDefaultTarget ? "" : first_word(tree.read(path_of(name, "affinity_strict")));
+}
+
+}  // namespace wq::faults

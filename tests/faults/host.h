@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "../unit/fake_counters.h"
+#include "../unit/fake_log.h"
+#include "../unit/fake_machine.h"
+#include "edge.h"
+#include "kernel/fd.h"
+#include "tuner/trials.h"
+
+namespace wq::faults {
+
+class Host;
+
+// The daemon as tuner/service.cpp puts it together, on a host's tree, with its clock and its work.
+class Daemon {
+  public:
+    explicit Daemon(Host& host);
+
+    void reconcile();
+    void tick();  // of the watchdog, 15 s after the one before
+    void run();   // to the end of what is measured
+    void stop(bool restarting);
+
+    [[nodiscard]] Tuner& tuner() { return *tuner_; }
+    [[nodiscard]] Trials& trials() { return *trials_; }
+    [[nodiscard]] bool is_blind() const { return blind_; }  // baseline.json could not be read
+    // Why it did not start, as its process would say before it ends.
+    [[nodiscard]] const std::string& error() const { return error_; }
+
+  private:
+    void build();
+    Host& host_;
+    std::string error_;
+    bool blind_ = false;
+    Fd lock_;
+    WorkqueueFs files_;
+    BaselineStore store_;
+    VerdictStore verdicts_;
+    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Trials> trials_;
+};
+
+struct HostOptions {
+    bool prefixes = true;  // the kernel is 6.12; else 7.2
+    KernelInfo kernel = test::kernel_612();
+    Policy policy;
+};
+
+// A machine of one LLC of 12 cores and two threads: `auto` means smt. Workqueues kcryptd, nvme-wq and
+// writeback, all on `default (cache)`.
+class Host {
+  public:
+    explicit Host(HostOptions options);
+
+    // What systemd, the clock and an operator do. All but these two need a daemon that runs, and do nothing
+    // where there is none.
+    void start();
+    void restore();  // ExecStopPost=, always without faults
+    void stop(bool restarting = false);
+    void ticks(unsigned n);
+    void trial(double factor);  // of two ticks and all pairs; the candidate costs FACTOR times the baseline
+    void pin(const std::string& name, const std::string& scope);
+    void unpin(const std::string& name);
+    void pause(const std::string& why);  // as /etc/wq-tuned/disabled does; "": not any more
+    void write(const std::string& name, const std::string& word);  // somebody else does
+
+    [[nodiscard]] std::string word(const std::string& name) const;
+    [[nodiscard]] std::string strict(const std::string& name) const;
+
+    HostOptions options;
+    test::TempTree tree;
+    Edge edge;
+    test::FakeCounters counters;
+    test::FakeLog log;
+    Topology topology = test::machine({.cores = 12, .threads = 2});
+    std::map<std::string, std::string> foreign;  // what somebody else wrote, by target
+    std::uint64_t now = 1'000'000'000;           // us
+    std::int64_t wall = 1'700'000'000;           // s
+    std::uint64_t coin = 1;
+    std::unique_ptr<Daemon> daemon;
+};
+
+extern const std::vector<std::string> kTargets;
+
+}  // namespace wq::faults

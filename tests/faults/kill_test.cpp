@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// kill -9 as the daemon enters each of its system calls, by ptrace(2).
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+
+#include "check.h"
+#include "life.h"
+
+namespace wq::faults {
+namespace {
+
+// Goes on to the next stop at a system call, the entry to one or the way out. False: it has ended.
+bool next_stop(pid_t child) {
+    int signal = 0;
+    for (;;) {
+        int status = 0;
+        ::ptrace(PTRACE_SYSCALL, child, nullptr, signal);
+        if (::waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return false;
+        if (WSTOPSIG(status) == (SIGTRAP | 0x80)) return true;
+        signal = WSTOPSIG(status);
+    }
+}
+
+// Lives in another process, up to the AT-th system call of all steps (counted from 1). How many it made.
+unsigned live_and_die(const Scenario& scenario, Host& host, unsigned at) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+        ::raise(SIGSTOP);
+        live(scenario, host);
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (!WIFSTOPPED(status)) throw std::runtime_error("cannot be traced");
+    ::ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
+    unsigned calls = 0;
+    for (; calls < at && next_stop(child); calls++) {
+        if (calls + 1 == at) {
+            ::kill(child, SIGKILL);
+            ::waitpid(child, &status, 0);
+            if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) throw std::runtime_error("not killed");
+            return at;
+        }
+        if (!next_stop(child)) break;  // the way out
+    }
+    return calls;
+}
+
+class Kills : public testing::TestWithParam<std::size_t> {
+  protected:
+    const Scenario& scenario_ = scenarios()[GetParam()];
+};
+
+TEST_P(Kills, AtEachSystemCall) {
+    if (scenario_.name == "foreign") GTEST_SKIP() << "who wrote what is known to the killed process alone";
+    Host whole(scenario_.options());
+    const unsigned calls = live_and_die(scenario_, whole, ~0U);
+    ASSERT_GT(calls, 300U);
+    const unsigned stride = is_long() ? 1 : std::max(1U, calls / 16);
+    unsigned points = 0;
+    unsigned not_at_baseline = 0;
+    unsigned wrong = 0;
+    for (unsigned at = 1; at <= calls; at += stride) {
+        Host host(scenario_.options());
+        live_and_die(scenario_, host, at);
+        points++;
+        std::string said = wrong_on_disk(host);
+        not_at_baseline += wrong_at_the_end(host).empty() ? 0 : 1;
+        if (at / stride % 2 != 0) {  // Restart= comes before ExecStopPost= has had its chance
+            host.start();
+            host.ticks(1);
+            host.stop();
+        }
+        host.restore();
+        said += wrong_at_the_end(host);
+        if (!said.empty() && ++wrong <= 10) ADD_FAILURE() << "killed at call " << at << ":\n" << said;
+    }
+    std::cout << scenario_.name << ": " << calls << " system calls, killed at " << points << " points, at "
+              << not_at_baseline << " with something to restore, wrong " << wrong << "\n";
+    EXPECT_EQ(wrong, 0U);
+    EXPECT_GT(not_at_baseline, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Kills, testing::Range<std::size_t>(0, scenarios().size()),
+                         [](const auto& info) { return scenarios()[info.param].name; });
+
+}  // namespace
+}  // namespace wq::faults

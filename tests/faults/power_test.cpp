@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Power loss behind each thing that the daemon does to its files (disk.h has the model), and files that are
+// cut at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; baseline.json is
+// looked at all the same, as if /run were a disk.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "check.h"
+#include "disk.h"
+#include "life.h"
+#include "tuner/readings.h"
+
+namespace wq::faults {
+namespace {
+
+const std::string kBaseline = "run/wq-tuned/baseline.json";
+const std::string kVerdicts = "var/lib/wq-tuned/verdicts.json";
+
+// The texts that a file was to have, in turn. The one before the last that is known to be durable may not
+// come back.
+class Versions {
+  public:
+    explicit Versions(std::string path) : path_(std::move(path)) {}
+
+    void add(const Done& done, const Disk& disk) {
+        if (done.call == Call::rename && done.text == path_) texts_.push_back(disk.now().at(path_));
+        if (done.call == Call::fsync && path_.starts_with(done.path + "/") &&
+            done.path.find('.') == std::string::npos)
+            durable_ = texts_.size();
+    }
+    [[nodiscard]] bool may_be(const Disk::Files& files) const {
+        const auto found = files.find(path_);
+        if (found == files.end()) return durable_ == 0;
+        for (std::size_t i = durable_ == 0 ? 0 : durable_ - 1; i < texts_.size(); i++)
+            if (texts_[i] == found->second) return true;
+        return false;
+    }
+    // What is there for certain.
+    [[nodiscard]] std::string durable() const { return durable_ == 0 ? "" : texts_[durable_ - 1]; }
+    [[nodiscard]] std::size_t size() const { return texts_.size(); }
+
+  private:
+    std::string path_;
+    std::vector<std::string> texts_;
+    std::size_t durable_ = 0;
+};
+
+std::vector<Done> record(const Scenario& scenario) {
+    std::vector<Done> out;
+    Host host(scenario.options());
+    host.edge.record = [&](const Done& done) { out.push_back(done); };
+    live(scenario, host);
+    return out;
+}
+
+// The machine boots, and the daemon with it.
+std::string wrong_after_boot(const Scenario& scenario, const Disk::Files& files) {
+    Host host(scenario.options());
+    for (const auto& [path, text] : files)
+        if (path.starts_with("var/")) host.tree.write(path, text);
+    VerdictStore verdicts(host.tree.path(kVerdicts));
+    if (const auto loaded = verdicts.load(); !loaded) return loaded.error().text + "\n";
+    for (const VerdictRecord& each : verdicts.records()) {
+        const auto readings = read_readings(Paths{host.tree.root()}, each);
+        if (readings && readings->pairs.empty()) return "readings of nothing\n";
+    }
+    host.edge.watch();
+    host.start();
+    host.ticks(1);
+    host.edge.rest();
+    std::string out = wrong_on_disk(host) + wrong_in_status(host);
+    host.stop();
+    host.restore();
+    return out + wrong_at_the_end(host);
+}
+
+// Whether a write to one of the kernel's files is covered by the baseline that no power loss can take.
+bool is_covered(const Done& done, const std::string& baseline) {
+    test::TempTree tree;
+    tree.write("baseline.json", baseline);
+    BaselineStore store(tree.path("baseline.json"));
+    if (!store.load()) return false;
+    const std::string folder = done.path.substr(0, done.path.rfind('/'));
+    const bool parameter = folder.ends_with("/parameters");
+    const auto* entry = store.find(parameter ? kDefaultTarget : folder.substr(folder.rfind('/') + 1));
+    const std::string word = done.text.substr(0, done.text.find('\n'));
+    if (entry == nullptr) return false;
+    if (done.path.ends_with("_strict"))
+        return (entry->strict == true ? "1" : "0") == word || entry->may_strict;
+    return word == entry->scope || entry->may_be_ours(word);
+}
+
+class Power : public testing::TestWithParam<std::size_t> {
+  protected:
+    const Scenario& scenario_ = scenarios()[GetParam()];
+};
+
+TEST_P(Power, MayBeLostBehindEachStep) {
+    Disk disk;
+    Versions baseline(kBaseline);
+    Versions verdicts(kVerdicts);
+    std::set<Disk::Files> booted;
+    unsigned cuts = 0;
+    unsigned disks = 0;
+    unsigned writes = 0;
+    for (const Done& done : record(scenario_)) {
+        if (done.path.starts_with("sys/") && done.call == Call::write) {
+            writes++;
+            EXPECT_TRUE(is_covered(done, baseline.durable())) << done.path << " = " << done.text;
+        }
+        if (done.path.starts_with("sys/") || done.call == Call::read || done.call == Call::stat) continue;
+        disk.add(done);
+        baseline.add(done, disk);
+        verdicts.add(done, disk);
+        cuts++;
+        for (const Disk::Files& files : disk.after_power_loss()) {
+            disks++;
+            ASSERT_TRUE(baseline.may_be(files)) << "cut " << cuts << ": baseline.json is torn or out of date";
+            ASSERT_TRUE(verdicts.may_be(files)) << "cut " << cuts << ": verdicts.json is torn or out of date";
+            Disk::Files kept = files;
+            std::erase_if(kept, [](const auto& file) { return !file.first.starts_with("var/"); });
+            if (!booted.insert(kept).second) continue;
+            ASSERT_EQ(wrong_after_boot(scenario_, kept), "") << "cut " << cuts;
+        }
+    }
+    std::cout << scenario_.name << ": " << cuts << " cuts, " << disks << " disks, " << booted.size()
+              << " boots; " << baseline.size() << " baselines, " << verdicts.size() << " verdict files, "
+              << writes << " covered writes\n";
+    EXPECT_GT(baseline.size(), 1U);
+    EXPECT_GT(writes, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Power, testing::Range<std::size_t>(0, scenarios().size()),
+                         [](const auto& info) { return scenarios()[info.param].name; });
+
+// What a life of trials leaves, the restart aside, before its end.
+Disk::Files stores_of_trials() {
+    Disk disk;
+    Disk::Files best;
+    for (const Done& done : record(scenarios()[0])) {
+        if (!done.path.starts_with("sys/")) disk.add(done);
+        const auto now = disk.now();
+        if (now.contains(kVerdicts) && now.contains(kBaseline) &&
+            now.at(kBaseline).size() + now.at(kVerdicts).size() >
+                best[kBaseline].size() + best[kVerdicts].size())
+            best = now;
+    }
+    return best;
+}
+
+TEST(Cut, VerdictsAtAnyByteAreSetAside) {
+    const std::string whole = stores_of_trials().at(kVerdicts);
+    ASSERT_GT(whole.size(), 500U);
+    for (std::size_t size = 0; size + 2 < whole.size(); size += is_long() ? 1 : 37) {
+        test::TempTree tree;
+        tree.write(kVerdicts, whole.substr(0, size));
+        VerdictStore store(tree.path(kVerdicts));
+        EXPECT_FALSE(store.load()) << "cut at " << size;
+        EXPECT_TRUE(store.records().empty());
+        EXPECT_FALSE(tree.exists(kVerdicts));
+        EXPECT_EQ(tree.read(kVerdicts + ".broken"), whole.substr(0, size));
+    }
+}
+
+TEST(Cut, ABaselineAtAnyByteIsNotTrustedAndNotReplaced) {
+    const std::string whole = stores_of_trials().at(kBaseline);
+    ASSERT_GT(whole.size(), 200U);
+    for (std::size_t size = 0; size + 2 < whole.size(); size += is_long() ? 1 : 37) {
+        test::TempTree tree;
+        tree.write(kBaseline, whole.substr(0, size));
+        BaselineStore store(tree.path(kBaseline));
+        EXPECT_FALSE(store.load()) << "cut at " << size;
+        EXPECT_TRUE(store.entries().empty());
+        store.put({"kcryptd", 1, "default", {}, {"smt"}, {}, ""});
+        EXPECT_FALSE(store.save());
+        EXPECT_EQ(tree.read(kBaseline), whole.substr(0, size));
+    }
+}
+
+}  // namespace
+}  // namespace wq::faults

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The long form of fault-tests: each call fails in every way, a kill at each system call, a cut at each byte.
+# On temporary trees alone, a process per scenario. Usage: run.sh BUILD
+set -euo pipefail
+program=$1/tests/faults/fault-tests
+logs=$1/faults
+rm -rf "$logs"
+mkdir -p "$logs"
+
+part() { # NAME FILTER
+  WQ_TUNED_FAULTS=all "$program" --gtest_filter="$2" >"$logs/$1.log" 2>&1 || echo "FAILED: $1" >>"$logs/$1.log"
+}
+
+for scenario in trials default foreign paused unsupported; do part "calls-$scenario" "*Calls*/$scenario" & done
+part kills-power '*Kills*:Cut*:*Power*:Lives*' &
+wait
+grep -ahE '^[a-z]+: [0-9]+ |^FAILED|Failure' "$logs"/*.log
+! grep -aqs '^FAILED' "$logs"/*.log

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "scenario.h"
+
+namespace wq::faults {
+namespace {
+
+// Three pairs are enough, so that a life is short.
+Policy short_trials(Policy policy) {
+    policy.apply_unjudged = false;
+    policy.judge.jitter = std::chrono::seconds(0);
+    policy.judge.settings.alpha = 0.4;
+    return policy;
+}
+
+// kcryptd is to be strict as well; nvme-wq is nobody's.
+HostOptions two_workqueues() {
+    Policy policy = test::rule_for_all({}, true);
+    policy.rules = {{"kcryptd", {}, true, {"rules.toml", 1}}, {"writeback", {}, {}, {"rules.toml", 2}}};
+    policy.rules.push_back({"nvme-wq", test::leave(), {}, {"rules.toml", 3}});
+    return {.policy = short_trials(policy)};
+}
+
+HostOptions the_default() {
+    Policy policy = test::rule_for_all();
+    policy.default_scope.manage = true;
+    return {.policy = short_trials(policy)};
+}
+
+HostOptions at_once() {
+    return {.policy = test::rule_for_all()};
+}
+
+HostOptions a_word_too_long() {
+    Policy policy = test::rule_for_all(test::fixed(Scope::cache_shard));
+    return {.prefixes = true, .kernel = test::kernel_72(), .policy = policy};
+}
+
+Step start() {
+    return {"start", [](Host& h) { h.start(); }};
+}
+Step stop() {
+    return {"stop", [](Host& h) { h.stop(); }};
+}
+Step ticks(unsigned n) {
+    return {"ticks", [n](Host& h) { h.ticks(n); }};
+}
+Step trial(const std::string& name, double factor) {
+    return {name, [factor](Host& h) { h.trial(factor); }};
+}
+Step pin(const std::string& name, const std::string& scope) {
+    return {"pin", [=](Host& h) { h.pin(name, scope); }};
+}
+Step unpin(const std::string& name) {
+    return {"unpin", [=](Host& h) { h.unpin(name); }};
+}
+Step pause(const std::string& why) {
+    return {why.empty() ? "resume" : "pause", [=](Host& h) { h.pause(why); }};
+}
+Step somebody_writes(const std::string& name, const std::string& word) {
+    return {"a foreign write", [=](Host& h) { h.write(name, word); }, true};
+}
+
+}  // namespace
+
+const std::vector<Scenario>& scenarios() {
+    static const std::vector<Scenario> all = {
+        {"trials",
+         two_workqueues,
+         {start(),
+          pin("nvme-wq", "cpu"),
+          trial("a trial that is kept", 0.5),
+          unpin("nvme-wq"),
+          pin("nvme-wq", "cpu"),
+          {"restart", [](Host& h) { h.stop(true); }},
+          start(),
+          trial("a trial that is taken back", 1.5),
+          ticks(1),
+          stop()}},
+        {"default", the_default, {start(), trial("a trial", 0.5), ticks(1), stop()}},
+        {"foreign",
+         two_workqueues,
+         {start(),
+          pin("nvme-wq", "cpu"),
+          somebody_writes("nvme-wq", "numa"),
+          ticks(2),
+          {"a few windows",
+           [](Host& h) {
+               for (int i = 0; i < 8 && h.daemon && h.daemon->trials().due(); i++) {
+                   h.now = *h.daemon->trials().due();
+                   h.daemon->trials().on_time();
+               }
+           }},
+          somebody_writes("kcryptd", "system"),
+          ticks(2),
+          stop()}},
+        {"paused", at_once, {start(), pause("switched off"), pause(""), stop()}},
+        {"unsupported", a_word_too_long, {start(), ticks(2), stop()}},
+    };
+    return all;
+}
+
+}  // namespace wq::faults
