@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Speed of what runs inside the daemon: each bound of the design, what was measured, and whether it is held.
+#   speed.sh PROGRAM [RESULTS.json]
+# All of it is CPU time, so that a busy machine does not change what is compared; repetitions of all arms are
+# mixed at random, and what is compared are medians of them. Trees are in memory (/dev/shm, 3 GB).
+# REPETITIONS is 9.
+set -euo pipefail
+
+program=$1
+results=${2:-$(mktemp)}
+unset TMPDIR # trees then go to /dev/shm
+"$program" --benchmark_repetitions="${REPETITIONS:-9}" --benchmark_enable_random_interleaving=true --benchmark_min_time=0.02 \
+  --benchmark_format=json >"$results"
+
+jq -r '
+  def median($name): [.benchmarks[] | select(.aggregate_name == "median" and .run_name == $name) | .cpu_time] |
+    if length == 1 then .[0] else error("no median of \($name)") end;
+  def places($n): . * pow(10; $n) | round / pow(10; $n);
+  def held($bound): if . <= $bound then "held" else "NOT HELD" end;
+  # Least squares through the logarithms of CPUs and time.
+  def exponent($shape; $from):
+    [. as $all | 64 * pow(2; range(0; 8)) | select(. >= $from) | . as $n | {x: ($n | log), y: ($all | median("plan/\($shape)/\($n)") | log)}] |
+    (map(.x) | add / length) as $mx | (map(.y) | add / length) as $my |
+    (map((.x - $mx) * (.y - $my)) | add) / (map(pow(.x - $mx; 2)) | add) | places(2);
+  def ms: . / 1e6 | places(2);
+  def rate: 1e9 / . | round;
+  ["sockets-of-32x2", "one-llc", "sockets-of-one"] as $shapes |
+  "| bound | measured | |", "|---|---|---|",
+  (. as $all | $shapes[] | . as $s | $all |
+    median("plan/\($s)/8192") as $plan | median("hwloc/\($s)/8192") as $hwloc |
+    "| plan for 8,192 CPUs, \($s): under 0.1 of hwloc\u0027s load | \($plan / $hwloc | places(4)): \($plan | ms) of \($hwloc | ms) ms | \($plan / $hwloc | held(0.1)) |",
+    (exponent($s; 1024) as $late |
+    "| growth of a plan with CPUs, \($s): exponent at most 1 | \($late) from 1,024 to 8,192 CPUs; \(exponent($s; 64)) from 64 | \($late | held(1)) |")),
+  (median("apply/daemon") as $ours | median("apply/same-calls") as $same | median("apply/fewest-calls") as $least |
+    "| 1,000 targets applied: at most 1.2 of a bare loop of the same calls | \($ours / $same | places(2)): \($ours | ms) of \($same | ms) ms | \($ours / $same | held(1.2)) |",
+    "| ... of the fewest calls | \($ours / $least | places(2)): \($least | ms) ms | no bound |"),
+  (median("look/daemon") as $ours | median("look/same-calls") as $same |
+    "| a look at 1,000 targets, nothing changed | \($ours | ms) ms; \($ours / $same | places(2)) of a bare loop | no bound |"),
+  (. as $all | $shapes[] | "| all that is read for 8,192 CPUs, \(.), hwloc included | \(. as $s | $all | median("read/\($s)/8192") | ms) ms | no bound |"),
+  "| judge: pairs/s, 1 and 3 counters | \(median("judge/pairs/1") / 1000 | rate), \(median("judge/pairs/3") / 1000 | rate) | no bound |",
+  "| judge: trials/s of 16 pairs, 1 and 3 counters | \(median("judge/trials/1") | rate), \(median("judge/trials/3") | rate) | no bound |",
+  "| judge: recorded trials/s read from CSV, 16 pairs | \(median("judge/recorded-trials") / 100 | rate) | no bound |"
+' "$results"

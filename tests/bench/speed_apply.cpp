@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// 1,000 targets set, by the daemon's own Tuner and by bare loops, and looked at, on a tree in memory. A real
+// kernel takes far longer for each write than memory does: what the daemon adds shows most here.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include "fake_log.h"
+#include "fake_machine.h"
+#include "kernel/file.h"
+#include "speed_bare.h"
+#include "tuner/tuner.h"
+
+namespace wq::test {
+namespace {
+
+constexpr unsigned kTargets = 1000;
+
+// Lines are made, and go nowhere: the journal is another's work.
+class NoLog : public Log {
+  public:
+    void write(const LogLine& line) override { benchmark::DoNotOptimize(&line); }
+};
+
+class Host {
+  public:
+    Host() {
+        std::vector<Entry> entries;
+        for (unsigned i = 0; i < kTargets; i++) {
+            folders_.push_back(fmt::format("kcryptd-254:{}-1", i));
+            entries.push_back(workqueue(folders_.back(), {.cpumask = "ffffff"}));
+        }
+        for (const Entry& entry : kernel_tree(std::move(entries), "cache", "", "ffffff")) tree_.add(entry);
+    }
+
+    // As after boot: no target was ever written.
+    void reset() {
+        for (const std::string& name : folders_) tree_.write(wq_path(name), "default (cache)\n");
+        tree_.remove("run/wq-tuned/baseline.json");
+        tuner_.reset();
+        files_.emplace(paths_);
+        store_.emplace(paths_.baseline());
+        (void)store_->load();
+        tuner_.emplace(
+            Tuner::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
+                         [](const std::string&) { return false; }, verdicts_, [] { return std::int64_t{0}; }},
+            kernel_612());
+        tuner_->set_policy(rule_for_all());
+    }
+
+    Tuner& tuner() { return *tuner_; }
+    [[nodiscard]] std::string parent() const { return paths_.workqueues(); }
+    [[nodiscard]] const std::vector<std::string>& folders() const { return folders_; }
+    [[nodiscard]] std::string baseline_path() const { return paths_.baseline(); }
+    [[nodiscard]] std::string baseline() const { return *read_file(paths_.baseline(), 16U << 20U); }
+    [[nodiscard]] bool all_set() const {
+        return std::all_of(folders_.begin(), folders_.end(),
+                           [&](const std::string& name) { return tree_.read(wq_path(name)) == "smt\n"; });
+    }
+
+  private:
+    TempTree tree_;
+    Paths paths_{tree_.root()};
+    std::vector<std::string> folders_;
+    Topology topology_ = machine({.cores = 12, .threads = 2});
+    NoLog log_;
+    VerdictStore verdicts_{paths_.verdicts()};
+    std::optional<WorkqueueFs> files_;
+    std::optional<BaselineStore> store_;
+    std::optional<Tuner> tuner_;
+};
+
+template <class Work>
+void apply(benchmark::State& state, Work work) {
+    Host host;
+    host.reset();
+    host.tuner().reconcile();
+    const std::string saved = host.baseline();
+    for (auto _ : state) {
+        state.PauseTiming();
+        host.reset();
+        state.ResumeTiming();
+        work(host, saved);
+    }
+    if (!host.all_set()) state.SkipWithError("not all targets are set");
+    state.SetItemsProcessed(state.iterations() * kTargets);
+}
+
+void by_daemon(benchmark::State& state) {
+    apply(state, [](Host& host, const std::string&) { host.tuner().reconcile(); });
+}
+
+void by_same_calls(benchmark::State& state) {
+    apply(state, [](Host& host, const std::string& saved) {
+        bare_same(host.parent(), host.folders(), saved, host.baseline_path());
+    });
+}
+
+void by_fewest_calls(benchmark::State& state) {
+    apply(state, [](Host& host, const std::string&) { bare_least(host.parent(), host.folders()); });
+}
+
+// What each tick of the watchdog costs where nothing changes.
+void look_by_daemon(benchmark::State& state) {
+    Host host;
+    host.reset();
+    host.tuner().reconcile();
+    for (auto _ : state) {
+        host.tuner().look();
+        host.tuner().record();
+    }
+}
+
+void look_by_same_calls(benchmark::State& state) {
+    Host host;
+    for (auto _ : state) bare_look(host.parent(), host.folders());
+}
+
+BENCHMARK(by_daemon)->Name("apply/daemon");
+BENCHMARK(by_same_calls)->Name("apply/same-calls");
+BENCHMARK(by_fewest_calls)->Name("apply/fewest-calls");
+BENCHMARK(look_by_daemon)->Name("look/daemon");
+BENCHMARK(look_by_same_calls)->Name("look/same-calls");
+
+}  // namespace
+}  // namespace wq::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How much the judge judges: pairs by themselves, and whole trials, as recorded.
+#include <benchmark/benchmark.h>
+
+#include <random>
+
+#include "judge/recording.h"
+
+namespace wq::test {
+namespace {
+
+std::vector<JudgedCounter> counters_of(benchmark::State& state) {
+    std::vector<JudgedCounter> out;
+    for (auto i = 0; i < state.range(0); i++) out.push_back({"c" + std::to_string(i), false});
+    return out;
+}
+
+// Noise of 3% in each window.
+std::vector<WindowPair> noise(std::size_t pairs, std::size_t counters) {
+    std::mt19937 random(1);
+    std::normal_distribution<double> value(100, 3);
+    std::vector<WindowPair> out(pairs);
+    for (WindowPair& pair : out)
+        for (std::size_t i = 0; i < counters; i++) pair.readings.push_back({value(random), value(random)});
+    return out;
+}
+
+// Settings under which noise is not decided early, so that every pair counts.
+JudgeSettings patient(unsigned max_pairs) {
+    return {.alpha = 1e-9, .max_pairs = max_pairs};
+}
+
+void pairs(benchmark::State& state) {
+    const auto counters = counters_of(state);
+    const auto recorded = noise(1000, counters.size());
+    for (auto _ : state) {
+        Trial trial(patient(kMaxPairs), counters);
+        for (const WindowPair& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(recorded.size()));
+}
+
+void trials(benchmark::State& state) {
+    const auto counters = counters_of(state);
+    const auto recorded = noise(16, counters.size());
+    for (auto _ : state) {
+        Trial trial(patient(16), counters);
+        for (const WindowPair& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void recording(benchmark::State& state) {
+    const auto recorded = noise(16, 1);
+    std::string text = "trial,pair,arm,counter,value\n";
+    for (int trial = 0; trial < 100; trial++)
+        for (std::size_t pair = 0; pair < recorded.size(); pair++) {
+            const std::string start = "t" + std::to_string(trial) + "," + std::to_string(pair) + ",";
+            const Readings& at = recorded[pair].readings[0];
+            text += start + "baseline,latency," + std::to_string(at.baseline) + "\n" + start +
+                    "candidate,latency," + std::to_string(at.candidate) + "\n";
+        }
+    for (auto _ : state) {
+        const auto trials = read_recording(text);
+        if (!trials || trials->size() != 100) state.SkipWithError("not read");
+    }
+    state.SetItemsProcessed(state.iterations() * 100);
+}
+
+BENCHMARK(pairs)->Name("judge/pairs")->Arg(1)->Arg(3);
+BENCHMARK(trials)->Name("judge/trials")->Arg(1)->Arg(3);
+BENCHMARK(recording)->Name("judge/recorded-trials");
+
+}  // namespace
+}  // namespace wq::test
