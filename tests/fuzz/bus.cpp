@@ -118,11 +118,14 @@ static bool append_types(sd_bus_message* message, std::string_view signature, Ch
     return true;
 }
 
+// Values of likely types, or of any that fit into a message of libsystemd (252 takes no signature of 255
+// bytes).
 static bool append_anything(sd_bus_message* message, std::initializer_list<const char*> likely,
                             Choices& choices) {
     const unsigned which = choices.below(static_cast<unsigned>(likely.size()) + 1);
-    return append_types(message, which < likely.size() ? std::string(likely.begin()[which]) : choices.text(),
-                        choices, 0);
+    return append_types(
+        message, which < likely.size() ? std::string(likely.begin()[which]) : choices.text().substr(0, 64),
+        choices, 0);
 }
 
 // What came of one call.

@@ -19,6 +19,10 @@ options_of() { # TARGET
 run() { # TARGET SECONDS
   local target=$1 options
   mapfile -t options < <(options_of "$target")
+  # In memory, and gone with this script: who is stopped leaves its files.
+  TMPDIR=$(mktemp -d -p /dev/shm wq-tuned-fuzz-XXXXXX)
+  export TMPDIR
+  trap 'rm -rf "$TMPDIR"' EXIT
   mkdir -p "$build/found/$target" "$build/crashes" "$here/corpus/$target"
   "$programs/fuzz-$target" "${options[@]}" -max_total_time="$2" -print_final_stats=1 -use_value_profile=1 \
     -artifact_prefix="$build/crashes/$target-" "$build/found/$target" "$here/corpus/$target" >"$build/$target.log" 2>&1 && return
