@@ -81,15 +81,22 @@ const sd_bus_vtable kVtable[] = {
 
 }  // namespace
 
-Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
-    auto bus = open_system_bus();
-    if (!bus) return tl::unexpected(bus.error());
-    std::unique_ptr<BusServer> server(new BusServer(std::move(*bus), std::move(handlers)));
+Result<std::unique_ptr<BusServer>> BusServer::serve(BusPtr bus, Journal& journal, BusHandlers handlers) {
+    std::unique_ptr<BusServer> server(new BusServer(std::move(bus), std::move(handlers)));
     int r =
         ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kVtable, server.get());
     if (r >= 0) r = add_log_control(server->bus(), journal);
-    if (r >= 0) r = ::sd_bus_request_name(server->bus(), kBusName, 0);
-    if (r >= 0) r = ::sd_bus_attach_event(server->bus(), event, 0);
+    if (r < 0) return fail_errno(kBusInterface, -r);
+    return server;
+}
+
+Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
+    auto bus = open_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    auto server = serve(std::move(*bus), journal, std::move(handlers));
+    if (!server) return server;
+    int r = ::sd_bus_request_name((*server)->bus(), kBusName, 0);
+    if (r >= 0) r = ::sd_bus_attach_event((*server)->bus(), event, 0);
     if (r < 0) return fail_errno(std::string("bus name ") + kBusName, -r);
     return server;
 }

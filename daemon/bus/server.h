@@ -29,6 +29,8 @@ class BusServer {
   public:
     // Takes the name and answers from EVENT's loop. Error: another daemon has the name (EEXIST), or no bus.
     static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
+    // Answers on BUS, whatever it is connected to, whenever that is processed. It needs no name.
+    static Result<std::unique_ptr<BusServer>> serve(BusPtr bus, Journal& journal, BusHandlers handlers);
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
 

@@ -205,6 +205,8 @@ class Reader {
                 }
             files_.cores.push_back(std::move(core));
         }
+        // Where siblings disagree, a leader may itself be of another core.
+        std::ranges::sort(files_.cores, {}, &CpuSet::first);
     }
 
     void find_nodes() {

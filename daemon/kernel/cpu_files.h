@@ -17,7 +17,7 @@ struct CpuFiles {
     CpuSet present;
     CpuSet possible;
     CpuSet isolated;
-    std::vector<CpuSet> cores;     // a partition of `online`, by leader
+    std::vector<CpuSet> cores;     // a partition of `online`, ascending by lowest CPU
     std::vector<NumaNode> nodes;   // disjoint; those with online CPUs. None: no NUMA information
     std::vector<CpuSet> packages;  // disjoint; a CPU whose file is absent or absurd is in none
     CpuSet cache_known;            // online CPUs that have cache files, all of them sane

@@ -30,9 +30,15 @@ std::optional<bool> maybe_bool(const json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
 }
 
+// A number that no inode has was not written by us: taken as another one, it could be that of a workqueue.
+ino_t inode_from(const json& value) {
+    if (!value.is_number_unsigned()) throw json::other_error::create(501, "inode is not one", nullptr);
+    return value.get<ino_t>();
+}
+
 BaselineEntry from_json(const json& j) {
     return {j.at("name").get<std::string>(),
-            j.at("inode").get<ino_t>(),
+            inode_from(j.at("inode")),
             j.at("scope").get<std::string>(),
             maybe_bool(j.at("strict")),
             j.at("may_hold").get<std::vector<std::string>>(),

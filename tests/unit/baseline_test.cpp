@@ -105,6 +105,18 @@ TEST_F(Baseline, ThatIsNotOursIsAnErrorAndLeavesNoEntries) {
     }
 }
 
+// 2^64 and more made of it what the compiler liked; -1 became an inode.
+TEST_F(Baseline, WithANumberThatNoInodeHasIsAnError) {
+    for (const std::string inode : {"18446744073709551616", "471118446744073709551616", "-1", "1.5", "1e3"}) {
+        tree_.write("baseline.json", "{\"entries\":[{\"name\":\"a\",\"inode\":" + inode +
+                                         ",\"scope\":\"default\",\"strict\":null,\"may_hold\":[],"
+                                         "\"may_strict\":null,\"order\":\"\"}]}");
+        const auto loaded = BaselineStore(path_).load();
+        ASSERT_FALSE(loaded) << inode;
+        EXPECT_THAT(loaded.error().text, HasSubstr("inode"));
+    }
+}
+
 TEST_F(Baseline, OfSixteenMebibytesIsAnError) {
     tree_.write("baseline.json", std::string((16 << 20) + 1, ' '));
     const auto loaded = store_.load();

@@ -428,6 +428,14 @@ TEST(AbsurdTree, WithSiblingsThatDisagree) {
     EXPECT_FALSE(topology.warnings.empty());
 }
 
+// CPU 3 is of CPU 1's core, which CPU 1 itself is not.
+TEST(AbsurdTree, WithALeaderOfAnotherCore) {
+    TempTree tree{cpu_tree({.cores = 4})};
+    tree.write(kCpu + "cpu1/topology/thread_siblings", mask_of("0-1"));
+    tree.write(kCpu + "cpu3/topology/thread_siblings", mask_of("1,3"));
+    EXPECT_THAT(lists(read(tree).cores), ElementsAre("0-1", "2", "3")) << "ascending";
+}
+
 TEST(AbsurdTree, WithOverlappingNodes) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 2})};
     tree.write(kNode + "node1/cpumap", mask_of("1-3"));

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// The CSV of `wq-tunectl judge`: read, written, read again, judged, and the verdicts stored.
+#include "judge/recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "fuzz.h"
+#include "policy/source_text.h"
+#include "tuner/verdicts.h"
+
+using wq::RecordedTrial;
+using wq::fuzz::folder;
+using wq::fuzz::require;
+
+static std::string csv(const std::vector<RecordedTrial>& trials) {
+    std::string out = "trial,pair,arm,counter,value\n";
+    for (const RecordedTrial& trial : trials)
+        for (std::size_t p = 0; p < trial.pairs.size(); p++)
+            for (std::size_t c = 0; c < trial.counters.size(); c++) {
+                const auto& [baseline, candidate] = trial.pairs[p].readings[c];
+                out += fmt::format("{0},{1},baseline,{2},{3}\n{0},{1},candidate,{2},{4}\n", trial.name, p,
+                                   trial.counters[c].name, baseline, candidate);
+            }
+    return out;
+}
+
+static bool same(const RecordedTrial& a, const RecordedTrial& b) {
+    const auto same_pair = [](const wq::WindowPair& p, const wq::WindowPair& q) {
+        return std::ranges::equal(p.readings, q.readings, [](const wq::Readings& r, const wq::Readings& s) {
+            return r.baseline == s.baseline && r.candidate == s.candidate;
+        });
+    };
+    return a.name == b.name && a.counters == b.counters && std::ranges::equal(a.pairs, b.pairs, same_pair);
+}
+
+static wq::TrialVerdict judge(const RecordedTrial& recorded) {
+    wq::Trial trial({}, recorded.counters);
+    for (const auto& pair : recorded.pairs) trial.add(pair);
+    return trial.end("no more pairs");
+}
+
+// Whatever was measured, the store can be read again.
+static void check_verdict(const RecordedTrial& recorded) {
+    const wq::TrialVerdict verdict = judge(recorded);
+    const wq::Standing& at = verdict.standing;
+    require(at.pairs <= wq::JudgeSettings{}.max_pairs && at.pairs <= recorded.pairs.size(),
+            "pairs are counted");
+    require(std::isfinite(wq::evidence_of(at.log_regressed)) && !std::isnan(at.log_regressed), "evidence");
+    require(std::isfinite(wq::evidence_of(at.log_improved)) && !std::isnan(at.log_improved), "evidence");
+
+    wq::VerdictRecord record;
+    record.key = {"6.12", "8 CPUs", "kcryptd", "cache", "smt", "defaults"};
+    record.outcome = verdict.outcome;
+    record.reason = verdict.reason;
+    record.standing = at;
+    folder().remove("verdicts.json");
+    wq::VerdictStore store(folder().path("verdicts.json"));
+    require(store.add(record).has_value(), "a verdict can be stored");
+    wq::VerdictStore later(folder().path("verdicts.json"));
+    require(later.read().has_value() && later.records().size() == 1, "a verdict can be read again");
+    require(wq::to_json(later.records()[0]).dump() == wq::to_json(store.records()[0]).dump() || at.pairs > 0,
+            "and is the same");
+    require(later.records()[0].standing.pairs == at.pairs, "of as many pairs");
+}
+
+FUZZ_TARGET(recording) {
+    const auto trials = wq::read_recording(text);
+    if (!trials) {
+        const auto& [line, reason] = trials.error();
+        const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
+        require(line >= 1 && line <= lines, "a refused recording names a line that is there");
+        require(!reason.empty() && wq::printable(reason) == reason, "and a reason that can be shown");
+        return;
+    }
+    require(!trials->empty(), "a recording has a trial");
+    const auto again = wq::read_recording(csv(*trials));
+    require(again && std::ranges::equal(*trials, *again, same),
+            "what parses prints back and parses to the same");
+    std::ranges::for_each(*trials, check_verdict);
+}

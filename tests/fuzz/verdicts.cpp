@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// verdicts.json: what is read is written back to the same, what is refused is set aside.
+#include "tuner/verdicts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "fuzz.h"
+
+using nlohmann::json;
+using wq::VerdictRecord;
+using wq::VerdictStore;
+using wq::fuzz::folder;
+using wq::fuzz::require;
+
+static constexpr const char* kFile = "verdicts.json";
+
+// Evidence goes through a logarithm and back.
+static bool alike(const json& a, const json& b) {
+    if (!a.is_number_float() || !b.is_number_float()) return a == b;
+    const auto x = a.get<double>();
+    const auto y = b.get<double>();
+    return x == y || std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y));
+}
+
+static void check_same(const VerdictRecord& a, const VerdictRecord& b) {
+    const json one = to_json(a);
+    const json two = to_json(b);
+    for (const auto& [key, value] : one.items())
+        require(alike(value, two.at(key)), "a record that is read is written back to the same: " + key);
+}
+
+static void check_refused(VerdictStore& store, const wq::Error& error, std::string_view text) {
+    require(error.text.starts_with(folder().path(kFile) + ": "), "what is refused names the file");
+    require(store.records().empty(), "what is refused teaches nothing");
+    require(!folder().exists(kFile) && folder().read(std::string(kFile) + ".broken") == text,
+            "what is refused is set aside");
+}
+
+FUZZ_TARGET(verdicts) {
+    folder().write(kFile, std::string(text));
+    VerdictStore store(folder().path(kFile));
+    if (const auto loaded = store.load(); !loaded) return check_refused(store, loaded.error(), text);
+
+    for (const VerdictRecord& record : store.records()) {
+        const auto* latest = store.latest(record.key);
+        require(!record.judged || latest != nullptr, "a verdict is found by its key");
+        require(!wq::text_of(record).empty(), "a verdict can be told");
+    }
+    const wq::VerdictKey key{"6.12", "8 CPUs", "kcryptd", "cache", "smt", "defaults"};
+    const unsigned begun = store.begun(key);
+    require(store.begin(key).has_value() && store.begun(key) == begun + 1, "what was read can be written");
+    VerdictStore later(folder().path(kFile));
+    require(later.read().has_value(), "what was written can be read");
+    require(later.begun(key) == begun + 1, "trials are counted");
+    require(later.records().size() == store.records().size(), "with all its records");
+    for (std::size_t i = 0; i < store.records().size(); i++)
+        check_same(store.records()[i], later.records()[i]);
+}
