@@ -21,6 +21,7 @@
 #include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/isolation.h"
+#include "kernel/memory.h"
 #include "kernel/moment.h"
 #include "kernel/probe.h"
 #include "policy/installed.h"
@@ -327,6 +328,7 @@ void Service::arm() {
 
 void Service::tick() {
     notify("WATCHDOG=1");
+    if (was_busy()) give_back_memory();  // before the look: what that needs comes back, and stays
     if (bus_ ? ::sd_bus_is_open(bus_->bus()) <= 0 : bus_warned_) start_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
@@ -343,6 +345,13 @@ void Service::tick() {
     arm_trial();
     publish();
     show_summary();
+}
+
+// Whether the loop did anything but tick since the last one; the start counts.
+bool Service::was_busy() {
+    std::uint64_t now = 0;
+    ::sd_event_get_iteration(event_.get(), &now);
+    return now != std::exchange(ticked_at_, now) + 1;
 }
 
 Trials::Edges Service::trial_edges() {

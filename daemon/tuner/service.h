@@ -53,6 +53,7 @@ class Service {
     void changed(Udev::Change change);
     void arm();
     void tick();
+    bool was_busy();
     void stop();
     void show_summary();
     Trials::Edges trial_edges();
@@ -95,12 +96,13 @@ class Service {
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
     sd_event_source* trial_source_ = nullptr;
-    std::uint64_t tick_period_ = 0;  // us
-    std::int64_t started_ = 0;       // s since 1970
-    std::int64_t slept_ = 0;         // ns that this boot spent suspended, when last looked
-    std::string cpus_;               // cpu/{online,present,possible,isolated}, when last looked
-    unsigned retries_ = 0;           // in a row, for backing off
-    std::string policy_error_;       // of the policy on disk; at start it means observe
+    std::uint64_t tick_period_ = 0;         // us
+    std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
+    std::int64_t started_ = 0;              // s since 1970
+    std::int64_t slept_ = 0;                // ns that this boot spent suspended, when last looked
+    std::string cpus_;                      // cpu/{online,present,possible,isolated}, when last looked
+    unsigned retries_ = 0;                  // in a row, for backing off
+    std::string policy_error_;              // of the policy on disk; at start it means observe
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
     LastAnswer answer_;                       // to who asked for the status last

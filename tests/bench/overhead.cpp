@@ -2,8 +2,9 @@
 // One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
 //   overhead [--exact] ARM TARGET COMMAND...
 // ARM is off, ours (the counters of TARGET), watched (the same, and CPU 0 is isolated), top, functions
-// (`wq-tunectl top`, by itself and with --functions), or one of peers.bpf.c: none, bare, wqlat. --exact asks
-// the kernel to time the programs themselves, which costs by itself: such a run's other times mean nothing.
+// (`wq-tunectl top`, by itself and with --functions), one of peers.bpf.c: none, bare, wqlat, or bpftrace, by
+// the program that overhead.bt beside this one is. --exact asks the kernel to time the programs themselves,
+// which costs by itself: such a run's other times mean nothing.
 //   items     of TARGET, as the kernel has counted them by itself
 //   wall cpu  ns that COMMAND took; ns on a CPU of COMMAND and all kworkers together
 //   programs  name to runs and ns (0 unless --exact)
@@ -15,11 +16,13 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,19 +66,59 @@ Peers attached_peer(const std::string& arm) {
     return peers;
 }
 
-nlohmann::ordered_json programs() {
+// Programs that were not there BEFORE: systemd has some of its own.
+nlohmann::ordered_json programs(std::uint32_t before) {
     auto all = nlohmann::ordered_json::object();
-    for (std::uint32_t id = 0; bpf_prog_get_next_id(id, &id) == 0;) {
+    for (std::uint32_t id = before; bpf_prog_get_next_id(id, &id) == 0;) {
         const wq::Fd fd(bpf_prog_get_fd_by_id(id));
         bpf_prog_info info{};
         std::uint32_t size = sizeof(info);
         if (!fd || bpf_obj_get_info_by_fd(fd.get(), &info, &size) != 0) continue;
-        const std::string name = info.name;
-        if (name.starts_with("wqt_") || name.starts_with("peer_"))
-            all[name] = {{"runs", info.run_cnt}, {"ns", info.run_time_ns}};
+        all[info.name] = {{"runs", info.run_cnt}, {"ns", info.run_time_ns}};
     }
     return all;
 }
+
+// The kernel numbers programs upwards.
+std::uint32_t last_program() {
+    std::uint32_t last = 0;
+    while (bpf_prog_get_next_id(last, &last) == 0) {
+    }
+    return last;
+}
+
+// bpftrace with SCRIPT, from when it says that all is attached until this goes.
+class Bpftrace {
+  public:
+    explicit Bpftrace(const std::string& script) {
+        int said[2];
+        if (::pipe(said) != 0) give_up("no pipe");
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            ::dup2(said[1], STDOUT_FILENO);
+            ::close(said[0]);
+            ::close(said[1]);
+            ::execlp("bpftrace", "bpftrace", "-B", "line", script.c_str(), nullptr);
+            ::_exit(127);
+        }
+        ::close(said[1]);
+        output_ = wq::Fd(said[0]);
+        std::string text;
+        char part[256];
+        for (ssize_t n = 0; text.find("attached\n") == std::string::npos; text.append(part, n))
+            if ((n = ::read(output_.get(), part, sizeof(part))) <= 0) give_up("bpftrace: " + text);
+    }
+    Bpftrace(const Bpftrace&) = delete;
+    Bpftrace& operator=(const Bpftrace&) = delete;
+    ~Bpftrace() {
+        ::kill(pid_, SIGKILL);  // it would print its maps first
+        ::waitpid(pid_, nullptr, 0);
+    }
+
+  private:
+    pid_t pid_ = -1;
+    wq::Fd output_;
+};
 
 // ns that the kworkers have been on a CPU, all together. One that has ended is missed; they idle for 5
 // minutes first.
@@ -123,6 +166,8 @@ int main(int argc, char** argv) {
     const auto counters = wq::make_bpf_counters();
     const auto monitor = wq::make_bpf_monitor();
     Peers peers;
+    std::optional<Bpftrace> bpftrace;
+    const std::uint32_t before = last_program();
     const bool ours = arm == "ours" || arm == "watched";
     if (arm == "watched") counters->watch({0});
     if (ours) {
@@ -130,6 +175,8 @@ int main(int argc, char** argv) {
         or_exit(counters->begin(0));
     } else if (arm == "top" || arm == "functions") {
         or_exit(monitor->attach({}, arm == "functions"));
+    } else if (arm == "bpftrace") {
+        bpftrace.emplace(std::filesystem::path(argv[0]).replace_filename("overhead.bt"));
     } else if (arm != "off") {
         peers = attached_peer(arm == "wqlat" ? "wq" : arm);
     }
@@ -142,7 +189,7 @@ int main(int argc, char** argv) {
     const auto own = run(argv + at + 2);
     const auto wall = std::chrono::steady_clock::now() - start;
     const auto workers = kworkers_ns() - workers_before;
-    const auto seen = programs();
+    const auto seen = programs(before);
     const auto items = or_exit(counters->traffic())[target] - items_before;
 
     nlohmann::ordered_json out{{"arm", arm},           {"exact", exact},

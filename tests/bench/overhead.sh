@@ -24,7 +24,9 @@ here=$(dirname "$0")
 target=$1 least=$2
 shift 2
 rounds=${ROUNDS:-5} exact_rounds=${EXACT_ROUNDS:-3}
-read -ra arms <<<"${ARMS:-off none ours watched bare wqlat}" # off, none, ours and wqlat have to be there
+bpftrace=""
+if command -v bpftrace >/dev/null; then bpftrace=bpftrace; fi
+read -ra arms <<<"${ARMS:-off none ours watched bare wqlat $bpftrace}" # off, none, ours and wqlat have to be there
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
@@ -76,6 +78,6 @@ def ratio(a; b): (a / b * 100 | round) / 100;
      | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", "))",
   "wqlat'"'"'s: \($exact | map(select(.arm == "wqlat").programs | map_values(.ns / .runs))
      | [.[] | to_entries[]] | group_by(.key) | map("\(.[0].key) \(map(.value) | median | round)") | join(", ")); called for nothing: \($floor | round)",
-  ("wqlat", "bare" | select(in($of)) | . as $peer | "ours / \(.): exact \(ratio($of.ours.exact; $of[$peer].exact)), least \(ratio($of.ours.least; $of[$peer].least)), net \(ratio($of.ours.net; $of[$peer].net))"),
+  ("wqlat", "bare", "bpftrace" | select(in($of)) | . as $peer | "ours / \(.): exact \(ratio($of.ours.exact; $of[$peer].exact)), least \(ratio($of.ours.least; $of[$peer].least)), net \(ratio($of.ours.net; $of[$peer].net))"),
   "the bound (ours less than wqlat, exact): \(if $of.ours.exact < $of.wqlat.exact then "held" else "NOT HELD" end) in this run"
 ' "$results"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench]
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers]
 #           [--machine-args "..."] CHECK...
 #
 # --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
@@ -40,7 +40,7 @@ done
 kernel_dir=$cache/kernels/$kernel-$(recipe "$guest_dir/pack-kernel.sh")
 modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
 tree=$(tree_file "$tree")
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench]"
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"

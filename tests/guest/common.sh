@@ -25,11 +25,15 @@ qemu_is_good() {
 # What the bench tree has beside the usual one: an NFS server, which no other guest needs.
 bench_packages=nfs-kernel-server,nfs-common
 
-# The tree of a guest: `tree_file guest` or `tree_file bench`.
+# And the peers' tree: the daemons that `./dev bench peers` has beside ours, and bpftrace.
+peer_packages=irqbalance,tuned,systemd-oomd,bpftrace
+
+# The tree of a guest: `tree_file guest`, `tree_file bench` or `tree_file peers`.
 tree_file() {
   case $1 in
     guest) printf '%s/tree-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh")" ;;
     bench) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh" <(echo "$bench_packages"))" ;;
+    peers) printf '%s/tree-peers-%s.cpio\n' "$cache" "$(recipe "$guest_dir"/pack-{tree,peers}.sh <(echo "$peer_packages"))" ;;
   esac
 }
 

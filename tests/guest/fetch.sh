@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [--bench] [KERNEL...] (default: 6.12 7.2).
-# --bench: also the tree of `./dev bench scopes`.
+# Fills the cache with what a guest needs: fetch.sh [--bench|--peers] [KERNEL...] (default: 6.12 7.2).
+# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`.
 #
 # Every piece is made in a temporary directory and renamed into place when it is
 # whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
@@ -89,8 +89,21 @@ get_tree() { # guest|bench [PACKAGE,...]
   say "$1 tree: $(du -h "$file" | cut -f1)"
 }
 
-bench=no
-if [ "${1:-}" = --bench ]; then bench=yes && shift; fi
+get_peers_tree() {
+  local work file
+  file=$(tree_file peers)
+  [ -e "$file" ] && return
+  say "peers tree: building (a minute)"
+  work=$(mktemp -d "$cache/tmp.XXXXXX")
+  as_root "$guest_dir/pack-peers.sh" "$(source_line bookworm)" "$(tree_file guest)" "$work/tree.cpio" "$peer_packages" >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log"; die "the peers tree could not be built"; }
+  mv "$work/tree.cpio" "$file"
+  rm -rf "$work"
+  say "peers tree: $(du -h "$file" | cut -f1)"
+}
+
+more=none
+case ${1:-} in --bench | --peers) more=${1#--} && shift ;; esac
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
@@ -99,7 +112,10 @@ rm -rf "$cache"/tmp.*
 
 get_qemu
 get_tree guest
-[ $bench = no ] || get_tree bench "$bench_packages"
+case $more in
+  bench) get_tree bench "$bench_packages" ;;
+  peers) get_peers_tree ;;
+esac
 for version in "${@:-6.12 7.2}"; do
   for one in $version; do get_kernel "$one"; done
 done

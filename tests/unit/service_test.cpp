@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
 #include "fake_machine.h"
+#include "resident.h"
 #include "tuner/baseline.h"
 
 namespace wq {
@@ -70,6 +73,9 @@ class Daemon {
     Daemon& operator=(const Daemon&) = delete;
 
     void send(int signal) const { ::kill(child_, signal); }
+    [[nodiscard]] unsigned long resident_files() const {
+        return test::resident_files(std::to_string(child_));
+    }
     // Exit status, or minus the signal that ended it.
     int wait() {
         int status = 0;
@@ -369,6 +375,21 @@ TEST_F(MetricsServiceTest, DoNotOutliveAKill) {
     tree_.write(kPolicy, "[daemon\n");
     EXPECT_TRUE(restore());
     EXPECT_FALSE(tree_.exists(kTextfile)) << "also where the policy does not say any more where it is";
+}
+
+// Half of what is resident was needed once. Reloads go on, so that it does not matter which tick is seen.
+TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
+    ::setenv("WATCHDOG_USEC", "400000", 1);
+    Daemon daemon(tree_);
+    ::unsetenv("WATCHDOG_USEC");
+    unsigned long most = 0;
+    EXPECT_TRUE(eventually([&] {
+        daemon.send(SIGHUP);
+        const auto now = daemon.resident_files();
+        most = std::max(most, now);
+        return now < most / 10 * 9;
+    }));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
 TEST_F(ServiceTest, IsQuietWhereThereIsNothingToTune) {

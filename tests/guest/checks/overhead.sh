@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# timeout: 800
+# timeout: 1500
 # What the counters cost beside bcc's wqlat. No time is asserted, only that there are figures and all was counted.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

@@ -1,0 +1,8 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 1500
+# What wq-tuned costs beside its peers. Asserts no figure, only that there are some.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+SCOPE=$(other_scope) /usr/lib/wq-tests/peers.sh

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The tree of `./dev bench peers` and `./dev bench overhead-peers`: pack-peers.sh SOURCE-LINE GUEST.cpio OUTPUT.cpio
+# PACKAGE,..., as root. The usual tree GUEST.cpio with, after it, what PACKAGEs bring that is not in it: that keeps its
+# own settings, and its recipe knows nothing of this one.
+set -euo pipefail
+line=$1 guest=$2 output=$3 packages=$4
+tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
+trap 'rm -rf "$tree"' EXIT
+
+printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="systemd-sysv,udev,dbus,polkitd,$packages" \
+  --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
+  --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+  --dpkgopt='path-exclude=/usr/share/locale/*' \
+  bookworm "$tree" -
+cd "$tree"
+rm -rf usr/share/{doc,man,locale,info,zoneinfo,i18n,bash-completion,perl,icons,pixmaps} usr/lib/udev/hwdb.* var/lib/{apt,dpkg} var/{cache,log}/* \
+  usr/lib/x86_64-linux-gnu/{gconv,perl,perl5,dri} usr/include boot home media dev etc/machine-id etc/hostname
+# The accounts of these packages are the one thing that both trees have and that has to be theirs.
+{
+  cpio --quiet -t <"$guest" | grep -vxE '\./etc/(passwd|group|shadow|gshadow)|etc/(passwd|group|shadow|gshadow)' | sed 's#^\./##'
+} | sort -u >"$tree.has"
+find . -mindepth 1 -printf '%P\n' | sort | comm -23 - "$tree.has" | cpio --quiet -o -H newc >"$tree.more"
+cat "$guest" "$tree.more" >"$output"
+rm "$tree.has" "$tree.more"
