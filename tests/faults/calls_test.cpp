@@ -64,9 +64,10 @@ Result run(const Scenario& scenario, unsigned at, const Fault& fault, const Vari
         host.ticks(1);
         host.stop();
     }
-    host.restore();
+    const std::string restored = host.restore();
     host.edge.rest();
-    if (const std::string wrong = wrong_at_the_end(host); !wrong.empty()) out.wrong += "at the end: " + wrong;
+    if (const std::string wrong = restored + wrong_at_the_end(host); !wrong.empty())
+        out.wrong += "at the end: " + wrong;
     return out;
 }
 
@@ -135,7 +136,7 @@ TEST(Lives, DoWhatTheySay) {
         if (scenario.name == "unsupported") {
             EXPECT_EQ(host.log.count(Event::unsupported), 3U);
         }
-        host.restore();
+        EXPECT_EQ(host.restore(), "") << scenario.name;
         EXPECT_EQ(wrong_at_the_end(host), "") << scenario.name;
     }
 }
