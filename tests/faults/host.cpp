@@ -109,10 +109,10 @@ void Host::start() {
     if (!daemon->error().empty()) daemon.reset();
 }
 
-void Host::restore() {
+std::string Host::restore() {
     daemon.reset();
     const auto done = restore_after_exit({tree.root(), std::nullopt});
-    if (!done) throw std::runtime_error("restore: " + done.error().text);
+    return done ? "" : "restore: " + done.error().text + "\n";
 }
 
 void Host::stop(bool restarting) {

@@ -61,7 +61,7 @@ class Host {
     // What systemd, the clock and an operator do. All but these two need a daemon that runs, and do nothing
     // where there is none.
     void start();
-    void restore();  // ExecStopPost=, always without faults
+    std::string restore();  // ExecStopPost=, always without faults; what it says of a failure
     void stop(bool restarting = false);
     void ticks(unsigned n);
     void trial(double factor);  // of two ticks and all pairs; the candidate costs FACTOR times the baseline

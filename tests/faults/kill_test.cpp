@@ -78,7 +78,7 @@ TEST_P(Kills, AtEachSystemCall) {
             host.ticks(1);
             host.stop();
         }
-        host.restore();
+        said += host.restore();
         said += wrong_at_the_end(host);
         if (!said.empty() && ++wrong <= 10) ADD_FAILURE() << "killed at call " << at << ":\n" << said;
     }

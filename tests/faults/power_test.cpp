@@ -71,7 +71,7 @@ std::string wrong_after_boot(const Scenario& scenario, const Disk::Files& files)
     host.edge.rest();
     std::string out = wrong_on_disk(host) + wrong_in_status(host);
     host.stop();
-    host.restore();
+    out += host.restore();
     return out + wrong_at_the_end(host);
 }
 
