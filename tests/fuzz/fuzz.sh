@@ -42,6 +42,8 @@ summary() { # TARGET
 # What is kept is in every clone for ever, and is run at each test: no more than 100 KiB, the smallest finds first.
 most_kept=102400
 
+bytes_in() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; } # FOLDER
+
 keep() { # TARGET
   local target=$1 corpus=$here/corpus/$1 fresh options total=0 size file
   mapfile -t options < <(options_of "$target")
@@ -55,14 +57,14 @@ keep() { # TARGET
       *) if [ -e "$fresh/${file##*/}" ]; then rm "$fresh/${file##*/}"; else rm -f "$file"; fi ;;
     esac
   done
-  total=$(du -sb "$corpus" | cut -f1)
+  total=$(bytes_in "$corpus")
   while read -r size file; do
     total=$((total + size))
     [ $total -le $most_kept ] || break
     cp "$file" "$corpus"
   done < <(find "$fresh" -type f -printf '%s %p\n' | sort -n)
   rm -r "$fresh"
-  echo "$target: $(find "$corpus" -type f | wc -l) inputs, $(du -sb "$corpus" | cut -f1) bytes"
+  echo "$target: $(find "$corpus" -type f | wc -l) inputs, $(bytes_in "$corpus") bytes"
 }
 
 if [ "${1:-}" = --one ]; then
