@@ -36,7 +36,7 @@ summary() { # TARGET
   local log=$build/$1.log
   printf '%-10s %10s runs %6s edges %6s new inputs, %s\n' "$1" \
     "$(sed -n 's/^stat::number_of_executed_units: //p' "$log")" "$(grep -aoP 'cov: \K\d+' "$log" | tail -n 1)" \
-    "$(sed -n 's/^stat::new_units_added: *//p' "$log")" "$(grep -aoP 'Test unit written to \K.*' "$log" || echo 'no crash')"
+    "$(sed -n 's/^stat::new_units_added: *//p' "$log")" "$(grep -aoP 'Test unit written to \K.*-(crash|leak|oom|timeout)-.*' "$log" || echo 'no crash')"
 }
 
 # What is kept is in every clone for ever, and is run at each test: no more than 100 KiB, the smallest finds first.
