@@ -4,7 +4,7 @@
 # targets at once as there are CPUs. New inputs go to build/fuzz/found/TARGET.
 #   fuzz.sh [TARGET...] [--seconds N]   all targets, 600 s each, by default; fails where one crashes
 #   fuzz.sh --keep [TARGET...]          corpus/TARGET anew: the smallest inputs that reach all that was reached.
-#                                       Files named crash-* stay as they are.
+#                                       Not more than 100 KiB of them; files named crash-* stay as they are.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../build/fuzz
@@ -36,19 +36,35 @@ summary() { # TARGET
   local log=$build/$1.log
   printf '%-10s %10s runs %6s edges %6s new inputs, %s\n' "$1" \
     "$(sed -n 's/^stat::number_of_executed_units: //p' "$log")" "$(grep -aoP 'cov: \K\d+' "$log" | tail -n 1)" \
-    "$(sed -n 's/^stat::new_units_added: *//p' "$log")" "$(grep -aoP 'Test unit written to \K.*' "$log" || echo 'no crash')"
+    "$(sed -n 's/^stat::new_units_added: *//p' "$log")" "$(grep -aoP 'Test unit written to \K.*-(crash|leak|oom|timeout)-.*' "$log" || echo 'no crash')"
 }
 
+# What is kept is in every clone for ever, and is run at each test: no more than 100 KiB, the smallest finds first.
+most_kept=102400
+
+bytes_in() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; } # FOLDER
+
 keep() { # TARGET
-  local target=$1 corpus=$here/corpus/$1 fresh options
+  local target=$1 corpus=$here/corpus/$1 fresh options total=0 size file
   mapfile -t options < <(options_of "$target")
   fresh=$(mktemp -d)
   mkdir -p "$corpus" "$build/found/$target"
-  "$programs/fuzz-$target" "${options[@]}" -merge=1 "$fresh" "$corpus" "$build/found/$target" >"$build/$target.log" 2>&1
-  find "$corpus" -type f ! -name 'crash-*' -delete
-  cp "$fresh"/* "$corpus"
+  "$programs/fuzz-$target" "${options[@]}" -merge=1 "$fresh" "$corpus" "$build/found/$target" >"$build/keep-$target.log" 2>&1
+  # What was kept before and is needed no more goes; what is still needed stays, and comes first.
+  for file in "$corpus"/*; do
+    case ${file##*/} in
+      crash-*) ;;
+      *) if [ -e "$fresh/${file##*/}" ]; then rm "$fresh/${file##*/}"; else rm -f "$file"; fi ;;
+    esac
+  done
+  total=$(bytes_in "$corpus")
+  while read -r size file; do
+    total=$((total + size))
+    [ $total -le $most_kept ] || break
+    cp "$file" "$corpus"
+  done < <(find "$fresh" -type f -printf '%s %p\n' | sort -n)
   rm -r "$fresh"
-  echo "$target: $(find "$corpus" -type f | wc -l) inputs, $(du -sb "$corpus" | cut -f1) bytes"
+  echo "$target: $(find "$corpus" -type f | wc -l) inputs, $(bytes_in "$corpus") bytes"
 }
 
 if [ "${1:-}" = --one ]; then
