@@ -7,7 +7,7 @@
 # shellcheck source=tests/soak/storm.sh
 . /usr/lib/wq-tests/storm.sh
 
-per_round=$(scaled 1000 300)
+per_round=$(scaled 500 100)
 # The daemon has no capability to go beyond this; a tenth of the usual, since an emulated udev is slow.
 rmem_max=$(cat /proc/sys/net/core/rmem_max)
 echo 16384 >/proc/sys/net/core/rmem_max

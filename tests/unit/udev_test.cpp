@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The monitor with a real queue, in a network namespace of its own, where only the test sends events: the
+// machine's are not heard there, nor the test's outside.
+#include "kernel/udev.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace wq {
+namespace {
+
+constexpr int kSkipped = 77;
+constexpr unsigned kUdevGroup = 2;  // MONITOR_GROUP_UDEV
+
+// What systemd-udevd puts before an event's properties (sd-device, monitor_netlink_header).
+struct Header {
+    char prefix[8] = "libudev";
+    std::uint32_t magic = htonl(0xfeedcafe);
+    std::uint32_t header_size = sizeof(Header);
+    std::uint32_t properties_offset = sizeof(Header);
+    std::uint32_t properties_length = 0;
+    std::uint32_t subsystem_hash = 0;
+    std::uint32_t devtype_hash = 0;
+    std::uint32_t tag_bloom[2] = {0xffffffff, 0xffffffff};  // may have any tag
+};
+
+std::string event_of(const std::string& subsystem, std::size_t padding) {
+    std::string properties;
+    const auto add = [&](const std::string& text) { properties += text + '\0'; };
+    add("ACTION=change");
+    add("DEVPATH=/devices/virtual/" + subsystem + "/of-a-test");
+    add("SUBSYSTEM=" + subsystem);
+    add("SEQNUM=1");
+    add("TAGS=:wq-tuned:");
+    add("CURRENT_TAGS=:wq-tuned:");
+    add("PADDING=" + std::string(padding, 'x'));
+    Header header;
+    header.properties_length = static_cast<std::uint32_t>(properties.size());
+    std::string out(sizeof(header), '\0');
+    std::memcpy(out.data(), &header, sizeof(header));
+    return out + properties;
+}
+
+bool send(int fd, const std::string& message) {
+    sockaddr_nl to = {};
+    to.nl_family = AF_NETLINK;
+    to.nl_groups = kUdevGroup;
+    return ::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof(to)) >= 0;
+}
+
+bool enter_own_namespace() {
+    const uid_t uid = ::getuid();
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+    const std::string map = "0 " + std::to_string(uid) + " 1";  // udev's events are root's
+    const int fd = ::open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+    const bool mapped = fd >= 0 && ::write(fd, map.data(), map.size()) >= 0;
+    if (fd >= 0) ::close(fd);
+    return mapped;
+}
+
+struct Seen {
+    unsigned workqueue = 0, cpu = 0, lost = 0;
+};
+
+// Runs SCENE(socket to send by, what reads all there is and says what was seen) in a child. True: SCENE was.
+template <class Scene>
+void play(Scene scene) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (!enter_own_namespace()) ::_exit(kSkipped);
+        const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+        sd_event* event = nullptr;
+        Seen seen;
+        auto udev = ::sd_event_new(&event) < 0 ? Result<std::unique_ptr<Udev>>(fail_errno("sd-event", errno))
+                                               : Udev::start(event, [&](Udev::Change change) {
+                                                     if (change == Udev::Change::workqueue) seen.workqueue++;
+                                                     if (change == Udev::Change::cpu) seen.cpu++;
+                                                     if (change == Udev::Change::lost) seen.lost++;
+                                                 });
+        if (!udev || fd < 0) ::_exit(kSkipped);
+        const bool good = scene(fd, [&] {
+            seen = {};
+            while (::sd_event_run(event, 0) > 0) continue;
+            return seen;
+        });
+        ::_exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == kSkipped)
+        GTEST_SKIP() << "no network namespace to be had, or no monitor in it";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
+    play([](int fd, auto read_all) {
+        if (!send(fd, event_of("workqueue", 0)) || !send(fd, event_of("cpu", 0))) return false;
+        const Seen seen = read_all();
+        return seen.workqueue == 1 && seen.cpu == 1 && seen.lost == 0;
+    });
+}
+
+// ENOBUFS, once: then what the queue did hold, and the next events as ever.
+TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
+    play([](int fd, auto read_all) {
+        const std::string large = event_of("workqueue", 7000);
+        constexpr unsigned kSent = 10'000;  // of 7 kB, into at most 16 MiB
+        for (unsigned i = 0; i < kSent; i++)
+            if (!send(fd, large)) return false;
+        const Seen full = read_all();
+        if (full.lost == 0 || full.workqueue == 0 || full.workqueue >= kSent) return false;
+        if (!send(fd, event_of("cpu", 0))) return false;
+        const Seen after = read_all();
+        return after.cpu == 1 && after.lost == 0;
+    });
+}
+
+}  // namespace
+}  // namespace wq
