@@ -49,7 +49,7 @@ keep() { # TARGET
   mapfile -t options < <(options_of "$target")
   fresh=$(mktemp -d)
   mkdir -p "$corpus" "$build/found/$target"
-  "$programs/fuzz-$target" "${options[@]}" -merge=1 "$fresh" "$corpus" "$build/found/$target" >"$build/keep-$target.log" 2>&1
+  "$programs/fuzz-$target" "${options[@]}" -merge=1 -use_counters=0 "$fresh" "$corpus" "$build/found/$target" >"$build/keep-$target.log" 2>&1
   # What was kept before and is needed no more goes; what is still needed stays, and comes first.
   for file in "$corpus"/*; do
     case ${file##*/} in
