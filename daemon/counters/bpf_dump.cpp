@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <ranges>
 #include <set>
 
 #include "counters/bpf_errors.h"
@@ -62,7 +61,7 @@ bool pools_are_there(const KernelDump& dump) {
     for (const auto& pool : dump.pools) ids.insert(pool.id);
     const auto known = [&](int id) { return ids.contains(id); };
     return std::ranges::all_of(dump.workqueues, [&](const DumpedWorkqueue& wq) {
-        return std::ranges::all_of(wq.pools | std::views::values, known) &&
+        return std::ranges::all_of(wq.pools, known, [](const auto& of_cpu) { return of_cpu.second; }) &&
                (!wq.default_pool || known(*wq.default_pool));
     });
 }
