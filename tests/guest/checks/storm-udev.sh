@@ -36,7 +36,7 @@ uevents() { # N
     done
   done
 }
-overflows() { since_mark | grep -c "udev's queue overflowed" || true; }
+overflows() { grep -c "udev's queue overflowed" <<<"$(own_lines)" || true; }
 overflowed() { [ "$(overflows)" -gt "$1" ]; }
 
 storm_begin
