@@ -119,8 +119,9 @@ TEST_F(ReportCommand, TheHistoryItselfTellsWhenTrialsEnded) {
     learn();
     testing::internal::CaptureStdout();
     EXPECT_EQ(ctl::history(options_), kOk);
-    EXPECT_THAT(testing::internal::GetCapturedStdout(),
-                AllOf(StartsWith("ENDED"), testing::ContainsRegex("\n20[0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
+    EXPECT_THAT(
+        testing::internal::GetCapturedStdout(),
+        AllOf(StartsWith("ENDED"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
 }
 
 TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
