@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
 #include "plan/plan.h"
 
 namespace wq::test {
@@ -85,23 +84,11 @@ void hwloc_load(benchmark::State& state, Machines kind) {
     ::unsetenv("HWLOC_COMPONENTS");
 }
 
-// All that is read before a plan, hwloc's load included.
-void read(benchmark::State& state, Machines kind) {
-    const auto cpus = static_cast<unsigned>(state.range(0));
-    const TempTree& tree = folder_of(kind, cpus);
-    for (auto _ : state) {
-        const auto topology = read_topology("fsroot:" + tree.root());
-        if (!topology || topology->cores != topology_of(tree_of(kind, cpus)).cores)
-            state.SkipWithError("not the machine that is planned for");
-    }
-}
-
 const bool registered = [] {
     for (const Machines kind : {sockets, one_llc, small_sockets}) {
         const auto name = [&](const char* what) { return fmt::format("{}/{}", what, kNames[kind]); };
         benchmark::RegisterBenchmark(name("plan").c_str(), plan, kind)->RangeMultiplier(2)->Range(64, 8192);
         benchmark::RegisterBenchmark(name("hwloc").c_str(), hwloc_load, kind)->Arg(8192);
-        benchmark::RegisterBenchmark(name("read").c_str(), read, kind)->Arg(8192);
     }
     return true;
 }();
