@@ -36,8 +36,9 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
     const auto names = files.names();
     if (!names) return tl::unexpected(names.error());
     std::vector<Workqueue> out;
+    const CpuSet unbound_mask = files.unbound_mask();
     for (const std::string& name : *names) {
-        auto target = files.read(name);
+        auto target = files.read(name, unbound_mask);
         if (!target) continue;  // vanished since it was listed
         if (ask_udev && target->untouchable.empty() && target->kind != Kind::default_scope &&
             udev_opted_out(name))

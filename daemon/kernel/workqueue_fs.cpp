@@ -164,13 +164,12 @@ CpuSet WorkqueueFs::unbound_mask() const {
     return CpuSet::parse_mask(*text).value_or(CpuSet{});
 }
 
-Result<Workqueue> WorkqueueFs::read(const std::string& name) const {
+Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask) const {
     const auto folder = open_folder(name);
     if (!folder) return tl::unexpected(folder.error());
     Workqueue out;
     out.name = name;
     out.inode = folder->inode;
-    const CpuSet mask = unbound_mask();
     if (is_default(name)) {
         out.kind = Kind::default_scope;
         out.effective = mask;

@@ -24,8 +24,13 @@ class WorkqueueFs : public ScopeFiles {
     // parameter. No workqueue folder at all is not an error: the list is empty.
     [[nodiscard]] Result<std::vector<std::string>> names() const;
 
+    // The CPUs that unbound workqueues may use; empty where that cannot be read.
+    [[nodiscard]] CpuSet unbound_mask() const;
+
     // Everything about one target. A file that is absurd makes the target untouchable, with the reason.
-    [[nodiscard]] Result<Workqueue> read(const std::string& name) const;
+    // UNBOUND_MASK is the same for all targets: who reads many reads it once.
+    [[nodiscard]] Result<Workqueue> read(const std::string& name, const CpuSet& unbound_mask) const;
+    [[nodiscard]] Result<Workqueue> read(const std::string& name) const { return read(name, unbound_mask()); }
 
     [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
     [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override;
@@ -49,7 +54,6 @@ class WorkqueueFs : public ScopeFiles {
     [[nodiscard]] Error unless_there(const Error& error, const std::string& name, ino_t inode) const;
     [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file,
                                const std::string& text);
-    [[nodiscard]] CpuSet unbound_mask() const;
 
     Paths paths_;
     unsigned writes_ = 0;

@@ -87,10 +87,8 @@ Result<CpuSet> CpuSet::parse_mask(std::string_view text) {
     while (!words.empty() && words.back() == 0) words.pop_back();
     if (words.size() > kMaxCpus / 32) return fail("not a CPU mask: too long", EOVERFLOW);
     CpuSet set;
-    set.words_.resize((words.size() + 1) / 2);
-    for (std::size_t i = 0; i < words.size(); i++)
-        set.words_[i / 2] |= static_cast<std::uint64_t>(words[i]) << (i % 2 * 32);
-    set.trim();
+    for (unsigned i = 0; i < words.size(); i++)
+        if (words[i] != 0) set.word(i / 2).bits |= static_cast<std::uint64_t>(words[i]) << (i % 2 * 32);
     return set;
 }
 
@@ -101,52 +99,46 @@ CpuSet CpuSet::range(unsigned first, unsigned last) {
 }
 
 void CpuSet::add(unsigned cpu) {
-    const std::size_t word = cpu / 64;
-    cover(word, word + 1);
-    words_[word - base_] |= std::uint64_t{1} << (cpu % 64);
+    word(cpu / 64).bits |= std::uint64_t{1} << (cpu % 64);
 }
 
 void CpuSet::remove(unsigned cpu) {
     if (!has(cpu)) return;
-    words_[cpu / 64 - base_] &= ~(std::uint64_t{1} << (cpu % 64));
-    trim();
+    word(cpu / 64).bits &= ~(std::uint64_t{1} << (cpu % 64));
+    drop_empty();
 }
 
 bool CpuSet::has(unsigned cpu) const {
-    const std::size_t word = cpu / 64;
-    return word >= base_ && word < end() && (words_[word - base_] >> (cpu % 64) & 1) != 0;
+    return (bits_of(cpu / 64) >> (cpu % 64) & 1) != 0;
 }
 
 std::size_t CpuSet::count() const {
     std::size_t n = 0;
-    for (auto word : words_) n += static_cast<std::size_t>(std::popcount(word));
+    for (const Word& word : words_) n += static_cast<std::size_t>(std::popcount(word.bits));
     return n;
 }
 
 unsigned CpuSet::first() const {
-    return static_cast<unsigned>(base_ * 64) + static_cast<unsigned>(std::countr_zero(words_.front()));
+    const Word& word = words_.front();
+    return word.number * 64 + static_cast<unsigned>(std::countr_zero(word.bits));
 }
 
 bool CpuSet::contains(const CpuSet& other) const {
-    if (other.empty()) return true;
-    if (other.base_ < base_ || other.end() > end()) return false;
-    for (std::size_t i = other.base_; i < other.end(); i++)
-        if ((other.words_[i - other.base_] & ~words_[i - base_]) != 0) return false;
-    return true;
+    return std::ranges::all_of(
+        other.words_, [&](const Word& theirs) { return (theirs.bits & ~bits_of(theirs.number)) == 0; });
 }
 
 bool CpuSet::intersects(const CpuSet& other) const {
-    for (std::size_t i = std::max(base_, other.base_); i < std::min(end(), other.end()); i++)
-        if ((other.words_[i - other.base_] & words_[i - base_]) != 0) return true;
-    return false;
+    return std::ranges::any_of(
+        other.words_, [&](const Word& theirs) { return (theirs.bits & bits_of(theirs.number)) != 0; });
 }
 
 std::vector<unsigned> CpuSet::cpus() const {
     std::vector<unsigned> out;
     out.reserve(count());
-    for (std::size_t i = base_; i < end(); i++)
-        for (auto word = words_[i - base_]; word != 0; word &= word - 1)
-            out.push_back(static_cast<unsigned>(i * 64) + static_cast<unsigned>(std::countr_zero(word)));
+    for (const Word& word : words_)
+        for (auto bits = word.bits; bits != 0; bits &= bits - 1)
+            out.push_back(word.number * 64 + static_cast<unsigned>(std::countr_zero(bits)));
     return out;
 }
 
@@ -164,46 +156,45 @@ std::string CpuSet::list() const {
 }
 
 CpuSet& CpuSet::operator|=(const CpuSet& other) {
-    if (other.empty()) return *this;
-    cover(other.base_, other.end());
-    for (std::size_t i = other.base_; i < other.end(); i++)
-        words_[i - base_] |= other.words_[i - other.base_];
+    for (const Word& theirs : other.words_) word(theirs.number).bits |= theirs.bits;
     return *this;
 }
 
 CpuSet& CpuSet::operator&=(const CpuSet& other) {
-    const std::size_t first = std::max(base_, other.base_);
-    const std::size_t last = std::max(std::min(end(), other.end()), first);
-    for (std::size_t i = base_; i < end(); i++)
-        words_[i - base_] &= i >= first && i < last ? other.words_[i - other.base_] : 0;
-    trim();
+    for (Word& word : words_) word.bits &= other.bits_of(word.number);
+    drop_empty();
     return *this;
 }
 
 CpuSet& CpuSet::operator-=(const CpuSet& other) {
-    for (std::size_t i = std::max(base_, other.base_); i < std::min(end(), other.end()); i++)
-        words_[i - base_] &= ~other.words_[i - other.base_];
-    trim();
+    for (Word& word : words_) word.bits &= ~other.bits_of(word.number);
+    drop_empty();
     return *this;
 }
 
-// Makes room for the words FIRST..END-1.
-void CpuSet::cover(std::size_t first, std::size_t end) {
-    if (words_.empty()) base_ = first;
-    if (first < base_) {
-        words_.insert(words_.begin(), base_ - first, 0);
-        base_ = first;
-    }
-    if (end > this->end()) words_.resize(end - base_);
+// Where NUMBER is, or would be. Most sets have no gaps: then there is nothing to search.
+std::size_t CpuSet::place_of(unsigned number) const {
+    if (words_.empty() || number < words_.front().number) return 0;
+    const std::size_t guess = number - words_.front().number;
+    if (guess < words_.size() && words_[guess].number == number) return guess;
+    const auto at = std::ranges::lower_bound(words_, number, {}, &Word::number);
+    return static_cast<std::size_t>(at - words_.begin());
 }
 
-void CpuSet::trim() {
-    while (!words_.empty() && words_.back() == 0) words_.pop_back();
-    const auto used =
-        std::find_if(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
-    base_ += static_cast<std::size_t>(used - words_.begin());
-    words_.erase(words_.begin(), used);
-    if (words_.empty()) base_ = 0;
+CpuSet::Word& CpuSet::word(unsigned number) {
+    const std::size_t at = place_of(number);
+    if (at == words_.size() || words_[at].number != number)
+        words_.insert(words_.begin() + static_cast<std::ptrdiff_t>(at), {number, 0});
+    return words_[at];
+}
+
+std::uint64_t CpuSet::bits_of(unsigned number) const {
+    const std::size_t at = place_of(number);
+    return at < words_.size() && words_[at].number == number ? words_[at].bits : 0;
+}
+
+void CpuSet::drop_empty() {
+    std::erase_if(words_, [](const Word& word) { return word.bits == 0; });
 }
 
 }  // namespace wq

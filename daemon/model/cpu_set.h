@@ -51,13 +51,19 @@ class CpuSet {
     friend bool operator==(const CpuSet&, const CpuSet&) = default;
 
   private:
-    [[nodiscard]] std::size_t end() const { return base_ + words_.size(); }
-    void cover(std::size_t first, std::size_t end);
-    void trim();
-    // 64 CPUs each, from number base_ * 64 on. No zero word at either end, so that == is equality of sets and
-    // a pod of high numbers on a large machine is as small as one of low numbers.
-    std::vector<std::uint64_t> words_;
-    std::size_t base_ = 0;  // 0 where empty
+    // 64 CPUs, from number * 64 on.
+    struct Word {
+        unsigned number = 0;
+        std::uint64_t bits = 0;
+        friend bool operator==(const Word&, const Word&) = default;
+    };
+    [[nodiscard]] std::size_t place_of(unsigned number) const;
+    Word& word(unsigned number);  // made, without bits, where there is none
+    [[nodiscard]] std::uint64_t bits_of(unsigned number) const;
+    void drop_empty();
+    // Ascending, none without bits: so == is equality of sets, and a core of two CPUs takes two words,
+    // however far apart they are numbered and however many CPUs there are.
+    std::vector<Word> words_;
 };
 
 }  // namespace wq

@@ -10,7 +10,9 @@ namespace {
 
 constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
 
+// Most are so already.
 void sort_by_first(std::vector<CpuSet>& pods) {
+    if (std::ranges::is_sorted(pods, {}, &CpuSet::first)) return;
     std::ranges::sort(pods, {}, &CpuSet::first);
 }
 

@@ -20,10 +20,16 @@ json to_json(const std::optional<bool>& value) {
 }
 
 json to_json(const BaselineEntry& e) {
-    return {{"name", e.name},         {"inode", e.inode},
-            {"scope", e.scope},       {"strict", to_json(e.strict)},
-            {"may_hold", e.may_hold}, {"may_strict", to_json(e.may_strict)},
-            {"order", e.order}};
+    // (An initializer list would make each of these thrice.)
+    json out;
+    out["name"] = e.name;
+    out["inode"] = e.inode;
+    out["scope"] = e.scope;
+    out["strict"] = to_json(e.strict);
+    out["may_hold"] = e.may_hold;
+    out["may_strict"] = to_json(e.may_strict);
+    out["order"] = e.order;
+    return out;
 }
 
 std::optional<bool> maybe_bool(const json& value) {

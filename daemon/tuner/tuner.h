@@ -164,7 +164,8 @@ class Tuner {
     void show(Target& target);
     void refresh_topology();
     void refresh_targets();
-    void refresh_target(const std::string& name);
+    void refresh_target(const std::string& name, const CpuSet& unbound_mask);
+    void refresh_target(const std::string& name) { refresh_target(name, edges_.files.unbound_mask()); }
     void notice_foreign(Target& target);
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;

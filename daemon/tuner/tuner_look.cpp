@@ -43,13 +43,14 @@ void Tuner::refresh_targets() {
         return;
     }
     std::set<std::string> seen(names->begin(), names->end());
-    for (const auto& entry : std::map(edges_.store.entries())) seen.insert(entry.first);
+    for (const auto& [name, entry] : edges_.store.entries()) seen.insert(name);
     for (const auto& [name, target] : targets_) seen.insert(name);
-    for (const std::string& name : seen) refresh_target(name);
+    const CpuSet unbound_mask = edges_.files.unbound_mask();
+    for (const std::string& name : seen) refresh_target(name, unbound_mask);
 }
 
-void Tuner::refresh_target(const std::string& name) {
-    const auto now = edges_.files.read(name);
+void Tuner::refresh_target(const std::string& name, const CpuSet& unbound_mask) {
+    const auto now = edges_.files.read(name, unbound_mask);
     if (!now) {
         if (kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
         say_once(LOG_WARNING, Event::none, now.error().text);

@@ -56,6 +56,26 @@ TEST(Apply, OverwritesItsOwnEarlierWord) {
     EXPECT_EQ(files.files["a"].word, "numa");
 }
 
+TEST(Apply, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
+    auto files = holding("default", true);
+    const Outcome out = apply(files, entry(), "smt", false);
+    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_TRUE(out.of_strict);
+    EXPECT_EQ(out.text, "strict");
+    EXPECT_EQ(files.writes(), 0U);
+}
+
+TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
+    auto files = holding("default");
+    files.before_write = [&] { files.files["a"].strict = true; };
+    const Outcome out = apply(files, entry(), "smt", false);
+    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_TRUE(out.of_strict);
+    EXPECT_TRUE(out.wrote) << "the word was";
+    EXPECT_EQ(files.files["a"].word, "smt");
+    EXPECT_TRUE(files.files["a"].strict);
+}
+
 TEST(Apply, LeavesAWordThatIsNeitherBaselineNorOurs) {
     auto files = holding("numa");
     const Outcome out = apply(files, entry(), "smt", true);

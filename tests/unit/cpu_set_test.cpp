@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <random>
+#include <set>
+
 namespace wq {
 namespace {
 
@@ -46,6 +51,59 @@ TEST(CpuSet, AlgebraKeepsEqualSetsEqual) {
     EXPECT_FALSE((CpuSet{1}.contains(CpuSet{300})));
     EXPECT_FALSE((CpuSet{1}.intersects(CpuSet{300})));
     EXPECT_EQ((CpuSet{1, 2} | CpuSet{300}).count(), 3U);
+}
+
+using Plain = std::set<unsigned>;
+
+CpuSet from_plain(const Plain& plain) {
+    CpuSet out;
+    for (const unsigned cpu : plain) out.add(cpu);
+    return out;
+}
+
+// Some words full, some with a CPU, most with none.
+Plain random_plain(std::mt19937& random) {
+    Plain out;
+    for (unsigned run = random() % 5; run > 0; run--) {
+        const unsigned first = random() % 2000;
+        const unsigned length = random() % 2 == 0 ? 1 : random() % 200;
+        for (unsigned cpu = first; cpu < first + length; cpu++) out.insert(cpu);
+    }
+    return out;
+}
+
+TEST(CpuSet, IsAPlainSetWithGapsOrWithout) {
+    std::mt19937 random(1);
+    for (int i = 0; i < 2000; i++) {
+        const Plain a = random_plain(random);
+        const Plain b = random_plain(random);
+        Plain either;
+        Plain both;
+        Plain only_a;
+        std::ranges::set_union(a, b, std::inserter(either, either.end()));
+        std::ranges::set_intersection(a, b, std::inserter(both, both.end()));
+        std::ranges::set_difference(a, b, std::inserter(only_a, only_a.end()));
+        const CpuSet x = from_plain(a);
+        const CpuSet y = from_plain(b);
+        SCOPED_TRACE(x.list() + " and " + y.list());
+        ASSERT_EQ(x.cpus(), std::vector<unsigned>(a.begin(), a.end()));
+        ASSERT_EQ(x.count(), a.size());
+        ASSERT_EQ(x | y, from_plain(either));
+        ASSERT_EQ(x & y, from_plain(both));
+        ASSERT_EQ(x - y, from_plain(only_a));
+        ASSERT_EQ(x == y, a == b);
+        ASSERT_EQ(x.intersects(y), !both.empty());
+        ASSERT_EQ(x.contains(y), both == b);
+        ASSERT_EQ(CpuSet::parse_list(x.list()), x);
+        if (a.empty()) continue;
+        ASSERT_EQ(x.first(), *a.begin());
+        ASSERT_TRUE(x.has(*a.rbegin()));
+        ASSERT_FALSE(x.has(*a.rbegin() + 1));
+        CpuSet without = x;
+        without.remove(*a.begin());
+        ASSERT_EQ(without | CpuSet{*a.begin()}, x);
+        ASSERT_EQ(without.count() + 1, x.count());
+    }
 }
 
 }  // namespace

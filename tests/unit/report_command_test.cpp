@@ -115,6 +115,15 @@ TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
     EXPECT_THAT(err_, HasSubstr("verdicts.json"));
 }
 
+TEST_F(ReportCommand, TheHistoryItselfTellsWhenTrialsEnded) {
+    learn();
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::history(options_), kOk);
+    EXPECT_THAT(
+        testing::internal::GetCapturedStdout(),
+        AllOf(StartsWith("ENDED"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
+}
+
 TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
     learn();
     const auto folder = tree_.path("var/lib/wq-tuned/readings");

@@ -165,6 +165,16 @@ TEST(WorkqueueFs, SkipsAKernelWithoutScopeFiles) {
     EXPECT_THAT(untouchable(tree), HasSubstr("affinity_scope"));
 }
 
+TEST(WorkqueueFs, AMaskThatWasReadOnceServesAllTargets) {
+    TempTree tree = tree_of({});
+    const WorkqueueFs files(Paths{tree.root()});
+    const CpuSet mask = files.unbound_mask();
+    ASSERT_FALSE(mask.empty());
+    tree.remove("sys/devices/virtual/workqueue/cpumask");
+    EXPECT_EQ(files.read("a", mask)->effective, mask);
+    EXPECT_NE(files.read("a")->untouchable, "") << "asked again, there is none";
+}
+
 // ---- writing
 
 class WorkqueueFsWrite : public testing::Test {
@@ -196,6 +206,13 @@ TEST_F(WorkqueueFsWrite, RefusesAnotherWorkqueueOfTheSameName) {
     EXPECT_EQ(files_.read_strict("a", inode_ + 1).error().code, ENODEV);
     EXPECT_EQ(tree_.read(wq_path("a")), "default (cache)\n");
     EXPECT_EQ(files_.writes(), 0U);
+}
+
+TEST_F(WorkqueueFsWrite, SaysWhichFileReadsAsNothing) {
+    tree_.write(wq_path("a"), "");
+    const auto read = files_.read_scope("a", inode_);
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().text, testing::StartsWith("a: affinity_scope: "));
 }
 
 TEST_F(WorkqueueFsWrite, SaysWhatIsGone) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// How a trial that runs is shown: by the status document, and from that to people.
+#include "ctl/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_trials.h"
+#include "tuner/status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class ProgressTest : public test::TrialRig {
+  protected:
+    [[nodiscard]] json trial_of(const std::string& name) const {
+        const json status = status_json(*tuner_, trials_.get(), "running");
+        for (const json& target : status.at("targets"))
+            if (target.at("name") == name) return target.at("trial");
+        return "no such target";
+    }
+};
+
+TEST_F(ProgressTest, OfNoTrialIsNull) {
+    EXPECT_TRUE(trial_of("kcryptd").is_null());
+}
+
+TEST_F(ProgressTest, BeforeTheFirstPairThereIsNoEffect) {
+    wait_for_traffic();
+    const json trial = trial_of("kcryptd");
+    EXPECT_EQ(trial.at("baseline"), "cache");
+    EXPECT_EQ(trial.at("candidate"), "smt");
+    EXPECT_EQ(trial.at("phase"), "washout");
+    EXPECT_TRUE(trial.at("effect_percent").is_null());
+    EXPECT_TRUE(trial.at("interval_percent").is_null());
+    EXPECT_EQ(ctl::progress_text(trial), "pair 1 of 16, washout");
+}
+
+TEST_F(ProgressTest, EffectAndEvidenceGrowWithThePairs) {
+    candidate_costs(1.01);
+    wait_for_traffic();
+    for (int i = 0; i < 5 * 2; i++) step();  // two pairs of five timers
+    const json trial = trial_of("kcryptd");
+    EXPECT_EQ(trial.at("pair"), 3);
+    EXPECT_EQ(trial.at("counter"), "latency");
+    EXPECT_NEAR(trial.at("effect_percent").get<double>(), 1, 0.01);
+    EXPECT_GT(trial.at("e_regressed").get<double>(), 1);
+    EXPECT_THAT(ctl::progress_text(trial), StartsWith("pair 3 of 16, washout; latency +1.0% so far, E "));
+    EXPECT_THAT(ctl::progress_text(trial), Not(HasSubstr("dropped")));
+}
+
+TEST(ProgressText, TellsWhatWasDroppedAndWhyItWaits) {
+    EXPECT_EQ(
+        ctl::progress_text(
+            {{"pair", 2}, {"max_pairs", 16}, {"phase", "waiting"}, {"dropped", 1}, {"reason", "no load"}}),
+        "pair 2 of 16, waiting; 1 dropped; no load");
+}
+
+}  // namespace
+}  // namespace wq
