@@ -30,15 +30,6 @@ int refuse(sd_bus_message* request, const char* why) {
     return ::sd_bus_reply_method_errorf(request, SD_BUS_ERROR_ACCESS_DENIED, "not allowed: %s", why);
 }
 
-bool is_root(sd_bus_message* message) {
-    sd_bus_creds* creds = nullptr;
-    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
-    uid_t uid = 0;
-    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
-    ::sd_bus_creds_unref(creds);
-    return root;
-}
-
 int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     const auto* pending = static_cast<const Pending*>(userdata);
     sd_bus_message* request = pending->request.get();
@@ -74,8 +65,17 @@ Result<MessagePtr> make_question(sd_bus_message* request, const char* action, bo
 
 }  // namespace
 
+bool is_from_root(sd_bus_message* message) {
+    sd_bus_creds* creds = nullptr;
+    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
+    uid_t uid = 0;
+    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
+    ::sd_bus_creds_unref(creds);
+    return root;
+}
+
 int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order) {
-    if (is_root(message)) return reply(message, order());
+    if (is_from_root(message)) return reply(message, order());
     const bool interactive = ::sd_bus_message_get_allow_interactive_authorization(message) > 0;
     const auto question = make_question(message, action, interactive);
     if (!question) return -question.error().code;

@@ -14,4 +14,7 @@ namespace wq {
 // Returns what a method handler of sd-bus is to return.
 int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order);
 
+// Whether root sent MESSAGE; the bus says who did, and is waited for.
+bool is_from_root(sd_bus_message* message);
+
 }  // namespace wq

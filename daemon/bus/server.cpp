@@ -34,7 +34,7 @@ int give_order(sd_bus_message* message, const char* action, std::size_t n, Order
 }
 
 int on_status(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return ::sd_bus_reply_method_return(message, "s", handlers(server).status().c_str());
+    return ::sd_bus_reply_method_return(message, "s", handlers(server).status(is_from_root(message)).c_str());
 }
 
 using Text = const std::string&;

@@ -15,7 +15,7 @@ namespace wq {
 
 // What the bus asks of the daemon.
 struct BusHandlers {
-    std::function<std::string()> status;
+    std::function<std::string(bool by_root)> status;
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;

@@ -20,7 +20,7 @@ class LastAnswer {
     // COST: the CPU time that finding out took.
     void keep(std::string text, std::uint64_t now, std::uint64_t cost) {
         text_ = std::move(text);
-        paid_ = std::max(paid_, now) + kShare * cost;
+        paid_ = std::min(std::max(paid_, now), now + kShare * kBurst) + kShare * cost;
     }
     // nullptr: find out anew.
     [[nodiscard]] const std::string* at(std::uint64_t now) const {

@@ -186,7 +186,7 @@ void Service::start_udev() {
 
 BusHandlers Service::bus_handlers() {
     BusHandlers out;
-    out.status = [this] { return status(); };
+    out.status = [this](bool by_root) { return status(by_root); };
     out.pin = [this](const auto& target, const auto& scope) { return ordered(tuner_->pin(target, scope)); };
     out.unpin = [this](const auto& target) { return ordered(tuner_->unpin(target)); };
     out.revert = [this](const auto& target) { return ordered(tuner_->revert(target)); };
@@ -197,9 +197,10 @@ BusHandlers Service::bus_handlers() {
     return out;
 }
 
-// Anybody may ask, as often as he likes: not every question is worth a look at every target.
-std::string Service::status() {
-    if (const std::string* said = answer_.at(now_monotonic())) return *said;
+// Anybody may ask, as often as he likes: not every question is worth a look at every target. Root's are.
+std::string Service::status(bool by_root) {
+    const std::string* said = by_root ? nullptr : answer_.at(now_monotonic());
+    if (said != nullptr) return *said;
     const std::int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     std::string text = look_for_status();
     answer_.keep(text, now_monotonic(),
@@ -328,7 +329,10 @@ void Service::arm() {
 
 void Service::tick() {
     notify("WATCHDOG=1");
-    if (was_busy()) give_back_memory();  // before the look: what that needs comes back, and stays
+    answer_.drop();
+    // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
+    // the other.
+    if (was_busy() && trials_->running() == nullptr) give_back_memory();
     if (bus_ ? ::sd_bus_is_open(bus_->bus()) <= 0 : bus_warned_) start_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {

@@ -60,7 +60,7 @@ class Service {
     void arm_trial();
     Status ordered(Status done);
     BusHandlers bus_handlers();
-    std::string status();
+    std::string status(bool by_root);
     std::string look_for_status();
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;

@@ -79,13 +79,13 @@ void Tuner::forget(const std::string& name) {
 // there.
 void Tuner::notice_foreign(Target& target) {
     const std::string& word = target.now.scope.word;
-    if (word.empty()) return;  // not read: that is nobody's word
     const BaselineEntry* entry = edges_.store.find(target.now.name);
     const bool planned = target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
     if (is_external(entry) && !target.external) {
         target.external = true;
         target.external_text = word;
     }
+    if (word.empty()) return;  // not read: that is nobody's word
     if ((entry != nullptr || planned) && !target.external) {
         const bool unknown = entry != nullptr && word != entry->scope && !entry->may_be_ours(word);
         const bool changed = !target.last_word.empty() && word != target.last_word;

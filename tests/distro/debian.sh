@@ -11,9 +11,11 @@ shift
 tree=$cache/debian/$suite-$(recipe <(echo "$@"))
 
 get_suite() { # PACKAGE...
+  mkdir -p "$cache/debian"
+  exec 9>"$cache/debian/lock"
+  flock 9
   [ -e "$tree" ] && return
   say "$suite: unpacking (some minutes)"
-  mkdir -p "$cache/debian"
   as_root rm -rf --one-file-system "$tree.new"
   # Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
   source_line "$suite" | as_root unshare --mount mmdebstrap --quiet --mode=root --variant=apt --include="$(IFS=,; echo "$*")" \
@@ -22,13 +24,13 @@ get_suite() { # PACKAGE...
     "$suite" "$tree.new" - >"$cache/debian/$suite.log" 2>&1 ||
     { tail -n 20 "$cache/debian/$suite.log"; die "$suite could not be unpacked"; }
   as_root mkdir -p "$tree.new"/work/{main,shared} "$tree.new/ccache"
-  as_root mv "$tree.new" "$tree"
+  as_root mv -T "$tree.new" "$tree"
 }
 
 # Mounts of a namespace of its own end with it.
 # shellcheck disable=SC2016 # the inner shell expands these
 in_suite() {
-  as_root unshare --mount --pid --fork env -i TREE="$tree" SOURCE="$source" CCACHE="$CCACHE_DIR" \
+  as_root unshare --mount --pid --fork --kill-child env -i TREE="$tree" SOURCE="$source" CCACHE="$cache/ccache-$suite" \
     PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -euc '
       mount --bind "$TREE" "$TREE"
       mount --bind "$SOURCE" "$TREE/work/main"
@@ -44,7 +46,10 @@ in_suite() {
 }
 
 get_suite "$@"
-mkdir -p "$CCACHE_DIR" "$source/build/$suite"
+mkdir -p "$cache/ccache-$suite" "$source/build/$suite"
+code=0
 # shellcheck disable=SC2016 # so does this one
 in_suite 'cd /work/main
-  cmake --preset dev -B "build/$0" && cmake --build "build/$0" -- -k 0 && ctest --test-dir "build/$0" -L unit -j "$(nproc)" --output-on-failure' "$suite"
+  cmake --preset dev -B "build/$0" && cmake --build "build/$0" -- -k 0 && ctest --test-dir "build/$0" -L unit -j "$(nproc)" --output-on-failure' "$suite" || code=$?
+as_root chown -R "$(id -u):$(id -g)" "$source/build/$suite" "$cache/ccache-$suite"
+exit $code

@@ -144,7 +144,7 @@ static wq::BusHandlers handlers(Outcome& outcome, Choices& choices) {
         return {};
     };
     return {
-        .status = [] { return std::string("{}"); },
+        .status = [](bool) { return std::string("{}"); },
         .pin = order,
         .unpin = [order](const std::string& target) { return order(target); },
         .revert = [order](const std::optional<std::string>& target) { return order(target.value_or("")); },

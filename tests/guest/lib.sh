@@ -190,8 +190,9 @@ drop_in() { # UNIT <<EOF
 entries() { jq '.entries | length' /run/wq-tuned/baseline.json 2>/dev/null || echo 0; }
 
 # `since_mark`: what the units wrote to the journal since `mark`.
-mark() { journalctl --sync; cursor=$(journalctl -n 0 --show-cursor -o cat | sed 's/^-- cursor: //'); }
-since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --after-cursor="$cursor"; }
+# (By time: --after-cursor with a filter loses the first line that matches, before systemd 255.)
+mark() { journalctl --sync; marked=@$EPOCHREALTIME; }
+since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --since="$marked"; }
 
 # ---- trials
 

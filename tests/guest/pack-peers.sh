@@ -6,15 +6,16 @@
 set -euo pipefail
 line=$1 guest=$2 output=$3 packages=$4
 tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
-trap 'rm -rf "$tree"' EXIT
+trap 'rm -rf --one-file-system "$tree"' EXIT
 
-printf '%s\n' "$line" | mmdebstrap --quiet --mode=root --variant=minbase --include="systemd-sysv,udev,dbus,polkitd,$packages" \
+# Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
+printf '%s\n' "$line" | unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --include="systemd-sysv,udev,dbus,polkitd,$packages" \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' \
   bookworm "$tree" -
 cd "$tree"
-rm -rf usr/share/{doc,man,locale,info,zoneinfo,i18n,bash-completion,perl,icons,pixmaps} usr/lib/udev/hwdb.* var/lib/{apt,dpkg} var/{cache,log}/* \
+rm -rf --one-file-system usr/share/{doc,man,locale,info,zoneinfo,i18n,bash-completion,perl,icons,pixmaps} usr/lib/udev/hwdb.* var/lib/{apt,dpkg} var/{cache,log}/* \
   usr/lib/x86_64-linux-gnu/{gconv,perl,perl5,dri} usr/include boot home media dev etc/machine-id etc/hostname
 # The accounts of these packages are the one thing that both trees have and that has to be theirs.
 {

@@ -35,7 +35,7 @@ unit_cpu() { awk '/^usage_usec/ {print $2}' /sys/fs/cgroup/system.slice/wq-tuned
 main_pid() { systemctl show -P MainPID wq-tuned; }
 
 # What the daemon itself wrote to the journal since `mark`.
-own_lines() { journalctl --sync; journalctl "_PID=$storm_pid" -o cat --after-cursor="${cursor:?}"; }
+own_lines() { journalctl --sync; journalctl "_PID=$storm_pid" -o cat --since="${marked:?}"; }
 
 # Once the daemon runs.
 storm_begin() {

@@ -10,6 +10,7 @@ fail() { printf 'FAILED: %s\n' "$*"; [ ! -s "$work/log" ] || { echo "the log's e
 . "$(dirname "$0")/storm.sh"
 
 work=$(mktemp -d /tmp/wq-tuned-soak.XXXXXX)
+export TMPDIR=$work # where the tree is made: it goes, however the daemon ended
 tidy() {
   [ -z "$storm_pid" ] || { kill "$storm_pid" 2>/dev/null && wait "$storm_pid"; } || true
   rm -rf "$work"

@@ -46,6 +46,14 @@ TEST(LastAnswer, QuestionsThatNeverEndCostAQuarterOfACpu) {
     }
 }
 
+// Looks that were made all the same, since the answer had been dropped, are not held against who asks later.
+TEST(LastAnswer, TheDebtHasABound) {
+    LastAnswer answer;
+    for (int i = 0; i < 100; i++) answer.keep("", kSecond, kSecond);
+    EXPECT_NE(answer.at(5 * kSecond - 1), nullptr);
+    EXPECT_EQ(answer.at(5 * kSecond), nullptr);
+}
+
 TEST(LastAnswer, WhatIsTrueNoMoreIsNotSaid) {
     LastAnswer answer;
     answer.keep("applied", 0, kSecond);

@@ -75,7 +75,7 @@ note "-- on a terminal polkit is told who could ask for a password, as by system
 mark
 script -qec "setpriv --reuid=65534 --regid=65534 --clear-groups wq-tunectl pin $wq smt" /run/wq-tests/typed < <(sleep 4) >/dev/null || true
 journalctl --sync
-grep -q 'Registered Authentication Agent.*pkttyagent' <<<"$(journalctl -o cat --no-pager --after-cursor="$cursor")" ||
+grep -q 'Registered Authentication Agent.*pkttyagent' <<<"$(journalctl -o cat --no-pager --since="$marked")" ||
   fail "no agent: $(cat /run/wq-tests/typed)"
 
 note "-- no word of a caller is kept that no target can have"

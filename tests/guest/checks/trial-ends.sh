@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What can come between a trial and its verdict: nothing is left behind, and the reason is told.
-# timeout: 400
+# timeout: 900
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
