@@ -11,8 +11,9 @@ crypt_open c0
 wq=$(wq_of c0)
 load_on c0
 trap load_off EXIT
-# No verdict before its time: so much evidence takes many pairs. And a drain as long as a look at the status takes here.
-window=3s washout=2s trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 200'
+# No verdict before its time: so much evidence takes many pairs.
+long_trials() { trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 200'; }
+long_trials
 systemctl start wq-tuned
 wait_until 60 pair_is "$wq" 2 || fail "no trial: $(target "$wq" reason)"
 
@@ -35,6 +36,9 @@ check_eq "the reason" "CPUs came or went" "$(verdict reason)"
 echo 1 >/sys/devices/system/cpu/cpu3/online
 
 note "-- kill -9 in each phase"
+# Each as long as a look at the status may take here.
+window=3s washout=2s long_trials
+systemctl reload wq-tuned
 for phase in washout counting draining; do
   wait_until 60 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
   wait_until 60 scope_is "$wq" "$other" || fail "the candidate is never in place"
@@ -47,6 +51,7 @@ for phase in washout counting draining; do
 done
 systemctl stop wq-tuned
 check_eq "no probe is left" 0 "$(probes)"
+long_trials
 systemctl start wq-tuned
 
 note "-- somebody else writes"
