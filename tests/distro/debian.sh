@@ -41,7 +41,7 @@ in_suite() {
       mount -t proc proc "$TREE/proc"
       mount -t tmpfs tmpfs "$TREE/tmp"
       mount -o remount,bind,ro "$TREE"
-      exec chroot "$TREE" env CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR=/ccache CCACHE_BASEDIR=/work/main \
+      exec chroot "$TREE" env HOME=/root CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR=/ccache CCACHE_BASEDIR=/work/main \
         CCACHE_NOHASHDIR=1 LC_ALL=C.UTF-8 bash -euc "$@"' bash "$@"
 }
 
