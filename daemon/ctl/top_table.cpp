@@ -182,6 +182,7 @@ TopTable lay_out_by(std::vector<Row> rows, std::span<const Column<Row>> all, con
 template <class Columns>
 std::vector<std::string> keys_of(const Columns& columns) {
     std::vector<std::string> out;
+    out.reserve(std::size(columns));
     for (const auto& column : columns) out.emplace_back(column.key);
     return out;
 }

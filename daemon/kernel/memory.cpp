@@ -20,6 +20,7 @@ int give_back(dl_phdr_info* object, std::size_t /*size*/, void* page) {
         if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
         const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & mask;
         const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells of addresses as numbers
         ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
     }
     return 0;

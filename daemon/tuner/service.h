@@ -30,6 +30,7 @@ struct ServiceOptions {
 };
 
 // The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): there is one
 class Service {
   public:
     explicit Service(ServiceOptions options);

@@ -29,7 +29,8 @@ class Host {
             folders_.push_back(fmt::format("kcryptd-254:{}-1", i));
             entries.push_back(workqueue(folders_.back(), {.cpumask = "ffffff"}));
         }
-        for (const Entry& entry : kernel_tree(std::move(entries), "cache", "", "ffffff")) tree_.add(entry);
+        const auto tree = kernel_tree(std::move(entries), "cache", "", "ffffff");
+        for (const Entry& entry : tree) tree_.add(entry);
     }
 
     // As after boot: no target was ever written.

@@ -210,8 +210,8 @@ static MessagePtr make_call(sd_bus* bus, Outcome& outcome, Choices& choices) {
     MessagePtr message(raw);
     const bool has_sender = choices.yes();
     if (has_sender) require(::sd_bus_message_set_sender(raw, ":1.7") >= 0, "a call has a sender");
-    // Of who calls directly the credentials are those of this process; a sender's nobody knows, but for a later
-    // libsystemd (257, not 252), which does not ask for the sender where there is no bus.
+    // Of who calls directly the credentials are those of this process; a sender's nobody knows, but for a
+    // later libsystemd (257, not 252), which does not ask for the sender where there is no bus.
     outcome.allowed = ::geteuid() == 0 && (!has_sender || LIBSYSTEMD_VERSION > 252);
     ::sd_bus_message_set_allow_interactive_authorization(raw, choices.yes() ? 1 : 0);
     if (!append_anything(raw, {"", "s", "ss", "sss", "ssv", "(ss)", "as"}, choices)) return nullptr;

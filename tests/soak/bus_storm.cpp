@@ -10,6 +10,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -31,7 +32,7 @@ struct Client {
     sd_bus* bus = nullptr;
     unsigned turn = 0;
     void next();
-    bool ask(const char* method, const char* types, const char* first, const char* second);
+    bool ask(const char* method, std::string_view types, const char* first, const char* second);
     void ask_and_leave();
     void hang_up();
     void begin();
@@ -51,13 +52,13 @@ int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     return 1;
 }
 
-bool Client::ask(const char* method, const char* types, const char* first, const char* second) {
+bool Client::ask(const char* method, std::string_view types, const char* first, const char* second) {
     counts.calls++;
     sd_bus_message* message = nullptr;
     int r = ::sd_bus_message_new_method_call(bus, &message, kName, kPath, kInterface, method);
-    if (r >= 0 && *types == 'i') r = ::sd_bus_message_append(message, "i", 7);
-    if (r >= 0 && *types == 's') r = ::sd_bus_message_append(message, "s", first);
-    if (r >= 0 && *types == 's' && types[1] == 's') r = ::sd_bus_message_append(message, "s", second);
+    if (r >= 0 && types == "i") r = ::sd_bus_message_append(message, "i", 7);
+    if (r >= 0 && types.starts_with('s')) r = ::sd_bus_message_append(message, "s", first);
+    if (r >= 0 && types == "ss") r = ::sd_bus_message_append(message, "s", second);
     if (r >= 0) r = ::sd_bus_call_async(bus, nullptr, message, on_answer, this, UINT64_MAX);
     ::sd_bus_message_unref(message);
     return r >= 0;
@@ -154,7 +155,7 @@ int main(int argc, char** argv) {
     for (Client& client : clients) {
         client.event = event;
         client.turn = turn;
-        client.begin_in(turn++ * 20'000);
+        client.begin_in(std::uint64_t{turn++} * 20'000);
     }
     ::sd_event_add_time_relative(
         event, nullptr, CLOCK_MONOTONIC, seconds * 1'000'000, 0,
