@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called through `within`
 set -euo pipefail
 source=$1 bin=$2
-tools=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned" -maxdepth 1 -name "prometheus-$(sha256sum <"$source/tests/metrics/fetch.sh" | cut -c1-12)" 2>/dev/null)
+tools=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned" -maxdepth 1 -name "prometheus-$(sha256sum <"$source/tests/metrics/fetch.sh" | cut -c1-12)" 2>/dev/null || true)
 if [ -z "$tools" ]; then
   echo "tests/metrics/fetch.sh did not run: no Prometheus to test with"
   exit 77
