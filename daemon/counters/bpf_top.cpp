@@ -143,7 +143,7 @@ Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions)
     for (const bool with_entry : {true, false}) {
         auto skeleton = loaded(with_entry, !names.empty(), functions);
         if (skeleton && !names.empty()) add_named(**skeleton, *there);
-        const Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
+        Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
         if (done) {
             if (!with_entry) limits_ = why_no_entry(*refused) + ": waiting for pool->lock is not seen";
             skeleton_ = std::move(*skeleton);

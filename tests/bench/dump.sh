@@ -21,10 +21,10 @@ make_disk() {
   local work root
   work=$(mktemp -d /tmp/wq-tuned-drgn.XXXXXX)
   # shellcheck disable=SC2064 # now
-  trap "rm -rf '$work'" EXIT
+  trap "rm -rf --one-file-system '$work'" EXIT
   root=$work/root
   say "fetching drgn, debug symbols and source of $release"
-  as_root mmdebstrap --quiet --variant=extract --include=python3-drgn --aptopt='Acquire::Check-Valid-Until "false"' \
+  as_root unshare --mount mmdebstrap --quiet --variant=extract --include=python3-drgn --aptopt='Acquire::Check-Valid-Until "false"' \
     trixie "$root" "$(cat "$lists/sources.list")"
   for link in lib lib64 bin sbin; do [ -e "$root/$link" ] || ln -s "usr/$link" "$root/$link"; done
   mkdir -p "$root/proc" "$root/sys"

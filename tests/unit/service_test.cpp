@@ -386,8 +386,13 @@ TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
     daemon.send(SIGHUP);
     ASSERT_TRUE(logged("policy reloaded"));
     most = std::max(most, daemon.resident_files());
-    // It never falls by itself. By how much it does is for `./dev bench peers`.
-    EXPECT_TRUE(eventually([&] { return daemon.resident_files() < most; }));
+    // It never falls by itself. Under the sanitizers a tick itself needs more than nine tenths.
+#ifdef __SANITIZE_ADDRESS__
+    const auto enough = most;
+#else
+    const auto enough = most / 10 * 9;
+#endif
+    EXPECT_TRUE(eventually([&] { return daemon.resident_files() < enough; }));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
