@@ -14,8 +14,8 @@ namespace {
 double lowest(unsigned bucket, unsigned bits) {
     const unsigned per_octave = 1U << bits;
     if (bucket < per_octave) return bucket;
-    const int octave = static_cast<int>(bucket / per_octave) - 1;
-    return std::ldexp(per_octave + bucket % per_octave, octave);
+    const int octave = static_cast<int>(bucket >> bits) - 1;
+    return std::ldexp(per_octave + (bucket & (per_octave - 1)), octave);
 }
 
 }  // namespace

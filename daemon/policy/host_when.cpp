@@ -25,6 +25,7 @@ std::vector<std::string> one(const std::string& fact) {
 
 std::vector<std::string> quoted(const std::vector<std::string>& words) {
     std::vector<std::string> out;
+    out.reserve(words.size());
     for (const std::string& word : words) out.push_back(in_quotes(word));
     return out;
 }

@@ -22,6 +22,7 @@ std::vector<std::string_view> wish_words() {
 template <class T, std::size_t N>
 std::optional<T> read_choice(TomlTable& table, const std::string& key, const std::array<T, N>& choices) {
     std::vector<std::string_view> words;
+    words.reserve(N);
     for (T choice : choices) words.push_back(name_of(choice));
     const auto word = table.word(key, words);
     for (T choice : choices)
@@ -91,8 +92,9 @@ void PolicyTables::read_metrics(TomlTable& table) {
 
 // Notes where each key of a TABLE that was read stands.
 void PolicyTables::finish(TomlTable& table, const std::string& name) {
+    const std::string prefix = name + ".";
     for (const std::string& key : table.known_keys())
-        policy_.origins[name + "." + key] = origin(table.place_of(key));
+        policy_.origins[prefix + key] = origin(table.place_of(key));
     table.refuse_the_rest();
 }
 

@@ -80,7 +80,7 @@ Result<milliseconds> parse_duration(std::string_view text) {
     if (text.ends_with(' ')) return not_a_duration();
     milliseconds sum{0};
     do {
-        const auto part = take_part(text);
+        auto part = take_part(text);
         if (!part) return part;
         sum += *part;
         if (sum > kMaxDuration) return too_long();
