@@ -47,6 +47,14 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
     return read_all(fd.get(), limit).map_error([&](const Error& e) { return e.in(path); });
 }
 
+Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit) {
+    auto text = read_file(path, limit);
+    if (!text) text = read_file(path, limit);
+    if (!text && text.error().code == ENOENT) return std::nullopt;
+    if (!text) return tl::unexpected(text.error());
+    return std::optional(std::move(*text));
+}
+
 namespace {
 
 Status write_synced(const std::string& path, const std::string& text) {

@@ -184,7 +184,10 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask)
         // Gone as a whole, or a kernel without this file? Only the first is an error.
         if (!open_same(name, out.inode)) return tl::unexpected(done.error().in(name));
     }
-    if (!done) out.untouchable = done.error().text;
+    if (!done) {
+        out.untouchable = done.error().text;
+        out.unread = done.error().code != EINVAL && done.error().code != EFBIG;
+    }
     if (!is_printable(name)) out.untouchable = "its name is not printable ASCII";
     if (out.untouchable.empty() && mask.empty()) out.untouchable = kNoMask;
     return out;

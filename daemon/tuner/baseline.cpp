@@ -80,13 +80,12 @@ bool is_reverted(const BaselineEntry* entry) {
 }
 
 Status BaselineStore::load() {
-    auto text = read_file(path_, kMaxBaseline);
-    if (!text && text.error().code == ENOENT) text = read_file(path_, kMaxBaseline);
-    if (!text && text.error().code == ENOENT) return {};
+    const auto text = read_if_there(path_, kMaxBaseline);
+    if (text && !*text) return {};
     broken_ = true;
     if (!text) return tl::unexpected(text.error());
     try {
-        const json document = json::parse(*text);
+        const json document = json::parse(**text);
         std::map<std::string, BaselineEntry> entries;
         for (const json& item : document.at("entries")) {
             BaselineEntry entry = from_json(item);

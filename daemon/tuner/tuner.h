@@ -60,6 +60,7 @@ struct Target {
     State refused_as = State::unsupported;  // or quarantined
     std::string refused_reason;
     unsigned failures = 0;          // transient ones in a row
+    unsigned unread = 0;            // looks in a row that could not read it
     std::optional<bool> opted_out;  // by udev; empty: to be asked
     unsigned stuck = 0;             // baselines refused in a row
     bool decided = false;           // apply_wishes() has seen it
@@ -164,8 +165,8 @@ class Tuner {
     void show(Target& target);
     void refresh_topology();
     void refresh_targets();
-    void refresh_target(const std::string& name, const CpuSet& unbound_mask);
-    void refresh_target(const std::string& name) { refresh_target(name, edges_.files.unbound_mask()); }
+    void refresh_unbound_mask();
+    void refresh_target(const std::string& name);
     void notice_foreign(Target& target);
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
@@ -205,7 +206,9 @@ class Tuner {
     Policy policy_;
     KnownCpus known_;
     CpuSet last_online_;
-    std::string fingerprint_;  // of the known CPUs
+    CpuSet unbound_mask_;
+    unsigned mask_unread_ = 0;  // looks in a row that could not read it
+    std::string fingerprint_;   // of the known CPUs
     std::vector<JudgedCounter> counters_;
     bool strict_in_doubt_ = false;
     bool names_cut_short_ = false;

@@ -10,6 +10,7 @@
 namespace wq {
 
 Result<Target*> Tuner::find_for_order(const std::string& name) {
+    refresh_unbound_mask();
     refresh_target(name);
     const auto found = targets_.find(name);
     if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
@@ -47,6 +48,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
 }
 
 Status Tuner::unpin(const std::string& name) {
+    refresh_unbound_mask();
     refresh_target(name);
     BaselineEntry* entry = edges_.store.find(name);
     if (!pinned_scope(entry) && !is_reverted(entry))

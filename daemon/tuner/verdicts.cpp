@@ -172,11 +172,11 @@ bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, s
 }
 
 Status VerdictStore::read() {
-    const auto text = read_file(path_, kMaxStore);
-    if (!text && text.error().code == ENOENT) return {};
+    const auto text = read_if_there(path_, kMaxStore);
     if (!text) return tl::unexpected(text.error());
+    if (!*text) return {};
     try {
-        const json document = json::parse(*text);
+        const json document = json::parse(**text);
         if (document.at("version") != kVersion) refuse("another version");
         std::vector<VerdictRecord> records;
         for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
@@ -199,6 +199,10 @@ Status VerdictStore::load() {
     const Status done = read();
     if (done) return {};
     const std::string& why = done.error().text;
+    unread_ = done.error().code != EBADMSG && done.error().code != EFBIG;
+    if (unread_)
+        return fail(why + "; it stays as it is, and what is learned now will be forgotten",
+                    done.error().code);
     const std::string aside = path_ + ".broken";
     if (::rename(path_.c_str(), aside.c_str()) != 0)
         return fail_errno(fmt::format("{}; not set aside", why), errno);
@@ -238,6 +242,7 @@ Status VerdictStore::add(VerdictRecord record) {
 }
 
 Status VerdictStore::save() {
+    if (unread_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
     // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);

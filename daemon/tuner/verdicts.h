@@ -66,7 +66,8 @@ class VerdictStore {
     // Absent file: nothing learned yet. An error leaves the store empty, and the file as it is.
     Status read();
     // As read(), for who will write: a file that cannot be understood is renamed to PATH.broken, and
-    // learning starts anew; the error says so, or why even that failed.
+    // learning starts anew; the error says so, or why even that failed. One that cannot be read stays, and is
+    // never replaced: what is learned from now on is forgotten with this store.
     Status load();
 
     // The latest verdict that counts for this key, however old, or nullptr.
@@ -82,6 +83,7 @@ class VerdictStore {
   private:
     Status save();
     std::string path_;
+    bool unread_ = false;  // what the file holds is not known
     struct Begun {
         VerdictKey key;
         unsigned trials = 0;

@@ -15,7 +15,6 @@
 namespace wq::ab {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

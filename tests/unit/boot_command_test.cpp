@@ -97,7 +97,7 @@ TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
 TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     trial_ended(kStuckReason, true, "6.6.1");
     trial_ended(kStuckReason, true, "6.12.107", "another");
-    trial_ended(kStuckReason, true, "6.12.107", "", 8 * 24 * 3600);
+    trial_ended(kStuckReason, true, "6.12.107", "", std::int64_t{8} * 24 * 3600);
     EXPECT_THAT(ask()["boot"], IsEmpty());
 }
 

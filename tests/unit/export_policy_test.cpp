@@ -17,7 +17,6 @@ namespace wq {
 namespace {
 
 using test::CpuTree;
-using test::Dir;
 using test::File;
 using test::TempTree;
 using testing::ElementsAre;

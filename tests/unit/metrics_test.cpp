@@ -16,14 +16,11 @@ namespace wq {
 namespace {
 
 using test::fixed;
-using test::leave;
 using test::rule_for_all;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Key;
 using testing::Not;
-using testing::Pair;
 
 // Every sample by its name and labels. What is not a sample must be a comment, a metric's HELP and TYPE must
 // stand before its samples, and no series may come twice: that is what node_exporter insists on.

@@ -27,7 +27,6 @@ using test::kernel_tree;
 using test::TempTree;
 using test::workqueue;
 using test::wq_path;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr const char* kPolicy = "etc/wq-tuned/wq-tuned.toml";

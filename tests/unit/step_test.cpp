@@ -14,8 +14,6 @@ namespace {
 using test::fixed;
 using test::machine;
 using test::rule_for_all;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 // Two LLCs of 24 cores and two threads: cpu, smt, cache_shard, cache and system all make other pools.
 class StepTest : public testing::Test {

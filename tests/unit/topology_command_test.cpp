@@ -19,7 +19,6 @@ using test::Dir;
 using test::File;
 using test::TempTree;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string kCpu = "sys/devices/system/cpu/";
 

@@ -36,7 +36,6 @@ struct LeaksOfHwloc {
 namespace wq {
 namespace {
 
-using ctl::Options;
 using test::cpu_tree;
 using test::Dir;
 using test::File;

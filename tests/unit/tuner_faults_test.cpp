@@ -13,6 +13,7 @@ namespace {
 
 using test::fixed;
 using test::rule_for_all;
+using test::wq_path;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -38,6 +39,56 @@ class TunerFaults : public test::Rig {
         };
     }
 };
+
+// ---- files that cannot be read for a while
+
+class TunerUnread : public TunerFaults, public testing::WithParamInterface<std::string> {
+  protected:
+    void hide() {
+        text_ = tree_.read(GetParam());
+        tree_.remove(GetParam());
+        tree_.add(test::Dir(GetParam(), {}));  // opens, and cannot be read
+    }
+    void show() {
+        tree_.remove(GetParam());
+        tree_.write(GetParam(), text_);
+    }
+    std::string text_;
+};
+
+TEST_P(TunerUnread, LeavesTheSettingWhereItIs) {
+    reconcile(1);
+    ASSERT_EQ(state("kcryptd"), State::applied);
+    hide();
+    reconcile(2);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    show();
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    hide();
+    reconcile(2);
+    EXPECT_EQ(state("kcryptd"), State::applied) << "the looks in between have counted anew";
+    show();
+    reconcile(1);
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
+    EXPECT_THAT(log_.lines, testing::SizeIs(1));
+}
+
+TEST_P(TunerUnread, IsPutBackWhereThatLasts) {
+    reconcile(1);
+    hide();
+    reconcile(3);
+    EXPECT_EQ(state("kcryptd"), State::unmanaged);
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "kcryptd=default"));
+    show();
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, TunerUnread,
+                         testing::Values(wq_path("kcryptd", "max_active"), wq_path("kcryptd", "cpumask"),
+                                         wq_path("kcryptd", "per_cpu"),
+                                         "sys/devices/virtual/workqueue/cpumask"));
 
 // ---- refusals
 

@@ -15,7 +15,6 @@ using test::rule_for_all;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Key;
 
 class Orders : public test::Rig {
   protected:

@@ -11,7 +11,6 @@ namespace wq {
 namespace {
 
 using test::fixed;
-using test::kDefaultPath;
 using test::leave;
 using test::rule_for_all;
 using test::without;
