@@ -7,7 +7,6 @@
 namespace wq {
 namespace {
 
-
 const std::string kHead = "trial,pair,arm,counter,value\n";
 const std::string kGood = kHead + "a,1,baseline,latency,100\na,1,candidate,latency,110\n";
 
