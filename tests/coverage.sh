@@ -61,7 +61,7 @@ guest() { # KERNEL CHECK...
     printf '[Service]\nReadWritePaths=/run/gcov\n' >"$drop_in/coverage.conf"
   done
   tests/guest/boot.sh --kernel "$kernel" --smp 8,sockets=8,cores=1,threads=1 --stage $stage --results $results \
-    --timeout 3000 "$@" coverage-out || failed=("the boot")
+    --append wq_tests.patience=3 --timeout 3400 "$@" coverage-out || failed=("the boot")
   for check in "$@"; do [ "$(cat "$results/$check.rc" 2>/dev/null)" = 0 ] || failed+=("$check"); done
   base64 -d $results/coverage-out.out | tar -xzf - -C $report/guest
   echo "guest $kernel: $*${failed[*]:+, FAILED, and counted as far as they came: ${failed[*]}}" >$report/guest.run
