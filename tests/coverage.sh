@@ -43,7 +43,7 @@ unit() {
 }
 
 # In the guest every program writes its counts below GCOV_PREFIX, the sandboxed daemon too; the last check brings
-# them out. What is killed (SIGKILL) or is not root writes none.
+# them out. What is killed (SIGKILL) writes none.
 guest() { # KERNEL CHECK...
   local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage failed=() drop_in unit check depth
   shift
@@ -53,7 +53,7 @@ guest() { # KERNEL CHECK...
   mkdir -p $stage/usr/lib/tmpfiles.d $stage/etc/systemd/system.conf.d
   echo 'd /run/gcov 0777' >$stage/usr/lib/tmpfiles.d/coverage.conf
   depth=$(tr -cd / <<<"$PWD/$build" | wc -c)
-  printf '[Manager]\nDefaultEnvironment=GCOV_PREFIX=/run/gcov GCOV_PREFIX_STRIP=%s GCOV_ERROR_FILE=/dev/null\n' "$depth" \
+  printf '[Manager]\nDefaultEnvironment=GCOV_PREFIX=/run/gcov GCOV_PREFIX_STRIP=%s\n' "$depth" \
     >$stage/etc/systemd/system.conf.d/coverage.conf
   for unit in wq-tuned wq-tuned-restore; do
     drop_in=$stage/usr/lib/systemd/system/$unit.service.d
