@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What of daemon/ the tests reach, by the preset `coverage`, which is built: unit tests first, then the checks named
-# here in one boot of a guest, then both together.
+# What of daemon/ the tests reach, by the preset `coverage`, which is built: unit tests first, which begin a new report,
+# then the checks named here in a boot of a guest, as many boots as are wanted, then all of it together.
 #   coverage.sh unit | guest KERNEL CHECK... | report
 # Into build/coverage/report: unit.json and both.json (gcovr's), index.html, summary.md (tests/COVERAGE.md has the latest
 # that was kept), unreached.txt (functions) and unreached-lines.txt. Branches that only an exception takes are left out.
@@ -10,11 +10,8 @@ cd "$(dirname "$0")/.."
 
 build=build/coverage
 report=$build/report
-mkdir -p $report
 
-# Nothing of an earlier run is left to be taken for this one's.
 begin() { # NAME
-  rm -rf ${report:?}/{"$1",both}{,.json,.log} $report/{"$1".run,index*,summary.md,unreached*}
   mkdir -p "$report/$1"
   {
     git describe --always --dirty --exclude='*'
@@ -31,6 +28,7 @@ collect() { # NAME: of the counts (.gcda) in the folder of that name
 # In one process: each that ends adds up the counts of all files anew.
 unit() {
   local failed=()
+  rm -rf $report # nothing of an earlier run is to be taken for this one's
   begin unit
   find $build -name '*.gcda' -delete
   $build/tests/unit/unit-tests --gtest_brief=1 >$report/unit.log 2>&1 || mapfile -t failed < <(
@@ -45,9 +43,10 @@ unit() {
 # In the guest every program writes its counts below GCOV_PREFIX, the sandboxed daemon too; the last check brings
 # them out. What is killed (SIGKILL) writes none.
 guest() { # KERNEL CHECK...
-  local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage failed=() drop_in unit check depth
+  local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage failed=() drop_in unit check depth name
   shift
-  begin guest
+  name=guest-$(find $report -maxdepth 1 -name 'guest-*.commit' | wc -l)
+  begin "$name"
   tests/guest/stage.sh $build $stage >/dev/null
   strip --strip-debug $stage/usr/bin/wq-tunectl $stage/usr/sbin/wq-tuned
   mkdir -p $stage/usr/lib/tmpfiles.d $stage/etc/systemd/system.conf.d
@@ -61,10 +60,10 @@ guest() { # KERNEL CHECK...
     printf '[Service]\nReadWritePaths=/run/gcov\n' >"$drop_in/coverage.conf"
   done
   tests/guest/boot.sh --kernel "$kernel" --smp 8,sockets=8,cores=1,threads=1 --stage $stage --results $results \
-    --append wq_tests.patience=3 --timeout 3400 "$@" coverage-out || failed=("the boot")
+    --icount --append wq_tests.patience=3 --timeout 3400 "$@" coverage-out || failed=("the boot")
   for check in "$@"; do [ "$(cat "$results/$check.rc" 2>/dev/null)" = 0 ] || failed+=("$check"); done
-  base64 -d $results/coverage-out.out | tar -xzf - -C $report/guest
-  echo "guest $kernel: $*${failed[*]:+, FAILED, and counted as far as they came: ${failed[*]}}" >$report/guest.run
+  base64 -d $results/coverage-out.out | tar -xzf - --warning=no-timestamp -C $report/"$name"
+  echo "guest $kernel: $*${failed[*]:+, FAILED, and counted as far as they came: ${failed[*]}}" >$report/"$name".run
 }
 
 # Lines, branches and functions of each folder.
@@ -96,20 +95,21 @@ unreached_lines() { # JSON: FILE:LINE and its text
 
 # One run of gcovr over counts that were added up, since it numbers the branches of two runs each in its own way.
 report() {
-  local runs=(unit)
-  if [ -e $report/guest.run ]; then
-    [ "$(tail -n 1 $report/unit.commit)" = "$(tail -n 1 $report/guest.commit)" ] ||
-      { echo "unit tests and guest ran with different sources: $(paste -sd ' ' $report/{unit,guest}.commit)"; return 1; }
-    runs+=(guest)
-    rm -rf $report/both
-    gcov-tool merge -o $report/both $report/unit $report/guest
-    collect both
-  else
-    cp $report/unit.json $report/both.json
-  fi
+  local runs=("$report"/unit.run "$report"/guest-*.run) run
+  [ -e "${runs[1]}" ] || runs=("${runs[0]}")
+  [ "$(tail -qn 1 "${runs[@]/%run/commit}" | sort -u | wc -l)" = 1 ] ||
+    { echo "these ran with different sources: $(head "${runs[@]/%run/commit}")"; return 1; }
+  rm -rf $report/both
+  cp -r $report/unit $report/both
+  for run in "${runs[@]:1}"; do
+    gcov-tool merge -o $report/sum $report/both "${run%.run}" 2>$report/merge.log || { cat $report/merge.log; return 1; }
+    rm -r $report/both
+    mv $report/sum $report/both
+  done
+  collect both
   gcovr --root . -a $report/both.json --html-details $report/index.html
   {
-    for run in "${runs[@]}"; do echo "commit $(head -n 1 "$report/$run.commit"): $(cat "$report/$run.run")"; done
+    for run in "${runs[@]}"; do echo "commit $(head -n 1 "${run%run}commit"): $(cat "$run")"; done
     echo "$(date -u +%F), GCC $(gcc -dumpfullversion)"
     echo
     table $report/unit.json $report/both.json
