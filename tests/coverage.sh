@@ -1,53 +1,70 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What of daemon/ the tests reach, from the preset `coverage`, which is built: unit tests first, then the checks
-# named here in one boot of a guest, then both together.
-#   coverage.sh unit | guest KERNEL CHECK... | report
-# Into build/coverage/report: unit.json and guest.json (gcovr's), index.html, summary.md (tests/COVERAGE.md has
-# the latest that was kept) and unreached.txt (functions). Branches that only an exception takes are left out.
+# What of daemon/ the tests reach, by the preset `coverage`, which is built: unit tests first, which begin a new report,
+# then the checks named here in a boot of a guest, as many boots as are wanted, then all of it together.
+#   coverage.sh unit | guest KERNEL [--icount] CHECK... | report
+# With --icount (tests/guest/boot.sh) limits of time hold however slow this machine is; but work takes ten times as long.
+# Into build/coverage/report: unit.json and both.json (gcovr's), index.html, summary.md (tests/COVERAGE.md has the latest
+# that was kept), unreached.txt (functions) and unreached-lines.txt. Branches that only an exception takes are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build/coverage
 report=$build/report
-mkdir -p $report
 
-collect() { # FOLDER NAME: of the notes (.gcno) and counts (.gcda) in FOLDER
+begin() { # NAME
+  mkdir -p "$report/$1"
+  {
+    git describe --always --dirty --exclude='*'
+    git rev-parse HEAD:daemon # with other sources, counts cannot be added up
+  } >"$report/$1.commit"
+}
+
+collect() { # NAME: of the counts (.gcda) in the folder of that name
+  (cd $build && find daemon -name '*.gcno' -print0 | cpio --null --quiet -pdu "$OLDPWD/$report/$1")
   gcovr --root . --filter daemon/ --exclude-throw-branches --exclude-unreachable-branches -j "$(nproc)" \
-    --json "$report/$2.json" "$1"
+    --json "$report/$1.json" "$report/$1"
 }
 
+# In one process: each that ends adds up the counts of all files anew.
 unit() {
+  local failed=()
+  rm -rf $report # nothing of an earlier run is to be taken for this one's
+  begin unit
   find $build -name '*.gcda' -delete
-  # In one process: each that ends adds up the counts of all files anew.
-  $build/tests/unit/unit-tests --gtest_brief=1 >$report/unit.log 2>&1 || grep -a FAILED $report/unit.log || true
-  ctest --test-dir $build -L unit -R '^(cli|completions|installed|manual)' --output-on-failure >$report/scripts.log ||
-    tail -n 15 $report/scripts.log
-  collect $build/daemon unit
+  $build/tests/unit/unit-tests --gtest_brief=1 >$report/unit.log 2>&1 || mapfile -t failed < <(
+    sed -n 's/^\[  FAILED  \] \([^ ,]*\).*/\1/p' $report/unit.log | sort -u; tail -n 1 $report/unit.log)
+  ctest --test-dir $build -L unit -R '^(cli|completions|installed|manual)' --output-on-failure >>$report/unit.log ||
+    mapfile -t -O ${#failed[@]} failed < <(sed -n '/^The following tests FAILED:/,$s/^\t//p' $report/unit.log)
+  echo "unit tests: $(sed -n 's/^\[==========\] \([0-9]* tests\).*/\1/p' $report/unit.log)${failed[*]:+, FAILED: ${failed[*]}}" >$report/unit.run
+  (cd $build && find daemon -name '*.gcda' -print0 | cpio --null --quiet -pd "$OLDPWD/$report/unit")
+  collect unit
 }
 
-# In the guest every program writes its counts below GCOV_PREFIX, the sandboxed daemon too; a check brings
-# them out. A daemon that is killed writes none.
-guest() { # KERNEL CHECK...
-  local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage drop_in unit
+# In the guest every program writes its counts below GCOV_PREFIX, the sandboxed daemon too; the last check brings
+# them out. What is killed (SIGKILL) writes none.
+guest() { # KERNEL [--icount] CHECK...
+  local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage failed=() drop_in unit check depth name
   shift
+  name=guest-$(find $report -maxdepth 1 -name 'guest-*.commit' | wc -l)
+  begin "$name"
   tests/guest/stage.sh $build $stage >/dev/null
   strip --strip-debug $stage/usr/bin/wq-tunectl $stage/usr/sbin/wq-tuned
   mkdir -p $stage/usr/lib/tmpfiles.d $stage/etc/systemd/system.conf.d
   echo 'd /run/gcov 0777' >$stage/usr/lib/tmpfiles.d/coverage.conf
-  printf '[Manager]\nDefaultEnvironment=GCOV_PREFIX=/run/gcov\n' >$stage/etc/systemd/system.conf.d/coverage.conf
+  depth=$(tr -cd / <<<"$PWD/$build" | wc -c)
+  printf '[Manager]\nDefaultEnvironment=GCOV_PREFIX=/run/gcov GCOV_PREFIX_STRIP=%s\n' "$depth" \
+    >$stage/etc/systemd/system.conf.d/coverage.conf
   for unit in wq-tuned wq-tuned-restore; do
     drop_in=$stage/usr/lib/systemd/system/$unit.service.d
     mkdir -p "$drop_in"
     printf '[Service]\nReadWritePaths=/run/gcov\n' >"$drop_in/coverage.conf"
   done
   tests/guest/boot.sh --kernel "$kernel" --smp 8,sockets=8,cores=1,threads=1 --stage $stage --results $results \
-    --timeout 3000 "$@" coverage-out || echo "the boot failed; what it brought out is counted"
-  rm -rf $report/guest
-  mkdir -p $report/guest
-  base64 -d $results/coverage-out.out | tar -xzf - -C $report/guest
-  (cd $build && find daemon -name '*.gcno' -print0 | cpio --null --quiet -pd "$OLDPWD/$report/guest$PWD")
-  collect $report/guest guest
+    --append wq_tests.patience=3 --timeout 3400 "$@" coverage-out || failed=("the boot")
+  for check in "$@"; do [[ $check = --* ]] || [ "$(cat "$results/$check.rc" 2>/dev/null)" = 0 ] || failed+=("$check"); done
+  base64 -d $results/coverage-out.out | tar -xzf - --warning=no-timestamp -C $report/"$name"
+  echo "guest $kernel: $*${failed[*]:+, FAILED, and counted as far as they came: ${failed[*]}}" >$report/"$name".run
 }
 
 # Lines, branches and functions of each folder.
@@ -72,17 +89,35 @@ unreached() { # JSON
   jq -r '.files[] | .file as $f | .functions // [] | .[] | select(.execution_count == 0) | "\($f):\(.lineno) \(.name)"' "$1" | c++filt
 }
 
+unreached_lines() { # JSON: FILE:LINE and its text
+  jq -r '.files[] | .file as $f | .lines[] | select((.["gcovr/noncode"] | not) and .count == 0) | "\($f) \(.line_number)"' "$1" |
+    while read -r file line; do echo "$file:$line $(sed -n "${line}p" "$file")"; done
+}
+
+# One run of gcovr over counts that were added up, since it numbers the branches of two runs each in its own way.
 report() {
-  local both=(-a "$report/unit.json")
-  [ ! -e $report/guest.json ] || both+=(-a "$report/guest.json")
-  gcovr --root . "${both[@]}" --json $report/both.json --html-details $report/index.html
+  local runs=("$report"/unit.run "$report"/guest-*.run) run
+  [ -e "${runs[1]}" ] || runs=("${runs[0]}")
+  [ "$(tail -qn 1 "${runs[@]/%run/commit}" | sort -u | wc -l)" = 1 ] ||
+    { echo "these ran with different sources: $(head "${runs[@]/%run/commit}")"; return 1; }
+  rm -rf $report/both
+  cp -r $report/unit $report/both
+  for run in "${runs[@]:1}"; do
+    gcov-tool merge -o $report/sum $report/both "${run%.run}" 2>$report/merge.log || { cat $report/merge.log; return 1; }
+    rm -r $report/both
+    mv $report/sum $report/both
+  done
+  collect both
+  gcovr --root . -a $report/both.json --html-details $report/index.html
   {
-    echo "commit $(git rev-parse --short HEAD), $(date -u +%F), GCC $(gcc -dumpfullversion)"
+    for run in "${runs[@]}"; do echo "commit $(head -n 1 "${run%run}commit"): $(cat "$run")"; done
+    echo "$(date -u +%F), GCC $(gcc -dumpfullversion)"
     echo
     table $report/unit.json $report/both.json
   } >$report/summary.md
   unreached $report/unit.json >$report/unreached-by-unit.txt
   unreached $report/both.json >$report/unreached.txt
+  unreached_lines $report/both.json >$report/unreached-lines.txt
   cat $report/summary.md
   echo "functions that nothing reaches: $(wc -l <$report/unreached.txt), that unit tests do not: $(wc -l <$report/unreached-by-unit.txt) (in $report)"
 }

@@ -78,7 +78,6 @@ struct WorkqueueWalk::Loaded {
 
 WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
-WorkqueueWalk& WorkqueueWalk::operator=(WorkqueueWalk&&) noexcept = default;
 WorkqueueWalk::~WorkqueueWalk() = default;
 
 Result<WorkqueueWalk> WorkqueueWalk::load() {

@@ -47,7 +47,6 @@ class WorkqueueWalk {
     Result<std::vector<KernelWorkqueue>> list();
 
     WorkqueueWalk(WorkqueueWalk&&) noexcept;
-    WorkqueueWalk& operator=(WorkqueueWalk&&) noexcept;
     ~WorkqueueWalk();
 
   private:

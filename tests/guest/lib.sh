@@ -22,6 +22,7 @@ set -euo pipefail
 guest_kernel="" guest_release="" guest_smp="" guest_append=""
 # shellcheck disable=SC1091
 . /usr/lib/wq-tests/guest.env
+patience=$(sed -nE 's/.*wq_tests\.patience=([0-9]+).*/\1/p' <<<"$guest_append") # see runner.sh
 workqueues=/sys/devices/virtual/workqueue
 
 note() { printf '%s\n' "$*"; }
@@ -38,7 +39,7 @@ check_eq() { # WHAT EXPECTED ACTUAL
 
 # `wait_until SECONDS COMMAND...`: until the command succeeds; after that time, fails.
 wait_until() {
-  local limit=$1 end
+  local limit=$(($1 * ${patience:-1})) end
   shift
   end=$((${EPOCHREALTIME/./} + limit * 1000000))
   until "$@"; do

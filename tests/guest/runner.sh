@@ -72,13 +72,14 @@ force_back() {
 run_check() { # NAME
   local name=$1 limit pid rc began left output=/run/wq-tests/$1.out
   limit=$(sed -nE 's/^# timeout: ([0-9]+)$/\1/p' "$here/checks/$name.sh")
+  limit=$((${limit:-180} * patience))
   echo "@begin $name" >&3
   began=$EPOCHREALTIME
   : >"$output"
   # In a process group of its own, so that what it leaves running can be ended. Its output
   # goes by a file: a pipe would stay open for as long as a daemon of the check lives.
   set -m
-  timeout --kill-after=5 "${limit:-180}" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
+  timeout --kill-after=5 "$limit" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
   pid=$!
   set +m
   tail -n +1 -f -s 0.2 --pid="$pid" "$output" | sed -u 's/^/| /' >&3
@@ -86,7 +87,7 @@ run_check() { # NAME
   rc=$?
   [ -z "$(tail -c 1 "$output")" ] || echo >&3 # a last line that has no end
   kill -KILL -- "-$pid" 2>/dev/null
-  [ $rc != 124 ] || echo "| timed out after ${limit:-180} s" >&3
+  [ $rc != 124 ] || echo "| timed out after $limit s" >&3
   if [ $rc != 0 ]; then
     { systemctl status wq-tuned --no-pager -n 0; journalctl -u wq-tuned -u wq-tuned-restore --no-pager -o short-monotonic \
       --since "@${began%.*}" -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
@@ -111,6 +112,9 @@ settings >/run/wq-tests/settings
 # A CPU whose timer is dead makes whatever sleeps there sleep for ever: better known before than after.
 probes=() dead=""
 word() { sed -nE "s/.*wq_tests\.$1=([0-9]+).*/\1/p" /proc/cmdline; }
+# wq_tests.patience=N: a build that is so much slower
+patience=$(word patience)
+patience=${patience:-1}
 [ "$(word machine)" -gt "$(($(word dead_timers)))" ] || dead=/sys/devices/system/cpu/cpu1
 for cpu in $online_at_boot; do
   # wq_tests.dead_timers=N: CPU 1 plays dead in the first N machines of a boot

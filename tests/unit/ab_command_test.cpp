@@ -295,6 +295,39 @@ TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
+TEST_F(AbCommand, ARoundUnderOtherCpusIsDroppedAndToldOf) {
+    const std::string online = tree_.path("sys/devices/system/cpu/online");
+    const auto ran = ab(kTwo, {"sh", "-c",
+                               "[ -e '" + tree_.path("once") + "' ] || echo 0-6 >'" + online + "'; touch '" +
+                                   tree_.path("once") + "'"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("\nDropped: 1 round (CPUs came or went).\n"));
+    expect_baseline();
+}
+
+TEST_F(AbCommand, ABaselineThatIsBrokenMeanwhileIsNoSilentLoss) {
+    const std::string baseline = tree_.path("run/wq-tuned/baseline.json");
+    const auto ran = ab(kTwo, {"sh", "-c", "echo nonsense >'" + baseline + "'"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: kcryptd-1: not put back\n"));
+    EXPECT_NE(word(), "default");
+    EXPECT_EQ(tree_.read("run/wq-tuned/baseline.json"), "nonsense\n") << "kept for people to look at";
+}
+
+TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
+    const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, kTrial});
+    ASSERT_TRUE(store.save());
+    tree_.remove(test::wq_path("kcryptd-1"));
+    tree_.add(Dir(test::wq_path("kcryptd-1")));  // neither read nor written
+    const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: what was left of an earlier trial is still there\n"));
+    EXPECT_FALSE(tree_.exists("ran"));
+    EXPECT_EQ(on_disk().size(), 1U);
+}
+
 // What kill -9 and other signals leave, at the Nth run: nothing, once the guardian is done.
 class AbKilled : public AbCommand, public testing::WithParamInterface<std::tuple<int, int>> {};
 

@@ -236,6 +236,14 @@ TEST_F(SwitcherTest, ForeignScopeAndStrictnessBothStay) {
     EXPECT_FALSE(files_.files["kcryptd"].strict);
 }
 
+TEST_F(SwitcherTest, ASettingThatIsThereAlreadyIsNotTakenForTheBaseline) {
+    auto first = switcher("kcryptd", "default", "smt,cache");
+    ASSERT_TRUE(first.begin());
+    auto second = switcher("kcryptd", "default", "smt,cache");
+    EXPECT_FALSE(second.begin());
+    EXPECT_EQ(files_.writes(), 0U);
+}
+
 TEST_F(SwitcherTest, NothingIsWrittenWhereTheBaselineCannotBeSaved) {
     store_ = BaselineStore(tree_.path("nowhere/baseline.json"));
     auto s = switcher("kcryptd", "default", "smt,cache");

@@ -121,10 +121,24 @@ expect 0 --root "$tree" undo --print
 # shellcheck disable=SC2016
 grep -qF "echo '\$(reboot)' > '" "$root/out" || complain "undo: $(cat "$root/out")"
 
+printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"default","strict":false,"may_hold":["smt"],"may_strict":true,"order":""}]}' \
+  "$inode" >"$tree/run/wq-tuned/baseline.json"
+echo smt >"$wq/affinity_scope"
+echo 1 >"$wq/affinity_strict"
+expect 0 --root "$tree" undo --print
+[ "$(cat "$root/out")" = "echo default > '$wq/affinity_scope'
+echo 0 > '$wq/affinity_strict'" ] || complain "undo of a strict scope: $(cat "$root/out")"
+echo 'default (cache)' >"$wq/affinity_scope"
+echo 0 >"$wq/affinity_strict"
+
 # A contract that scripts rely on, at a size where the shards differ.
 expect 0 plan --json --topology "$synthetic" --shard-size 8 --kernel-scopes cpu,smt,cache,numa,system
 for part in '"planned":"smt"' '"action":"write"' '"effective":"cache"' '"cores_per_pool":[12,12],"pools":2,"scope":"cache"'; do
   grep -qF "$part" "$root/out" || complain "plan --json has no $part: $(cat "$root/out")"
+done
+expect 0 explain '*' --json --topology 'synthetic:pack:2 l3:1 core:2 pu:2' --kernel-scopes cpu,smt,cache,numa,system
+for part in '"pods":["0-7"],"pools":1,"same":["numa","system"],"scope":"system"' '"pods":["0-1","2-3","4-5","6-7"]'; do
+  grep -qF "$part" "$root/out" || complain "explain --json has no $part: $(cat "$root/out")"
 done
 expect 0 plan --json --kernel-scopes cpu,smt,cache,numa,system
 grep -qF '"release":null' "$root/out" || complain "another kernel has a release: $(cat "$root/out")"

@@ -22,6 +22,7 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
+    std::string lacks;  // limits() answers this
     CpuSet watched_cpus;
     Watched found;  // watched() answers this
     std::vector<std::string> asked;
@@ -54,7 +55,7 @@ class FakeCounters : public WorkCounters {
         for (const auto& [name, n] : more) items[name] += n;
         return items;
     }
-    [[nodiscard]] std::string limits() const override { return ""; }
+    [[nodiscard]] std::string limits() const override { return lacks; }
 };
 
 }  // namespace wq::test

@@ -258,6 +258,32 @@ TEST_F(ServiceTest, IsCleanedUpAfterAKill) {
     EXPECT_TRUE(restore()) << "a second time finds nothing to do";
 }
 
+TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        ASSERT_TRUE(eventually([&] { return entries().size() == 2; }));
+    }  // kill -9
+    tree_.remove(wq_path("kcryptd"));
+    tree_.add(test::Dir(wq_path("kcryptd")));  // neither read nor written
+    const auto restored = restore();
+    ASSERT_FALSE(restored);
+    EXPECT_EQ(restored.error().text, "1 targets were not put back");
+    EXPECT_EQ(entries().size(), 1U);
+    EXPECT_EQ(entries().at("kcryptd").scope, "default");
+    EXPECT_EQ(tree_.read(wq_path("writeback")), "default\n");
+}
+
+TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
+    std::string policy = "[daemon]\n";
+    for (int i = 0; i < 30; i++) policy += "unknown" + std::to_string(i) + " = 1\n";
+    tree_.write(kPolicy, policy);
+    Daemon daemon(tree_);
+    EXPECT_TRUE(logged("more; wq-tunectl check shows them"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "default (cache)\n");
+}
+
 TEST_F(ServiceTest, IsAloneOnItsTree) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());

@@ -142,6 +142,21 @@ TEST(TopTable, Functions) {
     EXPECT_EQ(lay_out({one}, {"busy"}, 40).header, "FUNCTION                 ITEMS/S  BUSY%");
 }
 
+TEST(TopTable, EveryKeyOfFunctionsSorts) {
+    FunctionRow high, low;
+    high.function = high.workqueue = "z";
+    low.function = low.workqueue = "a";
+    high.items = 2;
+    high.per_second = high.busy = high.mean = 2;
+    low.items = 1;
+    low.per_second = low.busy = low.mean = 1;
+    for (const auto& key : sort_keys(true)) {
+        const auto first = key == "name" || key == "workqueue" ? "a" : "z";
+        EXPECT_EQ(names_of(lay_out({low, high}, {key}, 160)).at(0), first) << key;
+        EXPECT_NE(names_of(lay_out({low, high}, {key, true}, 160)).at(0), first) << key << " reversed";
+    }
+}
+
 TEST(TopTable, CountsHaveFourDigits) {
     EXPECT_EQ(count_text(0), "0");
     EXPECT_EQ(count_text(0.26), "0.3");

@@ -2,7 +2,10 @@
 // @default and its followers, and strictness, in the tuner's hands.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "fake_rig.h"
+#include "tuner/status.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -12,6 +15,7 @@ using test::fixed;
 using test::leave;
 using test::rule_for_all;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
@@ -77,6 +81,19 @@ TEST_F(TunerDefault, SetsAndTakesBackStrictness) {
     EXPECT_EQ(scope("kcryptd"), "smt");
     tuner_->restore_all();
     EXPECT_EQ(strict("kcryptd"), "0");
+}
+
+// The kernel resets the workers of strict workqueues then (facts: wq:6832).
+TEST_F(TunerDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
+    use(rule_for_all({}, true));
+    const auto told = [&] { return status_json(*tuner_, nullptr, "running")["targets"][1]["reason"].dump(); };
+    const Topology all = topology_;
+    see(test::without(all, "3"));
+    EXPECT_THAT(told(), testing::Not(HasSubstr("strict, but")));
+    const auto before = asked();
+    see(all);
+    EXPECT_THAT(told(), HasSubstr("strict, but a CPU came online since: its workers may run anywhere"));
+    EXPECT_EQ(asked(), before);
 }
 
 TEST_F(TunerDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {

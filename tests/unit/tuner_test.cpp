@@ -173,6 +173,18 @@ TEST_F(TunerTest, OnlyLooksWhenToldToLook) {
     EXPECT_EQ(target("kcryptd").plan.planned, Scope::smt);
 }
 
+TEST_F(TunerTest, ALookTellsOfWhatWillBePutBack) {
+    tuner_->reconcile();
+    tuner_->set_policy(rule_for_all(leave()));
+    tuner_->look();
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(reason("kcryptd"), "left in force");
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::leave);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
 TEST_F(TunerTest, RestoresAllAndForgets) {
     use(managed());
     tuner_->restore_all();

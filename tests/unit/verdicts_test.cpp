@@ -120,6 +120,15 @@ TEST_F(Verdicts, ADiskThatIsFullForgetsNothingThatTheDaemonKnows) {
     EXPECT_NE(store_.latest(record().key), nullptr);
 }
 
+TEST_F(Verdicts, WhatIsNoStoreAndCannotBeSetAsideIsSaidToBeThere) {
+    tree_.write(kFile, "{");
+    tree_.add(test::File(std::string(kFile) + ".broken/in/the/way"));
+    const auto loaded = store_.load();
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().text, HasSubstr("; not set aside: "));
+    EXPECT_EQ(tree_.read(kFile), "{");
+}
+
 TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
     ASSERT_TRUE(store_.begin(record().key));
     ASSERT_TRUE(store_.add(record()));

@@ -62,7 +62,7 @@ systemctl kill --signal=STOP polkit
 as_nobody wq-tunectl pin "$wq" cpu &
 asking=$!
 sleep 1
-timeout 5 wq-tunectl status >/dev/null || fail "no status while polkit hangs"
+timeout $((5 * ${patience:-1})) wq-tunectl status >/dev/null || fail "no status while polkit hangs"
 check_eq "not carried out yet" smt "$(scope_of "$wq")"
 systemctl kill --signal=CONT polkit
 wait $asking

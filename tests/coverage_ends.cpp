@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// In a coverage build alone: exit() writes what gcov has counted, and a process that ends by _exit() or exec
+// passes that by. The linker puts these in the place of the C library's (--wrap, daemon/CMakeLists.txt).
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <vector>
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are libgcov's and the linker's
+extern "C" {
+void __gcov_dump();
+void __gcov_reset();
+pid_t __real_fork();
+[[noreturn]] void __real__exit(int code);
+int __real_execvp(const char* file, char* const words[]);
+
+// Others add to the same files, who may not be root.
+static void write_counts() {
+    const mode_t mask = ::umask(0);
+    __gcov_dump();
+    ::umask(mask);
+}
+
+[[gnu::destructor]] static void at_exit() {  // before libgcov's own, which finds it done
+    write_counts();
+}
+
+// What the parent has counted until now is not the child's.
+pid_t __wrap_fork() {
+    const pid_t pid = __real_fork();
+    if (pid == 0) __gcov_reset();
+    return pid;
+}
+
+[[noreturn]] void __wrap__exit(int code) {
+    write_counts();
+    __real__exit(code);
+}
+
+int __wrap_execvp(const char* file, char* const words[]) {
+    write_counts();
+    __real_execvp(file, words);
+    __gcov_reset();  // it failed: what follows is counted by the next dump
+    return -1;
+}
+
+int __wrap_execlp(const char* file, const char* word, ...) {
+    std::vector<char*> words;
+    std::va_list more;
+    va_start(more, word);
+    for (const char* one = word; one != nullptr; one = va_arg(more, const char*))
+        words.push_back(const_cast<char*>(one));
+    va_end(more);
+    words.push_back(nullptr);
+    return __wrap_execvp(file, words.data());
+}
+}
+// NOLINTEND(bugprone-reserved-identifier)

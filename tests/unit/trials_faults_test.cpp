@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What fails around a trial, and what is left then.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fake_trials.h"
+#include "tuner/trials.h"
+
+namespace wq {
+namespace {
+
+using test::rule_for_all;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class TrialsFaults : public test::TrialRig {
+  protected:
+    TrialsFaults() { counters_.more = {{"kcryptd", 100'000}}; }  // the other one has no turn
+    [[nodiscard]] bool said(const std::string& text) const {
+        return std::any_of(log_.lines.begin(), log_.lines.end(),
+                           [&](const LogLine& line) { return line.text.find(text) != std::string::npos; });
+    }
+    // Five pairs are judged, then there is too little load.
+    void park() {
+        wait_for_traffic();
+        for (int i = 0; i < 5 * 5; i++) step();
+        counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 99}; };
+        for (int i = 0; i < 5; i++) step();
+        ASSERT_EQ(progress("kcryptd")->phase, "waiting");
+        candidate_costs(1);
+    }
+};
+
+TEST_F(TrialsFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
+    tree_.remove("run/wq-tuned");
+    const auto before = asked();
+    wait_for_traffic();
+    reconcile();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_EQ(asked(), before) << "nothing is written";
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("waits for a trial: its baseline cannot be saved"));
+    EXPECT_THAT(verdicts_->records(), IsEmpty());
+    tree_.add(test::Dir("run/wq-tuned"));
+    for (int i = 0; i < 4; i++) tick();
+    EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+TEST_F(TrialsFaults, AVerdictThatCannotBeSavedIsActedUponAndSaidToBeForgotten) {
+    tree_.write("var/lib/wq-tuned", "not a folder");
+    candidate_costs(2);
+    wait_for_traffic();
+    EXPECT_TRUE(said("what is learned may be forgotten"));
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    run();
+    EXPECT_TRUE(said("a verdict may be forgotten"));
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    trials_->keep_ended();
+    EXPECT_TRUE(said("a trial's pairs are not kept"));
+}
+
+TEST_F(TrialsFaults, AWaitingTrialThatCannotGoOnStaysAsItIs) {
+    park();
+    counters_.attach_error = Error{EAGAIN, "BPF is busy"};
+    wait_for_traffic();
+    reconcile();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_EQ(progress("kcryptd")->phase, "waiting");
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("BPF is busy"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    counters_.attach_error.reset();
+    for (int i = 0; i < 4; i++) tick();
+    EXPECT_EQ(progress("kcryptd")->pair, 6U) << "with the pairs that it had";
+}
+
+TEST_F(TrialsFaults, AWaitingTrialThatWouldBeCountedOtherwiseEnds) {
+    park();
+    counters_.lacks = "this kernel refuses fentry";
+    for (int i = 0; i < 4 && verdicts_->records().empty(); i++) tick();
+    ASSERT_THAT(verdicts_->records(), SizeIs(1));
+    EXPECT_FALSE(last().judged);
+    EXPECT_THAT(last().reason, HasSubstr("not counted as before"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsFaults, AKernelThatStoresAnotherWordEndsIt) {
+    kernel_ = test::kernel_72();  // says that it has cache_shard, and has not
+    begin(rule_for_all(test::fixed(Scope::cache_shard)));
+    files_->prefixes = true;
+    wait_for_traffic();
+    run();
+    ASSERT_THAT(verdicts_->records(), SizeIs(1));
+    EXPECT_EQ(last().reason, "the kernel stored 'cache' instead");
+    EXPECT_EQ(state("kcryptd"), State::unsupported);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsFaults, ByHandItTakesAScopeWhereThePlanChangesNothing) {
+    begin(rule_for_all(test::leave()));
+    const auto begun = trials_->order("kcryptd", "");
+    ASSERT_FALSE(begun);
+    EXPECT_EQ(begun.error().text, "kcryptd: the plan is what is there; name a scope with --arm");
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_TRUE(trials_->order("kcryptd", "smt"));
+}
+
+}  // namespace
+}  // namespace wq
