@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Storms on a tree: tree.sh SERVE-TREE workqueues|reload [PERCENT]. The machine itself is not touched.
+# Storms on a tree: tree.sh SERVE-TREE workqueues|reload|memory [PERCENT]. The machine itself is not touched.
 set -euo pipefail
 serve=$1 storm=$2
 guest_append=wq_tests.storm=${3:-100}
@@ -17,6 +17,7 @@ tidy() {
 }
 trap tidy EXIT
 mkfifo "$work/events"
+[ "$storm" != memory ] || export WATCHDOG_USEC=2000000 # a tick each second
 "$serve" <"$work/events" >"$work/root" 2>"$work/log" &
 storm_pid=$!
 exec 5>"$work/events"
@@ -88,9 +89,10 @@ come_and_go() { # N SIZE
 }
 
 workqueues() {
-  local n most lines
+  local n before most after lines
   n=$(scaled 10000 400)
-  note "RssAnon before: $(rss_anon) kB"
+  before=$(rss_anon)
+  note "RssAnon before: $before kB"
   come_and_go "$n" $((n / 40))
   lines=$(wc -l <"$work/log")
   report "$n workqueues, $((n / 40)) at a time"
@@ -111,7 +113,34 @@ workqueues() {
   wait_until 600 targets_are 2 || fail "targets are left"
   report "RssAnon with $n: $most kB, after them $(rss_anon) kB"
   sleep 20 # a tick
-  note "figures: RssAnon 20 s later: $(rss_anon) kB"
+  after=$(rss_anon)
+  note "figures: RssAnon 20 s later: $after kB, $before kB before all"
+  [ "$after" -le $((before + 512)) ] || fail "what $n targets needed is not given back"
+}
+
+# What 1,000 targets keep in memory between two ticks, set and waiting; several ticks after the last work.
+most_idle=3584 # kB
+memory() {
+  local n=1000
+  expect_small() { # WHAT
+    sleep 6
+    rss=()
+    for _ in {1..7}; do sample; sleep 0.7; done
+    report "RssAnon idle with $n targets $1: $(median "${rss[@]}") kB"
+    [ "$(median "${rss[@]}")" -le "$most_idle" ] || fail "more than $most_idle kB: ${rss[*]}"
+  }
+  sleep 6
+  note "figures: RssAnon idle with 2 targets: $(rss_anon) kB"
+  make_set 1 "$n"
+  appear
+  tell "$n"
+  wait_until 120 targets_are $((n + 2)) || fail "$(metric 'targets{state="applied"}') targets, not $((n + 2))"
+  expect_set
+  expect_small set
+  sed -i s/apply_unjudged/#/ "$tree/etc/wq-tuned/wq-tuned.toml"
+  kill -HUP "$storm_pid"
+  wait_until 120 entries_are 0 || fail "not put back"
+  expect_small waiting
 }
 
 lines_are() { [ "$(wc -l <"$work/log")" -ge "$1" ]; }
