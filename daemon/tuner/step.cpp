@@ -104,7 +104,7 @@ Step next_step(const StepInput& in) {
             if (!step.trial) step.trial = arms;
             if (verdict == nullptr) break;
         }
-        if (!step.verdict || step.verdict->time <= verdict->time) step.verdict = *verdict;
+        if (step.verdict == nullptr || step.verdict->time <= verdict->time) step.verdict = verdict;
         if (wins(*verdict, in)) {
             step.hold = incumbent = challenger;
             step.kind = Step::Kind::kept;
@@ -112,7 +112,6 @@ Step next_step(const StepInput& in) {
             step.kind = Step::Kind::reverted;
         }
     }
-    if (step.verdict) step.reason = text_of(*step.verdict);
     return step;
 }
 

@@ -41,8 +41,8 @@ struct Step {
     Kind kind = Kind::waiting;
     std::optional<Arm> hold;    // empty: the baseline
     std::optional<Arms> trial;  // empty: nothing is left to try until a verdict grows old
-    std::string reason;
-    std::optional<VerdictRecord> verdict;  // the latest that had a part in it
+    // The latest that had a part in it, as latest() gave it; what is not `waiting` has one.
+    const VerdictRecord* verdict = nullptr;
 };
 
 struct StepInput {

@@ -91,11 +91,11 @@ Tuner::Wish Tuner::wish_by_step(Target& target) {
     const std::string again = step.trial ? "; " + waiting_why_ : "";
     switch (step.kind) {
         case Step::Kind::kept:
-            target.reason = step.reason + again;
+            target.reason = text_of(*step.verdict) + again;
             return wish_for_arm(target, State::kept, *step.hold);
         case Step::Kind::reverted:
             target.state = step.trial ? State::waiting : State::reverted;
-            target.reason = step.reason + again;
+            target.reason = text_of(*step.verdict) + again;
             return {};
         case Step::Kind::waiting:
             break;

@@ -69,7 +69,8 @@ class VerdictStore {
     // learning starts anew; the error says so, or why even that failed.
     Status load();
 
-    // The latest verdict that counts for this key, however old, or nullptr.
+    // The latest verdict that counts for this key, however old, or nullptr. It stays where it is until the
+    // store goes; add() may make a later one of it.
     [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
     // How many trials of these arms have begun.
     [[nodiscard]] unsigned begun(const VerdictKey& key) const;

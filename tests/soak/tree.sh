@@ -119,7 +119,7 @@ workqueues() {
 }
 
 # What 1,000 targets keep in memory between two ticks, set and waiting; several ticks after the last work.
-most_idle=3584 # kB
+most_idle=3072 # kB
 memory() {
   local n=1000
   expect_small() { # WHAT
