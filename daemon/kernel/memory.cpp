@@ -28,8 +28,11 @@ int give_back(dl_phdr_info* object, std::size_t /*size*/, void* page) {
 
 }  // namespace
 
-void give_back_memory() {
+void give_back_heap() {
     ::malloc_trim(0);
+}
+
+void give_back_pages() {
     auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     ::dl_iterate_phdr(give_back, &page);
 }

@@ -274,14 +274,18 @@ std::string_view name_of(Action action) {
     return "?";
 }
 
-std::vector<PlanLine> make_plan(const PlanInput& input) {
+void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take) {
     Planner planner(input);
-    std::vector<PlanLine> out(input.targets.size());
     // @default first: what it becomes is what its followers have.
     for (const bool parameter : {true, false})
         for (std::size_t i = 0; i < input.targets.size(); i++)
             if ((input.targets[i].kind == Kind::default_scope) == parameter)
-                out[i] = planner.line(input.targets[i]);
+                take(i, planner.line(input.targets[i]));
+}
+
+std::vector<PlanLine> make_plan(const PlanInput& input) {
+    std::vector<PlanLine> out(input.targets.size());
+    plan_each(input, [&](std::size_t i, PlanLine line) { out[i] = std::move(line); });
     return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +23,11 @@ struct Candidate {
     std::size_t max_cores = 0;
 };
 
-enum class Action { none, write, skip };
+enum class Action : std::uint8_t { none, write, skip };
 std::string_view name_of(Action action);
 
 // Why a plan says what it says, for the machine; `reason` says it to people.
-enum class Finding {
+enum class Finding : std::uint8_t {
     untouchable,   // ordered, per-CPU, max_active 1, absurd files, opted out
     unmanaged,     // no rule, or @default without manage
     leave,         // a rule or an administrator says hands off
@@ -35,16 +37,20 @@ enum class Finding {
     change,        // to be written
 };
 
-struct PlanLine {
-    Workqueue target;
+// What is planned for a target.
+struct Planned {
     std::optional<Scope> now;      // what its word means once @default is what it is to be
     std::optional<Scope> planned;  // empty where it is skipped
     std::optional<bool> strict;    // what a rule wants affinity_strict to be
     Action action = Action::none;
     Finding finding = Finding::unmanaged;
     std::string reason;
-    std::optional<Origin> rule;
     std::vector<Candidate> candidates;  // coarsest first; empty where pods are unknown or cannot be planned
+};
+
+struct PlanLine : Planned {
+    Workqueue target;
+    std::optional<Origin> rule;
 };
 
 // What the planner looks at. It touches nothing and keeps nothing.
@@ -61,6 +67,8 @@ struct PlanInput {
 
 // A line per target, in the order given.
 std::vector<PlanLine> make_plan(const PlanInput& input);
+// The same line by line, for who does not keep them as they are: TAKE gets the number of the target as well.
+void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take);
 
 // Shard size in force: the kernel's where it has one, else the policy's.
 unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy);

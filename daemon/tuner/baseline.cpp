@@ -5,6 +5,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "kernel/file.h"
 
 namespace wq {
@@ -52,7 +55,34 @@ BaselineEntry from_json(const json& j) {
             j.at("order").get<std::string>()};
 }
 
+// A copy of all entries, to tell whether they changed, would be as large as they are.
+std::uint64_t hash_of(const std::map<std::string, BaselineEntry>& entries) {
+    XXH64_state_t state;
+    XXH64_reset(&state, 0);
+    const auto add_number = [&](std::uint64_t n) { XXH64_update(&state, &n, sizeof(n)); };
+    const auto add_bool = [&](std::optional<bool> value) {
+        add_number(value ? static_cast<std::uint64_t>(*value) : 2);
+    };
+    const auto add_text = [&](const std::string& text) {
+        add_number(text.size());
+        XXH64_update(&state, text.data(), text.size());
+    };
+    for (const auto& [name, e] : entries) {
+        add_text(e.name);
+        add_number(e.inode);
+        add_text(e.scope);
+        add_bool(e.strict);
+        add_number(e.may_hold.size());
+        for (const std::string& word : e.may_hold) add_text(word);
+        add_bool(e.may_strict);
+        add_text(e.order);
+    }
+    return XXH64_digest(&state);
+}
+
 }  // namespace
+
+BaselineStore::BaselineStore(std::string path) : path_(std::move(path)), saved_(hash_of({})) {}
 
 bool BaselineEntry::may_be_ours(const std::string& word) const {
     return std::find(may_hold.begin(), may_hold.end(), word) != may_hold.end();
@@ -92,7 +122,7 @@ Status BaselineStore::load() {
             entries[entry.name] = std::move(entry);
         }
         entries_ = std::move(entries);
-        saved_ = entries_;
+        saved_ = hash_of(entries_);
         broken_ = false;
     } catch (const json::exception& e) {
         return fail(path_ + ": " + e.what(), EBADMSG);
@@ -102,7 +132,8 @@ Status BaselineStore::load() {
 
 Status BaselineStore::save() {
     if (broken_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
-    if (entries_ == saved_) return {};
+    const std::uint64_t hash = hash_of(entries_);
+    if (hash == saved_) return {};
     json list = json::array();
     for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));
     // Names come from the kernel and need not be UTF-8; they must come back as the same bytes or not at all.
@@ -113,7 +144,7 @@ Status BaselineStore::save() {
         return fail(path_ + ": " + e.what(), EILSEQ);
     }
     auto done = replace_file(path_, text);
-    saved_ = done ? std::optional(entries_) : std::nullopt;
+    saved_ = done ? std::optional(hash) : std::nullopt;
     return done;
 }
 

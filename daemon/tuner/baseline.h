@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ bool is_on_trial(const BaselineEntry* entry);
 // resets the kernel, forgets it too.
 class BaselineStore {
   public:
-    explicit BaselineStore(std::string path) : path_(std::move(path)) {}
+    explicit BaselineStore(std::string path);
 
     // Absent file: no entries; that is asked twice, for it forgets all. Error: unreadable or not ours; then
     // nothing may be written to /sys, since what the kernel had before us is not known.
@@ -59,8 +60,8 @@ class BaselineStore {
   private:
     std::string path_;
     std::map<std::string, BaselineEntry> entries_;
-    // What is on disk; empty after a save that failed, which may have replaced it or not.
-    std::optional<std::map<std::string, BaselineEntry>> saved_{std::in_place};
+    // Hash of what is on disk; empty after a save that failed, which may have replaced it or not.
+    std::optional<std::uint64_t> saved_;
     bool broken_ = false;  // load() failed: save() would bury what it could not read
 };
 

@@ -332,7 +332,7 @@ void Service::tick() {
     answer_.drop();
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
-    if (was_busy() && trials_->running() == nullptr) give_back_memory();
+    if (was_busy() && trials_->running() == nullptr) give_back_pages();
     if (bus_ ? ::sd_bus_is_open(bus_->bus()) <= 0 : bus_warned_) start_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
@@ -349,6 +349,8 @@ void Service::tick() {
     arm_trial();
     publish();
     show_summary();
+    // A look makes a plan of all targets anew beside the old one: nearly as much again as is kept.
+    if (trials_->running() == nullptr) give_back_heap();
 }
 
 // Whether the loop did anything but tick since the last one; the start counts.

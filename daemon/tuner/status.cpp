@@ -55,7 +55,7 @@ json target_json(const Tuner& tuner, const Trials* trials, const Target& target)
             {"reason", reason_of(tuner, target)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
             {"trial", trials != nullptr ? trial_json(trials->progress_of(target.now.name)) : json(nullptr)},
-            {"verdict", target.step.verdict ? to_json(*target.step.verdict) : json(nullptr)}};
+            {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
 }  // namespace

@@ -9,13 +9,13 @@
 namespace wq {
 namespace {
 
-const ScopeWish* wish_of(const PlanLine& plan, const Policy& policy) {
-    if (plan.target.kind == Kind::default_scope) return &policy.default_scope.wish;
-    const WorkqueueRule* rule = policy.rule_for(plan.target.name);
+const ScopeWish* wish_of(const Workqueue& target, const Policy& policy) {
+    if (target.kind == Kind::default_scope) return &policy.default_scope.wish;
+    const WorkqueueRule* rule = policy.rule_for(target.name);
     return rule == nullptr ? nullptr : &rule->wish;
 }
 
-const Candidate* candidate_with(const PlanLine& plan, Scope scope) {
+const Candidate* candidate_with(const Planned& plan, Scope scope) {
     for (const Candidate& c : plan.candidates)
         if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
     return nullptr;
@@ -28,7 +28,7 @@ double distance(const Candidate& c, unsigned shard_size) {
 
 // What is tried against the baseline, in this order. The plan goes first among equals.
 std::vector<Arm> challengers(const StepInput& in) {
-    if (!searches(in.plan, in.policy)) return {planned_arm(in.plan)};
+    if (!searches(in.target, in.policy)) return {planned_arm(in.target, in.plan)};
     const auto now = in.plan.now;
     std::vector<const Candidate*> order;
     for (const Candidate& c : in.plan.candidates)
@@ -41,7 +41,7 @@ std::vector<Arm> challengers(const StepInput& in) {
     });
     std::vector<Arm> out;
     for (const Candidate* c : order)
-        out.push_back(c == planned ? planned_arm(in.plan) : arm_of(in.plan, c->scope));
+        out.push_back(c == planned ? planned_arm(in.target, in.plan) : arm_of(in.plan, c->scope));
     return out;
 }
 
@@ -68,24 +68,23 @@ std::optional<Arm> arm_named(std::string_view name) {
     return Arm{*scope, std::string(name), strict ? std::optional(true) : std::nullopt};
 }
 
-bool searches(const PlanLine& plan, const Policy& policy) {
-    const ScopeWish* wish = wish_of(plan, policy);
+bool searches(const Workqueue& target, const Policy& policy) {
+    const ScopeWish* wish = wish_of(target, policy);
     return policy.mode == Mode::tune && wish != nullptr && wish->kind == ScopeWish::Kind::automatic;
 }
 
-Arm arm_of(const PlanLine& plan, Scope scope) {
+Arm arm_of(const Planned& plan, Scope scope) {
     return {scope, std::string(name_of(scope)), plan.strict};
 }
 
-Arm baseline_arm(const PlanLine& plan) {
-    const Workqueue& w = plan.target;
-    return {plan.now.value_or(Scope::cache), w.scope.word, plan.strict ? w.strict : std::nullopt};
+Arm baseline_arm(const Workqueue& target, const Planned& plan) {
+    return {plan.now.value_or(Scope::cache), target.scope.word, plan.strict ? target.strict : std::nullopt};
 }
 
 // Where only the strictness is to change, the word stays, "default" included.
-Arm planned_arm(const PlanLine& plan) {
+Arm planned_arm(const Workqueue& target, const Planned& plan) {
     if (!plan.planned || plan.planned == plan.now) {
-        Arm arm = baseline_arm(plan);
+        Arm arm = baseline_arm(target, plan);
         arm.strict = plan.strict;
         return arm;
     }
@@ -96,7 +95,7 @@ Arm planned_arm(const PlanLine& plan) {
 // holds until a new trial of the same arms begins: a setting does not flap because a week is over.
 Step next_step(const StepInput& in) {
     Step step;
-    Arm incumbent = baseline_arm(in.plan);
+    Arm incumbent = baseline_arm(in.target, in.plan);
     for (const Arm& challenger : challengers(in)) {
         const Arms arms{incumbent, challenger};
         const VerdictRecord* verdict = in.latest(arms);
@@ -104,7 +103,7 @@ Step next_step(const StepInput& in) {
             if (!step.trial) step.trial = arms;
             if (verdict == nullptr) break;
         }
-        if (!step.verdict || step.verdict->time <= verdict->time) step.verdict = *verdict;
+        if (step.verdict == nullptr || step.verdict->time <= verdict->time) step.verdict = verdict;
         if (wins(*verdict, in)) {
             step.hold = incumbent = challenger;
             step.kind = Step::Kind::kept;
@@ -112,7 +111,6 @@ Step next_step(const StepInput& in) {
             step.kind = Step::Kind::reverted;
         }
     }
-    if (step.verdict) step.reason = text_of(*step.verdict);
     return step;
 }
 

@@ -33,7 +33,7 @@ struct Arms {
 
 // What past verdicts make of a plan: what the target shall hold, and what is to be tried next.
 struct Step {
-    enum class Kind {
+    enum class Kind : std::uint8_t {
         waiting,   // nothing is known of the plan yet: baseline
         kept,      // `hold` is what won
         reverted,  // the baseline is
@@ -41,12 +41,13 @@ struct Step {
     Kind kind = Kind::waiting;
     std::optional<Arm> hold;    // empty: the baseline
     std::optional<Arms> trial;  // empty: nothing is left to try until a verdict grows old
-    std::string reason;
-    std::optional<VerdictRecord> verdict;  // the latest that had a part in it
+    // The latest that had a part in it, as latest() gave it; what is not `waiting` has one.
+    const VerdictRecord* verdict = nullptr;
 };
 
 struct StepInput {
-    const PlanLine& plan;  // of a target that may be changed: finding `change`, or `in_place` in mode tune
+    const Workqueue& target;  // as it is without us
+    const Planned& plan;      // that may change it: finding `change`, or `in_place` in mode tune
     const Policy& policy;
     unsigned shard_size = 8;                                       // cores
     std::function<const VerdictRecord*(const Arms& arms)> latest;  // VerdictStore::latest()
@@ -57,11 +58,11 @@ struct StepInput {
 Step next_step(const StepInput& input);
 
 // Whether a rule lets mode tune search: one that names a scope does not.
-bool searches(const PlanLine& plan, const Policy& policy);
+bool searches(const Workqueue& target, const Policy& policy);
 
-// The arms of PLAN's target: what the plan asks for, SCOPE by its name, and what there is without us.
-Arm planned_arm(const PlanLine& plan);
-Arm arm_of(const PlanLine& plan, Scope scope);
-Arm baseline_arm(const PlanLine& plan);
+// The arms of TARGET, as it is without us: what PLAN asks for, SCOPE by its name, and what there is.
+Arm planned_arm(const Workqueue& target, const Planned& plan);
+Arm arm_of(const Planned& plan, Scope scope);
+Arm baseline_arm(const Workqueue& target, const Planned& plan);
 
 }  // namespace wq

@@ -87,7 +87,7 @@ bool Trials::wants(const Target& target) const {
         return false;
     if (const auto parked = parked_.find(target.now.name); parked != parked_.end() && parked->second->by_hand)
         return why_cut_off(*parked->second).empty();
-    if (!target.step.trial || target.step.trial->candidate.word == target.refused_word) return false;
+    if (!target.step.trial || target.refuses(target.step.trial->candidate.word)) return false;
     switch (target.state) {
         case State::waiting:
         case State::applied:
@@ -173,7 +173,9 @@ void Trials::begin_one() {
         const auto has_traffic = busy_now->find(name);
         if (!wants(target) || has_traffic == busy_now->end() || !has_traffic->second) continue;
         // What `default` means to it is not settled yet.
-        if (default_first && name != kDefaultTarget && target.plan.target.scope.word == "default") continue;
+        if (default_first && name != kDefaultTarget &&
+            edges_.tuner.as_before_us(target).scope.word == "default")
+            continue;
         const auto parked = parked_.find(name);
         if (!not_now.empty() && (parked == parked_.end() || !parked->second->by_hand)) continue;
         if (next == nullptr || name == kDefaultTarget ||
@@ -284,7 +286,8 @@ Status Trials::order(const std::string& name, const std::string& scope) {
     const auto found = edges_.tuner.targets().find(name);
     if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);
     const Target& target = found->second;
-    Arms arms{baseline_arm(target.plan), planned_arm(target.plan)};
+    const Workqueue before = edges_.tuner.as_before_us(target);
+    Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);
         if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);

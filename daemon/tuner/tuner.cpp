@@ -49,7 +49,7 @@ void Tuner::set_policy(Policy policy) {
         target.external = false;
         target.last_word.clear();
         target.last_strict.reset();
-        target.refused_word.clear();
+        target.refused.reset();
         target.failures = target.stuck = 0;
         BaselineEntry* entry = edges_.store.find(name);
         if (is_reverted(entry) || is_external(entry)) entry->order.clear();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,7 +24,7 @@
 namespace wq {
 
 // `gone` is never shown: a target that vanished is forgotten.
-enum class State {
+enum class State : std::uint8_t {
     unmanaged,
     leave,
     as_planned,
@@ -43,22 +44,27 @@ inline constexpr State kAllStates[] = {State::unmanaged, State::leave,       Sta
                                        State::external,  State::unsupported, State::quarantined};
 std::string_view name_of(State state);
 
+// A word that failed for good: not tried again until a reload.
+struct Refusal {
+    std::string word;
+    State as = State::unsupported;  // or quarantined
+    std::string reason;
+};
+
 // One target, as it was last looked at, with what is known of it beyond the kernel's files.
 struct Target {
     Workqueue now;
-    PlanLine plan;  // made from the baseline
-    Step step;      // what past verdicts make of the plan
+    Planned plan;                 // made from the baseline; its candidates where mode tune searches
+    std::optional<Scope> before;  // what the baseline means
+    Step step;                    // what past verdicts make of the plan
     bool on_trial = false;
-    std::string trial_via;  // what each write of the trial goes through
     State state = State::unmanaged;
     std::string reason;
 
     std::string last_word;            // what the file held when we last looked, to notice other writers
     std::optional<bool> last_strict;  // likewise
     std::string external_text;        // what somebody else wrote
-    std::string refused_word;         // a word that failed for good here: not tried again until a reload
-    State refused_as = State::unsupported;  // or quarantined
-    std::string refused_reason;
+    std::unique_ptr<Refusal> refused;
     unsigned failures = 0;          // transient ones in a row
     unsigned unread = 0;            // looks in a row that could not read it
     std::optional<bool> opted_out;  // by udev; empty: to be asked
@@ -66,6 +72,8 @@ struct Target {
     bool decided = false;           // apply_wishes() has seen it
     bool external = false;          // somebody else's until a reload finds it otherwise
     bool gone = false;              // found to have vanished while it was written
+
+    [[nodiscard]] bool refuses(const std::string& word) const { return refused && refused->word == word; }
 };
 
 // The state machine between the plan and the files: looks, decides, applies, and puts back.
@@ -142,6 +150,9 @@ class Tuner {
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;  // one line, for STATUS=
+    // The target as it would be without us: plans are made from there, so that what we did does not argue for
+    // itself.
+    [[nodiscard]] Workqueue as_before_us(const Target& target) const;
     // What TARGET had before us, or nullptr where we have no hand in it.
     [[nodiscard]] const BaselineEntry* baseline_of(const std::string& name) const {
         return edges_.store.find(name);
@@ -171,12 +182,12 @@ class Tuner {
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
     void plan_targets();
+    void take(PlanLine line);
     void make_step(Target& target);
     [[nodiscard]] static bool moves_nobody(const Target& target);
     [[nodiscard]] Outcome found_foreign(const Target& target, const Arm& arm) const;
     [[nodiscard]] std::string word_between(const Arms& arms) const;
     [[nodiscard]] static bool is_refused(const Target& target);
-    [[nodiscard]] Workqueue as_before_us(const Target& target) const;
     Wish wish_for(Target& target);
     Wish wish_by_plan(Target& target);
     Wish wish_by_step(Target& target);
@@ -218,6 +229,7 @@ class Tuner {
     std::string waiting_why_ = "waits for a trial";
     std::string pods_unknown_;
     std::map<std::string, Target> targets_;
+    std::string default_via_;  // what each write of a trial of @default goes through
     unsigned topology_reads_ = 0;
     unsigned write_errors_ = 0;
     unsigned order_reverts_ = 0;

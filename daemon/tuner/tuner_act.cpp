@@ -27,6 +27,13 @@ State state_of(Finding finding) {
     return State::unmanaged;
 }
 
+// The rule that a plan of TARGET follows, or nullptr.
+const Origin* rule_of(const Workqueue& target, const Policy& policy) {
+    if (target.kind == Kind::default_scope) return &policy.default_scope.origin;
+    const WorkqueueRule* rule = policy.rule_for(target.name);
+    return rule == nullptr ? nullptr : &rule->origin;
+}
+
 bool failed(const Outcome& outcome) {
     return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
 }
@@ -53,8 +60,8 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         return {.hands_off = true};
     }
     if (const auto scope = pinned_scope(entry)) {
-        if (*scope == target.refused_word) {
-            set(target.refused_as, target.refused_reason);
+        if (target.refuses(*scope)) {
+            set(target.refused->as, target.refused->reason);
             return {};
         }
         set(State::pinned, "by an operator's order");
@@ -69,11 +76,12 @@ Tuner::Wish Tuner::wish_for(Target& target) {
 }
 
 Tuner::Wish Tuner::wish_by_plan(Target& target) {
-    const PlanLine& plan = target.plan;
+    const Planned& plan = target.plan;
     target.state = state_of(plan.finding);
     target.reason = plan.reason;
-    if (plan.finding == Finding::unsupported && plan.rule)
-        say_once(LOG_NOTICE, Event::unsupported, fmt::format("{}: {}", plan.rule->text(), plan.reason));
+    if (plan.finding == Finding::unsupported)
+        if (const Origin* rule = rule_of(target.now, policy_))
+            say_once(LOG_NOTICE, Event::unsupported, fmt::format("{}: {}", rule->text(), plan.reason));
     if (plan.finding == Finding::pods_unknown) {
         // What a trial left in place was never decided upon.
         if (is_on_trial(edges_.store.find(target.now.name))) return {};
@@ -91,28 +99,28 @@ Tuner::Wish Tuner::wish_by_step(Target& target) {
     const std::string again = step.trial ? "; " + waiting_why_ : "";
     switch (step.kind) {
         case Step::Kind::kept:
-            target.reason = step.reason + again;
+            target.reason = text_of(*step.verdict) + again;
             return wish_for_arm(target, State::kept, *step.hold);
         case Step::Kind::reverted:
             target.state = step.trial ? State::waiting : State::reverted;
-            target.reason = step.reason + again;
+            target.reason = text_of(*step.verdict) + again;
             return {};
         case Step::Kind::waiting:
             break;
     }
     if (policy_.apply_unjudged && target.plan.finding == Finding::change)
-        return wish_for_arm(target, State::applied, planned_arm(target.plan));
-    const Arm next = step.trial ? step.trial->candidate : planned_arm(target.plan);
-    if (next.word == target.refused_word) return wish_for_arm(target, State::waiting, next);
+        return wish_for_arm(target, State::applied, planned_arm(as_before_us(target), target.plan));
+    const Arm next = step.trial ? step.trial->candidate : planned_arm(as_before_us(target), target.plan);
+    if (target.refuses(next.word)) return wish_for_arm(target, State::waiting, next);
     target.state = State::waiting;
     target.reason = fmt::format("{}; plan: {}", waiting_why_, target.plan.reason);
     return {};
 }
 
 Tuner::Wish Tuner::wish_for_arm(Target& target, State state, const Arm& arm) {
-    if (arm.word == target.refused_word) {
-        target.state = target.refused_as;
-        target.reason = target.refused_reason;
+    if (target.refuses(arm.word)) {
+        target.state = target.refused->as;
+        target.reason = target.refused->reason;
         return {};
     }
     target.state = state;
@@ -232,9 +240,9 @@ void Tuner::settle_failure(Target& target, const std::string& word, const Outcom
 
 // Said once, not tried again until a reload.
 void Tuner::refuse(Target& target, State as, const std::string& word, const std::string& reason, int code) {
-    target.refused_word = word;
-    target.refused_as = target.state = as;
-    target.refused_reason = target.reason = reason;
+    target.refused = std::make_unique<Refusal>(Refusal{word, as, reason});
+    target.state = as;
+    target.reason = reason;
     target.failures = 0;
     log(LOG_WARNING, as == State::unsupported ? Event::unsupported : Event::quarantined, target, reason,
         {{"WQ_SCOPE_NEW", word}, {"ERRNO", std::to_string(code)}});
@@ -251,7 +259,8 @@ void Tuner::put_back(Target& target) {
         look_again(target);
         write_errors_++;
         target.stuck++;
-        target.refused_reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
+        if (!target.refused) target.refused = std::make_unique<Refusal>();
+        target.refused->reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
         show_stuck(target);
         return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason));
     }
@@ -275,11 +284,11 @@ void Tuner::put_back(Target& target) {
 // A baseline that the kernel refuses to take is tried again at exit and after a reload, not at every tick.
 void Tuner::show_stuck(Target& target) {
     target.state = State::quarantined;
-    target.reason = target.refused_reason;
+    target.reason = target.refused->reason;
 }
 
 ScopeFile Tuner::plan_scope_of(const Target& target, const std::string& word) const {
-    return {word, word == "default" ? target.plan.target.scope.effective : scope_named(word)};
+    return {word, word == "default" ? target.before : scope_named(word)};
 }
 
 }  // namespace wq

@@ -161,8 +161,6 @@ bool Tuner::holds_ours(const Target& target) const {
     return strict || (target.now.scope.word != entry->scope && entry->may_be_ours(target.now.scope.word));
 }
 
-// The target as it would be without us: plans are made from there, so that what we did does not argue for
-// itself.
 Workqueue Tuner::as_before_us(const Target& target) const {
     Workqueue out = target.now;
     const BaselineEntry* entry = edges_.store.find(out.name);
@@ -198,12 +196,9 @@ std::vector<Workqueue> Tuner::targets_before_us() const {
 
 void Tuner::plan_targets() {
     auto before = targets_before_us();
-    const auto plan = [&](std::optional<Scope> default_holds = {}) {
-        return make_plan({known_.topology(), kernel_, policy_, before, pods_unknown_,
-                          effective_shard_size(kernel_, policy_), default_holds});
-    };
-    for (PlanLine& line : plan()) targets_.at(line.target.name).plan = std::move(line);
-    for (auto& [name, target] : targets_) make_step(target);
+    const PlanInput input{
+        known_.topology(), kernel_, policy_, before, pods_unknown_, effective_shard_size(kernel_, policy_)};
+    plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
     // Where the kernel refuses what is planned for @default, or a trial did, it moves no follower: they are
     // planned again, for themselves.
     // So, too, where trials found it another scope than the planned one.
@@ -215,12 +210,20 @@ void Tuner::plan_targets() {
     if (!moves_nobody(moving) && (!holds || holds == moving.plan.planned)) return;
     for (Workqueue& w : before)
         if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
-    for (PlanLine& line : plan(holds)) {
-        Target& target = targets_.at(line.target.name);
-        if (line.target.kind == Kind::default_scope) continue;
-        target.plan = std::move(line);
-        make_step(target);
-    }
+    PlanInput again = input;
+    again.default_holds = holds;
+    plan_each(again, [&](std::size_t, PlanLine line) {
+        if (line.target.kind != Kind::default_scope) take(std::move(line));
+    });
+}
+
+// What only the search of mode tune asks for is not kept without it: there may be thousands of targets.
+void Tuner::take(PlanLine line) {
+    Target& target = targets_.at(line.target.name);
+    target.before = line.target.scope.effective;
+    if (!searches(line.target, policy_)) line.candidates = std::vector<Candidate>();
+    static_cast<Planned&>(target.plan) = std::move(line);
+    make_step(target);
 }
 
 bool Tuner::moves_nobody(const Target& target) {
@@ -230,16 +233,18 @@ bool Tuner::moves_nobody(const Target& target) {
 // What past verdicts say of a target that a trial could be about.
 void Tuner::make_step(Target& target) {
     target.step = {};
-    const PlanLine& plan = target.plan;
-    const bool open = plan.finding == Finding::in_place && searches(plan, policy_);
+    const Planned& plan = target.plan;
+    const Workqueue before = as_before_us(target);
+    const bool open = plan.finding == Finding::in_place && searches(before, policy_);
     if (plan.finding != Finding::change && !open) return;
     const auto latest = [&](const Arms& arms) { return edges_.verdicts.latest(key_for(target.now, arms)); };
-    target.step = next_step({plan, policy_, effective_shard_size(kernel_, policy_), latest, edges_.now()});
+    target.step =
+        next_step({before, plan, policy_, effective_shard_size(kernel_, policy_), latest, edges_.now()});
 }
 
 bool Tuner::is_refused(const Target& target) {
-    return target.plan.finding == Finding::change && target.plan.planned &&
-           name_of(*target.plan.planned) == target.refused_word;
+    return target.plan.finding == Finding::change && target.plan.planned && target.refused &&
+           name_of(*target.plan.planned) == target.refused->word;
 }
 
 }  // namespace wq

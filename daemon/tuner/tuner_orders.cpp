@@ -33,7 +33,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
     if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
     if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
     if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
-    target.refused_word.clear();
+    if (target.refused) target.refused->word.clear();
     target.on_trial = false;
     prepare(target, {.word = scope});
     edges_.store.find(name)->order = kPin + scope;

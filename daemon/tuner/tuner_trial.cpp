@@ -52,8 +52,10 @@ Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
     prepare(target, {.word = arms.candidate.word, .strict = arms.candidate.strict});
     prepare(target, {.word = arms.baseline.word, .strict = arms.baseline.strict});
     BaselineEntry& entry = *edges_.store.find(name);
-    target.trial_via = target.now.kind == Kind::default_scope ? word_between(arms) : "";
-    if (!target.trial_via.empty()) entry.allow(target.trial_via);
+    if (target.now.kind == Kind::default_scope) {
+        default_via_ = word_between(arms);
+        entry.allow(default_via_);
+    }
     entry.order = kTrial;
     target.on_trial = true;
     if (const auto saved = edges_.store.save(); !saved) {
@@ -89,7 +91,8 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
     for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
         if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // the last one is settled below
         if (outcome.kind != Outcome::Kind::foreign)
-            outcome = rewrite(edges_.files, *entry, arm.word, arm.strict, target.trial_via);
+            outcome = rewrite(edges_.files, *entry, arm.word, arm.strict,
+                              target.now.kind == Kind::default_scope ? default_via_ : "");
     }
     if (outcome.kind == Outcome::Kind::done) {
         target.last_word = arm.word;

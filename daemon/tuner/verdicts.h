@@ -70,7 +70,8 @@ class VerdictStore {
     // never replaced: what is learned from now on is forgotten with this store.
     Status load();
 
-    // The latest verdict that counts for this key, however old, or nullptr.
+    // The latest verdict that counts for this key, however old, or nullptr. It stays where it is until the
+    // store goes; add() may make a later one of it.
     [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
     // How many trials of these arms have begun.
     [[nodiscard]] unsigned begun(const VerdictKey& key) const;

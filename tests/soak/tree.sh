@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Storms on a tree: tree.sh SERVE-TREE workqueues|reload [PERCENT]. The machine itself is not touched.
+# Storms on a tree: tree.sh SERVE-TREE workqueues|reload|memory [PERCENT]. The machine itself is not touched.
 set -euo pipefail
 serve=$1 storm=$2
 guest_append=wq_tests.storm=${3:-100}
@@ -17,6 +17,7 @@ tidy() {
 }
 trap tidy EXIT
 mkfifo "$work/events"
+[ "$storm" != memory ] || export WATCHDOG_USEC=2000000 # a tick each second
 "$serve" <"$work/events" >"$work/root" 2>"$work/log" &
 storm_pid=$!
 exec 5>"$work/events"
@@ -35,7 +36,7 @@ workqueues=$tree/sys/devices/virtual/workqueue
 
 # `metric NAME`: as the daemon last said it.
 metric() { sed -n "s/^wq_tuned_$1 //p" "$tree/srv/wq.prom" 2>/dev/null; }
-targets_are() { [ "$(metric 'targets{state="applied"}')" = "$1" ]; }
+targets_are() { [ "$(metric "targets{state=\"${2:-applied}\"}")" = "$1" ]; } # N [STATE]
 entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/baseline.json")" = "$1" ]; }
 cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15) * 1000 / hz}' "/proc/$storm_pid/stat"; }
 report() { note "figures: $*; CPU $(cpu_ms) ms in all; the log has $(wc -l <"$work/log") lines"; }
@@ -88,9 +89,10 @@ come_and_go() { # N SIZE
 }
 
 workqueues() {
-  local n most lines
+  local n before most after lines
   n=$(scaled 10000 400)
-  note "RssAnon before: $(rss_anon) kB"
+  before=$(rss_anon)
+  note "RssAnon before: $before kB"
   come_and_go "$n" $((n / 40))
   lines=$(wc -l <"$work/log")
   report "$n workqueues, $((n / 40)) at a time"
@@ -111,7 +113,36 @@ workqueues() {
   wait_until 600 targets_are 2 || fail "targets are left"
   report "RssAnon with $n: $most kB, after them $(rss_anon) kB"
   sleep 20 # a tick
-  note "figures: RssAnon 20 s later: $(rss_anon) kB"
+  after=$(rss_anon)
+  note "figures: RssAnon 20 s later: $after kB, $before kB before all"
+  [ "$after" -le $((before + 512)) ] || fail "what $n targets needed is not given back"
+}
+
+# What 1,000 targets keep in memory between two ticks, some ticks after the last work.
+most_idle=2048 # kB
+memory() {
+  local n=1000
+  expect_small() { # STATE
+    wait_until 120 targets_are $((n + 2)) "$1" || fail "not all targets are $1"
+    sleep 6
+    rss=()
+    for _ in {1..7}; do sample; sleep 0.7; done
+    report "RssAnon idle, $n targets $1: $(median "${rss[@]}") kB"
+    [ "$(median "${rss[@]}")" -le "$most_idle" ] || fail "more than $most_idle kB: ${rss[*]}"
+  }
+  sleep 6
+  note "figures: RssAnon idle with 2 targets: $(rss_anon) kB"
+  make_set 1 "$n"
+  appear
+  tell "$n"
+  expect_small applied
+  expect_set
+  sed -i s/apply_unjudged/#/ "$tree/etc/wq-tuned/wq-tuned.toml"
+  kill -HUP "$storm_pid"
+  expect_small waiting
+  sed -i s/smt/cache/ "$tree/etc/wq-tuned/wq-tuned.toml"
+  kill -HUP "$storm_pid"
+  expect_small as-planned
 }
 
 lines_are() { [ "$(wc -l <"$work/log")" -ge "$1" ]; }

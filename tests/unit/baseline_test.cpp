@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "temp_tree.h"
@@ -51,6 +52,25 @@ TEST_F(Baseline, ComesBackAsItWas) {
     EXPECT_EQ(*later.find("kcryptd-254:0-1"), kEntry);
     EXPECT_EQ(*later.find("@default"), kDefaultEntry);
     EXPECT_EQ(later.find("other"), nullptr);
+}
+
+TEST_F(Baseline, SavesAChangeOfAnything) {
+    const auto comes_back = [&](const std::function<void(BaselineEntry&)>& change) {
+        store_.put(kEntry);
+        EXPECT_TRUE(store_.save());
+        change(*store_.find(kEntry.name));
+        EXPECT_TRUE(store_.save());
+        BaselineStore later(path_);
+        return later.load() && later.entries() == store_.entries() && *later.find(kEntry.name) != kEntry;
+    };
+    EXPECT_TRUE(comes_back([](auto& e) { e.inode++; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.scope = "numa"; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.strict = std::nullopt; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.strict = !e.strict.value(); }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.allow("system"); }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.may_hold.clear(); }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.may_strict = !e.may_strict.value_or(true); }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.order = kRevert; }));
 }
 
 TEST_F(Baseline, HasTheKeysThatScriptsRead) {

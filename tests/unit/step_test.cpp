@@ -39,7 +39,7 @@ class StepTest : public testing::Test {
             return found == records_.end() ? nullptr : &found->second;
         };
         asked_.clear();
-        return next_step({plan_, policy_, 8, latest, kNow});
+        return next_step({plan_.target, plan_, policy_, 8, latest, kNow});
     }
     std::string trial() {
         const Step s = step();
