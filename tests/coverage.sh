@@ -16,7 +16,7 @@ begin() { # NAME
   mkdir -p "$report/$1"
   {
     git describe --always --dirty --exclude='*'
-    git rev-parse HEAD:daemon # with other sources, counts cannot be added up
+    { git rev-parse HEAD:daemon; git diff HEAD -- daemon; } | sha256sum # with other sources, counts cannot be added up
   } >"$report/$1.commit"
 }
 
@@ -63,6 +63,7 @@ guest() { # KERNEL [--icount] CHECK...
   tests/guest/boot.sh --kernel "$kernel" --smp 8,sockets=8,cores=1,threads=1 --stage $stage --results $results \
     --append wq_tests.patience=3 --timeout 3400 "$@" coverage-out || failed=("the boot")
   for check in "$@"; do [[ $check = --* ]] || [ "$(cat "$results/$check.rc" 2>/dev/null)" = 0 ] || failed+=("$check"); done
+  [ -s $results/coverage-out.out ] || { echo "$*: the guest brought nothing out: it is not counted"; rm "$report/$name.commit"; return 0; }
   base64 -d $results/coverage-out.out | tar -xzf - --warning=no-timestamp -C $report/"$name"
   echo "guest $kernel: $*${failed[*]:+, FAILED, and counted as far as they came: ${failed[*]}}" >$report/"$name".run
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In a coverage build alone: exit() writes what gcov has counted, and a process that ends by _exit() or exec
 // passes that by. The linker puts these in the place of the C library's (--wrap, daemon/CMakeLists.txt).
+// Nothing here may run in a handler of signals but does, where `top` is ended by its alarm: such a build can
+// hang there.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -49,8 +49,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit) {
     auto text = read_file(path, limit);
+    const int first = text ? 0 : text.error().code;
     if (!text) text = read_file(path, limit);
-    if (!text && text.error().code == ENOENT) return std::nullopt;
+    if (!text && text.error().code == ENOENT && first == ENOENT) return std::nullopt;
     if (!text) return tl::unexpected(text.error());
     return std::optional(std::move(*text));
 }

@@ -15,8 +15,8 @@ inline constexpr std::size_t kMaxFile = 65536;
 // The whole text of PATH. Errors: errno of open or read; EFBIG beyond LIMIT bytes. The path is in the error.
 Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxFile);
 
-// As read_file(), or nothing where PATH is absent. Asked once more after an error: what is taken for absent
-// may be replaced by its reader.
+// As read_file(), or nothing where PATH is absent. Asked once more after an error, and absent
+// is what is so both times: its reader may replace it.
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit = kMaxFile);
 
 // Replaces PATH: a temporary file beside it, fsync, rename, fsync of the directory. Mode 0644. After an error

@@ -100,6 +100,11 @@ bool is_gone(const Error& error) {
     return error.code == ENOENT || error.code == ENODEV;
 }
 
+// Not one of what a file says (the parsers', and too much of it), nor of a kernel that has no such file.
+bool is_failed_read(int code) {
+    return code != EINVAL && code != EOVERFLOW && code != EFBIG && code != ENOENT && code != ENODEV;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> WorkqueueFs::names() const {
@@ -186,7 +191,7 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask)
     }
     if (!done) {
         out.untouchable = done.error().text;
-        out.unread = done.error().code != EINVAL && done.error().code != EFBIG;
+        out.unread = is_failed_read(done.error().code);
     }
     if (!is_printable(name)) out.untouchable = "its name is not printable ASCII";
     if (out.untouchable.empty() && mask.empty()) out.untouchable = kNoMask;

@@ -26,7 +26,7 @@ struct Workqueue {
     std::optional<bool> strict;  // affinity_strict; empty where there is no such file
     CpuSet effective;            // cpumask within the unbound mask: the CPUs that its pods cut up
     std::string untouchable;     // why it can never be planned; empty where it can
-    bool unread = false;         // that is a file which could not be read this time
+    bool unread = false;         // it is a file which could not be read this time
 };
 
 }  // namespace wq

@@ -349,7 +349,7 @@ void Service::tick() {
     arm_trial();
     publish();
     show_summary();
-    // A look makes a plan of all targets anew beside the old one: nearly as much again as is kept.
+    // A look copies all targets, as they are without us.
     if (trials_->running() == nullptr) give_back_heap();
 }
 

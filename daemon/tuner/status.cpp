@@ -17,6 +17,8 @@ json name_or_null(const std::optional<Scope>& scope) {
 }
 
 std::string reason_of(const Tuner& tuner, const Target& target) {
+    if (target.unread)
+        return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
     if (target.now.strict != true || !tuner.strict_in_doubt()) return target.reason;
     return target.reason + "; strict, but a CPU came online since: its workers may run anywhere";
 }

@@ -41,7 +41,8 @@ struct Step {
     Kind kind = Kind::waiting;
     std::optional<Arm> hold;    // empty: the baseline
     std::optional<Arms> trial;  // empty: nothing is left to try until a verdict grows old
-    // The latest that had a part in it, as latest() gave it; what is not `waiting` has one.
+    // The latest that had a part in it; what is not `waiting` has one. It is the store's: where a trial of
+    // the same class ends, it is a later one than `kind` was made from, until the next look.
     const VerdictRecord* verdict = nullptr;
 };
 

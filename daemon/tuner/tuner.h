@@ -66,12 +66,12 @@ struct Target {
     std::string external_text;        // what somebody else wrote
     std::unique_ptr<Refusal> refused;
     unsigned failures = 0;          // transient ones in a row
-    unsigned unread = 0;            // looks in a row that could not read it
     std::optional<bool> opted_out;  // by udev; empty: to be asked
     unsigned stuck = 0;             // baselines refused in a row
     bool decided = false;           // apply_wishes() has seen it
     bool external = false;          // somebody else's until a reload finds it otherwise
     bool gone = false;              // found to have vanished while it was written
+    bool unread = false;            // some of it could not be read when last looked at: as it was before
 
     [[nodiscard]] bool refuses(const std::string& word) const { return refused && refused->word == word; }
 };
@@ -176,8 +176,8 @@ class Tuner {
     void show(Target& target);
     void refresh_topology();
     void refresh_targets();
-    void refresh_unbound_mask();
-    void refresh_target(const std::string& name);
+    void refresh_target(const std::string& name, const CpuSet& unbound_mask);
+    void keep_unread(Target& target, const Workqueue* seen);
     void notice_foreign(Target& target);
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
@@ -217,9 +217,7 @@ class Tuner {
     Policy policy_;
     KnownCpus known_;
     CpuSet last_online_;
-    CpuSet unbound_mask_;
-    unsigned mask_unread_ = 0;  // looks in a row that could not read it
-    std::string fingerprint_;   // of the known CPUs
+    std::string fingerprint_;  // of the known CPUs
     std::vector<JudgedCounter> counters_;
     bool strict_in_doubt_ = false;
     bool names_cut_short_ = false;

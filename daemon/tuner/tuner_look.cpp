@@ -45,42 +45,39 @@ void Tuner::refresh_targets() {
     std::set<std::string> seen(names->begin(), names->end());
     for (const auto& [name, entry] : edges_.store.entries()) seen.insert(name);
     for (const auto& [name, target] : targets_) seen.insert(name);
-    refresh_unbound_mask();
-    for (const std::string& name : seen) refresh_target(name);
+    const CpuSet unbound_mask = edges_.files.unbound_mask();
+    for (const std::string& name : seen) refresh_target(name, unbound_mask);
 }
 
-void Tuner::refresh_unbound_mask() {
-    CpuSet now = edges_.files.unbound_mask();
-    mask_unread_ = now.empty() ? mask_unread_ + 1 : 0;
-    if (mask_unread_ == 0 || mask_unread_ >= kTries) unbound_mask_ = std::move(now);
-}
-
-// A read that fails says nothing of a target that is known (memory may be short for a moment): it stays as it
-// is, until it cannot be read for several looks.
-void Tuner::refresh_target(const std::string& name) {
-    const auto now = edges_.files.read(name, unbound_mask_);
+void Tuner::refresh_target(const std::string& name, const CpuSet& unbound_mask) {
+    const auto now = edges_.files.read(name, unbound_mask);
     if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
-    auto known = targets_.find(name);
-    if (known != targets_.end() && now && known->second.now.inode != now->inode) {
-        forget(name);
-        known = targets_.end();
-    }
-    if (known != targets_.end()) {
-        unsigned& unread = known->second.unread;
-        unread = !now || now->unread ? unread + 1 : 0;
-        if (unread > 0 && unread < kTries) return;
-    }
-    if (!now) {
-        say_once(LOG_WARNING, Event::none, now.error().text);
-        if (known != targets_.end()) known->second.now.untouchable = now.error().text;
-        return;
+    const auto known = targets_.find(name);
+    if (known != targets_.end() && now && known->second.now.inode != now->inode) forget(name);
+    if (!now) say_once(LOG_WARNING, Event::none, now.error().text);
+    if (now && now->unread) say_once(LOG_WARNING, Event::none, fmt::format("{}: {}", name, now->untouchable));
+    if (!now || now->unread || unbound_mask.empty()) {
+        // Memory may be short for a moment. What is managed stays as it is until it can be read.
+        if (const auto managed = targets_.find(name); managed != targets_.end())
+            return keep_unread(managed->second, now ? &*now : nullptr);
+        if (!now || edges_.store.find(name) != nullptr) return;
     }
     const BaselineEntry* entry = edges_.store.find(name);
     if (entry != nullptr && entry->inode != now->inode) edges_.store.remove(name);
     Target& target = targets_[name];
     target.now = *now;
+    target.unread = false;
     if (!target.opted_out) target.opted_out = now->kind != Kind::default_scope && edges_.opted_out(name);
     if (target.now.untouchable.empty() && *target.opted_out) target.now.untouchable = kOptedOutByUdev;
+    notice_foreign(target);
+}
+
+// SEEN: what of it could be read, if any.
+void Tuner::keep_unread(Target& target, const Workqueue* seen) {
+    target.unread = true;
+    if (seen == nullptr || seen->scope.word.empty()) return;
+    target.now.scope = seen->scope;
+    if (seen->strict) target.now.strict = seen->strict;
     notice_foreign(target);
 }
 

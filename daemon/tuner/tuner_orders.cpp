@@ -10,8 +10,7 @@
 namespace wq {
 
 Result<Target*> Tuner::find_for_order(const std::string& name) {
-    refresh_unbound_mask();
-    refresh_target(name);
+    refresh_target(name, edges_.files.unbound_mask());
     const auto found = targets_.find(name);
     if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
     Target& target = found->second;
@@ -48,8 +47,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
 }
 
 Status Tuner::unpin(const std::string& name) {
-    refresh_unbound_mask();
-    refresh_target(name);
+    refresh_target(name, edges_.files.unbound_mask());
     BaselineEntry* entry = edges_.store.find(name);
     if (!pinned_scope(entry) && !is_reverted(entry))
         return fail(name + ": neither pinned nor reverted", ENOENT);
@@ -72,6 +70,9 @@ Status Tuner::revert(const std::optional<std::string>& name) {
             if (!target.external &&
                 (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
                 names.push_back(each);
+        // What could not be read yet since the start waits for that with its order.
+        for (const auto& [each, entry] : edges_.store.entries())
+            if (!targets_.contains(each)) edges_.store.find(each)->order = kRevert;
     }
     std::vector<std::string> ours;
     for (const std::string& each : names) {

@@ -199,10 +199,6 @@ Status VerdictStore::load() {
     const Status done = read();
     if (done) return {};
     const std::string& why = done.error().text;
-    unread_ = done.error().code != EBADMSG && done.error().code != EFBIG;
-    if (unread_)
-        return fail(why + "; it stays as it is, and what is learned now will be forgotten",
-                    done.error().code);
     const std::string aside = path_ + ".broken";
     if (::rename(path_.c_str(), aside.c_str()) != 0)
         return fail_errno(fmt::format("{}; not set aside", why), errno);
@@ -242,7 +238,6 @@ Status VerdictStore::add(VerdictRecord record) {
 }
 
 Status VerdictStore::save() {
-    if (unread_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
     // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);

@@ -66,8 +66,8 @@ class VerdictStore {
     // Absent file: nothing learned yet. An error leaves the store empty, and the file as it is.
     Status read();
     // As read(), for who will write: a file that cannot be understood is renamed to PATH.broken, and
-    // learning starts anew; the error says so, or why even that failed. One that cannot be read stays, and is
-    // never replaced: what is learned from now on is forgotten with this store.
+    // learning starts anew; the error says so, or why even that failed. So is one that cannot
+    // be read, asked twice: a trial that nothing keeps on disk would not count towards the lifetime's alpha.
     Status load();
 
     // The latest verdict that counts for this key, however old, or nullptr. It stays where it is until the
@@ -84,7 +84,6 @@ class VerdictStore {
   private:
     Status save();
     std::string path_;
-    bool unread_ = false;  // what the file holds is not known
     struct Begun {
         VerdictKey key;
         unsigned trials = 0;

@@ -17,7 +17,7 @@ tidy() {
 }
 trap tidy EXIT
 mkfifo "$work/events"
-[ "$storm" != memory ] || export WATCHDOG_USEC=2000000 # a tick each second
+export WATCHDOG_USEC=2000000 # a tick each second, which gives memory back
 "$serve" <"$work/events" >"$work/root" 2>"$work/log" &
 storm_pid=$!
 exec 5>"$work/events"
@@ -82,6 +82,7 @@ come_and_go() { # N SIZE
     tell "$2"
     wait_until 120 entries_are 2 || fail "entries are left"
     wait_until 120 targets_are 2 || fail "targets are left"
+    sleep 2 # a tick
     sample
     first=$((first + $2))
     case $((first - 1)) in 1000 | 5000 | 10000) note "RssAnon after $((first - 1)): $(rss_anon) kB" ;; esac

@@ -60,35 +60,65 @@ TEST_P(TunerUnread, LeavesTheSettingWhereItIs) {
     reconcile(1);
     ASSERT_EQ(state("kcryptd"), State::applied);
     hide();
-    reconcile(2);
+    reconcile(5);
     EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_TRUE(target("kcryptd").unread);
+    EXPECT_LE(log_.lines.size(), 2U) << "the setting, and once that something cannot be read";
     show();
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
-    hide();
-    reconcile(2);
-    EXPECT_EQ(state("kcryptd"), State::applied) << "the looks in between have counted anew";
-    show();
-    reconcile(1);
+    EXPECT_FALSE(target("kcryptd").unread);
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
-    EXPECT_THAT(log_.lines, testing::SizeIs(1));
 }
 
-TEST_P(TunerUnread, IsPutBackWhereThatLasts) {
+TEST_P(TunerUnread, LeavesWhatAnEarlierLifeHasSet) {
     reconcile(1);
     hide();
-    reconcile(3);
-    EXPECT_EQ(state("kcryptd"), State::unmanaged);
-    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "kcryptd=default"));
+    restart();
+    tuner_->set_policy(kcryptd_only());
+    reconcile(2);
+    EXPECT_THAT(on_disk(), testing::Contains(Key("kcryptd")));
     show();
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_THAT(files_->asked, IsEmpty());
+}
+
+TEST_P(TunerUnread, IsPutBackAtTheEnd) {
+    reconcile(1);
+    hide();
+    reconcile(1);
+    tuner_->restore_all();
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "kcryptd=default"));
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
+    reconcile(1);
+    hide();
+    restart();
+    tuner_->set_policy(kcryptd_only());
+    reconcile(1);
+    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    show();
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_THAT(scope("kcryptd"), testing::StartsWith("default"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, TunerUnread,
                          testing::Values(wq_path("kcryptd", "max_active"), wq_path("kcryptd", "cpumask"),
-                                         wq_path("kcryptd", "per_cpu"),
+                                         wq_path("kcryptd", "affinity_strict"), wq_path("kcryptd", "per_cpu"),
                                          "sys/devices/virtual/workqueue/cpumask"));
+
+TEST_F(TunerFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
+    reconcile(1);
+    const std::string file = wq_path("kcryptd", "max_active");
+    tree_.remove(file);
+    tree_.add(test::Dir(file));
+    set_scope("kcryptd", "numa\n");
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
 
 // ---- refusals
 
