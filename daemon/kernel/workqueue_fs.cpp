@@ -39,7 +39,8 @@ Result<unsigned> number_at(int dir, const char* file) {
     const auto text = read_at(dir, file);
     if (!text) return tl::unexpected(text.error());
     unsigned value = 0;
-    const char* end = text->data() + text->find_last_not_of("\n ") + 1;
+    const std::size_t length = text->find_last_not_of("\n ") + 1;  // npos + 1 is 0
+    const char* end = text->data() + length;
     const auto [stop, error] = std::from_chars(text->data(), end, value);
     if (error != std::errc{} || stop != end) return fail(fmt::format("{}: not a number", file), EINVAL);
     return value;

@@ -132,6 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Absurd{"cpumask", std::string("f\0f", 3), "cpumask: not a CPU mask"},
                     Absurd{"max_active", "many\n", "max_active: not a number"},
                     Absurd{"max_active", "", "max_active: not"},
+                    Absurd{"max_active", " \n", "max_active: not a number"},
                     Absurd{"max_active", "-1\n", "max_active: not a number"},
                     Absurd{"max_active", "99999999999\n", "max_active: not a number"},
                     Absurd{"per_cpu", "no\n", "per_cpu: not a number"},
