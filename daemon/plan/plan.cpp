@@ -222,6 +222,8 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     if (!in_.pods_unknown.empty())
         return put(line, Finding::pods_unknown, Action::none, "pods unknown: " + in_.pods_unknown);
     const Choice& choice = choice_for(line.target.effective);
+    if (choice.candidates.front().pools == 0)
+        return put(line, Finding::pods_unknown, Action::none, "pods unknown: none of its CPUs is online");
     line.candidates = choice.candidates;
     if (wish.kind == ScopeWish::Kind::fixed) return settle(line, wish.scope, "the rule names it", choice);
     if (!choice.automatic) return put(line, Finding::leave, Action::none, "no scope to choose from");

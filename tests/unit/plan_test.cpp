@@ -261,6 +261,17 @@ TEST(Plan, PassesOverWhatCannotBeTouched) {
     }
 }
 
+TEST(Plan, KnowsNoPodsForAMaskOfCpusThatAreNotOnline) {
+    Workqueue target = unbound(kOneLlc, Scope::cache);
+    target.effective = *CpuSet::parse_list("64-71");
+    for (const Policy& policy : {rule_for_all(), rule_for_all(fixed(Scope::smt))}) {
+        const PlanLine line = plan(kOneLlc, kernel_612(), target, policy);
+        expect_none(line, Finding::pods_unknown, Scope::cache);
+        EXPECT_THAT(line.reason, HasSubstr("none of its CPUs is online"));
+        EXPECT_THAT(line.candidates, testing::IsEmpty());
+    }
+}
+
 TEST(Plan, KeepsTheOrderOfTheTargets) {
     const Policy policy = rule_for_all();
     const KernelInfo kernel = kernel_612();
