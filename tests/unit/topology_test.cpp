@@ -246,35 +246,43 @@ TEST(Topology, LiveIsReadBelowARoot) {
 
 // --- absurd files ---
 
+// The text is made by its test: the parameters are made whenever the program starts.
 struct Absurd {
     const char* name;
-    std::string text;
+    std::string (*text)();
 };
-
-std::vector<Absurd> absurdities() {
-    std::string megabyte;
-    while (megabyte.size() < 1U << 20) megabyte += "0-3,";
-    return {{"garbage", "these are not numbers\n"},
-            {"range past 2^31", "0-2147483648\n"},
-            {"number past 2^64", "99999999999999999999999\n"},
-            {"one megabyte", megabyte + "0\n"},
-            {"bytes", std::string("\x01\xff\x1b[31m\x00\x80", 9)},
-            {"reversed", "3-0\n"}};
+void PrintTo(const Absurd& absurd, std::ostream* out) {
+    *out << absurd.name;
 }
+
+std::string megabyte() {
+    std::string out;
+    while (out.size() < 1U << 20) out += "0-3,";
+    return out + "0\n";
+}
+
+constexpr Absurd kAbsurdities[] = {
+    {"garbage", [] { return std::string("these are not numbers\n"); }},
+    {"range past 2^31", [] { return std::string("0-2147483648\n"); }},
+    {"number past 2^64", [] { return std::string("99999999999999999999999\n"); }},
+    {"one megabyte", megabyte},
+    {"bytes", [] { return std::string("\x01\xff\x1b[31m\x00\x80", 9); }},
+    {"reversed", [] { return std::string("3-0\n"); }}};
 
 class AbsurdFiles : public testing::TestWithParam<Absurd> {
   protected:
     TempTree tree_{cpu_tree({.cores = 4, .threads = 2})};
+    const std::string text_ = GetParam().text();
 
     // Writes the parameter to FILE and reads the tree.
     Topology read_with(const std::string& file) {
-        tree_.write(file, GetParam().text);
+        tree_.write(file, text_);
         return read(tree_);
     }
 };
 
 TEST_P(AbsurdFiles, OnlineIsAnError) {
-    tree_.write(kCpu + "online", GetParam().text);
+    tree_.write(kCpu + "online", text_);
     EXPECT_THAT(why_not("fsroot:" + tree_.root()), HasSubstr("cpu/online"));
 }
 
@@ -300,7 +308,7 @@ TEST_P(AbsurdFiles, SharedCpusCostTheCpuItsCache) {
 }
 
 TEST_P(AbsurdFiles, SharedCpusOfAWholeCoreLeaveItAlone) {
-    tree_.write(kCpu + "cpu0/cache/index3/shared_cpu_map", GetParam().text);
+    tree_.write(kCpu + "cpu0/cache/index3/shared_cpu_map", text_);
     const Topology topology = read_with(kCpu + "cpu4/cache/index3/shared_cpu_map");
     EXPECT_THAT(llcs(topology), ElementsAre("0,4", "1-3,5-7"));
     EXPECT_EQ(topology.warnings.size(), 2U);
@@ -320,16 +328,16 @@ TEST_P(AbsurdFiles, NodesAreLeftOut) {
 }
 
 TEST_P(AbsurdFiles, OthersAreIgnored) {
-    for (const char* file : {"present", "possible", "isolated"}) tree_.write(kCpu + file, GetParam().text);
-    tree_.write(kNode + "online", GetParam().text);
-    tree_.write(kNode + "has_memory", GetParam().text);
-    tree_.write(kNode + "node0/meminfo", GetParam().text);
-    tree_.write(kNode + "node0/distance", GetParam().text);
-    tree_.write("proc/cpuinfo", GetParam().text);
-    tree_.write("proc/self/cgroup", GetParam().text);
-    tree_.write(kCpu + "cpu1/topology/core_id", GetParam().text);
-    tree_.write(kCpu + "cpu1/topology/package_cpus", GetParam().text);
-    tree_.write(kCpu + "cpu1/cache/index3/size", GetParam().text);
+    for (const char* file : {"present", "possible", "isolated"}) tree_.write(kCpu + file, text_);
+    tree_.write(kNode + "online", text_);
+    tree_.write(kNode + "has_memory", text_);
+    tree_.write(kNode + "node0/meminfo", text_);
+    tree_.write(kNode + "node0/distance", text_);
+    tree_.write("proc/cpuinfo", text_);
+    tree_.write("proc/self/cgroup", text_);
+    tree_.write(kCpu + "cpu1/topology/core_id", text_);
+    tree_.write(kCpu + "cpu1/topology/package_cpus", text_);
+    tree_.write(kCpu + "cpu1/cache/index3/size", text_);
     const Topology topology = read(tree_);
     EXPECT_EQ(topology.possible.list(), "0-7");
     EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
@@ -344,7 +352,7 @@ TEST_P(AbsurdFiles, AreShownInPrintableBytes) {
     EXPECT_THAT(json, HasSubstr("warnings"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AbsurdFiles, testing::ValuesIn(absurdities()), [](const auto& absurd) {
+INSTANTIATE_TEST_SUITE_P(All, AbsurdFiles, testing::ValuesIn(kAbsurdities), [](const auto& absurd) {
     std::string name = absurd.param.name;
     std::ranges::replace_if(
         name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
