@@ -46,7 +46,7 @@ class Warnings {
 
 // The text of a file, without the terminating NUL that some kernels left in their mask files (Kunpeng 920).
 // Empty where there is no such file.
-Result<std::optional<std::string>> read_if_there(const std::string& path) {
+Result<std::optional<std::string>> text_if_there(const std::string& path) {
     auto text = read_file(path);
     if (!text) {
         if (text.error().code == ENOENT) return std::nullopt;
@@ -57,7 +57,7 @@ Result<std::optional<std::string>> read_if_there(const std::string& path) {
 }
 
 Result<std::optional<CpuSet>> parse_if_there(const std::string& path, Parser parse) {
-    const auto text = read_if_there(path);
+    const auto text = text_if_there(path);
     if (!text) return tl::unexpected(text.error());
     if (!*text) return std::nullopt;
     auto set = parse(**text);
@@ -150,7 +150,7 @@ class Reader {
 
     // cpuN/online is absent where a CPU cannot go offline.
     bool says_online(unsigned cpu) {
-        const auto text = read_if_there(of_cpu(cpu, "online"));
+        const auto text = text_if_there(of_cpu(cpu, "online"));
         if (text && (!*text || **text == "1\n" || **text == "1")) return true;
         if (text && (**text == "0\n" || **text == "0")) return false;
         warn_cpu(cpu, text ? of_cpu(cpu, "online") + ": neither 0 nor 1" : text.error().text, "left out");
@@ -272,14 +272,14 @@ class Reader {
     // hwloc passes over a cache of another level or type than it knows. (The kernel leaves out what it does
     // not know itself.)
     static Status check_level(const std::string& path) {
-        const auto text = read_if_there(path);
+        const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
         if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": no level of a cache");
         return {};
     }
 
     static Status check_type(const std::string& path) {
-        const auto text = read_if_there(path);
+        const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
         if (*text && !is_line(**text, {"Data", "Instruction", "Unified"}))
             return fail(path + ": no type of a cache");
