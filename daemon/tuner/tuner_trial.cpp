@@ -46,6 +46,8 @@ std::string Tuner::word_between(const Arms& arms) const {
 }
 
 Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
+    if (const std::string why = observing(); !why.empty())
+        return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
     const auto found = targets_.find(name);
     if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
     Target& target = found->second;

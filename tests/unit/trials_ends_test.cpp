@@ -120,6 +120,31 @@ TEST_F(TrialsEnds, TheSwitchToObserving) {
     expect_cut_off("nothing is written any more");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
+    files_->asked.clear();
+    for (int i = 0; i < 8; i++) tick();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_THAT(files_->asked, IsEmpty());
+    EXPECT_THAT(verdicts_->records(), SizeIs(1));
+    tuner_->observe("");
+    tick();
+    tick();
+    EXPECT_TRUE(trials_->due()) << "nothing else was in its way";
+}
+
+TEST_F(TrialsEnds, NoneBeginsInModeObserve) {
+    Policy policy = guard(rule_for_all());
+    policy.mode = Mode::observe;
+    files_->asked.clear();
+    counters_.asked.clear();
+    use(policy);
+    for (int i = 0; i < 8; i++) tick();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_THAT(counters_.asked, IsEmpty());
+    EXPECT_THAT(files_->asked, IsEmpty());
+    EXPECT_THAT(verdicts_->records(), IsEmpty());
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_FALSE(tuner_->begin_trial("kcryptd", *tuner_->targets().at("kcryptd").step.trial));
+    EXPECT_THAT(files_->asked, IsEmpty());
 }
 
 TEST_F(TrialsEnds, AWriteThatFails) {

@@ -35,6 +35,17 @@ wait_until 20 ended 1 || fail "no end"
 check_eq "the reason" "CPUs came or went" "$(verdict reason)"
 echo 1 >/sys/devices/system/cpu/cpu3/online
 
+note "-- switched off, under load"
+wait_until 60 pair_is "$wq" 1 || fail "no trial: $(target "$wq" reason)"
+begun=$(jq '[.begun[].trials] | add' $verdicts)
+touch /etc/wq-tuned/disabled
+wait_until 20 ended 2 || fail "no end"
+check_eq "the reason" "nothing is written any more" "$(verdict reason | cut -c1-27)"
+! wait_until 40 scope_is "$wq" "$other" || fail "the candidate is in place after two ticks" # of 15 s
+check_eq "none began" "$begun" "$(jq '[.begun[].trials] | add' $verdicts)"
+check_eq "no probe is left" 0 "$(probes)"
+rm /etc/wq-tuned/disabled
+
 note "-- kill -9 in each phase"
 # Each as long as a look at the status may take here.
 window=3s washout=2s long_trials
