@@ -14,7 +14,7 @@
 # runner puts that back after it (runner.sh says what: service, /etc/wq-tuned, drop-ins of
 # the unit, /run/wq-tuned, /var/lib/wq-tuned, crypt devices, CPUs); anything else that
 # it changes it undoes by a trap. A scope or strictness that still differs once the
-# service is stopped fails the check: "a setting left behind".
+# service is stopped fails the check: "a setting left behind". (Crypt devices that are open then still are.)
 #
 # guest_kernel (6.12), guest_release, guest_smp and guest_append say which guest it is.
 set -euo pipefail
@@ -71,10 +71,11 @@ wq_of() {
 
 # `load_mbs NAME SECONDS JOBS`: writes to /dev/mapper/NAME; prints MB/s.
 load_mbs() {
+  rm -f /run/wq-tests/fio.json # `set -e` ends at $(...)
   fio --name=load --filename="/dev/mapper/$1" --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio \
     --direct=1 --time_based --runtime="$2" --numjobs="$3" --group_reporting \
-    --output-format=json --output=/run/wq-tests/fio.json >/dev/null
-  jq -r '.jobs[0].write.bw_bytes / 1e6 | round' /run/wq-tests/fio.json
+    --output-format=json --output=/run/wq-tests/fio.json >/dev/null || fail "fio: exit code $?"
+  jq -er '.jobs[0].write.bw_bytes / 1e6 | round' /run/wq-tests/fio.json
 }
 
 # Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
@@ -127,8 +128,8 @@ real_pods() {
   everywhere=$(worker_lists)
   read -r scope _ <"$dir/affinity_scope"
   read -r strict <"$dir/affinity_strict"
-  echo "$2" >"$dir/affinity_scope"
-  echo 1 >"$dir/affinity_strict"
+  echo "$2" >"$dir/affinity_scope" || fail "$1 does not take $2"
+  echo 1 >"$dir/affinity_strict" || fail "$1 does not take strictness"
   sleep 0.5 # the pools of the step between (new scope, not yet strict) are released
   lists=$(worker_lists | grep -vxF "$everywhere" || true)
   printf '%s\n' "${lists:-$everywhere}"
@@ -139,9 +140,10 @@ real_pods() {
 
 # `check_pods WQ`: what `explain` says of the pods of WQ's candidates is what the kernel made, for every scope.
 check_pods() {
-  local explained scope said
+  local explained scope scopes said
   explained=$(wq-tunectl explain "$1" --json)
-  for scope in $(wq-tunectl plan --json | jq -r '.kernel.scopes[]'); do
+  scopes=$(wq-tunectl plan --json | jq -er '.kernel.scopes[]')
+  for scope in $scopes; do
     said=$(jq -r --arg s "$scope" '.candidates[] | select(.same | index($s)) | .pods[]' <<<"$explained" | sort -uV)
     [ -n "$said" ] || fail "explain has no pods for $scope"
     check_eq "pods of $scope" "$(real_pods "$1" "$scope")" "$said"
@@ -240,3 +242,6 @@ trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(
 pair_is() { [ "$(trial_of "$1" pair)" -ge "$2" ] 2>/dev/null; }
 # How many BPF programs of ours the kernel holds.
 probes() { /usr/lib/wq-tests/count-work --loaded | jq length; }
+no_probes() { [ "$(probes)" = 0 ]; }
+# The kernel takes its time.
+expect_no_probes() { wait_until 20 no_probes || fail "programs of ours in the kernel: $(/usr/lib/wq-tests/count-work --loaded)"; note "ok: no probe is left"; }

@@ -31,10 +31,13 @@ put_back_cpus() {
   done
 }
 
-reset() {
-  local name
+stop_daemon() {
   systemctl disable --quiet wq-tuned.service 2>/dev/null
   systemctl stop wq-tuned.service wq-tuned-restore.service 2>/dev/null
+}
+
+reset() {
+  local name
   systemctl reset-failed
   rm -rf /etc/wq-tuned /run/wq-tuned /var/lib/wq-tuned
   if ls -d /{etc,run}/systemd/system/wq-tuned*.d >/dev/null 2>&1; then
@@ -92,8 +95,10 @@ run_check() { # NAME
     { systemctl status wq-tuned --no-pager -n 0; journalctl -u wq-tuned -u wq-tuned-restore --no-pager -o short-monotonic \
       --since "@${began%.*}" -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
   fi
+  stop_daemon >/dev/null 2>&1
+  left=$(left_behind) # of crypt devices, too
   reset >/dev/null 2>&1
-  left=$(left_behind | sort -u)
+  left=$(printf '%s\n' "$left" "$(left_behind)" | grep . | sort -u)
   if [ -n "$left" ]; then
     printf '%s\n' "$left" | sed 's/^/| a setting left behind: /' >&3
     [ $rc != 0 ] || rc=99

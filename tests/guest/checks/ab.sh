@@ -35,7 +35,7 @@ wq-tunectl ab --target "$wq" --arms "$arms" --pairs 2 --json --higher-is-better 
   --output-format=json >/run/wq-tests/ab.json || fail "exit code $?"
 jq -c '.arms[] | {arm, pools, kworkers, values, verdict}' /run/wq-tests/ab.json
 check_eq "two values of each arm, pools and kworkers" true \
-  "$(jq '[.arms[] | (.values | length == 2) and .pools >= 1 and .kworkers >= .pools] | all' /run/wq-tests/ab.json)"
+  "$(jq '(.arms | length == 2) and ([.arms[] | (.values | length == 2) and .pools >= 1 and .kworkers >= .pools] | all)' /run/wq-tests/ab.json)"
 wq-tunectl ab --target @default --arms "$arms" --pairs 2 -- "${load[@]}" || fail "exit code $?"
 check_eq "the parameter" "$default" "$(cat $parameter)"
 check_eq "what follows it" "default ($default)" "$(scope_of "$wq")"

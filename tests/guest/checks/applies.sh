@@ -21,7 +21,9 @@ kill %1
 
 # Both clocks are CLOCK_MONOTONIC; the journal's is in microseconds.
 uevent=$(sed -nE 's/^UDEV +\[([0-9.]+)\] add .*kcryptd-[0-9].*/\1/p' /run/wq-tests/uevents | head -1)
+journalctl --sync
 applied=$(journalctl -u wq-tuned -o json WQ_NAME="$wq" | jq -r 'select(.WQ_SCOPE_NEW) | .__MONOTONIC_TIMESTAMP' | head -1)
+[[ $uevent && $applied ]] || fail "not to be measured: uevent at '$uevent', applied at '$applied'"
 delay=$(awk -v u="$uevent" -v a="$applied" 'BEGIN {printf "%.3f", a / 1e6 - u}')
 note "uevent to applied: $delay s"
 awk -v d="$delay" 'BEGIN {exit !(d < 1)}' || fail "more than a second from the uevent to the setting"
@@ -39,6 +41,7 @@ crypt_open c0
 again=$(wq_of c0)
 expect_scope "$again" "$scope"
 second=$(jq -r --arg n "$again" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
+[[ $first && $second ]] || fail "no inode in an entry"
 [ "$first" != "$second" ] || fail "the entry of the first device was taken for the second ($again, inode $first)"
 
 # Closed and opened again at once, within one burst of events: the new one still gets its own.

@@ -11,7 +11,8 @@ check_eq "kernel" "$guest_release" "$(uname -r)"
 present=$(find /sys/devices/system/cpu -maxdepth 1 -name 'cpu[0-9]*' | wc -l)
 check_eq "CPUs" "${guest_smp%%,*}" "$present"
 case $guest_append in
-  *nosmt* | *maxcpus=*) note "online: $(cat /sys/devices/system/cpu/online)" ;;
+  *nosmt*) check_eq "SMT" off "$(cat /sys/devices/system/cpu/smt/control)" ;;
+  *maxcpus=6*) check_eq "CPUs online" 0-5 "$(cat /sys/devices/system/cpu/online)" ;;
   *)
     columns=$(lscpu -p=socket,core | grep -v '^#')
     sockets=$(cut -d, -f1 <<<"$columns" | sort -u | wc -l)

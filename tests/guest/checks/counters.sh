@@ -12,6 +12,7 @@ err=/run/wq-tests/count.err
 
 # `counting TARGET SECONDS [--two]` begins; `counted` waits for its end and shows what it found.
 counting() {
+  : >"$err" # or what the one before said is taken for this one's
   "$count_work" "$@" >"$out" 2>"$err" &
   pid=$!
   wait_until 30 grep -q begun "$err" || fail "count-work did not begin: $(cat "$err")"
@@ -138,11 +139,13 @@ ExecStart=$count_work $wq 3
 ExecStopPost=
 Restart=no
 EOT
+load_on c0
 systemctl start wq-tuned || { journalctl -u wq-tuned -n 5 --no-pager; fail "the sandbox does not let it count"; }
+load_off
 journalctl --sync
 journalctl -u wq-tuned -o cat -n 20 --no-pager | grep '"target"' >"$out"
 cat "$out"
-holds "it counts" '.limits == "" and .loaded >= 0'
+holds "it counts" '.limits == "" and .windows[0].items > 0'
 
-check_eq "programs left in the kernel" "{}" "$("$count_work" --loaded)"
+expect_no_probes
 crypt_close c0

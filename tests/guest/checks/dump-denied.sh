@@ -23,7 +23,7 @@ if ! grep -q '"scopes"' <<<"$(wq-tunectl dump --json 2>/dev/null)"; then
     *lockdown=confidentiality*) refused "lockdown" "lockdown" "${dump[@]}" ;;
     *) refused "a build without BPF" "built without BPF" "${dump[@]}" ;;
   esac
-  check_eq "programs left in the kernel" 0 "$(probes)"
+  expect_no_probes
   exit 0
 fi
 check_eq "this guest is not locked down" "" "$(grep -o 'lockdown=confidentiality' <<<"$guest_append" || true)"
@@ -42,7 +42,7 @@ sysctl -q "kernel.kptr_restrict=$before"
 mkdir -p /run/wq-tests/empty
 refused "no BTF" "/sys/kernel/btf/vmlinux" unshare -m sh -c 'mount --bind /run/wq-tests/empty /sys/kernel/btf && exec wq-tunectl dump --json'
 refused "no such workqueue" "there is no workqueue 'no-such'" wq-tunectl dump no-such
-check_eq "programs left in the kernel" 0 "$(probes)"
+expect_no_probes
 
 note "-- with these three capabilities and no more"
 setpriv --bounding-set=-all,+bpf,+perfmon,+syslog --inh-caps=-all "${dump[@]}" >"$out" || fail "they are not enough"

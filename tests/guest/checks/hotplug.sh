@@ -30,6 +30,8 @@ if [ "$(cat /sys/devices/system/cpu/smt/control)" = on ]; then
   smt() { echo "$1" >/sys/devices/system/cpu/smt/control; }
   step "SMT off" smt off
   step "SMT on" smt on
+else
+  note "not here: SMT off and on"
 fi
 sleep 1
 check_eq "writes at the end" "$writes" "$(daemon_field writes)"

@@ -11,7 +11,8 @@ crypt_open c0
 wq=$(wq_of c0)
 note "topology: $(pods wq-tunectl topology)"
 check_eq "where plans have them from" kernel "$(wq-tunectl plan --json | jq -r .pods.source)"
-[ "$(cat /sys/devices/system/cpu/smt/control)" = off ] || check_pods "$wq"
+if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then note "not compared with workers yet: siblings are offline"
+else check_pods "$wq"; fi
 
 apply_policy "$(other_scope)"
 systemctl start wq-tuned

@@ -7,3 +7,4 @@ echo cpu >"$workqueues/writeback/affinity_scope"
 echo 0 >/sys/devices/system/cpu/cpu5/online
 mkdir -p /etc/wq-tuned
 crypt_open c0
+echo cpu >"$workqueues/$(wq_of c0)/affinity_scope"

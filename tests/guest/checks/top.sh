@@ -111,7 +111,7 @@ for signal in TERM INT HUP; do
   grep -q $'\e\[?1049l' $dir/typescript || fail "SIG$signal: the screen was not given back"
 done
 : >$dir/typescript
-resize="(sleep 3; stty rows 12 cols 40; stty size >$dir/size) </dev/tty"
+resize="(until grep -q TOTAL $dir/typescript; do sleep 0.2; done; stty rows 12 cols 40; stty size >$dir/size) </dev/tty"
 rm -f $dir/size
 { wait_until 30 shows; wait_until 30 test -s $dir/size; sleep 2; printf q; } |
   in_pty "$resize & wq-tunectl top -d 0.3; rc=\$?; wait; (exit \$rc)"

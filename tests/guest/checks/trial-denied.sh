@@ -22,6 +22,7 @@ denied() {
   wait_until 20 nothing_to_judge_by || fail "$why: $(target "$wq" reason)"
   note "$why: $(target "$wq" reason)"
   check_eq "$why: nothing was written" 0 "$(daemon_field writes)"
+  journalctl --sync
   check_eq "$why: said once" 1 "$(journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'work is not counted')"
   wq-tunectl trial "$wq" --arm smt 2>/run/wq-tests/err && fail "a trial without counters"
   check_eq "$why: a trial by hand is refused in one line" 1 "$(grep -c 'nothing to judge by' /run/wq-tests/err)"

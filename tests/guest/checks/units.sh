@@ -22,6 +22,9 @@ for _ in 1 2 3 4 5 6; do echo 0 >/sys/devices/system/cpu/cpu1/online; echo 1 >/s
 sleep 2
 check_eq "journal lines after six rounds of hotplug" "$first" "$(lines)"
 systemctl show -P StatusText wq-tuned
+systemctl reload wq-tuned
+more_lines() { [ "$(lines)" -gt "$first" ]; }
+wait_until 10 more_lines || fail "a reload adds no line: these are not its lines"
 systemctl stop wq-tuned
 check_eq "result" success "$(systemctl show -P Result wq-tuned)"
 
