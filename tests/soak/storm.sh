@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What all storms have in common, in a guest and on a tree. Each samples RssAnon of the daemon (`sample`), and says at
-# its end what it cost. No time is judged.
+# its end what it cost. Of times, one is judged: that it rests again afterwards.
 storm_percent=$(sed -nE 's/.*wq_tests\.storm=([0-9]+).*/\1/p' <<<"${guest_append:-}")
 storm_percent=${storm_percent:-100}
 
@@ -46,8 +46,18 @@ storm_begin() {
   note "RssAnon before: $(rss_anon) kB"
 }
 
+# With nothing to do: a tick or two in 20 s, which the emulator makes slow, but no loop that spins.
+expect_rest() {
+  local spent wall=${EPOCHREALTIME/./}
+  spent=$(unit_cpu)
+  sleep 20
+  spent=$(($(unit_cpu) - spent)) wall=$((${EPOCHREALTIME/./} - wall))
+  note "figures: at rest CPU $((1000 * spent / wall)) in 1000 of one"
+  [ $((100 * spent / wall)) -le 25 ] || fail "it does not come to rest"
+}
+
 # `storm_end MOST`: it is the daemon that was there before the storm, it did not grow, and the journal has no more than
-# MOST lines of it.
+# MOST lines of it; and it has come to rest.
 storm_end() {
   local spent lines wall=$((${EPOCHREALTIME/./} - storm_time))
   check_eq "the daemon is the one of before" "$storm_pid 0" "$(main_pid) $(systemctl show -P NRestarts wq-tuned)"
@@ -57,6 +67,7 @@ storm_end() {
   own_lines | sed -E 's/[0-9]+/N/g' | sort | uniq -c | sort -rn | awk 'NR <= 5'
   expect_flat
   [ "$lines" -le "$1" ] || fail "$lines lines in the journal, more than $1"
+  expect_rest
 }
 
 # Every target that is said to be set holds what is planned.
