@@ -29,7 +29,7 @@ usage() { awk '$1 == "usage_usec" {print $2}' "/sys/fs/cgroup$(property "$1" Con
 switches() { awk '/^voluntary_ctxt/ {n += $2} /voluntary_ctxt/ {all += $2} END {print n, all}' "/proc/$(pid_of "$1")"/task/*/status; }
 counts() { echo "$1 $(switches "$1") $(usage "$1")"; }
 row() { printf '%-14s %8s %8s %8s %8s %9s %8s %8s %-14s\n' "$@"; }
-verdict() { awk -v a="$1" -v b="$2" 'BEGIN {print (a + 0 <= b + 0) ? "held" : "NOT HELD"}'; }
+verdict() { [[ $1 && $2 ]] || { echo "NOT MEASURED"; return; }; awk -v a="$1" -v b="$2" 'BEGIN {print (a + 0 <= b + 0) ? "held" : "NOT HELD"}'; }
 bound() { printf '%-46s %-34s %s\n' "$@"; }
 
 start_to_ready() {

@@ -59,7 +59,6 @@ class Kills : public testing::TestWithParam<std::size_t> {
 };
 
 TEST_P(Kills, AtEachSystemCall) {
-    if (scenario_.name == "foreign") GTEST_SKIP() << "who wrote what is known to the killed process alone";
     Host whole(scenario_.options());
     const unsigned calls = live_and_die(scenario_, whole, ~0U);
     ASSERT_GT(calls, 300U);
@@ -88,7 +87,15 @@ TEST_P(Kills, AtEachSystemCall) {
     EXPECT_GT(not_at_baseline, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenarios, Kills, testing::Range<std::size_t>(0, scenarios().size()),
+// All but `foreign`: who wrote what there is known to the killed process alone.
+std::vector<std::size_t> with_a_trace() {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < scenarios().size(); i++)
+        if (scenarios()[i].name != "foreign") out.push_back(i);
+    return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Kills, testing::ValuesIn(with_a_trace()),
                          [](const auto& info) { return scenarios()[info.param].name; });
 
 }  // namespace

@@ -3,35 +3,18 @@
 // verdicts.json: what is read is written back to the same, what is refused is set aside.
 #include "tuner/verdicts.h"
 
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "fuzz.h"
+#include "records.h"
 
-using nlohmann::json;
 using wq::VerdictRecord;
 using wq::VerdictStore;
 using wq::fuzz::folder;
 using wq::fuzz::require;
+using wq::fuzz::require_same;
 
 static constexpr const char* kFile = "verdicts.json";
-
-// Evidence goes through a logarithm and back.
-static bool alike(const json& a, const json& b) {
-    if (!a.is_number_float() || !b.is_number_float()) return a == b;
-    const auto x = a.get<double>();
-    const auto y = b.get<double>();
-    return x == y || std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y));
-}
-
-static void check_same(const VerdictRecord& a, const VerdictRecord& b) {
-    const json one = to_json(a);
-    const json two = to_json(b);
-    for (const auto& [key, value] : one.items())
-        require(alike(value, two.at(key)), "a record that is read is written back to the same: " + key);
-}
 
 static void check_refused(VerdictStore& store, const wq::Error& error, std::string_view text) {
     require(error.text.starts_with(folder().path(kFile) + ": "), "what is refused names the file");
@@ -58,5 +41,5 @@ FUZZ_TARGET(verdicts) {
     require(later.begun(key) == begun + 1, "trials are counted");
     require(later.records().size() == store.records().size(), "with all its records");
     for (std::size_t i = 0; i < store.records().size(); i++)
-        check_same(store.records()[i], later.records()[i]);
+        require_same(store.records()[i], later.records()[i]);
 }

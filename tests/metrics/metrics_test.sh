@@ -168,11 +168,14 @@ within 10 is_same || complain "< was written, > was scraped: $(diff "$root/writt
 kill -CONT "$daemon"
 
 # ---- Every expression of the dashboard
+asked=0
 while read -r expression; do
   for name in job instance; do expression=${expression//\$$name/.*}; done
   expression=${expression//\$__rate_interval/1m}
+  asked=$((asked + 1))
   within 5 finds "$expression" || complain "the dashboard asks for nothing: $expression $(cat "$root/query.err")"
 done < <(jq -r '.panels[].targets[].expr' "$source/conf/grafana/wq-tuned.json")
+[ $asked -ge "$(jq '.panels | length' "$source/conf/grafana/wq-tuned.json")" ] || complain "only $asked expressions in the dashboard"
 while read -r record; do
   within 5 finds "$record" || complain "nothing is recorded as $record"
 done < <(sed -nE 's/.*- record: //p' "$root/rules.yml")
@@ -188,6 +191,7 @@ within 10 finds 'ALERTS{alertname="WqTunedPolicyBroken", alertstate="firing"}' |
 check_eq "alerts for a broken policy" WqTunedPolicyBroken "$(firing)"
 kill -TERM "$daemon"
 wait "$daemon" || complain "the daemon ended with $?"
+for i in "${!children[@]}"; do [ "${children[i]}" != "$daemon" ] || unset "children[i]"; done # its PID may be another's by now
 [ ! -e "$textfile" ] || complain "the textfile outlived the daemon"
 within 10 finds 'ALERTS{alertname="WqTunedGone", alertstate="firing"}' || complain "no alert for a daemon that is gone"
 [ $failed = 0 ] || cat "$root/daemon.log"

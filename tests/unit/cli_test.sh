@@ -66,10 +66,11 @@ one_line "cat-config --config /nowhere.toml"
 expect 0 --root "$root" history
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
-for command in "revert" "unpin" "trial" "explain" "top"; do
-  expect 2 "$command" ""
+for command in "revert" "unpin" "trial" "explain"; do
+  expect 2 --root "$root" "$command" ""
 done
-expect 2 pin "" smt
+expect 2 top ""
+expect 2 --root "$root" pin "" smt
 expect 1 --root "$root" top --once
 one_line "top in a tree"
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
@@ -210,7 +211,7 @@ expect 0 report -o - --topology "$synthetic"
 [ "$(grep -o ' data-core="' "$root/out" | wc -l) $(tail -n 1 "$root/out")" = "24 </html>" ] || complain "report -o -"
 
 # Who cannot be told is no reason to abort; results that cannot be written are a failure.
-for command in "plan --topology nothing" "dump" "topology --config /nowhere.toml" "bogus"; do
+for command in "plan --topology nothing" "dump no-such-workqueue" "topology --config /nowhere.toml" "bogus"; do
   code=0
   # shellcheck disable=SC2086
   "$bin/wq-tunectl" $command >/dev/null 2>/dev/full || code=$?

@@ -263,9 +263,12 @@ TEST(PolicyError, NothingReachesATerminalThatItWouldObey) {
     const std::string clear = "\x1b[2J";
     EXPECT_EQ(printable(clear + "é\t\xc2\x9b" + "\xff\n"), "?[2Jé\t????");
     for (const std::string& text : {"x = \"" + clear + "\"\n", std::string("\"\\u001b[2J\" = 1\n"),
-                                    std::string("daemon.mode = \"\\u001b\\u009b\"\n")})
-        for (const PolicyError& error : errors_of(text))
+                                    std::string("daemon.mode = \"\\u001b\\u009b\"\n")}) {
+        const auto errors = errors_of(text);
+        EXPECT_FALSE(errors.empty());
+        for (const PolicyError& error : errors)
             EXPECT_EQ(error.underlined().find_first_of("\x1b\x9b"), std::string::npos);
+    }
 }
 
 TEST(PolicyError, ALongWordIsNotRepeatedWhole) {

@@ -36,7 +36,7 @@ constexpr const char* kKeep =
     "[daemon]\non_exit = \"keep\"\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
 
 bool eventually(const std::function<bool()>& so) {
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (so()) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

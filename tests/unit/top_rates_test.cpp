@@ -145,6 +145,7 @@ TEST(TopRates, WithoutItemsThereIsNoWait) {
     auto later = same;
     later.seconds = 2;
     const auto interval = rates.add(later);
+    ASSERT_EQ(interval->workqueues.size(), 2U);
     for (const auto& row : interval->workqueues) {
         EXPECT_EQ(row.timed, 0U);
         EXPECT_FALSE(row.p50 || row.p90 || row.p99 || row.lock);

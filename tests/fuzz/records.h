@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Verdict records that went by way of a file, for more than one target.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "fuzz.h"
+#include "tuner/verdicts.h"
+
+namespace wq::fuzz {
+
+// Evidence goes through a logarithm and back.
+inline bool alike(const nlohmann::json& a, const nlohmann::json& b) {
+    if (a.is_array() && b.is_array()) return std::ranges::equal(a, b, alike);
+    if (!a.is_number_float() || !b.is_number_float()) return a == b;
+    const auto x = a.get<double>();
+    const auto y = b.get<double>();
+    return x == y || std::abs(x - y) <= 1e-9 * std::max(std::abs(x), std::abs(y));
+}
+
+inline void require_same(const VerdictRecord& a, const VerdictRecord& b) {
+    const nlohmann::json one = to_json(a);
+    const nlohmann::json two = to_json(b);
+    for (const auto& [key, value] : one.items())
+        require(two.contains(key) && alike(value, two.at(key)),
+                "a record that is read is written back to the same: " + key);
+}
+
+}  // namespace wq::fuzz
