@@ -136,7 +136,7 @@ void add_orders(CLI::App& app, Arguments& a, int& code) {
         app, "trial", "Try a scope on a target now, and follow it to the verdict",
         [&] { return wq::ctl::trial(o, a.target, a.scope); }, code);
     trial->add_option("TARGET", a.target)->required()->check(not_empty);
-    trial->add_option("--arm", a.scope, "The scope to try; what is planned, if not given");
+    trial->add_option("--arm", a.scope, "The scope to try; what would be tried next, if not given");
     add_json(*trial, a);
     auto* undo = add(
         app, "undo", "Shell commands that would put everything back", [&] { return wq::ctl::undo(o); }, code);
