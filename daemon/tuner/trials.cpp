@@ -83,6 +83,7 @@ void Trials::rest(const std::string& name, bool at_once) {
 
 bool Trials::wants(const Target& target) const {
     if (!edges_.tuner.observing().empty()) return false;
+    if (is_reverted(edges_.tuner.baseline_of(target.now.name))) return false;  // by an operator's order
     if (const auto rest = rests_.find(target.now.name);
         rest != rests_.end() && edges_.now() < rest->second.until)
         return false;
@@ -240,7 +241,7 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
     trial->settings.max_pairs = pairs_of_trial(trial->settings.max_pairs, trial->number);
     trial->judge.emplace(trial->settings, trial->meters.counters);
     trial->readings.counters = trial->meters.counters;
-    if (auto ready = edges_.tuner.begin_trial(name, arms); !ready) {
+    if (auto ready = edges_.tuner.begin_trial(name, trial->arms); !ready) {
         edges_.counters.detach();
         return ready;
     }

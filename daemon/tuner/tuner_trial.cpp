@@ -46,11 +46,8 @@ std::string Tuner::word_between(const Arms& arms) const {
 }
 
 Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
-    if (const std::string why = observing(); !why.empty())
-        return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
-    const auto found = targets_.find(name);
-    if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
-    Target& target = found->second;
+    if (auto may = may_try(name); !may) return may;
+    Target& target = targets_.at(name);
     prepare(target, {.word = arms.candidate.word, .strict = arms.candidate.strict});
     prepare(target, {.word = arms.baseline.word, .strict = arms.baseline.strict});
     BaselineEntry& entry = *edges_.store.find(name);

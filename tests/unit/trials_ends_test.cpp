@@ -113,6 +113,19 @@ TEST_F(TrialsEnds, AnOperatorsOrder) {
     EXPECT_EQ(state("kcryptd"), State::reverted);
 }
 
+TEST_F(TrialsEnds, NoneBeginsAgainstAnOrder) {
+    counters_.more = {{"kcryptd", 100'000}};
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    files_->asked.clear();
+    for (int i = 0; i < 8; i++) tick();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_THAT(files_->asked, IsEmpty());
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    wait_for_traffic();
+    EXPECT_TRUE(trials_->due());
+}
+
 TEST_F(TrialsEnds, TheSwitchToObserving) {
     into_a_trial();
     tuner_->observe("/etc/wq-tuned/disabled exists");
