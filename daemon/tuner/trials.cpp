@@ -82,7 +82,7 @@ void Trials::rest(const std::string& name, bool at_once) {
 }
 
 bool Trials::wants(const Target& target) const {
-    if (!edges_.tuner.observing().empty()) return false;
+    if (!edges_.tuner.observing().empty() || target.unread) return false;
     if (is_reverted(edges_.tuner.baseline_of(target.now.name))) return false;  // by an operator's order
     if (const auto rest = rests_.find(target.now.name);
         rest != rests_.end() && edges_.now() < rest->second.until)

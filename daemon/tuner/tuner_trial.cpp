@@ -33,6 +33,7 @@ Status Tuner::may_try(const std::string& name) {
     const BaselineEntry* entry = edges_.store.find(name);
     if (pinned_scope(entry)) return fail(name + ": pinned; unpin it first", EBUSY);
     if (is_reverted(entry)) return fail(name + ": reverted by an operator's order; unpin it first", EBUSY);
+    if ((*found)->unread) return fail(name + ": cannot be read now", EAGAIN);
     if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
     if (!(*found)->now.scope.effective) return fail(name + ": its scope is not known here", EINVAL);
     return {};

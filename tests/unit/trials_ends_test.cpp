@@ -126,6 +126,24 @@ TEST_F(TrialsEnds, NoneBeginsAgainstAnOrder) {
     EXPECT_TRUE(trials_->due());
 }
 
+TEST_F(TrialsEnds, NoneBeginsOfWhatCannotBeRead) {
+    counters_.more = {{"kcryptd", 100'000}};
+    tick();
+    const std::string file = test::wq_path("kcryptd", "max_active");
+    const std::string text = tree_.read(file);
+    tree_.remove(file);
+    tree_.add(test::Dir(file));
+    for (int i = 0; i < 4; i++) tick();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_FALSE(trials_->order("kcryptd", ""));
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    tree_.remove(file);
+    tree_.write(file, text);
+    wait_for_traffic();
+    EXPECT_TRUE(trials_->due());
+}
+
 TEST_F(TrialsEnds, TheSwitchToObserving) {
     into_a_trial();
     tuner_->observe("/etc/wq-tuned/disabled exists");
