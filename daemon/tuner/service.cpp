@@ -187,10 +187,21 @@ void Service::start_udev() {
 BusHandlers Service::bus_handlers() {
     BusHandlers out;
     out.status = [this](bool by_root) { return status(by_root); };
-    out.pin = [this](const auto& target, const auto& scope) { return ordered(tuner_->pin(target, scope)); };
-    out.unpin = [this](const auto& target) { return ordered(tuner_->unpin(target)); };
-    out.revert = [this](const auto& target) { return ordered(tuner_->revert(target)); };
+    // The switches may have been thrown since the last look.
+    out.pin = [this](const auto& target, const auto& scope) {
+        check_switches();
+        return ordered(tuner_->pin(target, scope));
+    };
+    out.unpin = [this](const auto& target) {
+        check_switches();
+        return ordered(tuner_->unpin(target));
+    };
+    out.revert = [this](const auto& target) {
+        check_switches();
+        return ordered(tuner_->revert(target));
+    };
     out.trial = [this](const auto& target, const auto& scope) {
+        check_switches();
         return ordered(trials_->order(target, scope));
     };
     out.reload = [this] { return reload(); };

@@ -54,6 +54,11 @@ void Tuner::set_policy(Policy policy) {
         BaselineEntry* entry = edges_.store.find(name);
         if (is_reverted(entry) || is_external(entry)) entry->order.clear();
     }
+    if (targets_.empty()) return;  // at the start, which is no reload
+    for (const auto& [name, entry] : edges_.store.entries())
+        if (is_reverted(&entry) || is_external(&entry)) edges_.store.find(name)->order.clear();
+    topology_stale_ = true;
+    doubts_ = 0;
 }
 
 void Tuner::observe(std::string why) {

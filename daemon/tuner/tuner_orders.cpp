@@ -32,15 +32,18 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
     if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
     if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
     if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
-    if (target.refused) target.refused->word.clear();
+    if (target.refuses(scope)) target.refused->word.clear();
     target.on_trial = false;
+    const BaselineEntry* known = edges_.store.find(name);
+    const std::string before = known == nullptr || is_on_trial(known) ? "" : known->order;
     prepare(target, {.word = scope});
     edges_.store.find(name)->order = kPin + scope;
     apply_wishes();
     const auto after = targets_.find(name);
     if (after == targets_.end()) return fail(name + ": vanished", ENOENT);
     if (after->second.state == State::pinned) return {};
-    if (BaselineEntry* entry = edges_.store.find(name)) entry->order.clear();
+    if (BaselineEntry* entry = edges_.store.find(name); entry != nullptr && !is_external(entry))
+        entry->order = before;
     const std::string reason = after->second.reason;
     apply_wishes();
     return fail(name + ": " + reason, EIO);
@@ -67,9 +70,7 @@ Status Tuner::revert(const std::optional<std::string>& name) {
         refresh_targets();
         plan_targets();
         for (const auto& [each, target] : targets_)
-            if (!target.external &&
-                (edges_.store.find(each) != nullptr || target.plan.finding == Finding::change))
-                names.push_back(each);
+            if (!target.external && target.now.untouchable.empty()) names.push_back(each);
         // What could not be read yet since the start waits for that with its order.
         for (const auto& [each, entry] : edges_.store.entries())
             if (!targets_.contains(each)) edges_.store.find(each)->order = kRevert;
@@ -82,12 +83,16 @@ Status Tuner::revert(const std::optional<std::string>& name) {
             edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
         edges_.store.find(each)->order = kRevert;
         targets_.at(each).on_trial = false;
+        targets_.at(each).stuck = 0;
     }
     apply_wishes();
     order_reverts_ += static_cast<unsigned>(std::count_if(ours.begin(), ours.end(), [&](const auto& each) {
         const auto after = targets_.find(each);
         return after != targets_.end() && !holds_ours(after->second);
     }));
+    if (const auto after = name ? targets_.find(*name) : targets_.end();
+        after != targets_.end() && holds_ours(after->second))
+        return fail(*name + ": " + after->second.reason, EIO);
     return {};
 }
 

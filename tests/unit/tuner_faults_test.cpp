@@ -105,6 +105,19 @@ TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     EXPECT_THAT(scope("kcryptd"), testing::StartsWith("default"));
 }
 
+TEST_P(TunerUnread, OfAnEarlierLifeHearsTheReload) {
+    reconcile(1);
+    hide();
+    restart();
+    tuner_->set_policy(kcryptd_only());
+    reconcile(1);
+    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    tuner_->set_policy(kcryptd_only());
+    show();
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, TunerUnread,
                          testing::Values(wq_path("kcryptd", "max_active"), wq_path("kcryptd", "cpumask"),
                                          wq_path("kcryptd", "affinity_strict"), wq_path("kcryptd", "per_cpu"),

@@ -12,9 +12,11 @@ namespace wq {
 namespace {
 
 using test::rule_for_all;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Orders : public test::Rig {
   protected:
@@ -129,6 +131,57 @@ TEST_F(Orders, RevertOfEverything) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(scope("writeback"), "numa") << "not ours";
     EXPECT_EQ(state("kcryptd"), State::reverted);
+}
+
+// Also what holds no setting of ours: it follows @default, and would be planned for itself where that is
+// held.
+TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    tuner_->set_policy(policy);
+    tuner_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::as_planned);
+    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    tuner_->reconcile();
+    EXPECT_EQ(default_scope(), "cache");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "@default=cache"));
+}
+
+TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
+    apply_the_plan();
+    files_->on_write = [](const auto&, const auto& word) { return word == "default" ? EBUSY : 0; };
+    for (int i = 0; i < 5; i++) EXPECT_FALSE(tuner_->revert("kcryptd")) << "for the " << i << "th time";
+    files_->on_write = {};
+    EXPECT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(Orders, APinThatFailsLeavesTheOrderBeforeIt) {
+    apply_the_plan();
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    files_->on_write = [](const auto&, const auto& word) { return word == "numa" ? EINVAL : 0; };
+    EXPECT_FALSE(tuner_->pin("kcryptd", "numa"));
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_FALSE(tuner_->pin("kcryptd", "numa"));
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+}
+
+TEST_F(Orders, APinDoesNotLiftTheRefusalOfAnotherScope) {
+    files_->on_write = [](const auto&, const auto& word) { return word == "smt" ? EINVAL : 0; };
+    apply_the_plan();
+    ASSERT_EQ(state("kcryptd"), State::quarantined);
+    files_->asked.clear();
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_THAT(files_->asked, Not(Contains("kcryptd=smt")));
 }
 
 TEST_F(Orders, RevertKeepsAWaitingTargetFromBeingApplied) {
