@@ -46,6 +46,11 @@ void Trials::policy_changed() {
     no_counters_.clear();
     rests_.clear();
     edges_.tuner.judge_by(counters_here());
+    // Verdicts are known by what they were judged by: that is settled before the first look.
+    if (const auto& named = edges_.tuner.policy().judge.counters;
+        any_work_counter(named) && !std::ranges::all_of(named, is_work_counter, &JudgedCounter::name))
+        if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
+            no_counters(traffic.error());
     const auto jitter = edges_.tuner.policy().judge.jitter;
     if (jitter != jitter_) draw_delay();
     jitter_ = jitter;
@@ -233,7 +238,18 @@ Status Trials::attach(Running& trial) {
     return {};
 }
 
+// An arm that leaves a target on `default` is what @default holds; where that is another scope (yet, or
+// since), what is measured is not what the arm is called.
+bool Trials::means_another(const Arms& arms) const {
+    const auto parameter = edges_.tuner.targets().find(kDefaultTarget);
+    if (parameter == edges_.tuner.targets().end()) return false;
+    const auto now = parameter->second.now.scope.effective;
+    const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
+    return moved(arms.baseline) || moved(arms.candidate);
+}
+
 Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
+    if (means_another(arms)) return fail(name + ": @default is not what it is to be yet", EAGAIN);
     RunningPtr trial = make_running(edges_.tuner.targets().at(name), arms, by_hand);
     if (auto attached = attach(*trial); !attached) return attached;
     trial->number = edges_.verdicts.begun(trial->key) + 1;
@@ -249,13 +265,13 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
     if (const auto saved = edges_.verdicts.begin(trial->key); !saved)
         edges_.log.write(
             {LOG_WARNING, Event::none, saved.error().in("what is learned may be forgotten").text});
-    edges_.log.write(
-        {LOG_INFO,
-         Event::trial_begun,
-         fmt::format("{}: trial of {} against {}", name, arms.candidate.name(), arms.baseline.name()),
-         {{"WQ_NAME", name},
-          {"WQ_ARM_BASELINE", arms.baseline.name()},
-          {"WQ_ARM_CANDIDATE", arms.candidate.name()}}});
+    edges_.log.write({LOG_INFO,
+                      Event::trial_begun,
+                      fmt::format("{}: trial of {} against {}", name, trial->arms.candidate.name(),
+                                  trial->arms.baseline.name()),
+                      {{"WQ_NAME", name},
+                       {"WQ_ARM_BASELINE", trial->arms.baseline.name()},
+                       {"WQ_ARM_CANDIDATE", trial->arms.candidate.name()}}});
     current_ = std::move(trial);
     current_->since = edges_.wall();
     totals_.begun++;
@@ -331,6 +347,7 @@ std::string Trials::why_cut_off(const Running& trial) const {
     if (target.external) return fmt::format("somebody else wrote '{}'", target.external_text);
     if (!target.now.untouchable.empty()) return target.now.untouchable;
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
+    if (means_another(trial.arms)) return "@default moved";
     const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);
     const bool runs = &trial == current_.get();
     if (pinned_scope(entry) || is_reverted(entry) || (runs && !target.on_trial)) return "an operator's order";

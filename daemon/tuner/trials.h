@@ -127,6 +127,7 @@ class Trials {
     using RunningPtr = std::unique_ptr<Running>;
 
     [[nodiscard]] bool wants(const Target& target) const;
+    [[nodiscard]] bool means_another(const Arms& arms) const;
     [[nodiscard]] std::string why_not_now() const;
     Result<std::map<std::string, bool>> busy();
     void begin_one();

@@ -126,10 +126,13 @@ void Tuner::set_external(Target& target, const Outcome& found) {
 
 // Lasting: no restore and no restart takes the word for ours again, even if it once was.
 void Tuner::set_external(Target& target, const std::string& word) {
-    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
-        entry->may_hold.clear();
-        entry->order = kExternal;
-    }
+    // What was there before it, where we have not written yet.
+    if (edges_.store.find(target.now.name) == nullptr)
+        edges_.store.put(
+            {target.now.name, target.now.inode, target.last_word, target.last_strict, {}, {}, ""});
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    entry.may_hold.clear();
+    entry.order = kExternal;
     target.external = true;
     target.external_text = word;
     log(LOG_NOTICE, Event::external, target,
@@ -139,10 +142,12 @@ void Tuner::set_external(Target& target, const std::string& word) {
 
 // The strictness alone is somebody else's; the word, where it is ours, still goes back in the end.
 void Tuner::set_external_strict(Target& target) {
-    if (BaselineEntry* entry = edges_.store.find(target.now.name)) {
-        entry->may_strict.reset();
-        entry->order = kExternal;
-    }
+    if (edges_.store.find(target.now.name) == nullptr)
+        edges_.store.put(
+            {target.now.name, target.now.inode, target.now.scope.word, target.last_strict, {}, {}, ""});
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    entry.may_strict.reset();
+    entry.order = kExternal;
     target.external = true;
     target.external_text = target.now.strict == true ? "strict" : "not strict";
     log(LOG_NOTICE, Event::external, target,
@@ -203,7 +208,8 @@ void Tuner::plan_targets() {
     if (parameter == targets_.end()) return;
     const Target& moving = parameter->second;
     std::optional<Scope> holds;
-    if (moving.step.kind == Step::Kind::kept) holds = moving.step.hold->scope;
+    if (moving.step.kind == Step::Kind::kept && !moving.refuses(moving.step.hold->word))
+        holds = moving.step.hold->scope;
     if (!moves_nobody(moving) && (!holds || holds == moving.plan.planned)) return;
     for (Workqueue& w : before)
         if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
@@ -224,7 +230,8 @@ void Tuner::take(PlanLine line) {
 }
 
 bool Tuner::moves_nobody(const Target& target) {
-    return is_refused(target) || target.step.kind == Step::Kind::reverted;
+    return is_refused(target) || target.step.kind == Step::Kind::reverted ||
+           (target.step.kind == Step::Kind::kept && target.refuses(target.step.hold->word));
 }
 
 // What past verdicts say of a target that a trial could be about.

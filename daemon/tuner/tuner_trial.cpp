@@ -47,8 +47,12 @@ std::string Tuner::word_between(const Arms& arms) const {
 }
 
 Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
+    const auto known = targets_.find(name);
+    if (known == targets_.end()) return fail(name + ": no such target", ENOENT);
+    const ino_t inode = known->second.now.inode;
     if (auto may = may_try(name); !may) return may;
     Target& target = targets_.at(name);
+    if (target.now.inode != inode) return fail(name + ": is another workqueue by now", ENODEV);
     prepare(target, {.word = arms.candidate.word, .strict = arms.candidate.strict});
     prepare(target, {.word = arms.baseline.word, .strict = arms.baseline.strict});
     BaselineEntry& entry = *edges_.store.find(name);

@@ -19,6 +19,7 @@ class FakeCounters : public WorkCounters {
     };
     std::map<std::string, std::uint64_t> items;  // traffic() answers this,
     std::map<std::string, std::uint64_t> more;   // after adding this
+    std::function<void()> on_attach = [] {};     // what happens meanwhile: loading BPF takes a while
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
@@ -30,6 +31,7 @@ class FakeCounters : public WorkCounters {
 
     Status attach(const std::string& target) override {
         asked.push_back("attach " + target);
+        on_attach();
         if (attach_error) return tl::unexpected(*attach_error);
         attached = true;
         return {};

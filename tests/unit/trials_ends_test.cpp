@@ -126,6 +126,52 @@ TEST_F(TrialsEnds, NoneBeginsAgainstAnOrder) {
     EXPECT_TRUE(trials_->due());
 }
 
+// Closed and opened again while BPF is loaded: nothing of the new one was ever planned.
+TEST_F(TrialsEnds, NoneBeginsOfAnotherWorkqueueOfThatName) {
+    counters_.more = {{"kcryptd", 100'000}};
+    counters_.on_attach = [this] { recreate("kcryptd"); };
+    wait_for_traffic();
+    EXPECT_FALSE(trials_->due());
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsEnds, NoneBeginsAgainstADefaultThatIsNotThereYet) {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    begin(policy);
+    const auto begun = trials_->order("kcryptd", "cpu");
+    ASSERT_FALSE(begun);
+    EXPECT_THAT(begun.error().text, HasSubstr("@default is not what it is to be yet"));
+    EXPECT_FALSE(counters_.attached);
+}
+
+TEST_F(TrialsEnds, ADefaultThatMoves) {
+    ASSERT_TRUE(trials_->order("kcryptd", "cpu"));
+    for (int i = 0; i < 5; i++) step();
+    tree_.write(test::kDefaultPath, "system\n");
+    reconcile();
+    expect_cut_off("@default moved");
+    EXPECT_EQ(scope("kcryptd"), "default (system)");
+}
+
+// Its value stays theirs, also for the next daemon, though we had not written yet.
+TEST_F(TrialsEnds, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
+    set_scope("kcryptd", "numa");
+    tick();
+    ASSERT_EQ(state("kcryptd"), State::external);
+    for (const bool restarted : {true, false}) {
+        restarted ? begin(rule_for_all()) : use(tuner_->policy());
+        for (int i = 0; i < 4; i++) tick();
+        EXPECT_EQ(state("kcryptd"), State::external) << restarted;
+        EXPECT_EQ(scope("kcryptd"), "numa");
+    }
+    set_scope("kcryptd", "default (cache)");
+    use(tuner_->policy());
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
 TEST_F(TrialsEnds, NoneBeginsOfWhatCannotBeRead) {
     counters_.more = {{"kcryptd", 100'000}};
     tick();
@@ -414,6 +460,27 @@ TEST_F(TrialsEnds, WhatIsLeftJudgesWhereBpfIsDenied) {
     }
     EXPECT_EQ(last().outcome, TrialOutcome::regressed);
     EXPECT_THAT(last().standing.counter, HasSubstr("file:"));
+}
+
+TEST_F(TrialsEnds, WhatIsLeftHasItsVerdictsAfterARestartAndAReload) {
+    tree_.write("run/p99", "12.5\n");
+    Policy policy = tuner_->policy();
+    policy.judge.counters = {{"latency", false}, {"file:/run/p99", false}};
+    counters_.traffic_error = counters_.attach_error = Error{EPERM, "BPF is denied"};
+    use(policy);
+    tick();
+    while (trials_->due()) {
+        tree_.write("run/p99", scope("kcryptd") == "smt" ? "10\n" : "20\n");
+        step();
+    }
+    ASSERT_EQ(state("kcryptd"), State::kept);
+    files_->asked.clear();
+    use(policy);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    begin(policy);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_THAT(files_->asked, IsEmpty());
 }
 
 // ---- when
