@@ -125,4 +125,13 @@ Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code, "", worse.of_strict};
 }
 
+Outcome restore_rest(ScopeFiles& files, BaselineEntry& entry) {
+    Outcome out = restore(files, entry);
+    if (!left_ours(out)) {
+        entry.may_hold.clear();
+        entry.may_strict.reset();
+    }
+    return out;
+}
+
 }  // namespace wq

@@ -43,6 +43,10 @@ Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string
 // nothing of ours is left.
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry);
 
+// Of a target of which somebody else wrote the word or the strictness: the other one, where that is ours,
+// goes back.
+Outcome restore_rest(ScopeFiles& files, BaselineEntry& entry);
+
 // What a kernel may store when WORD is written, WORD aside. Before 7.1 names were matched by prefix, so that
 // `cache_shard` became `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: nothing else.
 std::string misparse_of(const std::string& word);

@@ -146,6 +146,11 @@ void Tuner::apply_wishes() {
     if (!saved) say_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (const auto& [name, wish] : wishes) {
         Target& target = targets_.at(name);
+        // Of what is somebody else's, a plan's half stays until the end, but not through a kill switch.
+        if (target.external && !observing().empty() && holds_ours(target)) {
+            (void)restore_rest(edges_.files, *edges_.store.find(name));
+            look_again(target);
+        }
         if (wish.hands_off) continue;
         if (!wish.word) {
             put_back(target);  // what is put back was on disk before it was written

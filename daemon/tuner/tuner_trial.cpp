@@ -114,8 +114,13 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
 void Tuner::end_trial(const std::string& name) {
     const auto found = targets_.find(name);
     if (found == targets_.end()) return;
-    found->second.on_trial = false;
-    make_step(found->second);
+    Target& target = found->second;
+    target.on_trial = false;
+    if (target.external && holds_ours(target)) {  // nobody decided upon the half that is still ours
+        (void)restore_rest(edges_.files, *edges_.store.find(name));
+        look_again(target);
+    }
+    make_step(target);
     apply_wishes();
 }
 

@@ -156,6 +156,26 @@ TEST_F(TrialsEnds, ADefaultThatMoves) {
     EXPECT_EQ(scope("kcryptd"), "default (system)");
 }
 
+// What they wrote stays; the half of the trial's that they did not write does not.
+TEST_F(TrialsEnds, AForeignWriteOfOneHalf) {
+    begin(rule_for_all({}, true));
+    wait_for_traffic();
+    while (scope("kcryptd") != "smt") step();
+    ASSERT_EQ(strict("kcryptd"), "1");
+    set_scope("kcryptd", "numa");
+    run();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "numa 0");
+
+    counters_.more = {{"writeback", 100'000}};
+    wait_for_traffic();
+    while (scope("writeback") != "smt") step();
+    tree_.write(test::wq_path("writeback", "affinity_strict"), "0\n");
+    run();
+    EXPECT_EQ(state("writeback"), State::external);
+    EXPECT_EQ(scope("writeback") + " " + strict("writeback"), "default (cache) 0");
+}
+
 // Its value stays theirs, also for the next daemon, though we had not written yet.
 TEST_F(TrialsEnds, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
     set_scope("kcryptd", "numa");

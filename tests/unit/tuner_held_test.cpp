@@ -19,6 +19,21 @@ TEST_F(TunerHeld, ForeignStrictnessIsNeverOverwritten) {
     tuner_->reconcile();
     EXPECT_EQ(strict("kcryptd"), "0");
 }
+TEST_F(TunerHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritten) {
+    tuner_->set_policy(test::rule_for_all({}, true));
+    tuner_->reconcile();
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
+    tuner_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->observe("/etc/wq-tuned/disabled exists");
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
+    files_->asked.clear();
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
 TEST_F(TunerHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
     files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
     Policy p = test::rule_for_all();
