@@ -243,6 +243,7 @@ Status Trials::attach(Running& trial) {
 bool Trials::means_another(const Arms& arms) const {
     const auto parameter = edges_.tuner.targets().find(kDefaultTarget);
     if (parameter == edges_.tuner.targets().end()) return false;
+    if (parameter->second.on_trial) return false;  // it moves there and back; who is parked waits for its end
     const auto now = parameter->second.now.scope.effective;
     const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
     return moved(arms.baseline) || moved(arms.candidate);

@@ -156,6 +156,23 @@ TEST_F(TrialsEnds, ADefaultThatMoves) {
     EXPECT_EQ(scope("kcryptd"), "default (system)");
 }
 
+TEST_F(TrialsEnds, ADefaultThatMovesInItsOwnTrialDoesNotEndOneThatWaits) {
+    Policy policy = rule_for_all(test::fixed(Scope::cpu));
+    policy.default_scope.wish = test::fixed(Scope::smt);
+    begin(policy);
+    counters_.more = {{"kcryptd", 100'000}};
+    wait_for_traffic();
+    for (int i = 0; i < 5; i++) step();
+    counters_.count = [](unsigned) { return WorkCount{}; };  // the load stops
+    run();
+    ASSERT_EQ(progress("kcryptd")->phase, "waiting");
+    ASSERT_TRUE(trials_->order("@default", "smt"));
+    while (default_scope() != "smt") step();
+    trials_->check();
+    EXPECT_TRUE(progress("kcryptd"));
+    EXPECT_EQ(log_.count(Event::trial_cut_off), 0U);
+}
+
 // What they wrote stays; the half of the trial's that they did not write does not.
 TEST_F(TrialsEnds, AForeignWriteOfOneHalf) {
     begin(rule_for_all({}, true));
