@@ -87,7 +87,7 @@ void Trials::rest(const std::string& name, bool at_once) {
 }
 
 bool Trials::wants(const Target& target) const {
-    if (!edges_.tuner.observing().empty() || target.unread) return false;
+    if (target.unread) return false;
     if (is_reverted(edges_.tuner.baseline_of(target.now.name))) return false;  // by an operator's order
     if (const auto rest = rests_.find(target.now.name);
         rest != rests_.end() && edges_.now() < rest->second.until)
@@ -155,7 +155,8 @@ void Trials::tick() {
     const auto& targets = edges_.tuner.targets();
     std::erase_if(served_, [&](const auto& item) { return !targets.contains(item.first); });
     std::erase_if(rests_, [&](const auto& item) { return !targets.contains(item.first); });
-    if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return wants(t.second); })) {
+    if (!edges_.tuner.observing().empty() ||
+        std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return wants(t.second); })) {
         traffic_.clear();
         return;
     }

@@ -51,8 +51,6 @@ void Tuner::set_policy(Policy policy) {
         target.last_strict.reset();
         target.refused.reset();
         target.failures = target.stuck = 0;
-        BaselineEntry* entry = edges_.store.find(name);
-        if (is_reverted(entry) || is_external(entry)) entry->order.clear();
     }
     if (targets_.empty()) return;  // at the start, which is no reload
     for (const auto& [name, entry] : edges_.store.entries())

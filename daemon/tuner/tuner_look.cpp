@@ -124,15 +124,23 @@ void Tuner::set_external(Target& target, const Outcome& found) {
     (void)wish_for(target);  // shows it
 }
 
+namespace {
+
+// The entry of TARGET. Where we have not written yet, what was there before somebody else did is its
+// baseline.
+BaselineEntry& entry_of_another(BaselineStore& store, const Target& target, const std::string& word) {
+    if (store.find(target.now.name) == nullptr)
+        store.put({target.now.name, target.now.inode, word, target.last_strict, {}, {}, ""});
+    BaselineEntry& entry = *store.find(target.now.name);
+    entry.order = kExternal;
+    return entry;
+}
+
+}  // namespace
+
 // Lasting: no restore and no restart takes the word for ours again, even if it once was.
 void Tuner::set_external(Target& target, const std::string& word) {
-    // What was there before it, where we have not written yet.
-    if (edges_.store.find(target.now.name) == nullptr)
-        edges_.store.put(
-            {target.now.name, target.now.inode, target.last_word, target.last_strict, {}, {}, ""});
-    BaselineEntry& entry = *edges_.store.find(target.now.name);
-    entry.may_hold.clear();
-    entry.order = kExternal;
+    entry_of_another(edges_.store, target, target.last_word).may_hold.clear();
     target.external = true;
     target.external_text = word;
     log(LOG_NOTICE, Event::external, target,
@@ -142,12 +150,7 @@ void Tuner::set_external(Target& target, const std::string& word) {
 
 // The strictness alone is somebody else's; the word, where it is ours, still goes back in the end.
 void Tuner::set_external_strict(Target& target) {
-    if (edges_.store.find(target.now.name) == nullptr)
-        edges_.store.put(
-            {target.now.name, target.now.inode, target.now.scope.word, target.last_strict, {}, {}, ""});
-    BaselineEntry& entry = *edges_.store.find(target.now.name);
-    entry.may_strict.reset();
-    entry.order = kExternal;
+    entry_of_another(edges_.store, target, target.now.scope.word).may_strict.reset();
     target.external = true;
     target.external_text = target.now.strict == true ? "strict" : "not strict";
     log(LOG_NOTICE, Event::external, target,

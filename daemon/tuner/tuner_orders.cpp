@@ -69,6 +69,7 @@ Status Tuner::revert(const std::optional<std::string>& name) {
             return fail("nothing is written while observing: " + why, EPERM);
         refresh_targets();
         plan_targets();
+        // Also what holds no setting of ours: a follower would be planned for itself once @default is held.
         for (const auto& [each, target] : targets_)
             if (!target.external && target.now.untouchable.empty()) names.push_back(each);
         // What could not be read yet since the start waits for that with its order.

@@ -24,6 +24,15 @@ class TrialsEnds : public test::TrialRig {
         for (int i = 0; i < 5 * 2 + 3; i++) step();
         ASSERT_EQ(state("kcryptd"), State::trial);
     }
+    // BPF is denied, and the policy names a file beside it.
+    void a_file_is_left() {
+        tree_.write("run/p99", "12.5\n");
+        Policy policy = tuner_->policy();
+        policy.judge.counters = {{"latency", false}, {"file:/run/p99", false}};
+        counters_.traffic_error = counters_.attach_error = Error{EPERM, "BPF is denied"};
+        use(policy);
+        tick();
+    }
     void expect_cut_off(const std::string& why) {
         EXPECT_FALSE(trials_->due());
         EXPECT_FALSE(counters_.attached);
@@ -145,6 +154,24 @@ TEST_F(TrialsEnds, NoneBeginsAgainstADefaultThatIsNotThereYet) {
     ASSERT_FALSE(begun);
     EXPECT_THAT(begun.error().text, HasSubstr("@default is not what it is to be yet"));
     EXPECT_FALSE(counters_.attached);
+}
+
+// It has a verdict, but the kernel takes it no more.
+TEST_F(TrialsEnds, ARefusedDefaultMovesNobodyWithAVerdictEither) {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    candidate_costs(0.7);
+    begin(policy);
+    counters_.more = {{"@default", 200'000}};
+    wait_for_traffic();
+    run();
+    ASSERT_EQ(state("@default"), State::kept);
+    tuner_->restore_all();
+    files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
+    reconcile();
+    reconcile();
+    EXPECT_EQ(state("@default"), State::quarantined);
+    EXPECT_EQ(state("kcryptd"), State::waiting) << reason("kcryptd");
 }
 
 TEST_F(TrialsEnds, ADefaultThatMoves) {
@@ -483,12 +510,7 @@ TEST_F(TrialsEnds, NothingToJudgeByMeansThatNothingIsTried) {
 }
 
 TEST_F(TrialsEnds, WhatIsLeftJudgesWhereBpfIsDenied) {
-    tree_.write("run/p99", "12.5\n");
-    Policy policy = tuner_->policy();
-    policy.judge.counters = {{"latency", false}, {"file:/run/p99", false}};
-    counters_.traffic_error = counters_.attach_error = Error{EPERM, "BPF is denied"};
-    use(policy);
-    tick();
+    a_file_is_left();
     ASSERT_EQ(state("kcryptd"), State::trial);
     EXPECT_THAT(progress("kcryptd")->reason, HasSubstr("BPF is denied"));
     while (trials_->due()) {
@@ -500,12 +522,8 @@ TEST_F(TrialsEnds, WhatIsLeftJudgesWhereBpfIsDenied) {
 }
 
 TEST_F(TrialsEnds, WhatIsLeftHasItsVerdictsAfterARestartAndAReload) {
-    tree_.write("run/p99", "12.5\n");
-    Policy policy = tuner_->policy();
-    policy.judge.counters = {{"latency", false}, {"file:/run/p99", false}};
-    counters_.traffic_error = counters_.attach_error = Error{EPERM, "BPF is denied"};
-    use(policy);
-    tick();
+    a_file_is_left();
+    const Policy policy = tuner_->policy();
     while (trials_->due()) {
         tree_.write("run/p99", scope("kcryptd") == "smt" ? "10\n" : "20\n");
         step();

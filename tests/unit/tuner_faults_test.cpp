@@ -53,6 +53,14 @@ class TunerUnread : public TunerFaults, public testing::WithParamInterface<std::
         tree_.remove(GetParam());
         tree_.write(GetParam(), text_);
     }
+    void revert_all_of_an_earlier_life() {
+        reconcile(1);
+        hide();
+        restart();
+        tuner_->set_policy(kcryptd_only());
+        reconcile(1);
+        ASSERT_TRUE(tuner_->revert(std::nullopt));
+    }
     std::string text_;
 };
 
@@ -93,12 +101,7 @@ TEST_P(TunerUnread, IsPutBackAtTheEnd) {
 }
 
 TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
-    reconcile(1);
-    hide();
-    restart();
-    tuner_->set_policy(kcryptd_only());
-    reconcile(1);
-    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    revert_all_of_an_earlier_life();
     show();
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::reverted);
@@ -106,12 +109,7 @@ TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
 }
 
 TEST_P(TunerUnread, OfAnEarlierLifeHearsTheReload) {
-    reconcile(1);
-    hide();
-    restart();
-    tuner_->set_policy(kcryptd_only());
-    reconcile(1);
-    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    revert_all_of_an_earlier_life();
     tuner_->set_policy(kcryptd_only());
     show();
     reconcile(1);

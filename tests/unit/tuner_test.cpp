@@ -247,6 +247,16 @@ TEST_F(TunerTest, OptsOutByUdev) {
 
 // ---- CPUs come and go
 
+TEST_F(TunerTest, AReloadReadsTheTopologyAgain) {
+    tuner_->reconcile();
+    const auto reads = tuner_->topology_reads();
+    tuner_->reconcile();
+    EXPECT_EQ(tuner_->topology_reads(), reads);
+    tuner_->set_policy(rule_for_all());
+    tuner_->reconcile();
+    EXPECT_EQ(tuner_->topology_reads(), reads + 1);
+}
+
 TEST_F(TunerTest, WritesNothingWhenCpusGoOffAndOn) {
     const Topology all = topology_;
     tuner_->reconcile();

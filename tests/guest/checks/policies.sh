@@ -57,6 +57,8 @@ expect_scope "$wq" "$scope"
 
 note "-- the kill switch"
 touch /etc/wq-tuned/disabled
+wq-tunectl pin "$wq" cpu 2>/run/wq-tests/err && fail "an order was taken"
+check_eq "an order before the next look" 1 "$(grep -c 'nothing is written while observing' /run/wq-tests/err)"
 systemctl reload wq-tuned
 expect_scope "$wq" default
 check_eq "state" paused "$(daemon_field state)"
