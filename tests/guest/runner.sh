@@ -40,7 +40,7 @@ reset() {
   local name
   systemctl reset-failed
   rm -rf /etc/wq-tuned /run/wq-tuned /var/lib/wq-tuned
-  if ls -d /{etc,run}/systemd/system/wq-tuned*.d >/dev/null 2>&1; then
+  if compgen -G '/etc/systemd/system/wq-tuned*.d' || compgen -G '/run/systemd/system/wq-tuned*.d'; then
     rm -rf /{etc,run}/systemd/system/wq-tuned*.d
     systemctl daemon-reload
   fi

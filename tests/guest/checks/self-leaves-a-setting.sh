@@ -6,5 +6,6 @@
 echo cpu >"$workqueues/writeback/affinity_scope"
 echo 0 >/sys/devices/system/cpu/cpu5/online
 mkdir -p /etc/wq-tuned
+drop_in wq-tuned.service <<<$'[Service]\nNice=5'
 crypt_open c0
 echo cpu >"$workqueues/$(wq_of c0)/affinity_scope"
