@@ -461,6 +461,8 @@ int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* 
     auto* service = static_cast<Service*>(self);
     const bool ran = service->trials_->running() != nullptr;
     service->answer_.drop();
+    service->check_switches();  // a window begins with a write
+    service->trials_->check();
     service->trials_->on_time();
     service->arm_trial();
     // Not at each window: what is measured shall not be our own writing.

@@ -199,7 +199,7 @@ since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o 
 
 # ---- trials
 
-# `[window=3s] [washout=2s] trial_policy SCOPE [LINE...]`: kcryptd goes on trial; LINEs go into [judge].
+# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: kcryptd goes on trial; LINEs go into [judge].
 trial_policy() {
   local scope=$1
   shift
@@ -214,11 +214,11 @@ $(printf '%s\n' "$@")
 match = "kcryptd-*"
 scope = "$scope"
 EOF
-  # A tick every three seconds, and no watchdog: an emulator under load takes long to load BPF.
+  # A tick every three seconds (or TICK), and no watchdog: an emulator under load takes long to load BPF.
   drop_in wq-tuned.service <<EOF
 [Service]
 WatchdogSec=0
-Environment=WATCHDOG_USEC=6000000
+Environment=WATCHDOG_USEC=$((2 * ${tick:-3}))000000
 EOF
 }
 

@@ -56,6 +56,15 @@ touch /etc/wq-tuned/disabled
 stays_away "nothing is written any more"
 rm /etc/wq-tuned/disabled
 
+note "-- switched off just after a tick: the next window notices"
+tick=20 long_trials
+fresh_trial
+touch /etc/wq-tuned/disabled
+wait_until 10 ended $((before + 1)) || fail "it goes on"
+check_eq "the reason" "nothing is written any more" "$(verdict reason | cut -c1-27)"
+rm /etc/wq-tuned/disabled
+long_trials
+
 note "-- an operator's order, under load"
 fresh_trial
 wq-tunectl revert "$wq"
