@@ -68,6 +68,8 @@ Outcome::Kind kind_of_error(int code) {
         case EBUSY:
         case EAGAIN:
         case EINTR:
+        case EMFILE:
+        case ENFILE:
             return Outcome::Kind::transient;
         default:
             return Outcome::Kind::permanent;

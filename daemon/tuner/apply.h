@@ -17,7 +17,7 @@ struct Outcome {
         unsupported,  // the kernel made another word of it; the baseline was put back
         gone,         // the target vanished or is another workqueue now
         permanent,    // EINVAL, EPERM, EROFS, ...: trying again would not help
-        transient,    // ENOMEM, EBUSY, EAGAIN, EINTR
+        transient,    // ENOMEM, EBUSY, EAGAIN, EINTR; EMFILE and ENFILE: no file can be opened now
     };
     Kind kind = Kind::done;
     bool wrote = false;

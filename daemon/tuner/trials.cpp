@@ -25,8 +25,7 @@ unsigned pairs_of_trial(unsigned max_pairs, unsigned n) {
 
 // An error that says nothing about the next try.
 bool passes(int code) {
-    return code == EAGAIN || code == EINTR || code == ENOMEM || code == EBUSY || code == EMFILE ||
-           code == ENFILE;
+    return kind_of_error(code) == Outcome::Kind::transient;
 }
 
 bool any_work_counter(const std::vector<JudgedCounter>& counters) {
@@ -44,6 +43,7 @@ Trials::~Trials() {
 
 void Trials::policy_changed() {
     no_counters_.clear();
+    not_begun_.clear();
     rests_.clear();
     edges_.tuner.judge_by(counters_here());
     // Verdicts are known by what they were judged by: that is settled before the first look.
@@ -199,8 +199,12 @@ void Trials::begin_one() {
     else
         begun = begin(name, *next->step.trial, false);
     if (begun) return;
-    edges_.tuner.explain_waiting("waits for a trial: " + begun.error().text);
     rest(name, true);
+    const Error& why = begun.error();
+    edges_.tuner.explain_waiting("waits for a trial: " + why.text);
+    if (passes(why.code) || why.text == not_begun_) return;
+    not_begun_ = why.text;
+    edges_.log.write({LOG_NOTICE, Event::none, "no trial could begin: " + not_begun_});
 }
 
 Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {
@@ -348,6 +352,7 @@ std::string Trials::why_cut_off(const Running& trial) const {
     if (edges_.tuner.online() != trial.online) return "CPUs came or went";
     if (target.external) return fmt::format("somebody else wrote '{}'", target.external_text);
     if (!target.now.untouchable.empty()) return target.now.untouchable;
+    if (const std::string& why = edges_.tuner.pods_unknown(); !why.empty()) return "pods unknown: " + why;
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
     if (means_another(trial.arms)) return "@default moved";
     const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);

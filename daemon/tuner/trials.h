@@ -178,6 +178,7 @@ class Trials {
     std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
     bool in_hours_ = false;            // at the last tick
     std::string no_counters_;          // why BPF counts nothing here; asked again after a reload
+    std::string not_begun_;            // why a trial last could not begin: said once
 };
 
 }  // namespace wq

@@ -89,7 +89,8 @@ void Tuner::show(Target& target) {
     if (target.stuck >= kTries) return show_stuck(target);
     if (wish.word && !is_so(target, wish)) {
         target.state = State::waiting;
-        target.reason = "about to be applied: " + target.reason;
+        const char* next = target.failures > 0 ? "about to be tried again: " : "about to be applied: ";
+        target.reason = unsaved_.empty() ? next + target.reason : unsaved_;
     } else if (!wish.word && holds_ours(target)) {
         target.state = State::applied;
         target.reason = "left in force";

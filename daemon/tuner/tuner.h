@@ -147,6 +147,8 @@ class Tuner {
     [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
     // The kernel stored the beginning of a scope's name for the name, since the start.
     [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }
+    // Why nothing new is set while the pods are not known; empty where they are.
+    [[nodiscard]] const std::string& pods_unknown() const { return pods_unknown_; }
     // Whether a transient failure waits for another try.
     [[nodiscard]] bool wants_retry() const;
     [[nodiscard]] std::string summary() const;  // one line, for STATUS=
@@ -226,6 +228,7 @@ class Tuner {
     std::string observe_why_;
     std::string waiting_why_ = "waits for a trial";
     std::string pods_unknown_;
+    std::string unsaved_;  // why baselines cannot be saved, where they last could not
     std::map<std::string, Target> targets_;
     std::string default_via_;  // what each write of a trial of @default goes through
     unsigned topology_reads_ = 0;

@@ -143,6 +143,7 @@ void Tuner::apply_wishes() {
             target.failures = 0;  // no try is left to be made
     }
     const auto saved = edges_.store.save();
+    unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) say_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (const auto& [name, wish] : wishes) {
         Target& target = targets_.at(name);
@@ -158,7 +159,7 @@ void Tuner::apply_wishes() {
             carry_out(target, wish);
         } else if (!is_so(target, wish)) {
             target.state = State::waiting;
-            target.reason = saved.error().in("its baseline cannot be saved").text;
+            target.reason = unsaved_;
         }
     }
     std::erase_if(targets_, [](const auto& item) { return item.second.gone; });

@@ -135,7 +135,7 @@ TEST(Apply, FindsAWorkqueueThatIsReplacedBeforeTheWrite) {
 
 TEST(Apply, SortsErrors) {
     for (const int code : {ENOENT, ENODEV}) EXPECT_EQ(kind_of_error(code), Kind::gone) << code;
-    for (const int code : {ENOMEM, EBUSY, EAGAIN, EINTR})
+    for (const int code : {ENOMEM, EBUSY, EAGAIN, EINTR, EMFILE, ENFILE})
         EXPECT_EQ(kind_of_error(code), Kind::transient) << code;
     for (const int code : {EINVAL, EPERM, EROFS, EACCES, EIO, 0})
         EXPECT_EQ(kind_of_error(code), Kind::permanent) << code;

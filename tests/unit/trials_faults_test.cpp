@@ -19,10 +19,11 @@ using testing::SizeIs;
 class TrialsFaults : public test::TrialRig {
   protected:
     TrialsFaults() { counters_.more = {{"kcryptd", 100'000}}; }  // the other one has no turn
-    [[nodiscard]] bool said(const std::string& text) const {
-        return std::any_of(log_.lines.begin(), log_.lines.end(),
-                           [&](const LogLine& line) { return line.text.find(text) != std::string::npos; });
+    [[nodiscard]] std::ptrdiff_t times_said(const std::string& text) const {
+        return std::ranges::count_if(
+            log_.lines, [&](const LogLine& line) { return line.text.find(text) != std::string::npos; });
     }
+    [[nodiscard]] bool said(const std::string& text) const { return times_said(text) > 0; }
     // Five pairs are judged, then there is too little load.
     void park() {
         wait_for_traffic();
@@ -49,6 +50,18 @@ TEST_F(TrialsFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
     tree_.add(test::Dir("run/wq-tuned"));
     for (int i = 0; i < 4; i++) tick();
     EXPECT_EQ(state("kcryptd"), State::trial);
+}
+
+// What can count the traffic may still not be let to attach.
+TEST_F(TrialsFaults, WhatCannotBeginForGoodIsSaidOnce) {
+    counters_.attach_error = Error{EPERM, "raw tracepoints are locked down"};
+    wait_for_traffic();
+    for (int i = 0; i < 40; i++) tick();
+    EXPECT_LE(std::ranges::count(counters_.asked, "attach kcryptd"), 6) << "of 41 ticks: less and less often";
+    EXPECT_EQ(times_said("no trial could begin: raw tracepoints are locked down"), 1);
+    counters_.attach_error = Error{EAGAIN, "BPF is busy"};
+    for (int i = 0; i < 40; i++) tick();
+    EXPECT_FALSE(said("BPF is busy")) << "it passes";
 }
 
 TEST_F(TrialsFaults, AVerdictThatCannotBeSavedIsActedUponAndSaidToBeForgotten) {

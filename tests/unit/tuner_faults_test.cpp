@@ -165,6 +165,8 @@ TEST_F(TunerFaults, TriesABusyKernelThreeTimesThenQuarantines) {
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("try 1 of 3"));
+    tuner_->look();
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("about to be tried again"));
     EXPECT_TRUE(tuner_->wants_retry());
     EXPECT_THAT(log_.lines, IsEmpty());
     reconcile(1);

@@ -88,6 +88,8 @@ TEST_F(TunerTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved"));
+    tuner_->look();
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved")) << "for who asks for the status";
     tree_.add(test::Dir("run/wq-tuned"));
     tuner_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
