@@ -22,11 +22,13 @@ _wq_tunectl_options() {
   esac
 }
 
-# The workqueues below ROOT that have FILE, one a line.
+# The workqueues below ROOT that have FILE, one a line. What compgen would expand, or the shell run, is no name that
+# any kernel has: somebody else's tree must not run anything.
 _wq_tunectl_workqueues() {
   local file
   for file in "$1"/sys/devices/virtual/workqueue/*/"$2"; do
     file=${file%/*}
+    case ${file##*/} in *[![:alnum:]_.:!@#+,=-]*) continue ;; esac
     [ ! -d "$file" ] || echo "${file##*/}"
   done
 }
@@ -41,7 +43,7 @@ _wq_tunectl() {
   local commands='status topology plan explain history report check cat-config dump judge ab pin unpin revert trial top undo reload'
   local scopes='cpu smt cache_shard cache numa system'
   local sort_keys='name total inflight rate cpu p50 p90 p99 lock cputime hogs wakeups mayday rescued workqueue busy mean items'
-  local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 kept
+  local line=${COMP_LINE:0:COMP_POINT} part="" word option="" command="" root="" whole given=0 run=-1 kept
   local -a words
   # Split at blanks alone: bash has also cut the names of workqueues at each ':'.
   read -ra words <<<"$line"
@@ -51,12 +53,17 @@ _wq_tunectl() {
   esac
   whole=$part
   for word in "${words[@]:1}"; do
+    if [ $run -ge 0 ]; then
+      run=$((run + 1)) # a word of the command that `ab` is to run
+      continue
+    fi
     if [ -n "$option" ]; then
       [ "$option" != --root ] || root=$word
       option=""
       continue
     fi
     case $word in
+      --) [ "$command" != ab ] || run=0 ;;
       --root=*) root=${word#*=} ;;
       --root | -o | --output | --topology | --shard-size | --kernel-scopes | --config | --arm | --alpha | --tolerance | --max-pairs | \
         --target | --arms | --metric | --pairs | --warmup | --export | -d | --interval | -n | --iterations | --sort)
@@ -95,6 +102,11 @@ _wq_tunectl() {
   esac
   case $option$part in
     -*) [ -n "$option" ] || from=(-W "$(_wq_tunectl_options "$command")") ;;
+  esac
+  case $run in
+    -1) ;;
+    0) from=(-c) ;;
+    *) from=(-f) ;;
   esac
   case " ${from[*]} " in
     *' -d '* | *' -f '*) compopt -o filenames 2>/dev/null ;;

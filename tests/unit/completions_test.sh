@@ -45,6 +45,10 @@ workqueues=$tree/sys/devices/virtual/workqueue
 mkdir -p "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}
 touch "$workqueues"/{writeback,kcryptd-254:0-1}/affinity_scope # the other one is per-CPU
 touch "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}/max_active
+# Somebody else's tree runs nothing. (The other shells expand no names.)
+# shellcheck disable=SC2016
+hostile=$workqueues/'$(echo${IFS}ran)'
+if [ "$shell" = bash ]; then mkdir "$hostile" && touch "$hostile"/{affinity_scope,max_active}; fi
 scopes=(cpu smt cache_shard cache numa system)
 targets=(@default kcryptd-254:0-1 writeback)
 for command in explain pin unpin revert trial; do
@@ -72,6 +76,7 @@ expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl trial --json writeback --arm s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt
+[ "$shell" != bash ] || offers "wq-tunectl ab --target x --arms cache,smt -- tru" | grep -qx true || complain "after --: no command"
 for scope in "${scopes[@]}"; do
   "$bin/wq-tunectl" plan --topology 'synthetic:core:2 pu:1' --kernel-scopes "$scope" >/dev/null || complain "$scope is no scope"
 done
