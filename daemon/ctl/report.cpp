@@ -68,7 +68,7 @@ Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {
 
 Status write_report(const std::string& path, const std::string& text) {
     if (path == "-") return write_all(STDOUT_FILENO, text);
-    const auto done = write_output(path, text);
+    auto done = write_output(path, text);
     if (!done && done.error().code == EEXIST)
         return fail(done.error().text + "; '-' is the standard output", EEXIST);
     return done;

@@ -127,11 +127,12 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
                            kLeft, frame.y(effect.interval->high), kRight - kLeft,
                            frame.y(effect.interval->low) - frame.y(effect.interval->high));
     const double step = step_for(frame.high - frame.low, 6);
-    for (double mark = std::ceil(frame.low / step) * step; mark <= frame.high; mark += step) {
-        const double value = std::abs(mark) < step / 2 ? 0 : mark;  // no "-0"
+    const auto last = static_cast<int>(std::floor(frame.high / step));
+    for (auto mark = static_cast<int>(std::ceil(frame.low / step)); mark <= last; mark++) {
+        const double value = mark * step;
         out +=
-            level(value == 0 ? "zero" : "grid", frame.y(value)) +
-            text_at(kLeft - 6, frame.y(value) + 4, "end", value == 0 ? "0%" : fmt::format("{:+.4g}%", value));
+            level(mark == 0 ? "zero" : "grid", frame.y(value)) +
+            text_at(kLeft - 6, frame.y(value) + 4, "end", mark == 0 ? "0%" : fmt::format("{:+.4g}%", value));
     }
     std::vector<Name> names = {{frame.y(effect.percent), "median"}};
     if (tolerance > 0) {
