@@ -49,6 +49,11 @@ class Machine {
         for (auto scope = kernel.scopes.rbegin(); scope != kernel.scopes.rend(); ++scope)
             pods_.emplace_back(*scope, pods_in(kernel, *scope, topology, shard_size));
         llcs_ = pods_of(Scope::cache, topology, shard_size);
+        // Of the LLCs themselves: what is isolated has none, and is one more pod.
+        const auto small = [&](const Llc& llc) {
+            return cores_.cores_in(llc.cpus) == 1 && llc.cpus.count() <= 2;
+        };
+        small_llcs_ = !topology.llcs.empty() && std::ranges::all_of(topology.llcs, small);
         for (unsigned i = 0; i < llcs_.size(); i++)
             for (const unsigned cpu : llcs_[i].cpus()) {
                 if (llc_of_.size() <= cpu) llc_of_.resize(cpu + 1);
@@ -70,6 +75,7 @@ class Machine {
     unsigned size_;
     std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
     Pods llcs_;
+    bool small_llcs_ = false;       // each is one core
     std::vector<unsigned> llc_of_;  // by CPU
 };
 
@@ -80,8 +86,7 @@ bool Machine::inside_llcs(const Pods& pods) const {
 }
 
 bool Machine::llc_says_nothing(const CpuSet& effective) const {
-    const auto small = [&](const CpuSet& llc) { return cores_.cores_in(llc) == 1 && llc.count() <= 2; };
-    return std::all_of(llcs_.begin(), llcs_.end(), small) && cores_.cores_in(effective) > 1;
+    return small_llcs_ && cores_.cores_in(effective) > 1;
 }
 
 void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const {

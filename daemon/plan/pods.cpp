@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <string>
 
 namespace wq {
 namespace {
 
 constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
+constexpr unsigned kUsualShard = 8;  // cores (kernel/workqueue.c, wq_cache_shard_size)
 
 // Most are so already.
 void sort_by_first(std::vector<CpuSet>& pods) {
@@ -152,6 +154,9 @@ std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topolo
 
 std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology) {
     std::string pods;
+    // The pods of cache_shard are the model's at whatever size.
+    if (const unsigned size = kernel.cache_shard_size.value_or(kUsualShard); size != kUsualShard)
+        pods = "shards of " + std::to_string(size) + ";";
     for (const Scope scope : unlike_model(kernel, topology)) {
         pods += std::string(name_of(scope)) + " ";
         for (const CpuSet& pod : pods_in(kernel, scope, topology, 1)) pods += pod.list() + ";";

@@ -47,8 +47,9 @@ std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topolog
 // boot make such (kernel/workqueue.c, workqueue_init_topology()).
 std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology);
 
-// Tells machines apart by all that pods depend on: fingerprint() of the topology, and the pods themselves
-// where they are not those above. A verdict of one holds for no other.
+// Tells machines apart by all that pods depend on: fingerprint() of the topology, the size of shards where
+// the kernel was told another than its own, and the pods themselves where they are not those above. A verdict
+// of one holds for no other.
 std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology);
 
 // What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.

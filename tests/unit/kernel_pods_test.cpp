@@ -115,6 +115,8 @@ TEST(KernelPods, TellMachinesApart) {
         << "a verdict on other pods is none on these";
     const Topology now = test::without(kTwoSockets, "8-15");
     EXPECT_EQ(machine_fingerprint(quirk, now), fingerprint(now)) << "these are as the model has them";
+    EXPECT_NE(machine_fingerprint(kernel_72(16), kTwoSockets), fingerprint(kTwoSockets))
+        << "booted with another size of shards";
 }
 
 TEST(KernelPods, OfThisBootSayNothingOfTheNext) {

@@ -133,6 +133,12 @@ TEST(Plan, WidensSocketsOfOneCpu) {
     }
 }
 
+TEST(Plan, WidensBesideIsolatedCpus) {
+    Topology vm = machine({.sockets = 8, .cores = 1, .one_node = true});
+    std::erase_if(vm.llcs, [](const Llc& llc) { return llc.cpus.first() >= 6; });
+    expect_write(plan(vm, kernel_612()), Scope::system);
+}
+
 TEST(Plan, WidensToTheFinestThatJoinsCores) {
     // 16 sockets of one CPU in two nodes: numa has pools of 8.
     Topology vm = machine({.sockets = 16, .cores = 1, .one_node = true});
