@@ -52,6 +52,7 @@ std::uint64_t now_us(sd_event* event) {
 unsigned minute_of_day() {
     const std::time_t now = ::time(nullptr);
     std::tm local{};
+    ::tzset();  // localtime_r() need not notice another time zone
     ::localtime_r(&now, &local);
     return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
 }
@@ -318,7 +319,10 @@ void Service::reconcile() {
 }
 
 void Service::changed(Udev::Change change) {
-    if (change != Udev::Change::workqueue) tuner_->topology_changed();
+    if (change != Udev::Change::workqueue) {
+        tuner_->topology_changed();
+        trials_->cpus_changed();
+    }
     if (change != Udev::Change::cpu) tuner_->rules_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
     answer_.drop();
@@ -412,7 +416,9 @@ void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
-    if (!tuner_->policy().keep_on_exit && !restarting) tuner_->restore_all();
+    check_switches();
+    const bool keep = tuner_->policy().keep_on_exit && !paused_;
+    if (!keep && !restarting) tuner_->restore_all();
     trials_->keep_ended();
     if (!restarting) metrics_.remove();
     ::sd_event_exit(event_.get(), 0);
@@ -496,8 +502,8 @@ Status restore_after_exit(const ServiceOptions& options) {
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    if (const unsigned stayed = restore_entries(files, store, log, policy && policy->keep_on_exit);
-        stayed > 0)
+    const bool keep = policy && policy->keep_on_exit && why_disabled(paths.disabled()).empty();
+    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
         return fail(fmt::format("{} targets were not put back", stayed));
     return {};
 }

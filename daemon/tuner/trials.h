@@ -76,6 +76,9 @@ class Trials {
     // When on_time() wants to be called; empty while nothing is measured.
     [[nodiscard]] std::optional<std::uint64_t> due() const;
     void on_time();
+    // CPUs came or went, or may have: the pair being measured is of two machines, even where they are all
+    // back by the next look.
+    void cpus_changed();
     // After each Tuner::reconcile(): ends a trial whose ground is gone.
     void check();
     // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not.

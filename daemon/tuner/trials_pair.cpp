@@ -42,6 +42,10 @@ void Trials::on_time() {
     }
 }
 
+void Trials::cpus_changed() {
+    if (current_ && current_->pair) current_->pair->spoil("CPUs came or went");
+}
+
 void Trials::start_pair() {
     Running& trial = *current_;
     if (!trial.by_hand && !edges_.tuner.policy().judge.hours.contains(edges_.minute_of_day()))

@@ -125,7 +125,7 @@ json to_json(const VerdictRecord& r) {
                 {"counter", r.standing.counter},
                 {"pairs", r.standing.pairs},
                 {"dropped", r.dropped},
-                {"lost", r.lost},
+                {"lost", std::min(r.lost, kMaxCount)},
                 {"e_regressed", evidence_of(r.standing.log_regressed)},
                 {"e_improved", evidence_of(r.standing.log_improved)},
                 {"effect_percent", r.standing.pairs > 0 ? json(r.standing.effect.percent) : json(nullptr)},
@@ -228,13 +228,19 @@ Status VerdictStore::begin(const VerdictKey& key) {
 Status VerdictStore::add(VerdictRecord record) {
     if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
-    if (records_.size() > kMostRecords) {
-        // Trials that were cut off tell least.
-        auto oldest = std::find_if(records_.begin(), records_.end(), [](const auto& r) { return !r.judged; });
-        if (oldest == records_.end()) oldest = records_.begin();
-        records_.erase(oldest);
-    }
+    if (records_.size() > kMostRecords) forget_one();
     return save();
+}
+
+// Trials that were cut off tell least, and those that were judged again since.
+void VerdictStore::forget_one() {
+    auto oldest = std::ranges::find_if(records_, [](const auto& r) { return !r.judged; });
+    if (oldest == records_.end())
+        oldest = std::ranges::find_if(records_, [&](const auto& r) {
+            const VerdictRecord* last = latest(r.key);
+            return last != nullptr && (last->time != r.time || last->trial != r.trial);
+        });
+    records_.erase(oldest == records_.end() ? records_.begin() : oldest);
 }
 
 Status VerdictStore::save() {

@@ -83,12 +83,13 @@ class VerdictStore {
 
   private:
     Status save();
+    void forget_one();
     std::string path_;
     struct Begun {
         VerdictKey key;
         unsigned trials = 0;
     };
-    std::vector<VerdictRecord> records_;  // at most kMostRecords, cut-off ones and the oldest give way
+    std::vector<VerdictRecord> records_;           // at most kMostRecords; who gives way: forget_one()
     std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by VerdictKey::text()
     std::map<std::string, Begun> begun_;           // by VerdictKey::text()
 };

@@ -58,12 +58,16 @@ void PairMeasurement::close(unsigned slot, std::uint64_t now, std::uint64_t plan
     // A machine that stood still (a paused guest, a stall) is not the one that the other window saw.
     if (lasted > planned + planned / 5 + kSlack) spoil("a window lasted too long");
     for (std::size_t i = 0; i < meters_->counters.size(); i++) {
+        window.values.push_back(kNoValue);
+        const double before = window.before[i];
+        if (std::isnan(before)) continue;
         const std::string& name = meters_->counters[i].name;
-        const auto value = std::isnan(window.before[i])
-                               ? Result<double>(kNoValue)
-                               : value_of_window(name, window.before[i], read(name), window.seconds);
+        const double after = read(name);
+        // Where nothing happened both windows have the same value, also where one was a moment longer.
+        const double seconds = after == before ? static_cast<double>(planned) / 1e6 : window.seconds;
+        const auto value = value_of_window(name, before, after, seconds);
         if (!value) spoil(value.error().text);
-        window.values.push_back(value.value_or(kNoValue));
+        window.values.back() = value.value_or(kNoValue);
     }
 }
 

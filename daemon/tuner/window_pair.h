@@ -39,6 +39,8 @@ class PairMeasurement {
     void open(unsigned slot, std::uint64_t now);
     // PLANNED: how long the window should have been, in us.
     void close(unsigned slot, std::uint64_t now, std::uint64_t planned);
+    // The pair is not to be used: WHY becomes its fault, unless it has one.
+    void spoil(const std::string& why);
     // Once work that was queued in the windows had its time to end.
     void finish(const Clocks& clocks);
 
@@ -56,7 +58,6 @@ class PairMeasurement {
         std::vector<double> before;  // of the machine's counters, in their order; NaN for the others
         std::vector<double> values;  // of all counters
     };
-    void spoil(const std::string& why);
     double read(const std::string& counter);
     void read_work(unsigned slot);
 

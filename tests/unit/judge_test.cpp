@@ -186,6 +186,21 @@ TEST(Trial, SeesAnEmergencyWhereHigherIsBetter) {
     EXPECT_EQ(trial.add({{{90, 30}}, {}}).value().reason, "emergency");
 }
 
+TEST(Trial, TakesNextToNothingForNoEmergency) {
+    const std::map<std::string, double> least = {
+        {"psi:io.full", 0.01}, {"diskstats:sda.rkB", 100}, {"lock", 100}};
+    for (const auto& [name, enough] : least) {
+        const bool higher = name.starts_with("diskstats:");
+        const auto stops = [&](double large) {
+            Trial trial({}, {{name, higher}});
+            const Readings r = higher ? Readings{large, 1e-6} : Readings{1e-6, large};
+            return !trial.add({{r}, {}}) && trial.add({{r}, {}});
+        };
+        EXPECT_TRUE(stops(enough)) << name;
+        EXPECT_FALSE(stops(enough * 0.99)) << name;
+    }
+}
+
 TEST(Trial, PrefersARegressionToAnEmergency) {
     JudgeSettings settings;
     settings.alpha = 0.5;

@@ -105,6 +105,32 @@ TEST_F(Verdicts, TheOldestGiveWay) {
     EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
 }
 
+TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
+    const auto of = [](const std::string& kind, int i) {
+        VerdictRecord r = record(i);
+        r.key.kind = kind;
+        return r;
+    };
+    nlohmann::json verdicts = nlohmann::json::array({to_json(of("rare-#", 0))});
+    for (int i = 1; i < 1000; i++) verdicts.push_back(to_json(record(i)));
+    write({{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}});
+    ASSERT_TRUE(store_.load());
+    ASSERT_TRUE(store_.add(record(1000)));
+    VerdictStore again(tree_.path(kFile));
+    ASSERT_TRUE(again.load());
+    EXPECT_THAT(again.records(), SizeIs(1000));
+    EXPECT_EQ(again.records()[1].time, 2);
+    EXPECT_NE(again.latest(of("rare-#", 0).key), nullptr);
+}
+
+TEST_F(Verdicts, WhatWasCountedForDaysIsReadAgain) {
+    VerdictRecord r = record();
+    r.lost = 1'440'000'000;
+    ASSERT_TRUE(store_.add(r));
+    VerdictStore again(tree_.path(kFile));
+    EXPECT_TRUE(again.load());
+}
+
 TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
     VerdictRecord r = record();
     r.standing.log_regressed = 5000;
