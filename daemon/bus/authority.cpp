@@ -14,10 +14,31 @@ namespace {
 // give up sooner.)
 constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 
+// Somebody whose agent never answers would have polkit keep every question for ever, and the bus lets us wait
+// for 128 answers at a time: so many persons are asked at once, and a question that is given up is taken
+// back.
+constexpr unsigned kMostAsked = 16;
+unsigned asked_now = 0;
+
 struct Pending {
     MessagePtr request;
     std::function<Status()> order;
+    std::string id;  // to take the question back by; "" where no person is asked
+
+    Pending(sd_bus_message* message, std::function<Status()> what, std::string name)
+        : request(::sd_bus_message_ref(message)), order(std::move(what)), id(std::move(name)) {
+        if (!id.empty()) asked_now++;
+    }
+    ~Pending() {
+        if (!id.empty()) asked_now--;
+    }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
 };
+
+constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
+constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
+constexpr const char* kAuthorityInterface = "org.freedesktop.PolicyKit1.Authority";
 
 // The reply to an order: nothing, or the error in words.
 int reply(sd_bus_message* request, const Status& done) {
@@ -33,6 +54,10 @@ int refuse(sd_bus_message* request, const char* why) {
 int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     const auto* pending = static_cast<const Pending*>(userdata);
     sd_bus_message* request = pending->request.get();
+    if (!pending->id.empty() && ::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0)
+        (void)::sd_bus_call_method_async(::sd_bus_message_get_bus(request), nullptr, kPolkit, kAuthority,
+                                         kAuthorityInterface, "CancelCheckAuthorization", nullptr, nullptr,
+                                         "s", pending->id.c_str());
     if (::sd_bus_message_is_method_error(answer, nullptr) != 0) {
         const sd_bus_error* error = ::sd_bus_message_get_error(answer);
         const std::string why = error->message != nullptr ? error->message : error->name;
@@ -47,18 +72,17 @@ int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit says no");
 }
 
-Result<MessagePtr> make_question(sd_bus_message* request, const char* action, bool interactive) {
+// ID: "" where no person is to be asked.
+Result<MessagePtr> make_question(sd_bus_message* request, const char* action, const std::string& id) {
     sd_bus_message* raw = nullptr;
-    int r = ::sd_bus_message_new_method_call(::sd_bus_message_get_bus(request), &raw,
-                                             "org.freedesktop.PolicyKit1",
-                                             "/org/freedesktop/PolicyKit1/Authority",
-                                             "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
+    int r = ::sd_bus_message_new_method_call(::sd_bus_message_get_bus(request), &raw, kPolkit, kAuthority,
+                                             kAuthorityInterface, "CheckAuthorization");
     MessagePtr question(raw);
-    // The subject, the action, no details, whether to ask the user, no id to cancel it by.
+    // The subject, the action, no details, whether to ask the user, the id to cancel it by.
     if (r >= 0)
         r = ::sd_bus_message_append(raw, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
                                     ::sd_bus_message_get_sender(request), action, 0,
-                                    static_cast<std::uint32_t>(interactive), "");
+                                    static_cast<std::uint32_t>(!id.empty()), id.c_str());
     if (r < 0) return fail_errno("polkit", -r);
     return question;
 }
@@ -77,10 +101,13 @@ bool is_from_root(sd_bus_message* message) {
 int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order) {
     if (is_from_root(message)) return reply(message, order());
     const bool interactive = ::sd_bus_message_get_allow_interactive_authorization(message) > 0;
-    const auto question = make_question(message, action, interactive);
+    if (interactive && asked_now >= kMostAsked)
+        return refuse(message, "too many others are being asked for a password");
+    static std::uint64_t number = 0;
+    const std::string id = interactive ? "wq-tuned " + std::to_string(++number) : "";
+    const auto question = make_question(message, action, id);
     if (!question) return -question.error().code;
-    auto pending =
-        std::make_unique<Pending>(Pending{MessagePtr(::sd_bus_message_ref(message)), std::move(order)});
+    auto pending = std::make_unique<Pending>(message, std::move(order), id);
     sd_bus_slot* slot = nullptr;
     const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
                                       pending.get(), interactive ? kAnswerTimeout : 0);

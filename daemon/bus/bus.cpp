@@ -29,6 +29,12 @@ bool is_absent(const sd_bus_error& error) {
            ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
 }
 
+// A call that waits while the daemon ends gets no reply, as one does that takes too long.
+bool went_away(sd_bus* bus, const sd_bus_error& error) {
+    return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY) != 0 &&
+           ::sd_bus_get_name_creds(bus, kBusName, 0, nullptr) == -ENXIO;
+}
+
 Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
                              bool interactive) {
     sd_bus_message* raw = nullptr;
@@ -96,6 +102,7 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
     const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
     MessagePtr reply(raw);
     if (r < 0 && is_absent(error.error)) return fail("no daemon runs", ESRCH);
+    if (r < 0 && went_away(bus, error.error)) return fail("the daemon ended meanwhile", ESRCH);
     if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
     const char* text = "";
     if (::sd_bus_message_has_signature(raw, "s") > 0) ::sd_bus_message_read(raw, "s", &text);
