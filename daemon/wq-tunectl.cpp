@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -13,11 +15,13 @@
 #include "ctl/judge.h"
 #include "ctl/machine.h"
 #include "ctl/options.h"
+#include "ctl/setting_option.h"
 #include "ctl/top.h"
 #include "model/version.h"
 
 namespace {
 
+using wq::ctl::not_empty;
 using wq::ctl::Options;
 
 struct Arguments {
@@ -31,15 +35,13 @@ struct Arguments {
     bool export_policy = false;
 };
 
-// A script's unset variable is no name: it must not mean "all", or anything else.
-std::string not_empty(const std::string& word) {
-    return word.empty() ? "it is empty" : "";
-}
-
 void add_source_options(CLI::App& command, Arguments& a) {
     command.add_option("--topology", a.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
-        ->capture_default_str();
-    command.add_option("--shard-size", a.options.shard_size, "Cores per shard")->check(CLI::Range(1, 65536));
+        ->capture_default_str()
+        ->check(not_empty);
+    command.add_option("--shard-size", a.options.shard_size, "Cores per shard")
+        ->check(wq::ctl::decimal)
+        ->check(CLI::Range(1, 65536));
 }
 
 void add_plan_options(CLI::App& command, Arguments& a) {
@@ -58,7 +60,8 @@ void add_json(CLI::App& command, Arguments& a) {
 }
 
 void add_config(CLI::App& command, Arguments& a) {
-    command.add_option("--config", a.options.config, "Policy file instead of the installed ones");
+    command.add_option("--config", a.options.config, "Policy file instead of the installed ones")
+        ->check(not_empty);
 }
 
 CLI::App* add(CLI::App& app, const char* name, const char* text, const std::function<int()>& run, int& code) {
@@ -136,7 +139,8 @@ void add_orders(CLI::App& app, Arguments& a, int& code) {
         app, "trial", "Try a scope on a target now, and follow it to the verdict",
         [&] { return wq::ctl::trial(o, a.target, a.scope); }, code);
     trial->add_option("TARGET", a.target)->required()->check(not_empty);
-    trial->add_option("--arm", a.scope, "The scope to try; what would be tried next, if not given");
+    trial->add_option("--arm", a.scope, "The scope to try; what would be tried next, if not given")
+        ->check(not_empty);
     add_json(*trial, a);
     auto* undo = add(
         app, "undo", "Shell commands that would put everything back", [&] { return wq::ctl::undo(o); }, code);
@@ -156,7 +160,8 @@ int run(int argc, char** argv) {
     CLI::App app("Looks into wq-tuned and the kernel's workqueues, and gives orders.");
     app.set_version_flag("--version", wq::version());
     app.require_subcommand(1);
-    app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test");
+    app.add_option("--root", a.options.root, "Directory that stands for /: a tree of a test")
+        ->check(CLI::ExistingDirectory);
     std::vector<std::string> command;
     argc = wq::ctl::cut_command(argc, argv, command);
     add_looking(app, a, code);
@@ -181,9 +186,17 @@ int run(int argc, char** argv) {
     return code;
 }
 
+// Else the next file that is opened would be taken for stdout. What is written to these fails, as it would
+// have.
+void fill_closed() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    fill_closed();
     const int code = run(argc, argv);
     // Who failed has said so already.
     const int unwritten = std::fflush(stdout) != 0 ? errno : 0;

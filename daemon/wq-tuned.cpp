@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
     app.add_flag("--restore", restore, "Put back what a daemon that is gone left behind, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");
     app.add_option("--root", options.root,
-                   "Directory that stands for /: a tree of a test, without udev and D-Bus");
+                   "Directory that stands for /: a tree of a test, without udev and D-Bus")
+        ->check(CLI::ExistingDirectory);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -207,11 +207,6 @@ Status check_export(const std::string& path) {
 
 // What is known to fail before anything is made below the root.
 Status check_first(const Options& options, const AbOptions& what) {
-    struct stat st {};
-    if (!options.root.empty()) {
-        if (::stat(options.root.c_str(), &st) != 0) return fail_errno(options.root, errno);
-        if (!S_ISDIR(st.st_mode)) return fail_errno(options.root, ENOTDIR);
-    }
     if (const auto read = read_topology(options.topology, options.root); !read)
         return tl::unexpected(read.error());
     if (what.recording.empty()) return {};
@@ -220,7 +215,7 @@ Status check_first(const Options& options, const AbOptions& what) {
 
 // The file first: it is what is left where stdout went with its terminal.
 int show(const AbReport& report, const AbOptions& what) {
-    const auto saved = what.recording.empty() ? Status{} : publish_file(what.recording, ab_recording(report));
+    const auto saved = what.recording.empty() ? Status{} : write_output(what.recording, ab_recording(report));
     if (what.json)
         fmt::print("{}\n", ab_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     else if (report.comparison.rounds() > 0)

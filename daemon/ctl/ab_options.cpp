@@ -32,7 +32,7 @@ void add_ab(CLI::App& app, const Options& options, const std::vector<std::string
     const auto what = std::make_shared<AbOptions>();
     CLI::App* ab = app.add_subcommand(
         "ab", "Run a command under scopes in random order, and judge: ab ... -- COMMAND...");
-    ab->add_option("--target", what->target, "A workqueue's name, or @default")->required();
+    ab->add_option("--target", what->target, "A workqueue's name, or @default")->required()->check(not_empty);
     const auto take_arms = [what](const std::string& text) {
         auto arms = ab::parse_arms(text);
         if (!arms) throw CLI::ValidationError("--arms", arms.error().text);
@@ -60,10 +60,12 @@ void add_ab(CLI::App& app, const Options& options, const std::vector<std::string
     add_setting(*ab, "--tolerance", "What an arm may cost, as in 5%; 0%", parse_tolerance,
                 what->settings.tolerance);
     ab->add_option("--warmup", what->warmup, "Runs before the first that counts; 0")
+        ->check(decimal)
         ->check(CLI::Range(0U, kMostWarmups));
     ab->add_flag("--ignore-failure", what->ignore_failure, "Runs that fail count too");
     ab->add_flag("--show-output", what->show_output, "The command's output, to stderr");
-    ab->add_option("--export", what->recording, "FILE.csv: the pairs, for `wq-tunectl judge`");
+    ab->add_option("--export", what->recording, "FILE.csv: the pairs, for `wq-tunectl judge`")
+        ->check(not_empty);
     ab->add_flag("--json", what->json, "For machines");
     ab->callback([what, &options, &command, &code] {
         if (what->arms.empty() && !what->sweep)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/judge.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include "ctl/terminal.h"
 #include "ctl/verdict_text.h"
 #include "judge/recording.h"
+#include "kernel/fd.h"
 #include "kernel/file.h"
 
 namespace wq::ctl {
@@ -51,10 +54,17 @@ std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdic
             effect_text(at.effect)};
 }
 
+// A pipe is waited for, as cat does.
+Result<std::string> read_recording_file(const std::string& path) {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!fd) return fail_errno(path, errno);
+    return read_all(fd.get(), kMaxRecording).map_error([&](const Error& e) { return e.in(path); });
+}
+
 }  // namespace
 
 int judge(const JudgeOptions& options) {
-    const auto text = read_file(options.file, kMaxRecording);
+    const auto text = read_recording_file(options.file);
     if (!text) return complain(text.error().text);
     const auto trials = read_recording(*text);
     if (!trials)
@@ -75,7 +85,9 @@ void add_judge(CLI::App& app, int& code) {
     const auto options = std::make_shared<JudgeOptions>();
     JudgeSettings& settings = options->settings;
     CLI::App* command = app.add_subcommand("judge", "Verdicts on recorded trials");
-    command->add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")->required();
+    command->add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
+        ->required()
+        ->check(not_empty);
     command->add_flag("--json", options->json, "For machines");
     add_setting(*command, "--alpha", "Chance of reverting a harmless change, at most; 0.05", parse_alpha,
                 settings.alpha);

@@ -12,6 +12,7 @@
 #include "counters/bpf_errors.h"
 #include "counters/bpf_top.h"
 #include "ctl/machine.h"
+#include "ctl/setting_option.h"
 #include "ctl/terminal.h"
 #include "ctl/top_screen.h"
 #include "ctl/top_wait.h"
@@ -109,7 +110,8 @@ Status watch_live(const TopOptions& options, WorkMonitor& monitor, TopWait& wait
 }
 
 int run(TopOptions options, const CLI::App& app) {
-    if (app.get_option("--root")->count() > 0) return complain("a tree has no running kernel to watch");
+    if (app.get_option("--root")->count() > 0)
+        throw CLI::ValidationError("top watches the running kernel: no --root");
     if (options.once) options.iterations = 1;
     for (auto& name : options.names) name = sysfs_name(name);
     const auto monitor = make_bpf_monitor();
@@ -144,17 +146,15 @@ int top(const TopOptions& options, WorkMonitor& monitor) {
 
 void add_top(CLI::App& app, int& code) {
     const auto options = std::make_shared<TopOptions>();
-    const auto not_empty = [](const std::string& word) {
-        return std::string(word.empty() ? "it is empty" : "");
-    };
     CLI::App* command = app.add_subcommand("top", "What workqueues do, live: rates, waits, locks, functions");
     command->add_option("WQ", options->names, "Workqueues; all if none")->check(not_empty);
     command->add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
         ->check(interval_error);
     auto* iterations = command->add_option("-n,--iterations", options->iterations, "Intervals, then end")
+                           ->check(decimal)
                            ->check(CLI::Range(1, 1'000'000'000));
     command->add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
-    command->add_option("--sort", options->order.key, "The column to sort by");
+    command->add_option("--sort", options->order.key, "The column to sort by")->check(not_empty);
     command->add_flag("--functions", options->functions, "The functions that keep workers busy");
     command->add_flag("--json", options->json, "For machines: a line for each interval");
     command->callback([options, &app, &code] {

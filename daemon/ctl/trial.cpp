@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -75,10 +76,14 @@ int trial(const Options& options, const std::string& target, const std::string& 
     if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
     VerdictStore after(path);
     if (const auto read = after.read(); !read) return complain(read.error().text);
+    // Others may have ended since.
     const auto& records = after.records();
-    if (records.empty() || records.back().target != target || records.back().time < began)
+    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
+        return each.target == target && each.time >= began;
+    });
+    if (found == records.rend())
         return complain("the trial ended, and no verdict of it was saved; the journal says how");
-    const VerdictRecord& record = records.back();
+    const VerdictRecord& record = *found;
     if (options.json)
         fmt::print("{}\n", dump_json(to_json(record)));
     else

@@ -105,10 +105,14 @@ Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
     return Fd();
 }
 
-// KEPT: the mode of the file that it will replace, which is never wider than that meanwhile.
-Status fill_and_rename(const Fd& fd, const std::string& text, std::optional<mode_t> kept,
+// REPLACED: the file whose owner, as far as we may, and mode it gets; its mode is never wider than that
+// meanwhile.
+Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat* replaced,
                        const std::string& temporary, const std::string& path) {
-    if (kept && ::fchmod(fd.get(), *kept) != 0) return fail_errno("fchmod", errno);
+    if (replaced != nullptr) {
+        (void)!::fchown(fd.get(), replaced->st_uid, replaced->st_gid);
+        if (::fchmod(fd.get(), replaced->st_mode & 0777) != 0) return fail_errno("fchmod", errno);
+    }
     if (auto done = write_all(fd.get(), text); !done) return done;
     if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
     if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno("rename", errno);
@@ -121,11 +125,10 @@ Status write_output(const std::string& path, const std::string& text) {
     struct stat st {};
     const bool there = ::lstat(path.c_str(), &st) == 0;
     if (there && !S_ISREG(st.st_mode)) return fail(path + ": is there, and is not a file", EEXIST);
-    const auto kept = there ? std::optional<mode_t>(st.st_mode & 0777) : std::nullopt;
     std::string temporary;
-    const Fd fd = create_beside(path, kept.value_or(0666), temporary);
+    const Fd fd = create_beside(path, there ? st.st_mode & 0777 : 0666, temporary);
     if (!fd) return fail_errno(path + ": creating a file beside it", errno);
-    const auto done = fill_and_rename(fd, text, kept, temporary, path);
+    const auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
     if (done) return {};
     ::unlink(temporary.c_str());
     return tl::unexpected(done.error().in(path));

@@ -31,7 +31,7 @@ constexpr Name kParts[] = {
     {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
     {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
     {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
-// How DMI's vendor or product begins in a virtual machine.
+// How DMI's vendor or product, or the device tree's model, begins in a virtual machine.
 constexpr std::string_view kHypervisors[] = {"QEMU",
                                              "KVM",
                                              "VMware",
@@ -48,6 +48,8 @@ constexpr std::string_view kHypervisors[] = {"QEMU",
                                              "Virtual Machine",
                                              "Hetzner vServer",
                                              "Apple Virtualization",
+                                             "KubeVirt",
+                                             "XENVM",
                                              "oVirt"};
 
 std::string trimmed(std::string_view text) {
@@ -131,7 +133,8 @@ std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
     const std::string product = first_line(paths.dmi_id() + "/product_name");
     const std::string model = first_line(paths.device_tree_model());
     if (flags.find(" hypervisor ") != std::string::npos) return true;
-    if (is_hypervisor(vendor) || is_hypervisor(product) || model == "linux,dummy-virt") return true;
+    if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
+    if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
     // Their machines without a hypervisor have the same vendor.
     if (vendor == "Amazon EC2") return product.find(".metal") == std::string::npos;
     if (cpuinfo.contains("flags") || !vendor.empty() || !model.empty()) return false;

@@ -27,6 +27,24 @@ for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-s
   expect 2 $usage
 done
 expect 2 plan --kernel-scopes '' --topology "$synthetic"
+# An unset variable of a script's is no choice, nor is another directory than the one that was meant.
+expect 2 plan --topology ''
+expect 2 plan --topology "$synthetic" --config ''
+expect 2 plan --topology "$synthetic" --shard-size 014
+expect 2 trial x --arm ''
+expect 2 top --once --sort ''
+expect 2 judge ''
+expect 2 ab --target x --arms cache,smt --export '' -- true
+for command in revert reload status history "undo --print" check; do
+  for bad in "" /nowhere; do
+    # shellcheck disable=SC2086
+    expect 2 --root "$bad" $command
+    grep -qF -- --root "$root/err" || complain "--root '$bad' $command: $(cat "$root/err")"
+  done
+done
+# What comes late is waited for.
+"$bin/wq-tunectl" judge <(sleep 0.3; printf 'trial,pair,arm,counter,value\n1,1,baseline,latency,5\n1,1,candidate,latency,6\n') \
+  >"$root/out" 2>"$root/err" || complain "judge of a slow pipe: $(cat "$root/err")"
 for word in bogus --bogus; do
   expect 2 "$word"
   one_line "$word"
@@ -48,8 +66,7 @@ one_line "topology --config /nowhere.toml"
 expect 1 --root "$root" ab --target x --arms cache,smt -- plan --json
 one_line "ab on a tree without CPUs"
 [ ! -e "$root/run" ] || complain "ab on a tree without CPUs made $root/run"
-expect 1 --root "$root/typo" ab --target x --arms cache,smt -- true
-one_line "ab in no directory"
+expect 2 --root "$root/typo" ab --target x --arms cache,smt -- true
 [ ! -e "$root/typo" ] || complain "ab in no directory made one"
 
 expect 0 --help
@@ -71,8 +88,7 @@ for command in "revert" "unpin" "trial" "explain"; do
 done
 expect 2 top ""
 expect 2 --root "$root" pin "" smt
-expect 1 --root "$root" top --once
-one_line "top in a tree"
+expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
   # shellcheck disable=SC2086

@@ -37,7 +37,7 @@ expected=(
   '1 no verdict of this kernel and topology'
   '0 '
   '3 '
-  '1 a tree has no running kernel'
+  '2 no --root'
 )
 mapfile -t commands < <(examples wq-tunectl.1)
 [ ${#commands[@]} = ${#expected[@]} ] || complain "${#commands[@]} examples in wq-tunectl(1), ${#expected[@]} are known here"
