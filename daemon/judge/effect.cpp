@@ -39,8 +39,8 @@ std::uint64_t refused_sums(std::size_t n) {
     }
     const auto p = rank_sums(n);
     std::uint64_t refused = 0;
-    for (double below = p[0]; below <= kTail; below += p[++refused]) {
-    }
+    double below = p[0];
+    while (below <= kTail) below += p[++refused];
     return refused;
 }
 

@@ -128,14 +128,14 @@ Status write_output(const std::string& path, const std::string& text) {
     std::string temporary;
     const Fd fd = create_beside(path, there ? st.st_mode & 0777 : 0666, temporary);
     if (!fd) return fail_errno(path + ": creating a file beside it", errno);
-    const auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
+    auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
     if (done) return {};
     ::unlink(temporary.c_str());
     return tl::unexpected(done.error().in(path));
 }
 
 Status replace_file(const std::string& path, const std::string& text) {
-    const auto done = rename_into_place(write_synced(path + ".new", text), path);
+    auto done = rename_into_place(write_synced(path + ".new", text), path);
     if (!done) return done;
     return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
 }

@@ -108,7 +108,7 @@ std::string smbios_processor(const Paths& paths) {
 }
 
 std::string vendor(const Cpuinfo& cpuinfo) {
-    if (const auto id = value(cpuinfo, "vendor_id"); !id.empty()) return id;
+    if (auto id = value(cpuinfo, "vendor_id"); !id.empty()) return id;
     return name_in(kImplementers, value(cpuinfo, "CPU implementer"));
 }
 

@@ -2,6 +2,7 @@
 #include "kernel/isolation.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ class Walk {
                 out_.complete = false;
                 return;
             }
-            if (look_at(cgroup + "/" + name)) below(cgroup + "/" + name, depth + 1);
+            const std::string child = fmt::format("{}/{}", cgroup, name);
+            if (look_at(child)) below(child, depth + 1);
         }
     }
 

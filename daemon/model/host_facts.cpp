@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "model/hash.h"
 
 namespace wq {
 namespace {
@@ -36,7 +35,7 @@ void take_counts(const Topology& topology, HostFacts& facts) {
 
 double canary_position(const std::string& machine_id, const std::string& name) {
     const std::string text = machine_id + "/" + name;
-    return std::ldexp(static_cast<double>(XXH64(text.data(), text.size(), 0)), -64);
+    return std::ldexp(static_cast<double>(hash_of(text)), -64);
 }
 
 }  // namespace wq

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "model/hash.h"
 
 namespace wq {
 
@@ -16,8 +15,7 @@ std::string fingerprint(const Topology& topology, const std::string& more) {
     std::size_t cpus = 0;
     for (const CpuSet& core : topology.cores) cpus += core.count();
     return fmt::format("{} CPUs, {} cores, {} LLC{}, {:016x}", cpus, topology.cores.size(),
-                       topology.llcs.size(), topology.llcs.size() == 1 ? "" : "s",
-                       XXH64(groups.data(), groups.size(), 0));
+                       topology.llcs.size(), topology.llcs.size() == 1 ? "" : "s", hash_of(groups));
 }
 
 }  // namespace wq

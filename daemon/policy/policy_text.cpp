@@ -6,9 +6,7 @@
 
 #include <cmath>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "model/hash.h"
 #include "policy/judge_table.h"
 #include "policy/quantity.h"
 #include "policy/source_text.h"
@@ -159,7 +157,7 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
 namespace {
 
 std::string hash(const std::string& text) {
-    return fmt::format("{:016x}", XXH64(text.data(), text.size(), 0));
+    return fmt::format("{:016x}", hash_of(text));
 }
 
 Json values_json(const Policy& policy) {

@@ -9,9 +9,7 @@
 #include <cerrno>
 
 #include "kernel/file.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "model/hash.h"
 
 namespace wq {
 namespace {
@@ -64,7 +62,7 @@ void MetricsFile::use(const std::string& path) {
 
 void MetricsFile::show(const std::string& text) {
     const std::string file = paths_.of_user(path_);
-    const std::uint64_t hash = XXH64(text.data(), text.size(), 0);
+    const std::uint64_t hash = hash_of(text);
     if (shown_ == hash && ::access(file.c_str(), F_OK) == 0) return;
     const auto done = publish_file(file, text);
     if (!done) {

@@ -9,10 +9,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "kernel/file.h"
+#include "model/hash.h"
 
 namespace wq {
 namespace {
@@ -37,8 +35,7 @@ std::string file_of(const VerdictRecord& record) {
     const VerdictKey& key = record.key;
     const std::string about = text_of({key.kernel, key.topology, key.kind, key.baseline, key.candidate,
                                        key.judge, record.target, record.trial});
-    return fmt::format("{:013}-{:016x}{}", record.time, XXH64(about.data(), about.size(), 0),
-                       record.judged ? kJudged : kCutOff);
+    return fmt::format("{:013}-{:016x}{}", record.time, hash_of(about), record.judged ? kJudged : kCutOff);
 }
 
 // KEPT has just been written, and stays whatever the clock said.
@@ -116,7 +113,7 @@ Status keep_readings(const Paths& paths, const VerdictRecord& record, const Tria
     std::error_code ignored;  // publish_file() tells
     fs::create_directories(paths.readings(), ignored);
     const std::string file = file_of(record);
-    const auto done = publish_file(paths.readings() + "/" + file, text_of(to_json(readings)) + "\n");
+    auto done = publish_file(paths.readings() + "/" + file, text_of(to_json(readings)) + "\n");
     forget_oldest(paths.readings(), file);
     return done;
 }

@@ -323,7 +323,7 @@ Status Trials::order(const std::string& name, const std::string& scope) {
     } else if (arms.candidate == arms.baseline) {
         return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
     }
-    const Status begun = begin(name, arms, true);
+    Status begun = begin(name, arms, true);
     if (begun) end_parked(name, "a trial by hand took its place");
     return begun;
 }
