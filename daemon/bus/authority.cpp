@@ -100,9 +100,9 @@ bool is_from_root(sd_bus_message* message) {
 
 int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order) {
     if (is_from_root(message)) return reply(message, order());
-    const bool interactive = ::sd_bus_message_get_allow_interactive_authorization(message) > 0;
-    if (interactive && asked_now >= kMostAsked)
-        return refuse(message, "too many others are being asked for a password");
+    // Beyond that polkit still says yes to whom it need not ask.
+    const bool interactive =
+        ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;
     static std::uint64_t number = 0;
     const std::string id = interactive ? "wq-tuned " + std::to_string(++number) : "";
     const auto question = make_question(message, action, id);

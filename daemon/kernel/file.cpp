@@ -110,7 +110,8 @@ Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
 Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat* replaced,
                        const std::string& temporary, const std::string& path) {
     if (replaced != nullptr) {
-        (void)!::fchown(fd.get(), replaced->st_uid, replaced->st_gid);
+        (void)!::fchown(fd.get(), static_cast<uid_t>(-1), replaced->st_gid);
+        (void)!::fchown(fd.get(), replaced->st_uid, static_cast<gid_t>(-1));
         if (::fchmod(fd.get(), replaced->st_mode & 0777) != 0) return fail_errno("fchmod", errno);
     }
     if (auto done = write_all(fd.get(), text); !done) return done;

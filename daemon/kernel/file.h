@@ -28,8 +28,9 @@ Status replace_file(const std::string& path, const std::string& text);
 Status publish_file(const std::string& path, const std::string& text);
 
 // Replaces PATH, which a user named and whose folder may be anybody's: a temporary file beside it that nobody
-// could have made before, fsync, rename. The mode is that of the file that is replaced, else 0666 without the
-// umask. Errors: EEXIST where PATH is there and is no regular file; after any, PATH is what it was.
+// could have made before, fsync, rename. The mode is that of the file that is replaced, and so are owner and
+// group where we may, else 0666 without the umask. Errors: EEXIST where PATH is there and is no regular file;
+// after any, PATH is what it was.
 Status write_output(const std::string& path, const std::string& text);
 
 }  // namespace wq

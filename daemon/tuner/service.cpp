@@ -414,9 +414,9 @@ void Service::arm_trial() {
 
 void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
+    check_switches();
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
-    check_switches();
     const bool keep = tuner_->policy().keep_on_exit && !paused_;
     if (!keep && !restarting) tuner_->restore_all();
     trials_->keep_ended();

@@ -15,6 +15,7 @@ namespace wq {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000;
+constexpr std::size_t kMostSaid = 100;
 
 // The n-th trial of the same arms has less alpha, and so needs more pairs for the same power: as many more as
 // the evidence that it needs has doublings more than that of the first.
@@ -202,9 +203,8 @@ void Trials::begin_one() {
     rest(name, true);
     const Error& why = begun.error();
     edges_.tuner.explain_waiting("waits for a trial: " + why.text);
-    if (passes(why.code) || why.text == not_begun_) return;
-    not_begun_ = why.text;
-    edges_.log.write({LOG_NOTICE, Event::none, "no trial could begin: " + not_begun_});
+    if (!passes(why.code) && not_begun_.size() < kMostSaid && not_begun_.insert(why.text).second)
+        edges_.log.write({LOG_NOTICE, Event::none, "no trial could begin: " + why.text});
 }
 
 Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {

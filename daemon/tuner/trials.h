@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -181,7 +182,7 @@ class Trials {
     std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
     bool in_hours_ = false;            // at the last tick
     std::string no_counters_;          // why BPF counts nothing here; asked again after a reload
-    std::string not_begun_;            // why a trial last could not begin: said once
+    std::set<std::string> not_begun_;  // why trials could not begin: each is said once
 };
 
 }  // namespace wq

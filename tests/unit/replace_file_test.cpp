@@ -126,6 +126,17 @@ TEST(WriteOutput, HasTheModeOfAnyNewFile) {
     EXPECT_THAT(names_in_out(tree), SizeIs(3));
 }
 
+TEST(WriteOutput, KeepsTheOwnerOfTheFileThatItReplaces) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+    const TempTree tree{File("a", "theirs")};
+    const std::string path = tree.path("a");
+    ASSERT_EQ(::chown(path.c_str(), 65534, 65533), 0);
+    ASSERT_TRUE(write_output(path, "new"));
+    EXPECT_EQ(tree.read("a"), "new");
+    EXPECT_EQ(stat_of(path).st_uid, 65534U);
+    EXPECT_EQ(stat_of(path).st_gid, 65533U);
+}
+
 TEST(WriteOutput, KeepsTheModeOfTheFileThatItReplaces) {
     const TempTree tree{Dir("out", {File("a", "old", 0600), File("b", "old", 0666)})};
     for (const char* name : {"out/a", "out/b"}) {

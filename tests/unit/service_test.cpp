@@ -244,6 +244,21 @@ TEST_F(ServiceTest, KeepsTheSettingsAndTheEntriesWhereToldTo) {
     EXPECT_THAT(entries(), IsEmpty());
 }
 
+TEST_F(ServiceTest, TheSwitchGoesBeforeKeepAtTheEnd) {
+    tree_.write(kPolicy, kKeep);
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        tree_.remove("etc/wq-tuned/disabled");
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        tree_.write("etc/wq-tuned/disabled", "");
+        (void)daemon.end(signal);
+        EXPECT_EQ(scope(), signal == SIGTERM ? "default\n" : "smt\n");
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n");
+        EXPECT_THAT(entries(), IsEmpty());
+    }
+}
+
 TEST_F(ServiceTest, IsCleanedUpAfterAKill) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());
