@@ -244,6 +244,10 @@ full plan --topology "$synthetic"
 full topology --json --topology 'synthetic:pack:8 l3:8 core:8 pu:2' # larger than stdio's buffer
 full --help
 full --version
+# Closed, it is none of the files that are opened.
+code=0
+"$bin/wq-tunectl" plan --topology "$synthetic" 2>"$root/err" <&- >&- || code=$?
+[ "$code $(cat "$root/err")" = "1 wq-tunectl: writing: Bad file descriptor" ] || complain "plan >&-: exit $code, $(cat "$root/err")"
 
 # What the unit does not try again.
 mkdir -p "$root/held/run/wq-tuned"
