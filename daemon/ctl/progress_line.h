@@ -10,12 +10,13 @@
 
 namespace wq::ctl {
 
-// On stderr: one line per change; on a terminal, the one line is written anew.
+// On stderr: one line per change; on a terminal, the one line is written anew, without wrapping: what is in
+// rows above the cursor could not be erased.
 class ProgressLine {
   public:
     void show(const std::string& text) {
         if (text == shown_) return;
-        say(terminal_ ? "\r\033[K" + text : text + "\n");
+        say(terminal_ ? "\r\033[K\033[?7l" + text + "\033[?7h" : text + "\n");
         std::fflush(stderr);
         shown_ = text;
     }

@@ -4,8 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
 
+#include <algorithm>
+
+#include "ctl/progress_line.h"
 #include "fake_trials.h"
+#include "kernel/fd.h"
 #include "tuner/status.h"
 
 namespace wq {
@@ -59,6 +65,28 @@ TEST(ProgressText, TellsWhatWasDroppedAndWhyItWaits) {
         ctl::progress_text(
             {{"pair", 2}, {"max_pairs", 16}, {"phase", "waiting"}, {"dropped", 1}, {"reason", "no load"}}),
         "pair 2 of 16, waiting; 1 dropped; no load");
+}
+
+TEST(ProgressLine, OnATerminalIsOneLineHoweverNarrow) {
+    int ends[2];
+    const winsize size{24, 40, 0, 0};
+    ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, &size), 0);
+    const Fd master(ends[0]);
+    const Fd before(::dup(STDERR_FILENO));
+    ::dup2(ends[1], STDERR_FILENO);
+    {
+        ctl::ProgressLine line;
+        line.show("one");
+        line.show("one");
+        line.show(std::string(60, 'x'));
+        line.end();
+    }
+    std::string shown(4096, '\0');
+    shown.resize(
+        static_cast<std::size_t>(std::max<ssize_t>(::read(master.get(), shown.data(), shown.size()), 0)));
+    ::dup2(before.get(), STDERR_FILENO);
+    ::close(ends[1]);
+    EXPECT_EQ(shown, "\r\033[K\033[?7lone\033[?7h\r\033[K\033[?7l" + std::string(60, 'x') + "\033[?7h\r\n");
 }
 
 }  // namespace
