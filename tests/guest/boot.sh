@@ -156,8 +156,8 @@ if [ "$done" = yes ] && [ -z "$problem" ]; then
   qemu_pid=""
 fi
 if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
-# These are not on a quiet console; the runner has sent what dmesg keeps.
-if [ -z "$problem" ] && oops=$(grep -aEm 1 'WARNING: CPU' "$results/kernel-warnings.log" 2>/dev/null); then problem="its kernel: $oops"; fi
+# These are not on a quiet console; the runner has sent what dmesg keeps. (From 6.19 on the CPU stands after the place.)
+if [ -z "$problem" ] && oops=$(grep -aEm 1 'WARNING: (CPU: |.*CPU#)' "$results/kernel-warnings.log" 2>/dev/null); then problem="its kernel: $oops"; fi
 if [ -n "$problem" ]; then
   say "GUEST FAILED, kernel $kernel, -smp $smp: $problem"
   sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true

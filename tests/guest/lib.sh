@@ -190,7 +190,7 @@ drop_in() { # UNIT <<EOF
   systemctl daemon-reload
 }
 
-entries() { jq '.entries | length' /run/wq-tuned/baseline.json 2>/dev/null || echo 0; }
+entries() { if [ -e /run/wq-tuned/baseline.json ]; then jq '.entries | length' /run/wq-tuned/baseline.json; else echo 0; fi; }
 
 # `since_mark`: what the units wrote to the journal since `mark`.
 # (By time: --after-cursor with a filter loses the first line that matches, before systemd 255.)

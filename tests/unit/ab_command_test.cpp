@@ -119,7 +119,7 @@ TEST_F(AbCommand, RunsTheCommandUnderEachArmAndPutsTheBaselineBack) {
     const std::string runs = tree_.read("runs");
     EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 6);
     expect_baseline();
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json.tmp"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json.new"));
 }
 
 TEST_F(AbCommand, WarmUpsRunUnderTheBaselineArmFirst) {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# 200 clients of nobody's hammer the bus: the daemon lives, does its work, does not grow, and does not burn a CPU.
+# 200 clients of nobody's hammer the bus: the daemon lives, does its work, does not grow, and comes to rest afterwards.
 # timeout: 3000
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

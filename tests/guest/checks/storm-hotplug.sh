@@ -28,6 +28,7 @@ for ((cycle = 0; cycle < cycles; cycle++)); do
   echo 1 >"$cpu"
   [ $(((cycle + 1) % (cycles / 8))) != 0 ] || sample
 done
+kill -0 "$load" || fail "the load ended by itself"
 load_off
 all_looked_at() { [ "$(status | jq -r '[.targets[].reason | select(test("pods unknown"))] | length')" = 0 ]; }
 wait_until 60 all_looked_at || fail "pods are unknown"

@@ -52,4 +52,4 @@ systemctl reload wq-tuned
 expect_planned
 check_eq "writes" 1 "$(daemon_field writes)"
 check_eq "entries" 1 "$(entries)"
-storm_end $((times * 8))
+storm_end $((times * 4 + 20))

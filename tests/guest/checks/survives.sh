@@ -48,8 +48,9 @@ systemctl stop wq-tuned
 drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=3s\nTimeoutAbortSec=2s'
 systemctl start wq-tuned
 expect_scope "$wq" "$scope"
+pid=$(systemctl show -P MainPID wq-tuned)
 sleep 4
-is_active || fail "a healthy daemon was ended by the watchdog"
+check_eq "not ended while healthy" "$pid" "$(systemctl show -P MainPID wq-tuned)"
 mark
 systemctl kill --kill-whom=main --signal=STOP wq-tuned
 wait_until 20 restored || fail "not put back: $(since_mark)"

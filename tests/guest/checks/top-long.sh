@@ -24,6 +24,7 @@ while ! at_least 950; do
   devices=$((devices + 1))
 done
 late=$(rss)
+kill -0 "$load" || fail "the load ended by itself"
 load_off
 wait $pid || fail "exit code $?"
 check_eq "lines" 1000 "$(lines)"
