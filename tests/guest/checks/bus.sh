@@ -61,7 +61,7 @@ note "-- a polkit that hangs: the daemon does not"
 systemctl kill --signal=STOP polkit
 as_nobody wq-tunectl pin "$wq" cpu &
 asking=$!
-sleep 1
+sleep $((3 * ${patience:-1}))
 timeout $((5 * ${patience:-1})) wq-tunectl status >/dev/null || fail "no status while polkit hangs"
 check_eq "not carried out yet" smt "$(scope_of "$wq")"
 systemctl kill --signal=CONT polkit
@@ -69,6 +69,19 @@ wait $asking
 check_eq "carried out later" cpu "$(scope_of "$wq")"
 wq-tunectl unpin "$wq"
 rm "$rule"
+
+note "-- the daemon dies in the middle of an order: as if none ran"
+systemctl kill --signal=STOP wq-tuned
+wq-tunectl pin "$wq" cpu 2>/run/wq-tests/err &
+asking=$!
+sleep $((3 * ${patience:-1}))
+systemctl kill --signal=KILL wq-tuned
+code=0
+wait $asking || code=$?
+check_eq "exit code" 3 $code
+grep -q 'the daemon ended meanwhile' /run/wq-tests/err || fail "it says: $(cat /run/wq-tests/err)"
+systemctl restart wq-tuned
+check_eq "not carried out" leave "$(target "$wq" state)"
 
 # Without a login session, which guests have none of, polkit asks nobody; systemctl meets the same.
 note "-- on a terminal polkit is told who could ask for a password, as by systemctl"

@@ -65,6 +65,21 @@ check_eq "the reason" "nothing is written any more" "$(verdict reason | cut -c1-
 rm /etc/wq-tuned/disabled
 long_trials
 
+note "-- a CPU goes, and is back before the daemon looks: that pair is dropped, the trial goes on"
+# Windows so long that a daemon that was stopped meanwhile has not slept through one.
+window=10s long_trials
+fresh_trial
+dropped=$(trial_of "$wq" dropped)
+systemctl kill -s STOP wq-tuned
+echo 0 >/sys/devices/system/cpu/cpu3/online
+echo 1 >/sys/devices/system/cpu/cpu3/online
+udevadm settle
+systemctl kill -s CONT wq-tuned
+wait_until 90 pair_is "$wq" 2 || fail "no second pair: $(target "$wq" reason)"
+check_eq "pairs dropped" $((dropped + 1)) "$(trial_of "$wq" dropped)"
+check_eq "no trial ended" "$before" "$(jq '.verdicts | length' $verdicts)"
+long_trials
+
 note "-- an operator's order, under load"
 fresh_trial
 wq-tunectl revert "$wq"
