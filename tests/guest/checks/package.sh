@@ -16,6 +16,8 @@ note "-- install"
 check_eq "before" "" "$(ours)"
 install wq-tuned.deb
 check_eq "enabled, running" "disabled inactive" "$(systemctl is-enabled wq-tuned) $(systemctl is-active wq-tuned)"
+systemctl preset --quiet wq-tuned
+check_eq "as presets have it, too" disabled "$(systemctl is-enabled wq-tuned)"
 check_eq "files as packed, but for manuals, which guests do without" "" \
   "$(dpkg --verify wq-tuned | grep -vE ' /usr/share/(doc|man)(/|$)' || true)"
 for file in /usr/share/{bash-completion/completions/wq-tunectl,zsh/vendor-completions/_wq-tunectl} \
@@ -54,9 +56,17 @@ check_eq "stopped" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 install wq-tuned-next.deb
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 
-note "-- remove: settings back, the policy stays"
+note "-- where policy-rc.d lets nothing be stopped, what runs keeps its programs"
 systemctl start wq-tuned
 expect_scope "$wq" "$scope"
+printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+chmod +x /usr/sbin/policy-rc.d
+if dpkg --remove wq-tuned; then fail "removed"; fi
+rm /usr/sbin/policy-rc.d
+is_active || fail "not running"
+expect_scope "$wq" "$scope"
+
+note "-- remove: settings back, the policy stays"
 dpkg --remove wq-tuned
 check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
