@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "policy/policy.h"
@@ -59,7 +60,7 @@ TEST(PolicyExamples, XeonSnc) {
 }
 
 TEST(PolicyExamples, Realtime) {
-    const Policy policy = with("20-realtime", kXeon);
+    const Policy policy = with("90-realtime", kXeon);
     EXPECT_EQ(policy.mode, Mode::observe);
     EXPECT_EQ(policy.rule_for("writeback")->wish.kind, ScopeWish::Kind::leave);
 }
@@ -76,15 +77,21 @@ TEST(PolicyExamples, NfsServer) {
     EXPECT_FALSE(with("30-nfs-server", kEpyc).default_scope.manage);
 }
 
-// Another file needs a test of its own. All together load too, on any host.
+// Another file needs a test of its own. All together load too, on any host, and Realtime is stronger.
 TEST(PolicyExamples, AllAreTestedAndGoTogether) {
-    std::vector<std::string> files = {kConf + "wq-tuned.toml"};
+    std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(kConf + "examples"))
         files.push_back(entry.path());
+    std::ranges::sort(files);
+    files.insert(files.begin(), kConf + "wq-tuned.toml");
     EXPECT_EQ(files.size(), 7U) << "an example without a test";
     for (const HostFacts& facts : {kGrace, kEpyc, kXeon, kXeonSnc, HostFacts{}}) {
         const auto policy = load_policy(files, [&] { return facts; });
-        EXPECT_TRUE(policy) << policy.error()[0].underlined();
+        ASSERT_TRUE(policy) << policy.error()[0].underlined();
+        EXPECT_EQ(policy->mode, Mode::observe);
+        EXPECT_FALSE(policy->default_scope.manage);
+        for (const char* name : {"writeback", "kcryptd-254:0-1"})
+            EXPECT_EQ(policy->rule_for(name)->wish.kind, ScopeWish::Kind::leave);
     }
 }
 
