@@ -29,11 +29,12 @@ double distance(const Candidate& c, unsigned shard_size) {
 // What is tried against the baseline, in this order. The plan goes first among equals.
 std::vector<Arm> challengers(const StepInput& in) {
     if (!searches(in.target, in.policy)) return {planned_arm(in.target, in.plan)};
-    const auto now = in.plan.now;
+    const Candidate* now = in.plan.now ? candidate_with(in.plan, *in.plan.now) : nullptr;
+    const Candidate* planned = in.plan.planned ? candidate_with(in.plan, *in.plan.planned) : nullptr;
+    const bool strict_alone = now != nullptr && planned == now && in.plan.finding == Finding::change;
     std::vector<const Candidate*> order;
     for (const Candidate& c : in.plan.candidates)
-        if (!now || &c != candidate_with(in.plan, *now)) order.push_back(&c);
-    const Candidate* planned = in.plan.planned ? candidate_with(in.plan, *in.plan.planned) : nullptr;
+        if (&c != now || strict_alone) order.push_back(&c);
     std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
         const double da = distance(*a, in.shard_size);
         const double db = distance(*b, in.shard_size);

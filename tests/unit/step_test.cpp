@@ -143,5 +143,14 @@ TEST_F(StepTest, StrictnessIsPartOfAnArm) {
     EXPECT_EQ(step().trial->candidate.word, "default") << "only the strictness is to change";
 }
 
+TEST_F(StepTest, TuneTriesWhereOnlyTheStrictnessIsToChange) {
+    policy_ = rule_for_all({}, true);
+    policy_.mode = Mode::tune;
+    EXPECT_EQ(trial(), "cache_shard/cache_shard strict");
+    EXPECT_EQ(step().trial->candidate.word, "default");
+    verdict("cache_shard", "cache_shard strict", TrialOutcome::improved);
+    EXPECT_EQ(trial(), "cache_shard strict/cache strict");
+}
+
 }  // namespace
 }  // namespace wq
