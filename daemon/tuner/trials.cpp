@@ -186,6 +186,7 @@ void Trials::begin_one() {
             edges_.tuner.as_before_us(target).scope.word == "default")
             continue;
         const auto parked = parked_.find(name);
+        if (parked == parked_.end() && means_another(*target.step.trial)) continue;
         if (!not_now.empty() && (parked == parked_.end() || !parked->second->by_hand)) continue;
         if (next == nullptr || name == kDefaultTarget ||
             (next->now.name != kDefaultTarget && served_[name] < served_[next->now.name]))
@@ -212,6 +213,7 @@ Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, 
     auto out = std::make_unique<Running>();
     out->name = target.now.name;
     out->inode = target.now.inode;
+    out->before = edges_.tuner.as_before_us(target).scope.word;
     out->arms = arms;
     out->key = edges_.tuner.key_for(target.now, arms);
     out->by_hand = by_hand;
@@ -351,6 +353,9 @@ std::string Trials::why_cut_off(const Running& trial) const {
         return "nothing is written any more: " + why;
     if (edges_.tuner.online() != trial.online) return "CPUs came or went";
     if (target.external) return fmt::format("somebody else wrote '{}'", target.external_text);
+    // While it waits, nobody watches what no rule plans for.
+    if (const std::string now = edges_.tuner.as_before_us(target).scope.word; now != trial.before)
+        return fmt::format("somebody else wrote '{}'", now);
     if (!target.now.untouchable.empty()) return target.now.untouchable;
     if (const std::string& why = edges_.tuner.pods_unknown(); !why.empty()) return "pods unknown: " + why;
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;

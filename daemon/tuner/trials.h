@@ -101,6 +101,7 @@ class Trials {
     struct Running {
         std::string name;
         ino_t inode = 0;
+        std::string before;  // the word in the target's file before us
         Arms arms;
         VerdictKey key;
         unsigned number = 1;  // which trial of these arms

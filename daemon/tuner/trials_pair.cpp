@@ -85,10 +85,12 @@ void Trials::finish_pair() {
     const PairMeasurement& pair = *trial.pair;
     trial.lost += pair.lost();
     if (trial.meters.work != nullptr && pair.items() / 2 < trial.settings.min_items) {
-        trial.judge->drop("too few items");
+        // What went wrong may be why none were seen.
+        const std::string why = pair.fault().empty() ? "too little traffic" : pair.fault();
+        trial.judge->drop(why);
         trial.dropped++;
         totals_.pairs_dropped++;
-        return park("too little traffic");
+        return park(why);
     }
     trial.items += pair.items();
     trial.stuck += pair.stuck();

@@ -105,6 +105,48 @@ TEST_F(TrialsFaults, AWaitingTrialThatWouldBeCountedOtherwiseEnds) {
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
+// Nothing is planned there, so that nobody watches the file meanwhile.
+TEST_F(TrialsFaults, AWaitingTrialByHandEndsWhereSomebodyElseWrites) {
+    begin(rule_for_all(test::leave()));
+    counters_.more = {{"kcryptd", 100'000}};
+    ASSERT_TRUE(trials_->order("kcryptd", "smt"));
+    for (int i = 0; i < 5 * 5; i++) step();
+    counters_.count = [](unsigned) { return WorkCount{}; };
+    run();
+    ASSERT_EQ(progress("kcryptd")->phase, "waiting");
+    candidate_costs(1);
+    set_scope("kcryptd", "numa");
+    const auto before = asked();
+    for (int i = 0; i < 10; i++) tick();
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(asked(), before) << "nothing is written";
+    ASSERT_THAT(verdicts_->records(), SizeIs(1));
+    EXPECT_EQ(last().reason, "somebody else wrote 'numa'");
+}
+
+TEST_F(TrialsFaults, WorkThatCannotBeReadIsNoLackOfTraffic) {
+    wait_for_traffic();
+    counters_.read_error = Error{ENOMEM, "BPF: Cannot allocate memory"};
+    run();
+    EXPECT_EQ(progress("kcryptd")->reason, "BPF: Cannot allocate memory");
+}
+
+// Once @default is settled, a follower need not sit out a rest that it was never the cause of.
+TEST_F(TrialsFaults, WhoWaitsForTheDefaultIsNotPutToRest) {
+    Policy policy = rule_for_all(test::fixed(Scope::cpu));
+    policy.default_scope.manage = true;
+    policy.default_scope.wish = test::fixed(Scope::smt);
+    begin(policy);
+    counters_.more = {{"kcryptd", 100'000}, {"@default", 100'000}};
+    counters_.count = [](unsigned) { return WorkCount{}; };
+    for (int i = 0; i < 40; i++) {
+        tick();
+        EXPECT_THAT(reason("kcryptd"), testing::Not(HasSubstr("not what it is to be"))) << i;
+        run();
+    }
+    EXPECT_EQ(progress("@default")->phase, "waiting");
+}
+
 TEST_F(TrialsFaults, AKernelThatStoresAnotherWordEndsIt) {
     kernel_ = test::kernel_72();  // says that it has cache_shard, and has not
     begin(rule_for_all(test::fixed(Scope::cache_shard)));
