@@ -128,8 +128,10 @@ void Tuner::log(int priority, Event event, const Target& target, const std::stri
 }
 
 // What is true of many targets, or at every tick, is said once between two reloads.
-void Tuner::say_once(int priority, Event event, const std::string& text) {
-    if (said_.size() < kMaxSaid && said_.insert(text).second) edges_.log.write({priority, event, text});
+void Tuner::say_once(int priority, Event event, const std::string& text,
+                     std::vector<std::pair<std::string, std::string>> fields) {
+    if (said_.size() < kMaxSaid && said_.insert(text).second)
+        edges_.log.write({priority, event, text, std::move(fields)});
 }
 
 }  // namespace wq

@@ -204,7 +204,8 @@ class Tuner {
     [[nodiscard]] static bool is_so(const Target& target, const Wish& wish);
     [[nodiscard]] ScopeFile plan_scope_of(const Target& target, const std::string& word) const;
     void forget(const std::string& name);
-    void say_once(int priority, Event event, const std::string& text);
+    void say_once(int priority, Event event, const std::string& text,
+                  std::vector<std::pair<std::string, std::string>> fields = {});
     void set_external(Target& target, const std::string& word);
     void set_external(Target& target, const Outcome& found);
     void set_external_strict(Target& target);

@@ -137,6 +137,7 @@ void Tuner::apply_wishes() {
         wishes.emplace_back(name, wish_for(target));
         target.decided = true;
         const Wish& wish = wishes.back().second;
+        if (wish.word && !wish.hands_off) target.stuck = 0;  // no longer to be put back
         if (wish.word && !wish.hands_off && !is_so(target, wish))
             prepare(target, wish);
         else
@@ -268,7 +269,8 @@ void Tuner::put_back(Target& target) {
         if (!target.refused) target.refused = std::make_unique<Refusal>();
         target.refused->reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
         show_stuck(target);
-        return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason));
+        return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason),
+                        {{"WQ_NAME", entry->name}, {"ERRNO", std::to_string(outcome.code)}});
     }
     target.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) return set_external(target, outcome);

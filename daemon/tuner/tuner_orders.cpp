@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "tuner/tuner.h"
 
@@ -54,9 +55,16 @@ Status Tuner::unpin(const std::string& name) {
     BaselineEntry* entry = edges_.store.find(name);
     if (!pinned_scope(entry) && !is_reverted(entry))
         return fail(name + ": neither pinned nor reverted", ENOENT);
-    entry->order.clear();
+    const std::string order = std::exchange(entry->order, "");
+    if (const auto found = targets_.find(name); found != targets_.end()) found->second.stuck = 0;
     apply_wishes();
-    return {};
+    const auto after = targets_.find(name);
+    if (after == targets_.end() || after->second.stuck == 0) return {};
+    // Not put back: the order stands, and can be tried again.
+    const std::string reason = after->second.reason;
+    edges_.store.find(name)->order = order;
+    apply_wishes();
+    return fail(name + ": " + reason, EIO);
 }
 
 Status Tuner::revert(const std::optional<std::string>& name) {

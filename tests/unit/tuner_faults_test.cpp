@@ -18,6 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
+using testing::Pair;
 
 // Only kcryptd is planned, so that counts are of one target.
 Policy kcryptd_only(const ScopeWish& wish = {}) {
@@ -226,8 +227,28 @@ TEST_F(TunerFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd)
     EXPECT_EQ(asked(), 4U);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("not put back to 'default'"));
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
+    EXPECT_THAT(log_.lines.back().fields,
+                ElementsAre(Pair("WQ_NAME", "kcryptd"), Pair("ERRNO", std::to_string(EPERM))));
     EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
     tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TunerFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
+    reconcile(1);
+    fail_writes({EPERM, EPERM, EPERM});
+    tuner_->observe("switched off");
+    reconcile(3);
+    ASSERT_EQ(state("kcryptd"), State::quarantined);
+    tuner_->observe("");
+    reconcile(1);
+    EXPECT_EQ(state("kcryptd"), State::applied);
+    tuner_->look();
+    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    tuner_->observe("switched off");
+    reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
 }

@@ -254,6 +254,20 @@ TEST_F(Orders, AreRefusedWhereTheKernelIsBusyAndNotTriedLater) {
     EXPECT_FALSE(tuner_->wants_retry());
 }
 
+TEST_F(Orders, AnUnpinThatCannotPutBackSaysSoAndCanBeTriedAgain) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    files_->on_write = [](const auto&, const auto&) { return EPERM; };
+    for (int i = 0; i < 4; i++)
+        expect_refused(tuner_->unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+    EXPECT_EQ(on_disk().at("kcryptd").order, "pin cpu");
+    files_->on_write = nullptr;
+    EXPECT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
 TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
     files_->on_write = [&](const auto&, const auto&) {
         tree_.remove("sys/devices/virtual/workqueue/kcryptd");
