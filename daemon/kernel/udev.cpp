@@ -61,7 +61,9 @@ void Udev::drain() {
         }
         const char* subsystem = ::udev_device_get_subsystem(device.get());
         if (subsystem == nullptr) continue;
-        if (std::string_view(subsystem) == "cpu") on_change_(Change::cpu);
+        const char* action = ::udev_device_get_action(device.get());
+        const bool online = action != nullptr && std::string_view(action) == "online";
+        if (std::string_view(subsystem) == "cpu") on_change_(online ? Change::cpu_online : Change::cpu);
         if (std::string_view(subsystem) == "workqueue") on_change_(Change::workqueue);
     }
 }

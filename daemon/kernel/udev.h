@@ -26,7 +26,9 @@ inline constexpr const char* kOptedOutByUdev = "opted out by udev (WQ_TUNED_IGNO
 // udev's view of workqueues and CPUs. Events come for devices that our rules tagged (60-wq-tuned.rules).
 class Udev {
   public:
-    enum class Change { workqueue, cpu, lost };  // lost: the queue overflowed, anything may have changed
+    // cpu_online: a CPU came; cpu: any other news of one; lost: the queue overflowed, anything may have
+    // changed.
+    enum class Change { workqueue, cpu, cpu_online, lost };
 
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
     ~Udev();

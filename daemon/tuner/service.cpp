@@ -323,7 +323,8 @@ void Service::changed(Udev::Change change) {
         tuner_->topology_changed();
         trials_->cpus_changed();
     }
-    if (change != Udev::Change::cpu) tuner_->rules_changed();
+    if (change == Udev::Change::cpu_online) tuner_->cpu_came_online();
+    if (change == Udev::Change::workqueue || change == Udev::Change::lost) tuner_->rules_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
     answer_.drop();
     pending_.event(now_us(event_.get()));
@@ -353,6 +354,7 @@ void Service::tick() {
     if (std::abs(slept - slept_) > 100'000'000) {
         slept_ = slept;
         tuner_->topology_changed();  // CPUs that suspend took down and up sent no uevent
+        tuner_->cpu_came_online();
     }
     // Nor do cpuset partitions, nor anything where udev does not run.
     if (std::string cpus = cpu_state(paths_); cpus != cpus_) {

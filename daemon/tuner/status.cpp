@@ -20,7 +20,8 @@ std::string reason_of(const Tuner& tuner, const Target& target) {
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
     if (target.now.strict != true || !tuner.strict_in_doubt()) return target.reason;
-    return target.reason + "; strict, but a CPU came online since: its workers may run anywhere";
+    return target.reason +
+           "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
 
 json interval_json(const Effect& effect) {

@@ -106,6 +106,8 @@ class Tuner {
     }
     // CPUs came, went, or may have: the topology is read again at the next reconcile().
     void topology_changed() { topology_stale_ = true; }
+    // One did, though all may be as it was at the next look.
+    void cpu_came_online() { strict_in_doubt_ = true; }
     // Looks at every target, plans, applies.
     void reconcile();
     // Looks only: notices other writers and vanished targets. Writes nothing; record() keeps what was
@@ -142,8 +144,9 @@ class Tuner {
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     // Why nothing is written now; empty where the policy is followed.
     [[nodiscard]] std::string observing() const;
-    // A CPU came online since the start: the kernel then let the workers of strict workqueues run anywhere
-    // (kernel/workqueue.c, restore_unbound_workers_cpumask()), and no file says so.
+    // A CPU came online since the start, or the machine was suspended: the kernel then let the workers of
+    // strict workqueues run anywhere (kernel/workqueue.c, restore_unbound_workers_cpumask()), and no file
+    // says so.
     [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
     // The kernel stored the beginning of a scope's name for the name, since the start.
     [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }

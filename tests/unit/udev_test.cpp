@@ -33,10 +33,11 @@ struct Header {
     std::uint32_t tag_bloom[2] = {0xffffffff, 0xffffffff};  // may have any tag
 };
 
-std::string event_of(const std::string& subsystem, std::size_t padding) {
+std::string event_of(const std::string& subsystem, std::size_t padding,
+                     const std::string& action = "change") {
     std::string properties;
     const auto add = [&](const std::string& text) { properties += text + '\0'; };
-    add("ACTION=change");
+    add("ACTION=" + action);
     add("DEVPATH=/devices/virtual/" + subsystem + "/of-a-test");
     add("SUBSYSTEM=" + subsystem);
     add("SEQNUM=1");
@@ -68,7 +69,7 @@ bool enter_own_namespace() {
 }
 
 struct Seen {
-    unsigned workqueue = 0, cpu = 0, lost = 0;
+    unsigned workqueue = 0, cpu = 0, cpu_online = 0, lost = 0;
 };
 
 // What Udev::start() asks libudev for, without it.
@@ -95,6 +96,8 @@ void play(Scene scene) {
                                                : Udev::start(event, [&](Udev::Change change) {
                                                      if (change == Udev::Change::workqueue) seen.workqueue++;
                                                      if (change == Udev::Change::cpu) seen.cpu++;
+                                                     if (change == Udev::Change::cpu_online)
+                                                         seen.cpu_online++;
                                                      if (change == Udev::Change::lost) seen.lost++;
                                                  });
         if (!udev || fd < 0) ::_exit(1);
@@ -115,9 +118,11 @@ void play(Scene scene) {
 
 TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
     play([](int fd, auto read_all) {
-        if (!send(fd, event_of("workqueue", 0)) || !send(fd, event_of("cpu", 0))) return false;
+        if (!send(fd, event_of("workqueue", 0)) || !send(fd, event_of("cpu", 0, "offline")) ||
+            !send(fd, event_of("cpu", 0, "online")))
+            return false;
         const Seen seen = read_all();
-        return seen.workqueue == 1 && seen.cpu == 1 && seen.lost == 0;
+        return seen.workqueue == 1 && seen.cpu == 1 && seen.cpu_online == 1 && seen.lost == 0;
     });
 }
 
