@@ -191,8 +191,8 @@ TEST(Trial, TakesNextToNothingForNoEmergency) {
         {"psi:io.full", 0.01}, {"diskstats:sda.rkB", 100}, {"lock", 100}};
     for (const auto& [name, enough] : least) {
         const bool higher = name.starts_with("diskstats:");
-        const auto stops = [&](double large) {
-            Trial trial({}, {{name, higher}});
+        const auto stops = [higher, counter = name](double large) {
+            Trial trial({}, {{counter, higher}});
             const Readings r = higher ? Readings{large, 1e-6} : Readings{1e-6, large};
             return !trial.add({{r}, {}}) && trial.add({{r}, {}});
         };
