@@ -121,6 +121,11 @@ word() { sed -nE "s/.*wq_tests\.$1=([0-9]+).*/\1/p" /proc/cmdline; }
 patience=$(word patience)
 patience=${patience:-1}
 [ "$(word machine)" -gt "$(($(word dead_timers)))" ] || dead=/sys/devices/system/cpu/cpu1
+# wq_tests.int3=N: the kernel seems to die of a breakpoint in the first N machines of a boot
+if [ "$(word machine)" -le "$(($(word int3)))" ]; then
+  echo "Oops: int3: 0000, of wq_tests" >/dev/console
+  systemctl poweroff --force --force
+fi
 for cpu in $online_at_boot; do
   # wq_tests.dead_timers=N: CPU 1 plays dead in the first N machines of a boot
   { taskset -c "${cpu##*/cpu}" sleep 0.02 && { [ "$cpu" != "$dead" ] || sleep infinity; } && echo "@timer ${cpu##*/cpu}" >&3; } &
