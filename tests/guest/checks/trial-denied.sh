@@ -56,7 +56,7 @@ follow_scope() {
 }
 follow_scope &
 follower=$!
-trap 'kill $follower 2>/dev/null; load_off' EXIT
+trap 'kill $follower 2>/dev/null || true; load_off' EXIT
 wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
 kill $follower
 rm /run/wq-tests/never
