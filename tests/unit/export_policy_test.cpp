@@ -94,9 +94,10 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
     const std::string text = exported({lesson("kcryptd-254:0-1", improved), lesson("unsure", inconclusive)});
     for (const char* part :
          {"2023-11-14 22:13 UTC", "6.12.57+deb13-amd64", "AMD [EPYC]*", "8 CPUs",
-          "\n# kcryptd-254:0-1, 2023-11-14 21:13 UTC: smt against cache: improved, latency -3.1% "
-          "(-5.2..-1.0), 9 "
-          "pairs\n[[host.workqueue]]\n",
+          R"(
+# kcryptd-254:0-1, 2023-11-14 21:13 UTC: smt against cache: improved, latency -3.1% (-5.2..-1.0), 9 pairs
+[[host.workqueue]]
+)",
           "#   unsure: its last verdict is inconclusive: unsure, 2023-11-14 21:13 UTC: smt against cache",
           "apply_unjudged = true"})
         EXPECT_THAT(text, HasSubstr(part));
@@ -270,14 +271,20 @@ constexpr const char* kDropIn = "etc/wq-tuned/wq-tuned.toml.d/50-learned.toml";
 TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
     learn("kcryptd-254:0-1", improved);
     learn("writeback", regressed);
-    learn("other", improved, 8 * 24 * 3600);
+    learn("other", improved, 8L * 24 * 3600);
     const Outcome outcome = run();
     ASSERT_EQ(outcome.code, ctl::kOk) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     for (const char* part :
          {"arch = \"x86_64\"\n", "cpu_vendor = \"GenuineIntel\"\n", R"(cpu_model = "A \\[CPU]")",
-          "\nllc_cores = 4\ncores = 4\nnuma_nodes = 1\nsmt = true\nvirtual = false\nkernel = "
-          "\"6.12\"\n",
+          R"(
+llc_cores = 4
+cores = 4
+numa_nodes = 1
+smt = true
+virtual = false
+kernel = "6.12"
+)",
           "#   other: its last verdict is too old"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
     tree_.add(File(kDropIn, outcome.out));

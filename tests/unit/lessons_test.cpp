@@ -17,7 +17,7 @@ using enum TrialOutcome;
 
 constexpr std::int64_t kNow = 1'000'000'000;
 constexpr std::int64_t kHour = 3600;
-constexpr std::int64_t kWeek = 7 * 24 * kHour;
+constexpr std::int64_t kWeek = 7L * 24 * kHour;
 
 class Lessons : public testing::Test {
   protected:

@@ -441,7 +441,7 @@ TEST_F(PolicyDocuments, LongLinesAndLargeFiles) {
             for (const char* before : {"", "[shard]\n\n"})
                 expect_refused({before + line + "\nsize = 8\n", *before == '\0' ? 1U : 3U});
     }
-    for (const std::string& text : {std::string(10'000'000, 'x'), repeat("# a comment\n", 1'000'000)}) {
+    for (const std::string& text : {repeat("x", 10'000'000), repeat("# a comment\n", 1'000'000)}) {
         const auto policy = load(text);
         ASSERT_FALSE(policy);
         EXPECT_THAT(policy.error(), SizeIs(1));

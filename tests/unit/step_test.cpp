@@ -47,7 +47,7 @@ class StepTest : public testing::Test {
     }
 
     static constexpr std::int64_t kNow = 1'000'000;
-    static constexpr std::int64_t kWeek = 7 * 24 * 3600;
+    static constexpr std::int64_t kWeek = 7L * 24 * 3600;
     Topology topology_ = machine({.sockets = 2, .cores = 24, .threads = 2, .one_node = true});
     KernelInfo kernel_ = test::kernel_72();
     Policy policy_ = rule_for_all(fixed(Scope::cache));
@@ -89,7 +89,7 @@ TEST_F(StepTest, AnOldVerdictHoldsUntilTheNextTrialEnds) {
 }
 
 TEST_F(StepTest, AVerdictOfTheFutureIsOfAClockThatWasWrong) {
-    verdict("cache_shard", "cache", TrialOutcome::improved, "", -400 * 24 * 3600);
+    verdict("cache_shard", "cache", TrialOutcome::improved, "", -400L * 24 * 3600);
     EXPECT_EQ(trial(), "cache_shard/cache");
 }
 

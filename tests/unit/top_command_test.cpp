@@ -46,7 +46,7 @@ FakeMonitor busy_and_idle(unsigned samples) {
         sample.workqueues[1].unbound = true;
         sample.workqueues[1].managed = false;
         sample.times = {times(2, 10 * i, 100, 40)};
-        sample.functions = {{2, 9, "work_of_it", 10 * i, 20'000'000U * i}};
+        sample.functions = {{2, 9, "work_of_it", 10UL * i, 20'000'000UL * i}};
         monitor.samples_.push_back(sample);
     }
     return monitor;
