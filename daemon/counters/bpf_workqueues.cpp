@@ -98,11 +98,6 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list() {
     return all;
 }
 
-std::string sysfs_name(std::string name) {
-    std::replace(name.begin(), name.end(), '/', '!');
-    return name;
-}
-
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {
     auto walk = WorkqueueWalk::load();
     if (!walk) return tl::unexpected(walk.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,8 +37,11 @@ struct KernelWorkqueue {
     std::uint64_t rescued = 0;        // items that the rescuer ran
 };
 
-// A workqueue's name as sysfs has it: '/' is '!' there.
-std::string sysfs_name(std::string name);
+// A workqueue's name as sysfs has it: '/' is '!' there. (Inline, since builds without BPF need it too.)
+inline std::string sysfs_name(std::string name) {
+    std::replace(name.begin(), name.end(), '/', '!');
+    return name;
+}
 
 // Lists workqueues again and again by one BPF program, which is in the kernel while this lives.
 class WorkqueueWalk {
