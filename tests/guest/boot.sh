@@ -141,7 +141,7 @@ follow_guest() {
   done
 }
 
-# Now and then the emulator starts a CPU whose timer never fires, or executes a breakpoint that the kernel has taken
+# Now and then the emulator starts a CPU whose timer never fires, or seems to execute a breakpoint that the kernel has taken
 # out already (RESULTS.md, "The emulator"). Such a machine is known by that before any check has begun, while nothing
 # of ours runs, and is thrown away; what a check met is never tried again.
 for machine in 1 2 3; do
