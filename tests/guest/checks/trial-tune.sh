@@ -1,47 +1,70 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Mode tune ends at the scope that trying them all finds best, or at one within 3% of it.
-# timeout: 900
+#
+# How fast the emulator is changes by a third within a minute, whatever else is quiet, and the best of several is best by
+# luck too. So turns are short, in an order drawn by lot, under one load that never ends; the first tell which scope is
+# best, and whether tune's is within 3% of it is asked of others, of these two alone.
+# timeout: 2200
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
 crypt_open c0
 wq=$(wq_of c0)
+stat=/sys/class/block/$(basename "$(readlink -f /dev/mapper/c0)")/stat
 # One scope of each partition, by the names that the plan gives them.
 mapfile -t scopes < <(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .candidates[].scope')
 note "partitions: ${scopes[*]}"
 
-note "-- all of them, in turns"
-declare -A mbs
-for _ in 1 2 3 4 5; do
-  for scope in "${scopes[@]}"; do
+# `in_turns N SCOPE...`: N turns of a second for each; kbs[SCOPE] is what was written in them, in kB/s.
+declare -A kbs
+in_turns() {
+  local turns=$1 scope began before after
+  shift
+  local -Ai sectors=() us=()
+  note "-- $turns turns of each"
+  while read -r scope; do
     echo "$scope" >"$workqueues/$wq/affinity_scope"
-    mbs[$scope]+="$(load_mbs c0 4 2) "
+    sleep 0.2
+    began=${EPOCHREALTIME/./}
+    read -ra before <"$stat"
+    sleep 1
+    read -ra after <"$stat"
+    us[$scope]+=$((${EPOCHREALTIME/./} - began))
+    sectors[$scope]+=$((after[6] - before[6]))
+  done < <(for ((; turns > 0; turns--)); do shuf -e "$@"; done)
+  echo default >"$workqueues/$wq/affinity_scope"
+  for scope in "$@"; do
+    kbs[$scope]=$((sectors[$scope] * 512000 / us[$scope]))
+    note "$scope: ${kbs[$scope]} kB/s"
   done
-done
-echo default >"$workqueues/$wq/affinity_scope"
-median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | sed -n 3p; }
-best=0
-for scope in "${scopes[@]}"; do
-  note "$scope: ${mbs[$scope]}MB/s, median $(median "${mbs[$scope]}")"
-  [ "$(median "${mbs[$scope]}")" -le "$best" ] || best=$(median "${mbs[$scope]}")
-done
+}
 
 load_on c0
 trap load_off EXIT
-trial_policy auto
+in_turns 25 "${scopes[@]}"
+best=${scopes[0]}
+for scope in "${scopes[@]}"; do
+  [ "${kbs[$scope]}" -le "${kbs[$best]}" ] || best=$scope
+done
+
+# Where it is as noisy as here, the default's sixteen pairs show no 3%.
+trial_policy auto 'max_pairs = 256'
 sed -i '1i [daemon]\nmode = "tune"' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
 # Each meets the incumbent once, which is in place already.
-wait_until 600 ended $((${#scopes[@]} - 1)) || fail "no end: $(wq-tunectl status)"
+wait_until 1500 ended $((${#scopes[@]} - 1)) || fail "no end: $(wq-tunectl status)"
 sleep 2
 wq-tunectl history
 ended ${#scopes[@]} && fail "more trials than challengers"
 chosen=$(target "$wq" effective)
 # A default that is kept is called by the scope that it is, which may make the same pools as another.
 chosen=$(wq-tunectl explain "$wq" --json | jq -er --arg s "$chosen" '.candidates[] | select(.same | index($s)) | .scope')
-[ -n "${mbs[$chosen]:-}" ] || fail "'$chosen' was not measured"
-note "tune chose $chosen: $(median "${mbs[$chosen]}") MB/s; the best is $best"
-[ $(($(median "${mbs[$chosen]}") * 100)) -ge $((best * 97)) ] || fail "not within 3% of the best"
+[ -n "${kbs[$chosen]:-}" ] || fail "'$chosen' was not measured"
+note "tune chose $chosen, $best is best"
 systemctl stop wq-tuned
 expect_scope "$wq" default
+
+[ "$chosen" != "$best" ] || exit 0
+in_turns 100 "$chosen" "$best"
+[ $((kbs[$chosen] * 100)) -ge $((kbs[$best] * 97)) ] || fail "not within 3% of the best"
