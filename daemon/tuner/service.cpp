@@ -323,7 +323,7 @@ void Service::changed(Udev::Change change) {
         tuner_->topology_changed();
         trials_->cpus_changed();
     }
-    if (change == Udev::Change::cpu_online) tuner_->cpu_came_online();
+    if (change == Udev::Change::cpu_online || change == Udev::Change::lost) tuner_->cpu_came_online();
     if (change == Udev::Change::workqueue || change == Udev::Change::lost) tuner_->rules_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
     answer_.drop();

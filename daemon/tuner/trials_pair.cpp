@@ -85,8 +85,7 @@ void Trials::finish_pair() {
     const PairMeasurement& pair = *trial.pair;
     trial.lost += pair.lost();
     if (trial.meters.work != nullptr && pair.items() / 2 < trial.settings.min_items) {
-        // What went wrong may be why none were seen.
-        const std::string why = pair.fault().empty() ? "too little traffic" : pair.fault();
+        const std::string why = pair.counted() ? "too little traffic" : pair.fault();
         trial.judge->drop(why);
         trial.dropped++;
         totals_.pairs_dropped++;

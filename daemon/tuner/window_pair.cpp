@@ -35,6 +35,12 @@ void PairMeasurement::spoil(const std::string& why) {
     if (fault_.empty()) fault_ = why;
 }
 
+// Rather than what else went wrong: without a count nothing can be said of the traffic.
+void PairMeasurement::spoil_count(const Error& error) {
+    if (counted_) fault_ = error.text;
+    counted_ = false;
+}
+
 double PairMeasurement::read(const std::string& counter) {
     if (is_work_counter(counter)) return kNoValue;
     const auto value = read_machine_counter(meters_->paths, counter);
@@ -47,7 +53,7 @@ void PairMeasurement::open(unsigned slot, std::uint64_t now) {
     window.opened = now;
     for (const JudgedCounter& counter : meters_->counters) window.before.push_back(read(counter.name));
     if (meters_->work == nullptr) return;
-    if (const auto begun = meters_->work->begin(slot); !begun) spoil(begun.error().text);
+    if (const auto begun = meters_->work->begin(slot); !begun) spoil_count(begun.error());
 }
 
 void PairMeasurement::close(unsigned slot, std::uint64_t now, std::uint64_t planned) {
@@ -73,7 +79,7 @@ void PairMeasurement::close(unsigned slot, std::uint64_t now, std::uint64_t plan
 
 void PairMeasurement::read_work(unsigned slot) {
     const auto count = meters_->work->read(slot);
-    if (!count) return spoil(count.error().text);
+    if (!count) return spoil_count(count.error());
     items_ += count->items + count->lost + count->unfinished;
     stuck_ += count->stuck;
     lost_ += count->lost;

@@ -47,6 +47,7 @@ class PairMeasurement {
     // After finish(). Why the pair cannot be used, whatever its values are; "" if it can.
     [[nodiscard]] const std::string& fault() const { return fault_; }
     [[nodiscard]] const WindowPair& pair() const { return pair_; }
+    [[nodiscard]] bool counted() const { return counted_; }       // false: items() is not what there was
     [[nodiscard]] std::uint64_t items() const { return items_; }  // of both windows, lost ones included
     [[nodiscard]] std::uint64_t stuck() const { return stuck_; }
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
@@ -60,11 +61,13 @@ class PairMeasurement {
     };
     double read(const std::string& counter);
     void read_work(unsigned slot);
+    void spoil_count(const Error& error);
 
     const Meters* meters_;
     Clocks clocks_;
     std::array<Window, 2> windows_;
     std::string fault_;
+    bool counted_ = true;
     WindowPair pair_;
     std::uint64_t items_ = 0;
     std::uint64_t stuck_ = 0;

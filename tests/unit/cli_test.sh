@@ -244,7 +244,7 @@ full plan --topology "$synthetic"
 full topology --json --topology 'synthetic:pack:8 l3:8 core:8 pu:2' # larger than stdio's buffer
 full --help
 full --version
-# Closed, it is none of the files that are opened.
+# Closed. (That it is none of the files opened meanwhile: `top`'s check in a guest.)
 code=0
 "$bin/wq-tunectl" plan --topology "$synthetic" 2>"$root/err" <&- >&- || code=$?
 [ "$code $(cat "$root/err")" = "1 wq-tunectl: writing: Bad file descriptor" ] || complain "plan >&-: exit $code, $(cat "$root/err")"

@@ -227,7 +227,7 @@ TEST_F(TrialsTest, LoadThatStopsHalfwayIsWaitedFor) {
     wait_for_traffic();
     for (int i = 0; i < 5 * 5; i++) step();
     ASSERT_EQ(progress("kcryptd")->standing.pairs, 5U);
-    counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 99}; };
+    counters_.count = [](unsigned) { return WorkCount{.items = 10, .latency = 99, .unfinished = 1}; };
     counters_.more.clear();
     for (int i = 0; i < 5; i++) step();
     EXPECT_FALSE(trials_->due());

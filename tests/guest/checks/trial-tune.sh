@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Mode tune ends at the scope that trying them all finds best, or at one within 3% of it.
+# Mode tune, given pairs enough for it, ends at the scope that trying them all finds best, or at one within 3% of it.
 #
 # How fast the emulator is changes by a third within a minute, whatever else is quiet, and the best of several is best by
 # luck too. So turns are short, in an order drawn by lot, under one load that never ends; the first tell which scope is
 # best, and whether tune's is within 3% of it is asked of others, of these two alone.
-# timeout: 2200
+# timeout: 2500
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -33,6 +33,7 @@ in_turns() {
     us[$scope]+=$((${EPOCHREALTIME/./} - began))
     sectors[$scope]+=$((after[6] - before[6]))
   done < <(for ((; turns > 0; turns--)); do shuf -e "$@"; done)
+  kill -0 "$load" || fail "the load ended by itself"
   echo default >"$workqueues/$wq/affinity_scope"
   for scope in "$@"; do
     kbs[$scope]=$((sectors[$scope] * 512000 / us[$scope]))
@@ -53,7 +54,7 @@ trial_policy auto 'max_pairs = 256'
 sed -i '1i [daemon]\nmode = "tune"' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
 # Each meets the incumbent once, which is in place already.
-wait_until 1500 ended $((${#scopes[@]} - 1)) || fail "no end: $(wq-tunectl status)"
+wait_until 1800 ended $((${#scopes[@]} - 1)) || fail "no end: $(wq-tunectl status)"
 sleep 2
 wq-tunectl history
 ended ${#scopes[@]} && fail "more trials than challengers"
