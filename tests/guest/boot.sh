@@ -96,6 +96,8 @@ end_guest() {
   exec 3<&- 4>&-
 }
 
+qemu_said() { sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true; }
+
 # One line of the runner's.
 heard() { # LINE
   local line=$1 name rc seconds
@@ -117,6 +119,7 @@ heard() { # LINE
       ;;
     '@monitor '*) printf '%s\n' "${line#@monitor }" >&4 ;;
     '@warn '*) printf '%s\n' "${line#@warn }" >>"$results/kernel-warnings.log" ;;
+    '@abort') kill -ABRT "$qemu_pid" ;;
     '@done') done=yes ;;
     *) printf '%s\n' "$line" >>"$results/stray.log" ;;
   esac
@@ -141,19 +144,26 @@ follow_guest() {
   done
 }
 
-# Now and then the emulator starts a CPU whose timer never fires, or seems to execute a breakpoint that the kernel has taken
-# out already (RESULTS.md, "The emulator"). Such a machine is known by that before any check has begun, while nothing
-# of ours runs, and is thrown away; what a check met is never tried again.
+# Now and then the emulator starts a CPU whose timer never fires, seems to execute a breakpoint that the kernel has taken
+# out already, or dies itself (RESULTS.md, "The emulator"). Such a machine is known by that before any check has begun,
+# while nothing of ours runs, and is thrown away; what a check met is never tried again.
 for machine in 1 2 3; do
   start_guest
   follow_guest
-  if [ "$ready" = no ] && oops=$(grep -aEm 1 'Oops: int3' "$results/console.log"); then broken=yes problem="its kernel: $oops"; fi
+  if [ "$ready" = no ] && oops=$(grep -aEm 1 'Oops: int3' "$results/console.log"); then
+    broken=yes problem="its kernel: $oops"
+  elif [ -z "$problem" ] && [ "$done" = no ]; then
+    rc=0
+    wait "$qemu_pid" || rc=$?
+    [ "$rc" -le 128 ] || broken=yes # by a signal; it ends with 0 where the kernel panics
+    problem="QEMU ended early, exit code $rc${check:+ (in or after $check)}"
+  fi
   if [ "$broken" = no ] || [ "$ready" = yes ] || [ "$machine" = 3 ]; then break; fi
   say "threw away a machine of the emulator's: $problem"
+  qemu_said
   end_guest
 done
-[ "$done" = yes ] || problem=${problem:-"QEMU ended early${check:+ (in or after $check)}"}
-if [ "$done" = yes ] && [ -z "$problem" ]; then
+if [ -z "$problem" ]; then
   wait "$qemu_pid" || problem="QEMU failed"
   qemu_pid=""
 fi
@@ -162,7 +172,7 @@ if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then pro
 if [ -z "$problem" ] && oops=$(grep -aEm 1 'WARNING: (CPU: |.*CPU#)' "$results/kernel-warnings.log" 2>/dev/null); then problem="its kernel: $oops"; fi
 if [ -n "$problem" ]; then
   say "GUEST FAILED, kernel $kernel, -smp $smp: $problem"
-  sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true
+  qemu_said
   tail -n 40 "$results/console.log" | sed 's/^/  console: /'
   exit 1
 fi

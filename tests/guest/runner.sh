@@ -126,6 +126,11 @@ if [ "$(word machine)" -le "$(($(word int3)))" ]; then
   echo "Oops: int3: 0000, of wq_tests" >/dev/console
   systemctl poweroff --force --force
 fi
+# wq_tests.abort=N: QEMU dies of a signal, in as many
+if [ "$(word machine)" -le "$(($(word abort)))" ]; then
+  echo "@abort" >&3
+  sleep infinity
+fi
 for cpu in $online_at_boot; do
   # wq_tests.dead_timers=N: CPU 1 plays dead in the first N machines of a boot
   { taskset -c "${cpu##*/cpu}" sleep 0.02 && { [ "$cpu" != "$dead" ] || sleep infinity; } && echo "@timer ${cpu##*/cpu}" >&3; } &
