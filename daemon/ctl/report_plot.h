@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/effect.h"
+#include "evidence/effect.h"
 
 namespace wq::ctl {
 

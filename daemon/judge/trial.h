@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/effect.h"
+#include "evidence/effect.h"
 #include "judge/evidence.h"
 #include "judge/settings.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "judge/effect.h"
+#include "evidence/effect.h"
 
 #include <gtest/gtest.h>
 

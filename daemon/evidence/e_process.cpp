@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "evidence/e_process.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace wq {
+
+double log_factor(double z) {
+    // exp() of a negative number alone: neither end overflows.
+    return std::numbers::ln2 - std::log1p(std::exp(-std::abs(z))) + std::min(z, 0.0);
+}
+
+double log_mean(const StakeLogs& logs) {
+    const double top = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (const double log : logs) sum += std::exp(log - top);
+    return top + std::log(sum / static_cast<double>(logs.size()));
+}
+
+void EProcess::add(double x) {
+    state_.squares += x * x;
+    state_.count++;
+    const double scale = std::sqrt(state_.squares / static_cast<double>(state_.count));
+    if (scale == 0) return;
+    for (std::size_t i = 0; i < kStakes.size(); i++) state_.logs[i] += log_factor(kStakes[i] * x / scale);
+}
+
+}  // namespace wq

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "evidence/comparison.h"
+
+namespace wq {
+namespace {
+
+using Values = std::vector<std::optional<PairValues>>;
+
+const ComparedCounter kLatency{.name = "latency"};
+const ComparedCounter kTail{.name = "tail"};
+const ComparedCounter kThroughputGuard{
+    .name = "throughput", .higher_is_better = true, .tolerance = 0.01, .guard = true};
+
+Values cost(double d) {
+    return {PairValues{1, std::exp(d)}};
+}
+
+Comparison after(std::vector<ComparedCounter> counters, const Values& values, unsigned times) {
+    Comparison out(counters);
+    while (times-- > 0) out.add(values);
+    return out;
+}
+
+TEST(EProcess, IsTheMeanOverItsStakes) {
+    EProcess process;
+    process.add(3);  // scale 3: x / scale is 1, whatever x
+    double mean = 0;
+    for (const double stake : kStakes) mean += 2 / (1 + std::exp(-stake));
+    EXPECT_NEAR(process.log(), std::log(mean / 7), 1e-12);
+}
+
+TEST(EProcess, TwoSignsOfOneSizeAreAFairBet) {
+    for (const double size : {1e-9, 0.5, 1e9}) {
+        EProcess up;
+        up.add(1);
+        EProcess down = up;
+        up.add(size);
+        down.add(-size);
+        EProcess before;
+        before.add(1);
+        EXPECT_NEAR(std::exp(up.log()) + std::exp(down.log()), 2 * std::exp(before.log()), 1e-9);
+    }
+}
+
+TEST(EProcess, GoesOnFromItsState) {
+    EProcess whole;
+    EProcess first;
+    for (const double x : {0.3, -0.1, 0.2}) whole.add(x), first.add(x);
+    EProcess second(first.state());
+    whole.add(0.7);
+    second.add(0.7);
+    EXPECT_EQ(whole.state(), second.state());
+}
+
+TEST(EProcess, TiesAndLargeNumbersAreNoTrouble) {
+    EProcess process;
+    process.add(0);
+    EXPECT_EQ(process.log(), 0);
+    for (int i = 0; i < 100'000; i++) process.add(1e150);
+    EXPECT_TRUE(std::isfinite(process.log()));
+}
+
+TEST(Comparison, RegressesAsSoonAsTheEvidenceSuffices) {
+    unsigned pairs = 0;
+    Comparison one({kLatency});
+    while (one.decide({}).judgement == Judgement::undecided) {
+        one.add(cost(0.05));
+        pairs++;
+    }
+    const Decision decision = one.decide({});
+    EXPECT_EQ(decision.judgement, Judgement::regressed);
+    EXPECT_EQ(decision.pairs, pairs);
+    EXPECT_GE(std::exp(decision.log_worse), 20);
+    EXPECT_NEAR(one.effect(decision.column).percent, 100 * std::expm1(0.05), 1e-9);
+}
+
+TEST(Comparison, ImprovesNotBeforeSixteenPairs) {
+    EXPECT_EQ(after({kLatency}, cost(-0.05), 15).decide({}).judgement, Judgement::undecided);
+    EXPECT_EQ(after({kLatency}, cost(-0.05), 16).decide({}).judgement, Judgement::improved);
+}
+
+TEST(Comparison, AsksMoreWhereMoreCandidatesCouldLookBetter) {
+    const auto many = after({kLatency}, cost(-0.05), 16);
+    EXPECT_EQ(many.decide({.alpha = 0.05, .candidates = 4}).judgement, Judgement::improved);
+    EXPECT_EQ(many.decide({.alpha = 0.05, .candidates = 4000}).judgement, Judgement::undecided);
+}
+
+TEST(Comparison, AGuardCanOnlyVeto) {
+    const ComparedCounter guard{.name = "cpu", .tolerance = 0.05, .guard = true};
+    const auto better = after({kLatency, guard}, {PairValues{1, 1}, PairValues{2, 1}}, 64);
+    EXPECT_EQ(better.decide({}).judgement, Judgement::undecided) << "a guard that is better decides nothing";
+    const auto worse = after({kLatency, guard}, {PairValues{2, 1}, PairValues{1, 1.2}}, 64);
+    EXPECT_EQ(worse.decide({}).judgement, Judgement::regressed);
+    EXPECT_EQ(worse.decide({}).counter, "cpu");
+    const auto tolerated = after({kLatency, guard}, {PairValues{2, 1}, PairValues{1, 1.04}}, 64);
+    EXPECT_EQ(tolerated.decide({}).judgement, Judgement::improved);
+}
+
+TEST(Comparison, AMissingGuardDropsItsOwnValueOnly) {
+    const auto some = after({kLatency, kThroughputGuard}, {PairValues{2, 1}, std::nullopt}, 16);
+    EXPECT_EQ(some.decide({}).judgement, Judgement::improved);
+    EXPECT_EQ(some.columns()[1].worse.count, 0U);
+    EXPECT_EQ(some.why_refused({std::nullopt, PairValues{1, 1}}), "latency was not read");
+}
+
+TEST(Comparison, ManySmallGainsDoNotHideAFewLargeLosses) {
+    Comparison mixed({kLatency});
+    for (int i = 0; i < 500; i++) mixed.add(cost(i % 10 == 9 ? std::log(1.5) : std::log(0.98)));
+    EXPECT_NE(mixed.decide({}).judgement, Judgement::improved);
+    // That it is the plain sum that says so: without the losses' size there is evidence enough.
+    Comparison level({kLatency});
+    for (int i = 0; i < 500; i++) level.add(cost(i % 10 == 9 ? std::log(1.02) : std::log(0.98)));
+    EXPECT_EQ(level.decide({}).judgement, Judgement::improved);
+}
+
+TEST(Comparison, LatencyAloneIsNoHarmWhileThroughputIsBetter) {
+    const Values faster{PairValues{1, 1.3}, PairValues{1, 1.3}};
+    EXPECT_EQ(after({kLatency, kThroughputGuard}, faster, 40).decide({}).judgement, Judgement::undecided);
+    const Values slower{PairValues{1, 1.3}, PairValues{1, 1}};
+    EXPECT_EQ(after({kLatency, kThroughputGuard}, slower, 40).decide({}).judgement, Judgement::regressed);
+    const Values tails{PairValues{1, 1.3}, PairValues{1, 1.3}, PairValues{1, 1.3}};
+    EXPECT_EQ(after({kLatency, kTail, kThroughputGuard}, tails, 40).decide({}).counter, "tail");
+}
+
+TEST(Comparison, ALostWindowCountsAgainstTheArmThatRanInIt) {
+    auto candidate = after({kLatency}, cost(-0.05), 20);
+    const double before = candidate.decide({}).log_better;
+    candidate.add_lost_window(Side::candidate);
+    EXPECT_LT(candidate.decide({}).log_better, before);
+    EXPECT_NEAR(candidate.columns()[0].last.back(), 0.05, 1e-12);
+    auto reference = after({kLatency}, cost(0.05), 5);
+    const double worse = reference.decide({}).log_worse;
+    reference.add_lost_window(Side::reference);
+    EXPECT_LT(reference.decide({}).log_worse, worse);
+}
+
+TEST(Comparison, LosingHalfOfTheCandidatesWindowsNeverHelpsIt) {
+    Comparison half({kLatency});
+    for (int i = 0; i < 200; i++) {
+        half.add(cost(-0.05));
+        half.add_lost_window(Side::candidate);
+    }
+    EXPECT_NE(half.decide({}).judgement, Judgement::improved);
+}
+
+TEST(Comparison, RefusesWhatIsNotAPositiveNumber) {
+    const Comparison one({kLatency});
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double infinite = std::numeric_limits<double>::infinity();
+    for (const PairValues& bad :
+         {PairValues{0, 1}, PairValues{1, -1}, PairValues{nan, 1}, PairValues{1, infinite}})
+        EXPECT_EQ(one.why_refused({bad}), "latency is not a positive number");
+    EXPECT_EQ(one.why_refused({}), "not all counters were read");
+    Comparison untouched({kLatency});
+    untouched.add({PairValues{0, 1}});
+    EXPECT_EQ(untouched.columns()[0].worse.count, 0U);
+}
+
+TEST(Comparison, KeepsTheLastDifferencesOnly) {
+    const auto many = after({kLatency}, cost(0.001), 100);
+    EXPECT_EQ(many.columns()[0].last.size(), Comparison::kLastDifferences);
+    EXPECT_EQ(many.columns()[0].worse.count, 100U);
+}
+
+}  // namespace
+}  // namespace wq
