@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#define SD_JOURNAL_SUPPRESS_LOCATION
 #include "kernel/journal.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <systemd/sd-journal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+
+#include "kernel/journal_socket.h"
 
 namespace wq {
 
@@ -59,20 +58,13 @@ const char* message_id(Event event) {
     return "";
 }
 
+// What the journal does not take as a datagram, too long a line, it takes as text.
 void Journal::write(const LogLine& line) {
     static const bool journal = is_connected();
     if (line.priority > max_level_) return;
-    if (!journal) {
-        std::fputs((line.text + "\n").c_str(), stderr);
-        return;
-    }
-    std::vector<std::string> items = {"MESSAGE=" + line.text, fmt::format("PRIORITY={}", line.priority)};
-    if (line.event != Event::none) items.push_back(fmt::format("MESSAGE_ID={}", message_id(line.event)));
-    for (const auto& [key, value] : line.fields) items.push_back(fmt::format("{}={}", key, value));
-    std::vector<iovec> iov;
-    iov.reserve(items.size());
-    for (std::string& item : items) iov.push_back({item.data(), item.size()});
-    ::sd_journal_sendv(iov.data(), static_cast<int>(iov.size()));
+    if (journal && send_to_journal(journal_datagram(line))) return;
+    const std::string prefix = journal ? fmt::format("<{}>", line.priority) : "";
+    std::fputs((prefix + line.text + "\n").c_str(), stderr);
 }
 
 }  // namespace wq
