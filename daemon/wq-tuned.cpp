@@ -11,11 +11,9 @@
 
 int main(int argc, char** argv) {
     wq::ServiceOptions options;
-    bool restore = false;
     CLI::App app(
         "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
     app.set_version_flag("--version", wq::version());
-    app.add_flag("--restore", restore, "Put back what a daemon that is gone left behind, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");
     app.add_option("--root", options.root,
                    "Directory that stands for /: a tree of a test, without udev and D-Bus")
@@ -25,16 +23,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    bool kept_out = false;
-    const auto run = [&] {
-        wq::Service service(options);
-        auto done = service.run();
-        kept_out = service.was_kept_out();
-        return done;
-    };
-    const auto done = restore ? wq::restore_after_exit(options) : run();
+    wq::Service service(options);
+    const auto done = service.run();
     if (done) return 0;
     wq::Journal().write(
         {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
-    return kept_out ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
+    return service.was_kept_out() ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
 }

@@ -12,7 +12,7 @@
 namespace wq::ab {
 
 // Writes the arms to one target. What it held is on disk before the first write, marked as a trial's, so that
-// it goes back whoever finds it there: our guardian, `wq-tuned --restore`, the next daemon.
+// it goes back whoever finds it there: our guardian, wq-tuned-restore, the next daemon.
 class Switcher {
   public:
     // KERNEL has all ARMS. STORE is loaded, and nobody else writes to it meanwhile.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
 
@@ -28,7 +27,7 @@
 #include "policy/policy_text.h"
 #include "tuner/host_status.h"
 #include "tuner/lock.h"
-#include "tuner/restore.h"
+#include "tuner/restorer.h"
 #include "tuner/status.h"
 
 namespace wq {
@@ -55,14 +54,6 @@ unsigned minute_of_day() {
     ::tzset();  // localtime_r() need not notice another time zone
     ::localtime_r(&now, &local);
     return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
-}
-
-// Why the switch /etc/wq-tuned/disabled is on; "" where it is off. What cannot be looked at is taken for on.
-std::string why_disabled(const std::string& path) {
-    struct stat st {};
-    if (::lstat(path.c_str(), &st) == 0) return path + " exists";
-    if (errno == ENOENT || errno == ENOTDIR) return "";
-    return fail_errno(path, errno).value().text;
 }
 
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
@@ -115,6 +106,7 @@ Status Service::start() {
     }
     lock_ = std::move(*lock);
     started_ = static_cast<std::int64_t>(::time(nullptr));
+    remark(mark_restart(paths_, false));
     metrics_.recall();
     notify("STATUS=reading the baseline, the topology and the policy");
     if (const auto loaded = store_.load(); !loaded) {
@@ -247,7 +239,13 @@ void Service::start_bus() {
     bus_warned_ = !bus;
 }
 
+// What the restorer is not told it takes for "put back".
+void Service::remark(const Status& marked) {
+    if (!marked) log_.write({LOG_WARNING, Event::none, marked.error().text});
+}
+
 void Service::take(Policy policy) {
+    remark(mark_keep(paths_, policy.keep_on_exit));
     metrics_.use(policy.metrics.textfile);
     if (metrics_.is_wanted()) {
         const auto files = options_.config ? std::vector{*options_.config} : policy_files(options_.root);
@@ -263,6 +261,7 @@ void Service::load_policy_at_start() {
     if (policy) return take(std::move(*policy));
     log_policy_errors(log_, policy.error());
     policy_error_ = policy.error().front().text();
+    remark(mark_keep(paths_, false));
     Policy none;
     none.mode = Mode::observe;
     tuner_->set_policy(none);
@@ -296,7 +295,7 @@ void Service::check_switches() {
     if (tuner_->kernel().switched_off)
         why = "wq_tuned=off on the kernel command line";
     else
-        why = why_disabled(paths_.disabled());
+        why = why_disabled(paths_);
     paused_ = !why.empty();
     if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
     if (why.empty() && broken_at_start_) why = "the policy is broken: " + policy_error_;
@@ -420,6 +419,7 @@ void Service::stop() {
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
     const bool keep = tuner_->policy().keep_on_exit && !paused_;
+    if (restarting) remark(mark_restart(paths_, true));
     if (!keep && !restarting) tuner_->restore_all();
     trials_->keep_ended();
     if (!restarting) metrics_.remove();
@@ -484,30 +484,6 @@ int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* s
     service->publish();
     service->show_summary();
     return 0;
-}
-
-Status restore_after_exit(const ServiceOptions& options) {
-    const Paths paths{options.root};
-    Journal log;
-    const auto lock = take_lock(paths);
-    if (!lock && lock.error().code == EWOULDBLOCK) return {};  // a daemon runs again: all this is its own
-    if (!lock) return tl::unexpected(lock.error());
-    const char* result = ::getenv("SERVICE_RESULT");
-    if (result != nullptr && std::string_view(result) == "success") {
-        const auto bus = open_system_bus();
-        if (unit_is_restarting(bus ? bus->get() : nullptr)) return {};
-    }
-    MetricsFile metrics(paths, log);
-    metrics.recall();
-    metrics.remove();
-    const auto policy = load_policy_for(options);
-    BaselineStore store(paths.baseline());
-    if (auto loaded = store.load(); !loaded) return loaded;
-    WorkqueueFs files(paths);
-    const bool keep = policy && policy->keep_on_exit && why_disabled(paths.disabled()).empty();
-    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
-        return fail(fmt::format("{} targets were not put back", stayed));
-    return {};
 }
 
 }  // namespace wq

@@ -47,6 +47,7 @@ class Service {
     void start_bus();
     void load_policy_at_start();
     Status reload();
+    void remark(const Status& marked);
     void take(Policy policy);
     void publish();
     void check_switches();
@@ -113,9 +114,5 @@ class Service {
     bool paused_ = false;                     // by a kill switch
     bool bus_warned_ = false;                 // the bus was missing when last tried
 };
-
-// `wq-tuned --restore`: what ExecStopPost= and OnFailure= run. Puts back what is ours unless the policy keeps
-// it or the unit is only being restarted. Error: something could not be put back, or the daemon runs.
-Status restore_after_exit(const ServiceOptions& options);
 
 }  // namespace wq

@@ -2,7 +2,7 @@
 #include "host.h"
 
 #include "tuner/lock.h"
-#include "tuner/service.h"
+#include "tuner/restorer.h"
 
 namespace wq::faults {
 namespace {
@@ -111,7 +111,7 @@ void Host::start() {
 
 std::string Host::restore() {
     daemon.reset();
-    const auto done = restore_after_exit({tree.root(), std::nullopt});
+    const auto done = restore_after_exit({tree.root()});
     return done ? "" : "restore: " + done.error().text + "\n";
 }
 

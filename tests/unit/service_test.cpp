@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "fake_machine.h"
 #include "resident.h"
 #include "tuner/baseline.h"
+#include "tuner/restorer.h"
 
 namespace wq {
 namespace {
@@ -109,7 +111,12 @@ class ServiceTest : public testing::Test {
         EXPECT_TRUE(store.load());
         return store.entries();
     }
-    [[nodiscard]] Status restore() const { return restore_after_exit({tree_.root(), std::nullopt}); }
+    [[nodiscard]] ino_t inode_of(const std::string& name) const {
+        struct stat st {};
+        EXPECT_EQ(::stat(tree_.path("sys/devices/virtual/workqueue/" + name).c_str(), &st), 0);
+        return st.st_ino;
+    }
+    [[nodiscard]] Status restore() const { return restore_after_exit({tree_.root()}); }
 
     TempTree tree_{kernel_tree({workqueue("kcryptd"), workqueue("writeback")})};
 };
@@ -242,6 +249,71 @@ TEST_F(ServiceTest, KeepsTheSettingsAndTheEntriesWhereToldTo) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_EQ(scope(), "default\n");
     EXPECT_THAT(entries(), IsEmpty());
+}
+
+TEST_F(ServiceTest, OnExitIsThatOfThePolicyInForceHoweverTheDaemonEnds) {
+    for (const int signal : {SIGTERM, SIGKILL}) {
+        tree_.write(kPolicy, kKeep);
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        tree_.write(kPolicy, "[daemon\n");  // not in force, and broken
+        (void)daemon.end(signal);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "smt\n");
+        tree_.write(kPolicy, kApply);
+        Daemon next(tree_);
+        ASSERT_TRUE(eventually([&] { return !tree_.exists("run/wq-tuned/keep"); }));
+        tree_.write(kPolicy, kKeep);  // not in force
+        (void)next.end(signal);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n");
+    }
+}
+
+TEST_F(ServiceTest, WhenAllIsPutBackThePolicyDoesNotCount) {
+    tree_.write(kPolicy, kKeep);
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    const auto beside = restore_after_exit({tree_.root(), true});
+    ASSERT_FALSE(beside);
+    EXPECT_EQ(beside.error().code, EWOULDBLOCK) << "nothing is put back, and that is said";
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_EQ(scope(), "smt\n");
+    EXPECT_TRUE(restore_after_exit({tree_.root(), true}));
+    EXPECT_EQ(scope(), "default\n");
+    EXPECT_THAT(entries(), IsEmpty());
+}
+
+// As the daemon says it where it knows from systemd; a tree has no systemd.
+TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell) {
+    const Paths paths{tree_.root()};
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    (void)daemon.end(SIGKILL);
+    for (const char* result : {"success", "exit-code", ""}) {
+        tree_.write(wq_path("kcryptd"), "smt\n");
+        BaselineStore store(paths.baseline());
+        ASSERT_TRUE(store.load());
+        store.put({"kcryptd", inode_of("kcryptd"), "default", false, {"smt"}, {}, ""});
+        ASSERT_TRUE(store.save());
+        ASSERT_TRUE(mark_restart(paths, true));
+        ::setenv("SERVICE_RESULT", result, 1);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), std::string(result) == "success" ? "smt\n" : "default\n") << result;
+        EXPECT_FALSE(tree_.exists("run/wq-tuned/restart"));
+        ::setenv("SERVICE_RESULT", "success", 1);
+        EXPECT_TRUE(restore());
+        EXPECT_EQ(scope(), "default\n") << "the mark is for one end";
+    }
+    ::unsetenv("SERVICE_RESULT");
+}
+
+TEST_F(ServiceTest, AMarkOfAnEarlierRestartDoesNotOutliveAStart) {
+    tree_.add(test::File("run/wq-tuned/restart"));
+    Daemon daemon(tree_);
+    ASSERT_TRUE(applied());
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/restart"));
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
 TEST_F(ServiceTest, TheSwitchGoesBeforeKeepAtTheEnd) {

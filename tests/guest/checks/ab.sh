@@ -83,7 +83,7 @@ done
 note "-- nobody pulls the scope away meanwhile"
 hanging
 held=$(scope_of "$wq")
-wq-tuned --restore
+/usr/libexec/wq-tuned-restore
 systemctl start wq-tuned-restore
 ! systemctl start wq-tuned 2>/dev/null || fail "a daemon runs beside it"
 wait_until 10 daemon_failed || fail "it is tried again: $(service ActiveState)"
@@ -98,5 +98,5 @@ wait $ab 2>/dev/null || true
 pkill -xf 'sleep 1234' || true # a child of the command's, which nobody was left to end
 wait_until 10 no_guardians || fail "the guardian lives"
 check_eq "the entry is on disk" 1 "$(entries)"
-wq-tuned --restore
+/usr/libexec/wq-tuned-restore
 all_back || fail "left: $(scope_of "$wq"), $(entries) entries"

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <getopt.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <syslog.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+
+#include "kernel/journal.h"
+#include "tuner/restorer.h"
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: wq-tuned-restore [--all] [--root DIR]\n"
+    "Puts back what a wq-tuned that is gone left in force.\n"
+    "  --all       also what the policy keeps (on_exit = \"keep\")\n"
+    "  --root DIR  directory that stands for /: a tree of a test\n";
+
+// Empty: no options that can be followed.
+std::optional<wq::RestoreOptions> parse(int argc, char** argv) {
+    static const option kOptions[] = {{"all", no_argument, nullptr, 'a'},
+                                      {"root", required_argument, nullptr, 'r'},
+                                      {nullptr, 0, nullptr, 0}};
+    wq::RestoreOptions out;
+    struct stat st {};
+    for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+        if (c == 'a') out.all = true;
+        if (c == 'r') out.root = ::optarg;
+        // An empty or wrong DIR shall not mean the machine, nor make folders.
+        if (c == 'r' && (::stat(::optarg, &st) != 0 || !S_ISDIR(st.st_mode))) return std::nullopt;
+        if (c == '?') return std::nullopt;
+    }
+    if (::optind != argc) return std::nullopt;
+    return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto options = parse(argc, argv);
+    if (!options) {
+        std::fputs(kUsage, stderr);
+        return 2;
+    }
+    const auto done = wq::restore_after_exit(*options);
+    if (done) return 0;
+    wq::Journal().write(
+        {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
+    return done.error().code == EWOULDBLOCK ? EX_TEMPFAIL : 1;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The restorer as a program: what it is linked with, and its exit codes. restorer_test.sh WQ-TUNED-RESTORE
+set -uo pipefail
+restorer=$1
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+failed=0
+complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
+
+# It must start where an upgrade that is half done has taken any other library away.
+needed=$(readelf -d "$restorer" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
+grep -q '^libc\.' <<<"$needed" || complain "not even the C library: '$needed'"
+more=$(grep -vE '^(libc|libm)\.so|^ld-linux' <<<"$needed") && complain "it needs more than the C library: $more"
+
+expect() { # EXIT-CODE ARGUMENTS...
+  local want=$1 code=0
+  shift
+  "$restorer" "$@" >"$root/out" 2>&1 || code=$?
+  [ "$code" = "$want" ] || complain "$*: exit $code, not $want: $(cat "$root/out")"
+}
+for usage in --nothing "--root" "--root /nowhere" "--root $restorer" extra; do
+  # shellcheck disable=SC2086
+  expect 2 $usage
+done
+expect 2 --root ''
+
+# A workqueue that holds what a daemon wrote, and what the policy in force was.
+tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
+mkdir -p "$wq" "$tree/run/wq-tuned"
+echo 0 >"$wq/per_cpu"
+echo 0 >"$wq/affinity_strict"
+left() { # as a daemon leaves it that is gone
+  echo smt >"$wq/affinity_scope"
+  printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "scope": "default", "strict": false, "may_hold": ["smt"],
+    "may_strict": null, "order": ""}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/baseline.json"
+}
+holds() { [ "$(cat "$wq/affinity_scope")" = "$2" ] || complain "$1: it holds $(cat "$wq/affinity_scope"), not $2"; }
+left
+expect 0 --root "$tree"
+holds "nothing is kept" default
+grep -qx "kcryptd: back to 'default'" "$root/out" || complain "it says: $(cat "$root/out")"
+left
+touch "$tree/run/wq-tuned/keep"
+expect 0 --root "$tree"
+holds "kept" smt
+expect 0 --root "$tree" --all
+holds "all" default
+left
+exec 9>"$tree/run/wq-tuned/lock"
+flock 9
+expect 0 --root "$tree"
+expect 75 --root "$tree" --all
+holds "another is at work" smt
+flock -u 9
+echo '{' >"$tree/run/wq-tuned/baseline.json"
+expect 1 --root "$tree"
+exit $failed
