@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The Debian package, in a guest without the project: installed, upgraded while settings are in force, removed, purged.
+# timeout: 400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -66,9 +67,16 @@ rm /usr/sbin/policy-rc.d
 is_active || fail "not running"
 expect_scope "$wq" "$scope"
 
-note "-- remove: settings back, the policy stays"
+note "-- remove: settings back, though the policy keeps them; the policy stays"
+sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+systemctl reload wq-tuned
+systemctl stop wq-tuned
+check_eq "kept by a stop" "$scope" "$(scope_of "$wq")"
+if flock /run/wq-tuned/lock dpkg --remove wq-tuned; then fail "removed beside what holds the settings"; fi
+check_eq "kept" "$scope" "$(scope_of "$wq")"
 dpkg --remove wq-tuned
 check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+check_eq "entries" 0 "$(entries)"
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 [ -e /etc/wq-tuned/wq-tuned.toml ] || fail "the policy is gone"
 
@@ -82,7 +90,16 @@ dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 rm -r /etc/systemd/system/wq-tuned.service.d
 systemctl daemon-reload
 
+note "-- a purge does not forget what could not be put back, and says so"
+install wq-tuned.deb
+echo '{' >/run/wq-tuned/baseline.json
+dpkg --purge wq-tuned 2>/run/wq-tests/err || fail "dpkg --purge: $(cat /run/wq-tests/err)"
+grep -q "baseline.json stays until the next boot" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
+rm -r /run/wq-tuned
+
 note "-- install again and purge, while it runs"
+apply_policy "$scope"
 install wq-tuned.deb
 systemctl restart wq-tuned
 expect_scope "$wq" "$scope"
