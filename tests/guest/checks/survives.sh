@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # However the daemon ends, what it leaves is the baseline, or, where it is only being restarted, the setting with its
 # entry. The first baseline stays the baseline.
-# timeout: 400
+# timeout: 460
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -42,6 +42,33 @@ wait_until 10 restored || fail "not put back: $(since_mark)"
 wait_until 10 is_active || fail "not started again"
 expect_scope "$wq" "$scope"
 check_eq "the first baseline" '["default",false]' "$(entry)"
+
+note "-- kill -9 where the libraries of the daemon are gone, as in an upgrade that is half done: put back all the same"
+away=/usr/lib/wq-tests/away
+libraries_back() { [ ! -d $away ] || { mv $away/* "$libraries/" && rmdir $away; }; }
+libraries=$(dirname "$(echo /usr/lib/*-linux-gnu/libhwloc.so.15)")
+trap libraries_back EXIT
+drop_in wq-tuned.service <<<$'[Service]\nRestart=no'
+mkdir $away
+mv "$libraries"/lib{hwloc,systemd,udev,bpf,fmt,stdc++}.so.* $away/
+wq-tuned --version 2>/dev/null && fail "the daemon still starts"
+mark
+systemctl kill --kill-whom=main --signal=KILL wq-tuned
+wait_until 10 scope_is "$wq" default || fail "not put back: $(since_mark)"
+is_failed() { systemctl is-failed --quiet wq-tuned; }
+wait_until 20 is_failed || fail "not failed: $(systemctl show -P ActiveState wq-tuned)"
+no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
+wait_until 20 no_jobs || fail "jobs: $(systemctl list-jobs --no-legend)"
+check_eq "the restore unit" success "$(systemctl show -P Result wq-tuned-restore)"
+check_eq "entries" 0 "$(entries)"
+check_eq "the journal, by its fields" "$wq: back to 'default'" \
+  "$(journalctl -o cat --since="$marked" MESSAGE_ID=2f8fec0c460140d0bcee5e705550124c WQ_NAME="$wq" SYSLOG_IDENTIFIER=wq-tuned PRIORITY=6)"
+libraries_back
+rm -r /run/systemd/system/wq-tuned.service.d
+systemctl daemon-reload
+systemctl reset-failed wq-tuned
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
 
 note "-- a hang: the watchdog ends it"
 systemctl stop wq-tuned
@@ -87,7 +114,9 @@ systemctl start wq-tuned
 expect_scope "$wq" "$scope"
 sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
+echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not in force
 systemctl stop wq-tuned
+sed -i '$d' /etc/wq-tuned/wq-tuned.toml
 check_eq "kept" "$scope" "$(scope_of "$wq")"
 check_eq "its entry" '["default",false]' "$(entry)"
 check_eq "status without a daemon" "absent applied default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
