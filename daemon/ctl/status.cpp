@@ -82,6 +82,12 @@ void print_status(const json& document) {
         fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),
                     text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
     for (const std::string& line : wrap(head, terminal_columns())) fmt::print("{}\n", line);
+    if (const json hosts = daemon.value("hosts", json::array()); !hosts.empty()) {
+        std::string names;
+        for (const json& name : hosts) names += (names.empty() ? "" : ", ") + text_of(name);
+        for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
+            fmt::print("{}\n", line);
+    }
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     for (const json& target : document["targets"])

@@ -163,11 +163,15 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
     facts.cpu_vendor = vendor(cpuinfo);
     facts.cpu_models = models(paths, cpuinfo);
     facts.kernel = first_line(paths.osrelease());
-    facts.hostname = first_line(paths.hostname());
+    facts.hostname = read_hostname(paths);
     facts.machine_id = machine_id(paths);
     facts.is_virtual = is_virtual(paths, cpuinfo);
     if (topology) take_counts(*topology, facts);
     return facts;
+}
+
+std::string read_hostname(const Paths& paths) {
+    return first_line(paths.hostname());
 }
 
 }  // namespace wq

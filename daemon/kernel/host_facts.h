@@ -17,6 +17,11 @@ namespace wq {
 //   is_virtual  yes where systemd runs in a container (/run/systemd/container), where /proc/cpuinfo has the
 //               flag "hypervisor", or the DMI vendor or product or the device tree's model is a hypervisor's;
 //               but not in Xen's dom0. Not known where neither CPU flags, DMI nor a device tree can be read.
+//
+// While a kernel runs, the hostname may change, and so may what is counted of CPUs.
 HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology);
+
+// "" where it is not known.
+std::string read_hostname(const Paths& paths);
 
 }  // namespace wq

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "tuner/service.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/signalfd.h>
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
@@ -88,6 +90,7 @@ Service::~Service() {
     ::sd_event_source_disable_unref(tick_source_);
     ::sd_event_source_disable_unref(work_source_);
     ::sd_event_source_disable_unref(trial_source_);
+    ::sd_event_source_disable_unref(hostname_source_);
 }
 
 Status Service::run() {
@@ -135,6 +138,7 @@ Status Service::start() {
     cpus_ = cpu_state(paths_);
     // Events from here on wait in the queue: what changes while we look is looked at again.
     start_udev();
+    watch_hostname();
     load_policy_at_start();
     start_bus();
     reconcile();
@@ -175,6 +179,26 @@ void Service::start_udev() {
         udev_ = std::move(*udev);
     else
         log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
+}
+
+// The kernel wakes who polls this file when the name changes (proc_sys_poll()); a tree's file cannot be
+// polled.
+void Service::watch_hostname() {
+    hostname_file_ = Fd(::open(paths_.hostname().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (hostname_file_)
+        (void)::sd_event_add_io(event_.get(), &hostname_source_, hostname_file_.get(), 0, on_hostname, this);
+    hostname_ = read_hostname(paths_);
+}
+
+// Host tables may be for this host now that were not, or no longer. Where the same ones are in force, nothing
+// is done: a reload would forget what operators ordered.
+void Service::look_at_hostname() {
+    std::string now = read_hostname(paths_);
+    if (now == std::exchange(hostname_, now) || tuner_->policy().hosts.empty()) return;
+    const auto policy = load_policy_for(options_);
+    if (policy && hosts_in_force(*policy) == hosts_in_force(tuner_->policy())) return;
+    log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", now)});
+    (void)reload();  // said in the journal and in STATUS=
 }
 
 BusHandlers Service::bus_handlers() {
@@ -277,7 +301,11 @@ Status Service::reload() {
         take(std::move(*policy));
         policy_error_.clear();
         broken_at_start_ = false;
-        log_.write({LOG_INFO, Event::policy_loaded, "policy reloaded"});
+        const auto hosts = hosts_in_force(tuner_->policy());
+        log_.write({LOG_INFO, Event::policy_loaded,
+                    hosts.empty()
+                        ? "policy reloaded"
+                        : fmt::format("policy reloaded; host tables in force: {}", fmt::join(hosts, ", "))});
     } else {
         log_policy_errors(log_, policy.error());
         policy_error_ = policy.error().front().text();
@@ -360,6 +388,7 @@ void Service::tick() {
         cpus_ = std::move(cpus);
         tuner_->topology_changed();
     }
+    look_at_hostname();
     reconcile();
     trials_->tick();
     arm_trial();
@@ -463,6 +492,11 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
     service->tick();
     ::sd_event_source_set_time_relative(source, service->tick_period_);
     return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int Service::on_hostname(sd_event_source* /*source*/, int /*fd*/, std::uint32_t /*events*/, void* self) {
+    static_cast<Service*>(self)->look_at_hostname();
+    return 0;
 }
 
 int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {

@@ -45,6 +45,8 @@ class Service {
     Status add_sources();
     void start_udev();
     void start_bus();
+    void watch_hostname();
+    void look_at_hostname();
     void load_policy_at_start();
     Status reload();
     void remark(const Status& marked);
@@ -73,6 +75,7 @@ class Service {
     static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
     static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
     static int on_work(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_hostname(sd_event_source* source, int fd, std::uint32_t events, void* self);
     static int on_trial(sd_event_source* source, std::uint64_t now, void* self);
 
     struct EventUnref {
@@ -98,6 +101,9 @@ class Service {
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
     sd_event_source* trial_source_ = nullptr;
+    sd_event_source* hostname_source_ = nullptr;
+    Fd hostname_file_;
+    std::string hostname_;                  // when host tables were last looked at
     std::uint64_t tick_period_ = 0;         // us
     std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
     std::int64_t started_ = 0;              // s since 1970

@@ -71,9 +71,17 @@ json status_json(const Tuner& tuner, const Trials* trials, const std::string& da
               {"mode", name_of(tuner.policy().mode)},
               {"version", version()},
               {"reason", tuner.observing()},
+              {"hosts", hosts_in_force(tuner.policy())},
               {"writes", tuner.writes()},
               {"topology_reads", tuner.topology_reads()}}},
             {"targets", std::move(targets)}};
+}
+
+std::vector<std::string> hosts_in_force(const Policy& policy) {
+    std::vector<std::string> out;
+    for (const HostMatch& host : policy.hosts)
+        if (host.matches()) out.push_back(host.name);
+    return out;
 }
 
 std::string dump_json(const json& document) {

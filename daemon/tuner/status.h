@@ -13,6 +13,9 @@ namespace wq {
 // is running, paused (a kill switch), observing or absent.
 nlohmann::json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state);
 
+// The names of the host tables that POLICY has in force, in the order in which they are merged.
+std::vector<std::string> hosts_in_force(const Policy& policy);
+
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.
 std::string dump_json(const nlohmann::json& document);
 

@@ -184,6 +184,33 @@ TEST_F(ServiceTest, HostTablesThatMatchCount) {
     EXPECT_EQ(scope(), "smt\n");
 }
 
+// As cloud-init does, after the daemon's start. A tree's file cannot be polled: a tick finds it.
+TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
+    tree_.write(kPolicy,
+                "[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"
+                "[[host]]\nname = \"all\"\n"
+                "[[host]]\nname = \"web\"\nwhen.hostname = \"web-*\"\n"
+                "workqueue = [{ match = \"kcryptd\", scope = \"smt\" }]\n");
+    tree_.add(test::File("proc/sys/kernel/hostname", "localhost\n"));
+    ::setenv("WATCHDOG_USEC", "600000", 1);
+    Daemon daemon(tree_);
+    ::unsetenv("WATCHDOG_USEC");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded; host tables in force: all\n"));
+    EXPECT_EQ(scope(), "default (cache)\n");
+    tree_.write("proc/sys/kernel/hostname", "web-7\n");
+    EXPECT_TRUE(applied());
+    EXPECT_TRUE(logged("the hostname is now 'web-7'\npolicy reloaded; host tables in force: all, web\n"));
+    // The same tables: no reload, whatever is on disk.
+    tree_.write("proc/sys/kernel/hostname", "web-8\n");
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    EXPECT_EQ(scope(), "smt\n");
+    tree_.write("proc/sys/kernel/hostname", "db-1\n");
+    EXPECT_TRUE(eventually([&] { return scope() == "default\n"; }));
+    EXPECT_EQ(tree_.read("log").find("web-8"), std::string::npos);
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
 TEST_F(ServiceTest, KeepsThePolicyInUseWhereTheNewOneIsBroken) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());
