@@ -13,10 +13,19 @@ constexpr const char* kTag = "wq-tuned";
 // Room for a storm of several thousand events; what still overflows is answered by a full rescan.
 constexpr int kReceiveBuffer = 8 << 20;
 
-bool is_opted_out(udev* context, const std::string& workqueue) {
+bool is_busy(udev* context) {
+    const std::unique_ptr<udev_queue, UdevUnref> queue(::udev_queue_new(context));
+    return queue && ::udev_queue_get_queue_is_empty(queue.get()) == 0;
+}
+
+std::optional<bool> is_opted_out(udev* context, const std::string& workqueue) {
     const std::unique_ptr<udev_device, UdevUnref> device(
         ::udev_device_new_from_subsystem_sysname(context, "workqueue", workqueue.c_str()));
-    const char* value = device ? ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE") : nullptr;
+    if (!device) return false;
+    // Asked first: what becomes idle only afterwards may have processed the workqueue in between.
+    const bool busy = is_busy(context);
+    if (::udev_device_get_is_initialized(device.get()) == 0 && busy) return std::nullopt;
+    const char* value = ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE");
     return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
@@ -68,13 +77,13 @@ void Udev::drain() {
     }
 }
 
-bool Udev::opted_out(const std::string& workqueue) const {
+std::optional<bool> Udev::opted_out(const std::string& workqueue) const {
     return is_opted_out(udev_.get(), workqueue);
 }
 
 bool udev_opted_out(const std::string& workqueue) {
     const std::unique_ptr<udev, UdevUnref> context(::udev_new());
-    return context && is_opted_out(context.get(), workqueue);
+    return context && is_opted_out(context.get(), workqueue).value_or(false);
 }
 
 }  // namespace wq

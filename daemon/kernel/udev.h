@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "model/result.h"
@@ -16,12 +17,15 @@ struct UdevUnref {
     void operator()(udev* p) const { ::udev_unref(p); }
     void operator()(udev_monitor* p) const { ::udev_monitor_unref(p); }
     void operator()(udev_device* p) const { ::udev_device_unref(p); }
+    void operator()(udev_queue* p) const { ::udev_queue_unref(p); }
 };
 
 // Whether a rule set WQ_TUNED_IGNORE to anything but "0" for this workqueue of the machine; needs no monitor.
 bool udev_opted_out(const std::string& workqueue);
 // What a workqueue that is opted out so is said to be.
 inline constexpr const char* kOptedOutByUdev = "opted out by udev (WQ_TUNED_IGNORE)";
+// And one of which that is not known yet.
+inline constexpr const char* kNotProcessedByUdev = "udev has not processed it yet";
 
 // udev's view of workqueues and CPUs. Events come for devices that our rules tagged (60-wq-tuned.rules).
 class Udev {
@@ -33,8 +37,11 @@ class Udev {
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
     ~Udev();
 
-    // As udev_opted_out().
-    [[nodiscard]] bool opted_out(const std::string& workqueue) const;
+    // As udev_opted_out(). Empty: udev has not processed this workqueue, but is at work, as it is at boot;
+    // its event tells when to ask again. Where udev has nothing to do it has no more to say of it: it does
+    // not run, or it processed the workqueue before our rules were installed, which leaves nothing in its
+    // database.
+    [[nodiscard]] std::optional<bool> opted_out(const std::string& workqueue) const;
 
   private:
     Udev() = default;

@@ -125,8 +125,8 @@ Status Service::start() {
     read_pods(paths_, kernel);  // once: they are made at boot
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
-                     [this](const std::string& name) { return udev_ && udev_->opted_out(name); }, verdicts_,
-                     [] { return static_cast<std::int64_t>(::time(nullptr)); }},
+                     [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
+                     verdicts_, [] { return static_cast<std::int64_t>(::time(nullptr)); }},
         std::move(kernel));
     if (is_machine(options_))
         counters_ = make_bpf_counters();

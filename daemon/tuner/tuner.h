@@ -66,7 +66,8 @@ struct Target {
     std::string external_text;        // what somebody else wrote
     std::unique_ptr<Refusal> refused;
     unsigned failures = 0;          // transient ones in a row
-    std::optional<bool> opted_out;  // by udev; empty: to be asked
+    std::optional<bool> opted_out;  // by udev; empty: it has not said yet
+    bool ask_udev = true;           // whether it is
     unsigned stuck = 0;             // baselines refused in a row
     bool decided = false;           // apply_wishes() has seen it
     bool external = false;          // somebody else's until a reload finds it otherwise
@@ -87,7 +88,8 @@ class Tuner {
         BaselineStore& store;
         Log& log;
         std::function<Result<Topology>()> read_topology;
-        std::function<bool(const std::string& name)> opted_out;  // by udev: WQ_TUNED_IGNORE
+        // By udev: WQ_TUNED_IGNORE. Empty: it has not processed the workqueue yet, and is about to.
+        std::function<std::optional<bool>(const std::string& name)> opted_out;
         const VerdictStore& verdicts;
         std::function<std::int64_t()> now;  // s since 1970
     };
@@ -102,7 +104,7 @@ class Tuner {
 
     // udev has news of a workqueue: whether it is opted out is asked again.
     void rules_changed() {
-        for (auto& [name, target] : targets_) target.opted_out.reset();
+        for (auto& [name, target] : targets_) target.ask_udev = true;
     }
     // CPUs came, went, or may have: the topology is read again at the next reconcile().
     void topology_changed() { topology_stale_ = true; }
@@ -182,6 +184,7 @@ class Tuner {
     void refresh_topology();
     void refresh_targets();
     void refresh_target(const std::string& name, const CpuSet& unbound_mask);
+    void ask_udev(Target& target);
     void keep_unread(Target& target, const Workqueue* seen);
     void notice_foreign(Target& target);
     [[nodiscard]] bool default_is_held(const Target& target) const;

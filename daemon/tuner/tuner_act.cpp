@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include "kernel/udev.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -54,6 +55,11 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         const bool change = target.plan.finding == Finding::change;
         set(state_of(target.plan.finding), change ? "observing: " + why : target.plan.reason);
         return {};
+    }
+    // A rule may set it aside; what an earlier daemon left in it stays until that is known.
+    if (!target.opted_out && target.now.untouchable == kNotProcessedByUdev) {
+        set(State::waiting, kNotProcessedByUdev);
+        return {.hands_off = true};
     }
     if (target.on_trial) {
         set(State::trial, target.plan.reason);

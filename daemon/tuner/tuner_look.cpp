@@ -67,9 +67,18 @@ void Tuner::refresh_target(const std::string& name, const CpuSet& unbound_mask) 
     Target& target = targets_[name];
     target.now = *now;
     target.unread = false;
-    if (!target.opted_out) target.opted_out = now->kind != Kind::default_scope && edges_.opted_out(name);
-    if (target.now.untouchable.empty() && *target.opted_out) target.now.untouchable = kOptedOutByUdev;
+    if (target.ask_udev) ask_udev(target);
+    if (target.now.untouchable.empty() && target.opted_out.value_or(true))
+        target.now.untouchable = target.opted_out ? kOptedOutByUdev : kNotProcessedByUdev;
     notice_foreign(target);
+}
+
+// What it once said holds until it says something else.
+void Tuner::ask_udev(Target& target) {
+    std::optional<bool> answer = false;
+    if (target.now.kind != Kind::default_scope) answer = edges_.opted_out(target.now.name);
+    if (answer) target.opted_out = answer;
+    target.ask_udev = !answer;
 }
 
 // SEEN: what of it could be read, if any.

@@ -14,15 +14,18 @@ void Rig::restart() {
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.json"));
     (void)verdicts_->load();
-    tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{*files_, *store_, log_,
-                     [this]() -> Result<Topology> {
-                         if (!topology_error_.empty()) return fail(topology_error_);
-                         return topology_;
-                     },
-                     [this](const std::string& name) { return opted_out_.contains(name); }, *verdicts_,
-                     [this] { return wall_; }},
-        kernel_);
+    tuner_ = std::make_unique<Tuner>(Tuner::Edges{*files_, *store_, log_,
+                                                  [this]() -> Result<Topology> {
+                                                      if (!topology_error_.empty())
+                                                          return fail(topology_error_);
+                                                      return topology_;
+                                                  },
+                                                  [this](const std::string& name) -> std::optional<bool> {
+                                                      if (unprocessed_.contains(name)) return std::nullopt;
+                                                      return opted_out_.contains(name);
+                                                  },
+                                                  *verdicts_, [this] { return wall_; }},
+                                     kernel_);
     tuner_->set_policy(policy);
 }
 

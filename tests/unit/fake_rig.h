@@ -54,6 +54,7 @@ class Rig : public testing::Test {
     Topology topology_ = machine({.cores = 12, .threads = 2});
     std::string topology_error_;
     std::set<std::string> opted_out_;
+    std::set<std::string> unprocessed_;  // by udev
     FakeLog log_;
     std::unique_ptr<FakeKernel> files_;
     std::unique_ptr<BaselineStore> store_;

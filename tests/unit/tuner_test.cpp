@@ -14,6 +14,7 @@ using test::fixed;
 using test::leave;
 using test::rule_for_all;
 using test::without;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -245,6 +246,50 @@ TEST_F(TunerTest, OptsOutByUdev) {
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("WQ_TUNED_IGNORE"));
     EXPECT_EQ(scope("writeback"), "smt");
+}
+
+// At boot: its database has no entry for the device yet.
+TEST_F(TunerTest, WritesNothingThatUdevHasNotProcessed) {
+    unprocessed_ = {"kcryptd", "writeback"};
+    tuner_->reconcile();
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
+    EXPECT_FALSE(tuner_->pin("kcryptd", "smt"));
+    EXPECT_FALSE(tuner_->may_try("kcryptd"));
+    unprocessed_.clear();
+    opted_out_ = {"kcryptd"};
+    tuner_->rules_changed();
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::unmanaged);
+    EXPECT_EQ(scope("writeback"), "smt");
+    EXPECT_THAT(files_->asked, Each(HasSubstr("writeback")));
+}
+
+// Where it never gets there (a device from before our rules), the next tick finds that it has nothing to do.
+TEST_F(TunerTest, AsksUdevAgainAtEachLookUntilItSays) {
+    unprocessed_ = {"kcryptd"};
+    tuner_->reconcile();
+    unprocessed_.clear();
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+// A restart while udev is at work, or a storm of events.
+TEST_F(TunerTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
+    tuner_->reconcile();
+    unprocessed_ = {"kcryptd", "writeback"};
+    tuner_->rules_changed();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::applied) << "it said so before";
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->observe("paused");
+    tuner_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "taking back needs no word of udev's";
 }
 
 // ---- CPUs come and go
