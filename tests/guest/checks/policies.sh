@@ -113,9 +113,44 @@ wait_until 5 scope_is "$wq" "$scope" || fail "no match; outside of the sandbox: 
 note "ok: matched, $wq holds '$scope'"
 systemctl stop wq-tuned
 
-note "-- a workqueue opted out by a udev rule"
+note "-- a hostname that is set later, as cloud-init does: the kernel tells, before any tick"
+before=$(uname -n)
+trap 'hostname "$before"' EXIT
+policy <<EOF
+[daemon]
+apply_unjudged = true
+[[workqueue]]
+match = "kcryptd-*"
+scope = "leave"
+[[host]]
+name = "web"
+when.hostname = "web-*"
+workqueue = [{ match = "kcryptd-*", scope = "$scope" }]
+EOF
+systemctl start wq-tuned
+check_eq "host tables in force" "[]" "$(status | jq -c .daemon.hosts)"
+scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+mark
+hostname web-7
+expect_scope "$wq" "$scope"
+check_eq "host tables in force" '["web"]' "$(status | jq -c .daemon.hosts)"
+wq-tunectl status | grep -qx "Host tables in force: web" || fail "status: $(wq-tunectl status)"
+check_eq "the journal" 1 "$(since_mark | grep -c "host tables in force: web")"
+hostname "$before"
+wait_until 5 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+systemctl stop wq-tuned
+check_eq "system calls that would change it" "" \
+  "$(systemctl show -P SystemCallFilter wq-tuned | grep -oE 'set(host|domain)name' || true)"
+
+note "-- a workqueue that udev processed before our rules were there: it has no entry, and gets none"
 apply_policy "$scope"
-trap 'rm -f /run/udev/rules.d/70-check.rules; udevadm control --reload; udevadm trigger --subsystem-match=workqueue' EXIT
+rm -f "/run/udev/data/+workqueue:$wq"
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+systemctl stop wq-tuned
+
+note "-- a workqueue opted out by a udev rule"
+trap 'rm -f /run/udev/rules.d/70-check.rules; udevadm control --start-exec-queue --reload; udevadm trigger --subsystem-match=workqueue' EXIT
 mkdir -p /run/udev/rules.d
 echo 'SUBSYSTEM=="workqueue", KERNEL=="kcryptd-*", ENV{WQ_TUNED_IGNORE}="1"' >/run/udev/rules.d/70-check.rules
 udevadm control --reload
@@ -123,4 +158,17 @@ udevadm trigger --subsystem-match=workqueue --settle
 systemctl start wq-tuned
 check_eq "state" unmanaged "$(target "$wq" state)"
 target "$wq" reason | grep -q WQ_TUNED_IGNORE || fail "reason: $(target "$wq" reason)"
+check_eq "writes" 0 "$(daemon_field writes)"
+systemctl stop wq-tuned
+
+note "-- and one that udev has not come to yet, as at boot"
+udevadm control --stop-exec-queue
+DM_DISABLE_UDEV=1 crypt_open c1 1
+new=$(wq_of c1)
+systemctl start wq-tuned
+check_eq "state, reason" "waiting udev has not processed it yet" "$(target "$new" state) $(target "$new" reason)"
+systemctl reload wq-tuned
+scope_is "$new" default || fail "it holds $(scope_of "$new")"
+udevadm control --start-exec-queue
+wait_until 10 state_is "$new" unmanaged || fail "$(target "$new" state): $(target "$new" reason)"
 check_eq "writes" 0 "$(daemon_field writes)"
