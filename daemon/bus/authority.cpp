@@ -19,6 +19,9 @@ constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 // back.
 constexpr unsigned kMostAsked = 16;
 unsigned asked_now = 0;
+// And so many questions wait for polkit in all: one that hangs must not make them pile up here.
+constexpr unsigned kMostPending = 64;
+unsigned pending_now = 0;
 
 struct Pending {
     MessagePtr request;
@@ -27,9 +30,11 @@ struct Pending {
 
     Pending(sd_bus_message* message, std::function<Status()> what, std::string name)
         : request(::sd_bus_message_ref(message)), order(std::move(what)), id(std::move(name)) {
+        pending_now++;
         if (!id.empty()) asked_now++;
     }
     ~Pending() {
+        pending_now--;
         if (!id.empty()) asked_now--;
     }
     Pending(const Pending&) = delete;
@@ -89,17 +94,11 @@ Result<MessagePtr> make_question(sd_bus_message* request, const char* action, co
 
 }  // namespace
 
-bool is_from_root(sd_bus_message* message) {
-    sd_bus_creds* creds = nullptr;
-    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
-    uid_t uid = 0;
-    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
-    ::sd_bus_creds_unref(creds);
-    return root;
-}
-
-int carry_out(sd_bus_message* message, const char* action, std::function<Status()> order) {
-    if (is_from_root(message)) return reply(message, order());
+int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order) {
+    if (by_root) return reply(message, order());
+    if (pending_now >= kMostPending)
+        return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                            "polkit has too many questions to answer, try again later");
     // Beyond that polkit still says yes to whom it need not ask.
     const bool interactive =
         ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;

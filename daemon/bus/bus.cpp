@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel/moment.h"
+
 namespace wq {
 namespace {
 
@@ -20,7 +22,7 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-// A bus that hangs must not cost the daemon its watchdog.
+// Nobody waits for these; what is held for them is let go then.
 constexpr std::uint64_t kTimeout = 5'000'000;        // us, of questions that a daemon asks
 constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us: loading BPF takes its time on a slow machine
 
@@ -48,35 +50,69 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
+std::uint64_t now_us() {
+    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
+}
+
+// Calls over BUS that must all be answered by END (us); the time that is left goes to the next one.
+class Questions {
+  public:
+    Questions(sd_bus* bus, std::uint64_t end) : bus_(bus), end_(end) {}
+
+    // A method with one string argument that returns an object's path. "" after an error.
+    std::string path(const char* method, const char* argument) {
+        sd_bus_message* raw = nullptr;
+        BusError error;
+        if (!is_time_left() || ::sd_bus_call_method(bus_, kManager, "/org/freedesktop/systemd1",
+                                                    "org.freedesktop.systemd1.Manager", method, &error.error,
+                                                    &raw, "s", argument) < 0)
+            return "";
+        const MessagePtr reply(raw);
+        const char* path = nullptr;
+        return ::sd_bus_message_read(raw, "o", &path) > 0 ? path : "";
+    }
+    // The unit's job, an object's path; "" where there is none.
+    std::string job(const std::string& unit) {
+        sd_bus_message* raw = nullptr;
+        if (!is_time_left() ||
+            ::sd_bus_get_property(bus_, kManager, unit.c_str(), "org.freedesktop.systemd1.Unit", "Job",
+                                  nullptr, &raw, "(uo)") < 0)
+            return "";
+        const MessagePtr reply(raw);
+        unsigned id = 0;
+        const char* path = nullptr;
+        return ::sd_bus_message_read(raw, "(uo)", &id, &path) > 0 && id != 0 ? path : "";
+    }
+    std::string job_type(const std::string& job) {
+        char* raw = nullptr;
+        if (!is_time_left() ||
+            ::sd_bus_get_property_string(bus_, kManager, job.c_str(), "org.freedesktop.systemd1.Job",
+                                         "JobType", nullptr, &raw) < 0)
+            return "";
+        return Text(raw).get();
+    }
+
+  private:
+    static constexpr const char* kManager = "org.freedesktop.systemd1";
+    bool is_time_left() {
+        const std::uint64_t now = now_us();
+        return now < end_ && ::sd_bus_set_method_call_timeout(bus_, end_ - now) >= 0;
+    }
+    sd_bus* bus_;
+    std::uint64_t end_;
+};
+
 // The type of the unit's job, "restart" for one; "" where there is none.
-std::string job_type(sd_bus* bus, const char* unit) {
-    constexpr const char* kManager = "org.freedesktop.systemd1";
-    BusError error;
-    sd_bus_message* raw = nullptr;
-    if (::sd_bus_call_method(bus, kManager, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
-                             "GetUnit", &error.error, &raw, "s", unit) < 0)
-        return "";
-    MessagePtr reply(raw);
-    const char* unit_path = nullptr;
-    if (::sd_bus_message_read(raw, "o", &unit_path) < 0) return "";
-    sd_bus_message* raw_job = nullptr;
-    if (::sd_bus_get_property(bus, kManager, unit_path, "org.freedesktop.systemd1.Unit", "Job", nullptr,
-                              &raw_job, "(uo)") < 0)
-        return "";
-    MessagePtr job(raw_job);
-    unsigned id = 0;
-    const char* job_path = nullptr;
-    if (::sd_bus_message_read(raw_job, "(uo)", &id, &job_path) < 0 || id == 0) return "";
-    char* raw_type = nullptr;
-    if (::sd_bus_get_property_string(bus, kManager, job_path, "org.freedesktop.systemd1.Job", "JobType",
-                                     nullptr, &raw_type) < 0)
-        return "";
-    return Text(raw_type).get();
+std::string job_type(sd_bus* bus, const char* unit_name) {
+    Questions ask(bus, now_us() + kBusPatience);
+    const std::string unit = ask.path("GetUnit", unit_name);
+    const std::string job = unit.empty() ? "" : ask.job(unit);
+    return job.empty() ? "" : ask.job_type(job);
 }
 
 }  // namespace
 
-Result<BusPtr> open_system_bus() {
+Result<BusPtr> connect_system_bus() {
     sd_bus* raw = nullptr;
     int r = ::sd_bus_new(&raw);
     if (r < 0) return fail_errno("system bus", -r);
@@ -89,6 +125,21 @@ Result<BusPtr> open_system_bus() {
     if (r >= 0) r = ::sd_bus_start(raw);
     if (r < 0) return fail_errno("system bus", -r);
     ::sd_bus_set_method_call_timeout(raw, kTimeout);
+    return bus;
+}
+
+// libsystemd itself waits 90 s for a bus that takes connections and says nothing.
+Result<BusPtr> open_system_bus() {
+    auto bus = connect_system_bus();
+    if (!bus) return bus;
+    const std::uint64_t end = now_us() + kBusPatience;
+    while (::sd_bus_is_ready(bus->get()) <= 0) {
+        int r = ::sd_bus_process(bus->get(), nullptr);
+        const std::uint64_t now = now_us();
+        if (r == 0 && now >= end) return fail("the system bus does not answer", ETIMEDOUT);
+        if (r == 0) r = ::sd_bus_wait(bus->get(), end - now);
+        if (r < 0 && r != -EINTR) return fail_errno("system bus", -r);
+    }
     return bus;
 }
 

@@ -36,9 +36,11 @@ int get_identifier(sd_bus* /*bus*/, const char* /*path*/, const char* /*interfac
     return ::sd_bus_message_append(reply, "s", "wq-tuned");
 }
 
-// A property that can be written and is not marked as unprivileged is root's: sd-bus sees to that.
+// Only root may set it: the bus's policy (conf/org.wqtuned1.conf) sees to that. Without
+// SD_BUS_VTABLE_UNPRIVILEGED sd-bus would ask the bus who calls, and wait for the answer.
 const sd_bus_vtable kVtable[] = {
-    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, 0),
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("LogTarget", "s", get_target, 0, 0),
     SD_BUS_PROPERTY("SyslogIdentifier", "s", get_identifier, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_VTABLE_END};

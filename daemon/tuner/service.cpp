@@ -95,6 +95,8 @@ Service::~Service() {
 
 Status Service::run() {
     if (auto started = start(); !started) return started;
+    wait_for_bus();
+    if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
     notify("READY=1\nSTATUS=" + tuner_->summary());
     const int r = ::sd_event_loop(event_.get());
     if (r < 0) return fail_errno("event loop", -r);
@@ -253,14 +255,36 @@ std::string Service::look_for_status() {
 // Where there is no bus, the daemon still works; ticks try again.
 void Service::start_bus() {
     if (!is_machine(options_)) return;
-    const bool first = !bus_;
     bus_.reset();
     auto bus = BusServer::start(event_.get(), log_, bus_handlers());
     if (bus)
         bus_ = std::move(*bus);
-    else if (first && !bus_warned_)
-        log_.write({LOG_WARNING, Event::none, bus.error().in("no D-Bus interface").text});
-    bus_warned_ = !bus;
+    else
+        warn_of_bus(bus.error().text);
+}
+
+// Who calls after READY=1 finds the daemon on the bus; but nothing waits for a bus that says nothing.
+void Service::wait_for_bus() {
+    const std::uint64_t end = now_monotonic() + kBusPatience;
+    for (std::uint64_t now = now_monotonic(); now < end; now = now_monotonic()) {
+        if (!bus_ || bus_->state() != BusServer::State::waiting) break;
+        if (::sd_event_run(event_.get(), end - now) < 0) break;
+    }
+    if (bus_ && bus_->state() == BusServer::State::waiting) warn_of_bus("the system bus does not answer");
+    if (bus_ && bus_->state() == BusServer::State::lost) warn_of_bus(bus_->why_lost());
+}
+
+void Service::check_bus() {
+    if (bus_ && bus_->state() == BusServer::State::serving)
+        bus_warned_ = false;
+    else if (!bus_ || bus_->state() == BusServer::State::lost)
+        start_bus();
+}
+
+// Once until there is one again.
+void Service::warn_of_bus(const std::string& why) {
+    if (!std::exchange(bus_warned_, true))
+        log_.write({LOG_WARNING, Event::none, "no D-Bus interface: " + why});
 }
 
 // What the restorer is not told it takes for "put back".
@@ -376,7 +400,7 @@ void Service::tick() {
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
     if (was_busy() && trials_->running() == nullptr) give_back_pages();
-    if (bus_ ? ::sd_bus_is_open(bus_->bus()) <= 0 : bus_warned_) start_bus();
+    check_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
         slept_ = slept;
@@ -446,13 +470,21 @@ void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
     check_switches();
     trials_->cancel_all("wq-tuned stopped");
-    const bool restarting = unit_is_restarting(bus_ ? bus_->bus() : nullptr);
+    const bool restarting = is_restarted();
     const bool keep = tuner_->policy().keep_on_exit && !paused_;
     if (restarting) remark(mark_restart(paths_, true));
     if (!keep && !restarting) tuner_->restore_all();
     trials_->keep_ended();
     if (!restarting) metrics_.remove();
     ::sd_event_exit(event_.get(), 0);
+}
+
+// Asked over a connection that nobody else knows: to wait on the one that has our name would be to read
+// whatever others send meanwhile.
+bool Service::is_restarted() const {
+    if (!bus_ || bus_->state() != BusServer::State::serving) return false;
+    const auto bus = open_system_bus();
+    return bus && unit_is_restarting(bus->get());
 }
 
 std::string Service::state() const {

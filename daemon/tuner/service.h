@@ -47,6 +47,9 @@ class Service {
     void start_bus();
     void watch_hostname();
     void look_at_hostname();
+    void wait_for_bus();
+    void check_bus();
+    void warn_of_bus(const std::string& why);
     void load_policy_at_start();
     Status reload();
     void remark(const Status& marked);
@@ -66,6 +69,7 @@ class Service {
     BusHandlers bus_handlers();
     std::string status(bool by_root);
     std::string look_for_status();
+    [[nodiscard]] bool is_restarted() const;
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;
@@ -118,7 +122,7 @@ class Service {
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool broken_at_start_ = false;            // no policy could be read yet: observe
     bool paused_ = false;                     // by a kill switch
-    bool bus_warned_ = false;                 // the bus was missing when last tried
+    bool bus_warned_ = false;                 // that there is no bus, since it last was there
 };
 
 }  // namespace wq

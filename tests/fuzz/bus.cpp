@@ -177,8 +177,19 @@ struct Caller {
         return 0;
     }
 
+    // The bus's, about who sent a call: root, nobody, an error, or what makes no sense.
+    int tell_user(sd_bus_message* question) {
+        const unsigned which = choices.below(4);
+        outcome.allowed = which == 1;
+        if (which == 2) return ::sd_bus_reply_method_errorf(question, SD_BUS_ERROR_NAME_HAS_NO_OWNER, "gone");
+        if (which == 3) return ::sd_bus_reply_method_return(question, "s", "root");
+        return ::sd_bus_reply_method_return(question, "u", which == 1 ? 0U : 65534U);
+    }
+
     // polkit's: an error, or anything, which allows what it is to allow if it can be read so.
     int answer(sd_bus_message* question) {
+        if (::sd_bus_message_is_method_call(question, nullptr, "GetConnectionUnixUser") > 0)
+            return tell_user(question);
         if (::sd_bus_message_is_method_call(question, nullptr, "CheckAuthorization") <= 0) return 0;
         sd_bus_message* raw = nullptr;
         require(::sd_bus_message_new_method_return(question, &raw) >= 0, "a reply can be made");
@@ -210,9 +221,8 @@ static MessagePtr make_call(sd_bus* bus, Outcome& outcome, Choices& choices) {
     MessagePtr message(raw);
     const bool has_sender = choices.yes();
     if (has_sender) require(::sd_bus_message_set_sender(raw, ":1.7") >= 0, "a call has a sender");
-    // Of who calls directly the credentials are those of this process; a sender's nobody knows, but for a
-    // later libsystemd (257, not 252), which does not ask for the sender where there is no bus.
-    outcome.allowed = ::geteuid() == 0 && (!has_sender || LIBSYSTEMD_VERSION > 252);
+    // Who calls directly is this process; of a sender the bus is asked.
+    outcome.allowed = ::geteuid() == 0 && !has_sender;
     ::sd_bus_message_set_allow_interactive_authorization(raw, choices.yes() ? 1 : 0);
     if (!append_anything(raw, {"", "s", "ss", "sss", "ssv", "(ss)", "as"}, choices)) return nullptr;
     return message;

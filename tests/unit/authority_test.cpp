@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -79,7 +80,7 @@ class Ends {
     }
     static int on_order(sd_bus_message* message, void* self, sd_bus_error* /*error*/) {
         if (::sd_bus_message_is_method_call(message, kBusInterface, "Order") <= 0) return 0;
-        return carry_out(message, "org.wqtuned1.pin", [self] {
+        return carry_out(message, false, "org.wqtuned1.pin", [self] {
             static_cast<Ends*>(self)->carried_out++;
             return Status{};
         });
@@ -132,6 +133,19 @@ TEST(Authority, SixteenPersonsAreAskedAtATime) {
                   return asked;
               }),
               "1111111111111111001");
+}
+
+TEST(Authority, AtMost64QuestionsWaitForPolkit) {
+    EXPECT_EQ(as_nobody([] {
+                  Ends ends;
+                  for (int i = 0; i < 100; i++) ends.order(false);
+                  const auto asked = ends.questions.size();
+                  const auto refused = std::count(ends.replies.begin(), ends.replies.end(), '\n');
+                  ends.say_yes(ends.questions[3]);  // a place is free
+                  ends.order(false);
+                  return fmt::format("{} {} {}", asked, refused, ends.questions.size());
+              }),
+              "64 36 65");
 }
 
 TEST(Authority, AQuestionThatIsGivenUpIsTakenBack) {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a user who floods the bus can do to the daemon: its methods, on a real bus with the installed policy.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "../soak/flood.h"
+#include "as_nobody.h"
+#include "bus/bus.h"
+#include "bus/server.h"
+#include "kernel/moment.h"
+#include "private_bus.h"
+#include "resident.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// What the daemon notices of itself every 10 ms.
+struct Watch {
+    unsigned long before = test::resident_memory("self");  // kB
+    unsigned long most = 0;                                // kB beyond that
+    std::uint64_t latest = 0;                              // us that a timer was late
+    static int on_time(sd_event_source* source, std::uint64_t due, void* userdata) {
+        auto* self = static_cast<Watch*>(userdata);
+        const auto now = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
+        self->latest = std::max(self->latest, now - std::min(now, due));
+        const unsigned long resident = test::resident_memory("self");
+        self->most = std::max(self->most, resident - std::min(resident, self->before));
+        ::sd_event_source_set_time_relative(source, 10'000);
+        return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+    }
+};
+
+BusHandlers handlers() {
+    const auto order = [](const std::string&, const std::string&) { return Status{}; };
+    return {.status = [](bool) { return std::string("{}"); },
+            .pin = order,
+            .unpin = [](const std::string&) { return Status{}; },
+            .revert = [](const std::optional<std::string>&) { return Status{}; },
+            .trial = order,
+            .reload = [] { return Status{}; }};
+}
+
+// The daemon's end of the bus, in a process of its own until SIGTERM.
+class Daemon {
+  public:
+    Daemon() {
+        if (::pipe(ends_) != 0) return;
+        sigset_t mask;
+        ::sigemptyset(&mask);
+        ::sigaddset(&mask, SIGTERM);
+        ::sigprocmask(SIG_BLOCK, &mask, nullptr);
+        pid_ = ::fork();
+        if (pid_ != 0) {
+            ::sigprocmask(SIG_UNBLOCK, &mask, nullptr);
+            return;
+        }
+        const std::string text = serve().dump();
+        ::_exit(::write(ends_[1], text.data(), text.size()) < 0 ? 1 : 0);
+    }
+    ~Daemon() {
+        if (pid_ > 0) (void)end();
+    }
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    // {"most_kb", "late_us"}
+    json end() {
+        ::kill(pid_, SIGTERM);
+        ::close(ends_[1]);
+        std::string text(4096, '\0');
+        text.resize(
+            static_cast<std::size_t>(std::max<ssize_t>(::read(ends_[0], text.data(), text.size()), 0)));
+        ::close(ends_[0]);
+        ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+        return json::parse(text, nullptr, false);
+    }
+
+  private:
+    static json serve() {
+        Journal journal;
+        sd_event* event = nullptr;
+        if (::sd_event_default(&event) < 0) return "no loop";
+        const auto server = BusServer::start(event, journal, handlers());
+        if (!server) return server.error().text;
+        Watch watch;
+        sd_event_source* timer = nullptr;
+        ::sd_event_add_signal(event, nullptr, SIGTERM, nullptr, nullptr);
+        ::sd_event_add_time_relative(event, &timer, CLOCK_MONOTONIC, 10'000, 1000, Watch::on_time, &watch);
+        ::sd_event_loop(event);
+        return {{"most_kb", watch.most}, {"late_us", watch.latest}};
+    }
+    int ends_[2] = {-1, -1};
+    pid_t pid_ = -1;
+};
+
+Status order() {
+    const auto bus = open_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    const auto answer = call_daemon(bus->get(), "Pin", {"kcryptd", "smt"});
+    if (!answer) return tl::unexpected(answer.error());
+    return {};
+}
+
+class BusFlood : public testing::TestWithParam<std::size_t> {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+        if (!bus_.is_there()) GTEST_SKIP() << "there is no dbus-daemon";
+        for (int i = 0; i < 500 && !order(); i++) ::usleep(10'000);
+        ASSERT_TRUE(order());
+    }
+    test::PrivateBus bus_;
+    Daemon daemon_;
+};
+
+TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
+    constexpr std::uint64_t kFlood = 4'000'000;  // us
+    const pid_t flooder = ::fork();
+    if (flooder == 0) {
+        const std::string sent =
+            test::as_nobody([this] { return std::to_string(test::flood(kFlood, GetParam())); });
+        ::_exit(std::atol(sent.c_str()) > 1000 ? 0 : 1);
+    }
+    Clock::duration longest{};
+    unsigned orders = 0;
+    for (const auto end = Clock::now() + std::chrono::microseconds(kFlood + 1'000'000); Clock::now() < end;
+         orders++) {
+        const auto begin = Clock::now();
+        const auto done = order();
+        EXPECT_TRUE(done) << done.error().text;
+        longest = std::max(longest, Clock::now() - begin);
+        if (!done) break;
+        ::usleep(50'000);
+    }
+    int status = -1;
+    ::waitpid(flooder, &status, 0);
+    EXPECT_EQ(status, 0) << "there was no flood";
+    const json noticed = daemon_.end();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(longest).count();
+    const std::string figures =
+        fmt::format("{}; {} orders, the longest took {} ms", noticed.dump(), orders, ms);
+    ASSERT_TRUE(noticed.is_object()) << noticed;
+    std::cout << figures << std::endl;
+#ifndef __SANITIZE_ADDRESS__  // what is freed stays resident there
+    EXPECT_LT(noticed["most_kb"], 4096) << figures;
+#endif
+    // With patience: this machine may be busy with other things. A guest asks for more.
+    EXPECT_LT(noticed["late_us"], 500'000) << figures;
+    EXPECT_LT(ms, 5000) << figures;
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, BusFlood, testing::Values(0, 256 * 1024), [](const auto& info) {
+    return info.param == 0 ? "WithoutArguments" : "WithLongArguments";
+});
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A bus that takes connections and says nothing: nobody waits for it longer than a moment.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "bus/bus.h"
+#include "bus/server.h"
+#include "private_bus.h"
+
+namespace wq {
+namespace {
+
+// Whether RUN, in a process of its own, returned true before this many seconds were over.
+bool in_time(unsigned seconds, const std::function<bool()>& run) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(seconds);
+        ::_exit(run() ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status == 0;
+}
+
+class BusSilent : public testing::Test {
+  protected:
+    test::SilentBus bus_;
+};
+
+TEST_F(BusSilent, IsNotOpened) {
+    EXPECT_TRUE(in_time(10, [] {
+        const auto bus = open_system_bus();
+        return !bus && bus.error().code == ETIMEDOUT;
+    }));
+}
+
+TEST_F(BusSilent, DoesNotKeepTheDaemonFromStartingWorkingAndStopping) {
+    EXPECT_TRUE(in_time(10, [] {
+        Journal journal;
+        sd_event* event = nullptr;
+        ::sd_event_default(&event);
+        {
+            const auto server = BusServer::start(event, journal, BusHandlers{});
+            ::sd_event_add_time_relative(event, nullptr, CLOCK_MONOTONIC, 100'000, 0, nullptr, nullptr);
+            ::sd_event_loop(event);
+        }
+        return true;
+    }));
+}
+
+}  // namespace
+}  // namespace wq
