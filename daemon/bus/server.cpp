@@ -118,7 +118,7 @@ Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& jo
     sd_bus_slot* slot = nullptr;
     int r = ::sd_bus_attach_event(raw, event, kPriority);
     if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, server->get());
-    if (r < 0) return fail_errno(std::string("bus name ") + kBusName, -r);
+    if (r < 0) return fail_errno("the name on the bus", -r);
     (*server)->name_.reset(slot);
     (*server)->state_ = State::waiting;
     return server;

@@ -8,6 +8,7 @@
 #include <syslog.h>
 #include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -284,7 +285,7 @@ void Service::check_bus() {
 // Once until there is one again.
 void Service::warn_of_bus(const std::string& why) {
     if (!std::exchange(bus_warned_, true))
-        log_.write({LOG_WARNING, Event::none, "no D-Bus interface: " + why});
+        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
 }
 
 // What the restorer is not told it takes for "put back".
@@ -531,8 +532,11 @@ int Service::on_hostname(sd_event_source* /*source*/, int /*fd*/, std::uint32_t 
     return 0;
 }
 
-int Service::on_trial(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
+int Service::on_trial(sd_event_source* /*source*/, std::uint64_t due, void* self) {
     auto* service = static_cast<Service*>(self);
+    const std::uint64_t now = now_monotonic();
+    service->log_.write(
+        {LOG_DEBUG, Event::none, fmt::format("a trial's timer came {} us late", now - std::min(now, due))});
     const bool ran = service->trials_->running() != nullptr;
     service->answer_.drop();
     service->check_switches();  // a window begins with a write

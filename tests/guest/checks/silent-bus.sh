@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A bus that takes connections and says nothing: the daemon starts, works, stops and puts back as if there were none.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+socket=/run/wq-tests/silent
+rm -f $socket
+/usr/lib/wq-tests/bus-flood silent $socket &
+listener=$!
+trap 'kill $listener' EXIT
+drop_in wq-tuned.service <<EOF
+[Service]
+Environment=DBUS_SYSTEM_BUS_ADDRESS=unix:path=$socket
+EOF
+crypt_open c0
+wq=$(wq_of c0)
+apply_policy "$(other_scope)"
+seconds() { # LIMIT COMMAND...: the command takes no longer
+  local limit=$(($1 * ${patience:-1})) begin=$EPOCHREALTIME took
+  shift
+  "$@"
+  took=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
+  note "figures: $*: $took ms"
+  [ $took -lt $((limit * 1000)) ] || fail "$* took $took ms"
+}
+
+# Two seconds of each are for the bus; the rest is what an emulator under load takes. Without a bound it was 90.
+seconds 30 systemctl start wq-tuned
+expect_scope "$wq" "$(other_scope)"
+journalctl --sync
+grep -q 'the system bus does not answer' <<<"$(journalctl -u wq-tuned -o cat)" || fail "the journal does not say so"
+
+note "-- the watchdog is fed: 35 s are longer than its 30"
+pid=$(systemctl show -P MainPID wq-tuned)
+sleep 35
+check_eq "the daemon is the one of before" "$pid" "$(systemctl show -P MainPID wq-tuned)"
+
+note "-- the tool does not wait either"
+ask() { DBUS_SYSTEM_BUS_ADDRESS=unix:path=$socket wq-tunectl status >/run/wq-tests/out || code=$?; }
+code=0
+seconds 20 ask
+check_eq "exit code of status" 3 $code
+
+seconds 20 systemctl stop wq-tuned
+check_eq "result" success "$(systemctl show -P Result wq-tuned)"
+scope_is "$wq" default || fail "after stop it holds $(scope_of "$wq")"
