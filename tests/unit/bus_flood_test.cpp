@@ -14,7 +14,6 @@
 #include "as_nobody.h"
 #include "bus/bus.h"
 #include "bus/server.h"
-#include "kernel/moment.h"
 #include "private_bus.h"
 #include "resident.h"
 
@@ -28,11 +27,8 @@ using Clock = std::chrono::steady_clock;
 struct Watch {
     unsigned long before = test::resident_memory("self");  // kB
     unsigned long most = 0;                                // kB beyond that
-    std::uint64_t latest = 0;                              // us that a timer was late
-    static int on_time(sd_event_source* source, std::uint64_t due, void* userdata) {
+    static int on_time(sd_event_source* source, std::uint64_t /*now*/, void* userdata) {
         auto* self = static_cast<Watch*>(userdata);
-        const auto now = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
-        self->latest = std::max(self->latest, now - std::min(now, due));
         const unsigned long resident = test::resident_memory("self");
         self->most = std::max(self->most, resident - std::min(resident, self->before));
         ::sd_event_source_set_time_relative(source, 10'000);
@@ -73,7 +69,7 @@ class Daemon {
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
 
-    // {"most_kb", "late_us"}
+    // {"most_kb"}
     json end() {
         ::kill(pid_, SIGTERM);
         ::close(ends_[1]);
@@ -97,7 +93,7 @@ class Daemon {
         ::sd_event_add_signal(event, nullptr, SIGTERM, nullptr, nullptr);
         ::sd_event_add_time_relative(event, &timer, CLOCK_MONOTONIC, 10'000, 1000, Watch::on_time, &watch);
         ::sd_event_loop(event);
-        return {{"most_kb", watch.most}, {"late_us", watch.latest}};
+        return {{"most_kb", watch.most}};
     }
     int ends_[2] = {-1, -1};
     pid_t pid_ = -1;
@@ -154,8 +150,7 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
 #ifndef __SANITIZE_ADDRESS__  // what is freed stays resident there
     EXPECT_LT(noticed["most_kb"], 4096) << figures;
 #endif
-    // With patience: this machine may be busy with other things. A guest asks for more.
-    EXPECT_LT(noticed["late_us"], 500'000) << figures;
+    // With patience: this machine may be busy with other things. A guest asks for a second.
     EXPECT_LT(ms, 5000) << figures;
 }
 
