@@ -5,15 +5,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include "counters/bpf_pods.h"
 #include "kernel/journal.h"
+#include "kernel/paths.h"
+#include "kernel/pods_file.h"
 #include "model/version.h"
 #include "tuner/service.h"
 
 int main(int argc, char** argv) {
     wq::ServiceOptions options;
+    bool pods = false;
     CLI::App app(
         "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
     app.set_version_flag("--version", wq::version());
+    app.add_flag("--pods", pods,
+                 "Read the kernel's pods, leave them in /run/wq-tuned for the daemon, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");
     app.add_option("--root", options.root,
                    "Directory that stands for /: a tree of a test, without udev and D-Bus")
@@ -23,10 +29,19 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    wq::Service service(options);
-    const auto done = service.run();
+    bool kept_out = false;
+    const auto run = [&] {
+        wq::Service service(options);
+        auto done = service.run();
+        kept_out = service.was_kept_out();
+        return done;
+    };
+    const auto read_pods = [&] {
+        return wq::leave_pods(wq::pods_path(wq::Paths{options.root}), wq::read_kernel_pods());
+    };
+    const auto done = pods ? read_pods() : run();
     if (done) return 0;
     wq::Journal().write(
         {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
-    return service.was_kept_out() ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
+    return kept_out ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
 }

@@ -55,7 +55,7 @@ guest() { # KERNEL [--icount] CHECK...
   depth=$(tr -cd / <<<"$PWD/$build" | wc -c)
   printf '[Manager]\nDefaultEnvironment=GCOV_PREFIX=/run/gcov GCOV_PREFIX_STRIP=%s\n' "$depth" \
     >$stage/etc/systemd/system.conf.d/coverage.conf
-  for unit in wq-tuned wq-tuned-restore; do
+  for unit in wq-tuned wq-tuned-pods wq-tuned-restore; do
     drop_in=$stage/usr/lib/systemd/system/$unit.service.d
     mkdir -p "$drop_in"
     printf '[Service]\nReadWritePaths=/run/gcov\n' >"$drop_in/coverage.conf"

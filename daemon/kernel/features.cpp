@@ -3,6 +3,7 @@
 
 #include "counters/bpf_pods.h"
 #include "counters/bpf_types.h"
+#include "kernel/pods_file.h"
 
 namespace wq {
 namespace {
@@ -32,7 +33,8 @@ KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
 
 void read_pods(const Paths& paths, KernelInfo& kernel) {
     if (!paths.root.empty() || kernel.scopes.empty()) return;
-    auto pods = read_kernel_pods();
+    auto left = find_pods(pods_path(paths));
+    auto pods = left ? std::move(*left) : read_kernel_pods();
     if (!pods)
         kernel.pods_unread = pods.error().text;
     else if (!make_sense(*pods))

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog. installed_test.sh SOURCE-DIR
+# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog; and the unit is tight.
+# installed_test.sh SOURCE-DIR UNIT
 set -uo pipefail
+unit=$(realpath "$2")
 cd "$1" || exit
 failed=0 unchecked=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
@@ -38,5 +40,13 @@ used() { # FILE...: the metrics that it asks for, recorded ones aside
 }
 unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/wq-tuned.rules.yml conf/grafana/wq-tuned.json))
 [ -z "$unknown" ] || complain "rules or dashboard ask for what there is not: $unknown"
+
+if command -v systemd-analyze >/dev/null; then
+  score=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -nE 's/.*exposure level.*: ([0-9.]+) .*/\1/p')
+  awk -v s="$score" 'BEGIN {exit !(s != "" && s <= 1.4)}' || complain "systemd-analyze security: exposure '$score' of $unit, not at most 1.4"
+else
+  echo "systemd-analyze is not installed: the unit's exposure was not looked at"
+  unchecked=77
+fi
 [ $failed = 0 ] || exit 1
 exit $unchecked
