@@ -29,6 +29,13 @@ note "-- the kernel's pods are known to a daemon that may not see its addresses"
 check_eq "where they are from" kernel "$(status | jq -r .kernel.pods.source)"
 check_eq "CAP_SYSLOG" 0 $((0x$(awk '$1 == "CapBnd:" {print $2}' "/proc/$(systemctl show -P MainPID wq-tuned)/status") >> 34 & 1))
 
+note "-- bounds, of which little is used"
+for key in MemoryMax TasksMax; do
+  [ "$(systemctl show -P $key wq-tuned)" != infinity ] || fail "$key is not set"
+done
+cgroup=/sys/fs/cgroup$(systemctl show -P ControlGroup wq-tuned)
+note "figures: the cgroup's memory.peak $(($(cat "$cgroup/memory.peak") / 1024)) kB"
+[ "$(cat "$cgroup/memory.peak")" -lt $(($(cat "$cgroup/memory.max") / 4)) ] || fail "more than a quarter of MemoryMax="
 systemctl stop wq-tuned
 check_eq "result" success "$(systemctl show -P Result wq-tuned)"
 
