@@ -40,6 +40,10 @@ Result<KernelFeatures> read_types(const std::string&) {
     return fail("built without BPF");
 }
 
+std::optional<bool> types_have_clusters(const std::string&) {
+    return std::nullopt;
+}
+
 Result<KernelDump> read_kernel_dump() {
     return fail("built without BPF");
 }

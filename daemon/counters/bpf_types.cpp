@@ -81,6 +81,17 @@ Result<KernelFeatures> read_types(const std::string& path) {
     return out;
 }
 
+// These functions are only called through pointers, so that no compiler makes them vanish
+// (kernel/sched/topology.c, default_topology). Those of MC show that such functions are told of at all.
+std::optional<bool> types_have_clusters(const std::string& path) {
+    const BpfErrors errors;
+    const std::unique_ptr<btf, Free> all(btf__parse(path.c_str(), nullptr));
+    if (!all) return std::nullopt;
+    const Types types(all.get());
+    if (types.has_function("cpu_cluster_flags") || types.has_function("tl_cls_mask")) return true;
+    return types.has_function("cpu_core_flags") ? std::optional(false) : std::nullopt;
+}
+
 bool kernel_offers(const char* name) {
     const BpfErrors errors;
     const std::unique_ptr<btf, Free> types(btf__load_vmlinux_btf());

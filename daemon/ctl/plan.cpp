@@ -7,6 +7,7 @@
 
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
+#include "ctl/topology.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
 #include "tuner/host_status.h"
@@ -91,6 +92,17 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     return out;
 }
 
+// What the table does not show, a sentence each.
+std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanLine>& lines) {
+    std::vector<std::string> out;
+    if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
+        out.emplace_back(
+            "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
+            "6.10.");
+    if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
+    return out;
+}
+
 }  // namespace
 
 int plan(const Options& options) {
@@ -110,6 +122,12 @@ int plan(const Options& options) {
         table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
                    std::string(name_of(line.action)), line.reason});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    const char* gap = "\n";
+    for (const std::string& remark : remarks(*machine, lines))
+        for (const std::string& part : wrap(remark, room_after(0))) {
+            fmt::print("{}{}\n", gap, part);
+            gap = "";
+        }
     return kOk;
 }
 

@@ -46,6 +46,7 @@ class Drawing {
     explicit Drawing(const DrawnMachine& machine)
         : topology_(machine.topology),
           kernel_(machine.kernel),
+          llcs_(llcs_in(machine.kernel, machine.topology)),
           shard_size_(machine.shard_size),
           index_(machine.topology),
           isolcpus_(machine.topology.isolated | machine.isolation.isolcpus),
@@ -57,7 +58,7 @@ class Drawing {
         core_of_.resize(CpuSet::kMaxCpus, nullptr);
         for (const CpuSet& core : topology_.cores)
             for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
-        for (const Llc& llc : topology_.llcs)
+        for (const Llc& llc : llcs_)
             for (const unsigned cpu : llc.cpus.cpus())
                 if (core_of_[cpu] != nullptr) llc_of_.try_emplace(core_of_[cpu], &llc);
     }
@@ -80,7 +81,7 @@ class Drawing {
                    "<p>{}, {}, {}{}{}. The inner boxes are shards of about {}, {}; a core is one block, its "
                    "threads side by side.</p>\n",
                    counted(topology_.online.count(), "CPU"), counted(topology_.cores.size(), "core"),
-                   counted(topology_.llcs.size(), "LLC"), packages, nodes, counted(shard_size_, "core"),
+                   counted(llcs_.size(), "LLC"), packages, nodes, counted(shard_size_, "core"),
                    kernel_.has(Scope::cache_shard)
                        ? "by the kernel&#39;s rule"
                        : "as the kernel&#39;s rule would make them: there is no cache_shard here") +
@@ -111,7 +112,8 @@ class Drawing {
             notes.push_back(fmt::format("{} CPUs {}{}", own.text, fmt::join(own.cpus, "; "),
                                         all ? "" : "; and further ones"));
         }
-        if (const std::string why = why_not_its_own(kernel_); !why.empty()) notes.push_back(why);
+        for (const std::string& why : {why_in_doubt(topology_, kernel_), why_not_its_own(kernel_)})
+            if (!why.empty()) notes.push_back(why);
         std::string out;
         for (const std::string& note : notes) out += fmt::format("<p class=\"quiet\">{}</p>\n", escape(note));
         return out;
@@ -125,7 +127,7 @@ class Drawing {
             rest -= topology_.packages[i];
         }
         if (!rest.empty()) out.push_back({{}, true, rest});
-        for (const Llc& llc : topology_.llcs) join(out, llc.cpus);
+        for (const Llc& llc : llcs_) join(out, llc.cpus);
         for (const CpuSet& core : topology_.cores) join(out, core);
         return out;
     }
@@ -152,8 +154,8 @@ class Drawing {
         std::string boxes;
         CpuSet loose = cpus;
         CpuSet nodes;
-        for (std::size_t i = 0; i < topology_.llcs.size(); i++) {
-            const Llc& one = topology_.llcs[i];
+        for (std::size_t i = 0; i < llcs_.size(); i++) {
+            const Llc& one = llcs_[i];
             if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
             boxes += llc(i, one, box);
             if (one.numa_node) nodes.add(*one.numa_node);
@@ -230,6 +232,7 @@ class Drawing {
 
     const Topology& topology_;
     const KernelInfo& kernel_;
+    std::vector<Llc> llcs_;
     unsigned shard_size_;
     CoreIndex index_;
     CpuSet isolcpus_;

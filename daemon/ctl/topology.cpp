@@ -44,10 +44,10 @@ struct Group {
     std::vector<CpuSet> shards;
 };
 
-std::vector<Group> groups_of(const Topology& topology, unsigned shard_size) {
+std::vector<Group> groups_of(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
     const CoreIndex index(topology);
     std::vector<Group> groups;
-    for (const auto& llc : topology.llcs) {
+    for (const auto& llc : llcs_in(kernel, topology)) {
         auto shards = shards_of(llc.cpus, index, shard_size);
         std::vector<std::size_t> sizes;
         sizes.reserve(shards.size());
@@ -84,8 +84,11 @@ std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel,
     std::string text;
     for (const OwnPods& own : kernels_own(topology, kernel))
         text += "\n" + own.text + "\n" + wrapped(own.cpus, columns, 4);
-    for (const auto& line : wrap(why_not_its_own(kernel), columns))
-        text += (text.empty() ? "\n" : "") + line + "\n";
+    for (const std::string& why : {why_in_doubt(topology, kernel), why_not_its_own(kernel)}) {
+        if (why.empty()) continue;
+        if (text.empty()) text = "\n";
+        for (const auto& line : wrap(why, columns)) text += line + "\n";
+    }
     return text;
 }
 
@@ -125,13 +128,19 @@ std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& ker
 }
 
 std::string why_not_its_own(const KernelInfo& kernel) {
-    return kernel.pods_unread.empty() ? "" : "The kernel's own pods were not read: " + kernel.pods_unread;
+    if (kernel.pods_unread.empty()) return "";
+    return "Computed from sysfs; the kernel's own pods were not read: " + kernel.pods_unread;
+}
+
+std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel) {
+    if (topology.llc_unknown.empty() || kernel.pods) return "";
+    return "The kernel may see other LLCs: " + topology.llc_unknown;
 }
 
 Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size) {
     const CoreIndex index(topology);
     Json llcs = Json::array();
-    for (const auto& llc : topology.llcs)
+    for (const auto& llc : llcs_in(kernel, topology))
         llcs.push_back({{"cpus", llc.cpus.list()},
                         {"cores", index.cores_in(llc.cpus)},
                         {"numa_node", llc.numa_node ? Json(*llc.numa_node) : Json(nullptr)},
@@ -140,6 +149,7 @@ Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned 
                  {"cores", topology.cores.size()}, {"threads_per_core", threads_per_core(topology)},
                  {"shard_size", shard_size},       {"llcs", std::move(llcs)}};
     if (kernel.pods || !kernel.pods_unread.empty()) json["pods"] = pods_json(kernel, topology);
+    if (!topology.llc_unknown.empty() && !kernel.pods) json["llcs_unknown"] = topology.llc_unknown;
     if (!topology.isolated.empty()) json["isolated"] = topology.isolated.list();
     if (!topology.warnings.empty()) json["warnings"] = topology.warnings;
     return json;
@@ -157,7 +167,7 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
     if (!topology.isolated.empty())
         text += "isolated, in no LLC:\n" + wrapped({topology.isolated.list()}, columns, 4);
     text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
-    for (const auto& group : groups_of(topology, shard_size)) {
+    for (const auto& group : groups_of(topology, kernel, shard_size)) {
         const auto nodes = wrap_lists({group.nodes.empty() ? "-" : group.nodes.list()},
                                       std::max<std::size_t>(columns, kNodesAt + 8) - kNodesAt);
         text += fmt::format("{:>5} {:>6}  {:<15} {}\n", group.llcs, group.cores, describe(group.shard_cores),

@@ -29,5 +29,7 @@ struct OwnPods {
 std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel);
 // Why the kernel's own pods were not read, a sentence; "" where they were, or nobody tried.
 std::string why_not_its_own(const KernelInfo& kernel);
+// Why the LLCs shown may not be the kernel's, a sentence; "" where they are.
+std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel);
 
 }  // namespace wq::ctl

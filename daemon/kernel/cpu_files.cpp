@@ -109,7 +109,9 @@ class Reader {
         files_.isolated = whole_machine("isolated") & files_.online;
         find_cores();
         find_nodes();
-        find_packages();
+        files_.packages =
+            find_groups("core_siblings", "package siblings");  // the old name: all kernels have it
+        files_.clusters = find_groups("cluster_cpus", "cluster siblings");
         check_caches();
         files_.warnings = warnings_.take();
         return std::move(files_);
@@ -229,44 +231,65 @@ class Reader {
         }
     }
 
-    // For drawings alone, so that nothing is said of files that are absent or absurd. One file tells for all
-    // CPUs of a package. (Its old name, which all kernels have.)
-    void find_packages() {
-        CpuSet rest = files_.online;
+    // The groups of CPUs that FILE, one of each CPU's topology folder, names. Nothing is said of files that
+    // are absent or absurd: most machines' pods do not depend on them (kernel/llc_rule.cpp).
+    std::vector<CpuSet> find_groups(const std::string& file, const char* what) {
+        std::map<unsigned, CpuSet> named;
         for (unsigned cpu : files_.online.cpus()) {
-            if (!rest.has(cpu)) continue;
-            const std::string path = of_cpu(cpu, "topology/core_siblings");
+            const std::string path = of_cpu(cpu, "topology/" + file);
             const auto set = read_twin(path, path + "_list");
-            if (!set || !*set || !(*set)->has(cpu)) continue;
-            CpuSet package = **set & rest;
-            rest -= package;
-            files_.packages.push_back(std::move(package));
+            if (set && *set && (*set)->has(cpu)) named[cpu] = **set & files_.online;
         }
+        return partition_of(named, what);
+    }
+
+    // What each CPU says of itself and others, made disjoint: the lower CPU is believed.
+    std::vector<CpuSet> partition_of(const std::map<unsigned, CpuSet>& named, const char* what) {
+        std::vector<CpuSet> groups;
+        std::map<unsigned, std::size_t> group_of;
+        CpuSet rest = files_.online;
+        for (const auto& [cpu, set] : named) {
+            if (rest.has(cpu)) {
+                groups.push_back(set & rest);
+                for (unsigned member : groups.back().cpus()) group_of[member] = groups.size() - 1;
+                rest -= set;
+            }
+            if (groups[group_of[cpu]] != set)
+                warn_cpu(cpu, fmt::format("its {} disagree", what),
+                         fmt::format("taken for those of {}", groups[group_of[cpu]].list()));
+        }
+        return groups;
     }
 
     void check_caches() {
+        std::map<unsigned, CpuSet> outermost;
         for (unsigned cpu : files_.online.cpus()) {
-            const auto known = knows_caches(cpu);
+            const auto known = last_cache(cpu);
             if (!known) warn_cpu(cpu, known.error().text, "its caches are not known");
-            if (known && *known) files_.cache_known.add(cpu);
+            if (!known || !*known) continue;
+            files_.cache_known.add(cpu);
+            if ((*known)->has(cpu)) outermost[cpu] = **known & files_.online;
         }
+        partition_of(outermost, "caches");
     }
 
-    // Whether there is any; all that are there must be sane.
-    [[nodiscard]] Result<bool> knows_caches(unsigned cpu) const {
+    // Who shares the last of its caches, if it has any; all that are there must be sane.
+    [[nodiscard]] Result<std::optional<CpuSet>> last_cache(unsigned cpu) const {
+        std::optional<CpuSet> last;
         for (unsigned index = 0; index < 10; index++) {  // as many as hwloc looks at
             const std::string folder = of_cpu(cpu, fmt::format("cache/index{}", index));
-            const auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
+            auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
             if (!set) return tl::unexpected(set.error());
-            if (!*set) return index > 0;
+            if (!*set) break;
             // Empty on ia64: hwloc takes the core then.
             if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
             // hwloc asks the first CPU of a cache for the rest, and so for all others that share it.
             if (!(*set)->intersects(files_.cache_known))
                 for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
                     if (!sane) return tl::unexpected(sane.error());
+            last = std::move(*set);
         }
-        return true;
+        return last;
     }
 
     // hwloc passes over a cache of another level or type than it knows. (The kernel leaves out what it does

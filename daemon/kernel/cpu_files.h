@@ -20,6 +20,7 @@ struct CpuFiles {
     std::vector<CpuSet> cores;     // a partition of `online`, ascending by lowest CPU
     std::vector<NumaNode> nodes;   // disjoint; those with online CPUs. None: no NUMA information
     std::vector<CpuSet> packages;  // disjoint; a CPU whose file is absent or absurd is in none
+    std::vector<CpuSet> clusters;  // likewise: groups of cores inside a package, where the kernel knows any
     CpuSet cache_known;            // online CPUs that have cache files, all of them sane
     std::vector<std::string> warnings;
 };

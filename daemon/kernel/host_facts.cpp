@@ -141,12 +141,6 @@ std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
     return std::nullopt;
 }
 
-std::string arch(const Paths& paths) {
-    if (auto word = first_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
-    utsname names{};
-    return ::uname(&names) == 0 ? names.machine : "";
-}
-
 // While an image has not been booted yet it is "uninitialized".
 std::string machine_id(const Paths& paths) {
     const std::string id = first_line(paths.machine_id());
@@ -156,10 +150,20 @@ std::string machine_id(const Paths& paths) {
 
 }  // namespace
 
+std::string read_arch(const Paths& paths) {
+    if (auto word = first_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
+    utsname names{};
+    return ::uname(&names) == 0 ? names.machine : "";
+}
+
+std::string read_cpu_vendor(const Paths& paths) {
+    return vendor(read_cpuinfo(paths));
+}
+
 HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) {
     const Cpuinfo cpuinfo = read_cpuinfo(paths);
     HostFacts facts;
-    facts.arch = arch(paths);
+    facts.arch = read_arch(paths);
     facts.cpu_vendor = vendor(cpuinfo);
     facts.cpu_models = models(paths, cpuinfo);
     facts.kernel = first_line(paths.osrelease());

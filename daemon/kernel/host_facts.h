@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <string>
+
 #include "kernel/paths.h"
 #include "model/host_facts.h"
 #include "model/result.h"
@@ -21,7 +23,9 @@ namespace wq {
 // While a kernel runs, the hostname may change, and so may what is counted of CPUs.
 HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology);
 
-// "" where it is not known.
+// These three also by themselves. "" where it is not known.
+std::string read_arch(const Paths& paths);
+std::string read_cpu_vendor(const Paths& paths);
 std::string read_hostname(const Paths& paths);
 
 }  // namespace wq

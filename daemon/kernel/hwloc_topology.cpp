@@ -19,11 +19,14 @@
 #include <map>
 #include <memory>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "kernel/cpu_files.h"
 #include "kernel/fd.h"
+#include "kernel/host_facts.h"
+#include "kernel/llc_rule.h"
+#include "kernel/paths.h"
+#include "kernel/sched_cluster.h"
 
 namespace wq {
 namespace {
@@ -141,87 +144,57 @@ Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
     return set;
 }
 
-// Of each CPU: its outermost data or unified cache, as a number; kNone where there is none.
-class CacheIndex {
-  public:
-    static constexpr unsigned kNone = ~0U;
-
-    CacheIndex() = default;
-    explicit CacheIndex(const Hwloc& hwloc) {
-        std::map<hwloc_obj_t, unsigned> numbers;
-        const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
-        for (int i = 0; i < cpus; i++) {
-            const hwloc_obj_t cpu =
-                hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
-            hwloc_obj_t outermost = nullptr;
-            for (hwloc_obj_t up = cpu->parent; up != nullptr; up = up->parent)
-                if (hwloc_obj_type_is_dcache(up->type) != 0) outermost = up;
-            if (outermost == nullptr || cpu->os_index >= CpuSet::kMaxCpus) continue;
-            if (cpu->os_index >= cache_of_.size()) cache_of_.resize(cpu->os_index + 1, kNone);
-            cache_of_[cpu->os_index] = numbers.emplace(outermost, numbers.size()).first->second;
+// Of each CPU, the data and unified caches that the LLC rule looks at.
+std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
+    std::vector<Cache> out;
+    std::map<hwloc_obj_t, std::size_t> number_of;
+    const int cpus = hwloc_get_nbobjs_by_type(hwloc.get(), HWLOC_OBJ_PU);
+    for (int i = 0; i < cpus; i++) {
+        const hwloc_obj_t cpu = hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PU, static_cast<unsigned>(i));
+        if (cpu->os_index >= CpuSet::kMaxCpus || !online.has(cpu->os_index)) continue;
+        hwloc_obj_t outermost = nullptr;
+        const auto add = [&](hwloc_obj_t cache) {
+            const auto [known, is_new] = number_of.emplace(cache, out.size());
+            if (is_new) out.push_back({cache->attr->cache.depth, cache->attr->cache.size > 0, {}});
+            out[known->second].cpus.add(cpu->os_index);
+        };
+        for (hwloc_obj_t up = cpu->parent; up != nullptr; up = up->parent) {
+            if (hwloc_obj_type_is_dcache(up->type) == 0) continue;
+            outermost = up;
+            if (up->attr->cache.depth == 2 || up->attr->cache.depth == 3) add(up);
         }
+        if (outermost != nullptr) add(outermost);
     }
-
-    // That of the core's first CPU for which it is known: a core is never cut.
-    [[nodiscard]] unsigned of_core(const CpuSet& core) const {
-        for (unsigned cpu : core.cpus())
-            if (cpu < cache_of_.size() && cache_of_[cpu] != kNone) return cache_of_[cpu];
-        return kNone;
-    }
-
-  private:
-    std::vector<unsigned> cache_of_;
-};
-
-// The node of each CPU.
-std::map<unsigned, unsigned> node_index(const std::vector<NumaNode>& nodes) {
-    std::map<unsigned, unsigned> node_of;
-    for (const auto& node : nodes)
-        for (unsigned cpu : node.cpus.cpus()) node_of[cpu] = node.id;
-    return node_of;
-}
-
-// Cores that share both cache and node are one LLC; a core without a cache is one by itself.
-std::vector<Llc> llcs_of(const Topology& topology, const CacheIndex& caches) {
-    const auto node_of = node_index(topology.nodes);
-    std::map<std::tuple<unsigned, unsigned, std::optional<unsigned>>, Llc> by_key;
-    for (const auto& core : topology.cores) {
-        const CpuSet cpus = core - topology.isolated;
-        if (cpus.empty()) continue;
-        const auto node = node_of.find(core.first());
-        const auto id = node == node_of.end() ? std::nullopt : std::optional(node->second);
-        const unsigned cache = caches.of_core(core);
-        auto& llc = by_key[{cache, cache == CacheIndex::kNone ? core.first() : 0, id}];
-        llc.cpus |= cpus;
-        llc.numa_node = id;
-    }
-    std::vector<Llc> llcs;
-    llcs.reserve(by_key.size());
-    for (auto& [key, llc] : by_key) llcs.push_back(std::move(llc));
-    std::ranges::sort(llcs, {}, [](const Llc& llc) { return llc.cpus.first(); });
-    return llcs;
+    return out;
 }
 
 // What hwloc makes of the caches of the KNOWN CPUs below ROOT. It may still fail to see them, where a tree
 // has caches but none of the topology files that it looks for.
-Result<CacheIndex> read_caches(const std::string& root, const CpuSet& known, bool through_links,
-                               std::vector<std::string>& warnings) {
-    if (known.empty()) return CacheIndex{};
+Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files, bool through_links) {
+    if (files.cache_known.empty()) return std::vector<Cache>{};
     SaneTree links;
     if (through_links)
-        if (auto made = links.make(root, known); !made) return tl::unexpected(made.error());
+        if (auto made = links.make(root, files.cache_known); !made) return tl::unexpected(made.error());
     const HwlocEnvironment environment(links.root());
     const auto hwloc = new_hwloc(Keep::caches);
     if (!hwloc) return tl::unexpected(hwloc.error());
-    CpuSet unseen = known;
-    CacheIndex caches;
+    CpuSet unseen = files.cache_known;
+    std::vector<Cache> caches;
     if (load(*hwloc)) {
-        caches = CacheIndex(*hwloc);
+        caches = caches_in(*hwloc, files.online);
         if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
     }
     if (!unseen.empty())
-        warnings.push_back(fmt::format("CPUs {}: hwloc does not see their caches", unseen.list()));
+        files.warnings.push_back(fmt::format("CPUs {}: hwloc does not see their caches", unseen.list()));
     return caches;
+}
+
+// CPUs of which no cache is known have those of their thread siblings: a core is never cut.
+void complete(std::vector<Cache>& caches, const CpuFiles& files) {
+    if (files.warnings.empty()) return;
+    for (const CpuSet& core : files.cores)
+        for (Cache& cache : caches)
+            if (cache.cpus.intersects(core)) cache.cpus |= core - files.cache_known;
 }
 
 // The kernel's files first, strictly; hwloc then gets to see no CPU whose cache files are not sane. A tree is
@@ -231,8 +204,10 @@ Result<Topology> read_tree(const std::string& root) {
     auto files = read_cpu_files(root);
     if (!files) return tl::unexpected(files.error());
     const bool through_links = !root.empty() || !files->warnings.empty();
-    const auto caches = read_caches(root, files->cache_known, through_links, files->warnings);
+    auto caches = read_caches(root, *files, through_links);
     if (!caches) return tl::unexpected(caches.error());
+    complete(*caches, *files);
+    const Paths paths{root};
 
     Topology topology;
     topology.online = std::move(files->online);
@@ -243,7 +218,8 @@ Result<Topology> read_tree(const std::string& root) {
     topology.nodes = std::move(files->nodes);
     topology.packages = std::move(files->packages);
     topology.warnings = std::move(files->warnings);
-    topology.llcs = llcs_of(topology, *caches);
+    set_llcs(topology, {read_arch(paths), std::move(*caches), std::move(files->clusters),
+                        [&] { return read_cpu_vendor(paths); }, [&] { return has_sched_cluster(paths); }});
     return topology;
 }
 
@@ -316,7 +292,7 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     topology.cores = std::move(*cores);
     topology.nodes = std::move(*nodes);
     topology.packages = std::move(*packages);
-    topology.llcs = llcs_of(topology, CacheIndex(hwloc));
+    set_llcs(topology, {.caches = caches_in(hwloc, topology.online)});
     return topology;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace wq {
 
@@ -19,6 +20,11 @@ struct Paths {
     [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
     [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
     [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1
+    // Where distributions put the configuration of the kernel RELEASE.
+    [[nodiscard]] std::vector<std::string> kernel_configs(const std::string& release) const {
+        return {root + "/boot/config-" + release, root + "/usr/lib/modules/" + release + "/config",
+                root + "/lib/modules/" + release + "/config"};
+    }
     [[nodiscard]] std::string hostname() const { return root + "/proc/sys/kernel/hostname"; }
     [[nodiscard]] std::string machine_id() const { return root + "/etc/machine-id"; }
     [[nodiscard]] std::string cpuinfo() const { return root + "/proc/cpuinfo"; }

@@ -43,6 +43,7 @@ void KnownCpus::see(const Topology& now) {
         all_.possible = now.possible;
         all_.isolated = now.isolated;
         all_.warnings = now.warnings;
+        all_.llc_unknown = now.llc_unknown;
         if (!in_doubt) {
             all_.online |= now.online;
             join(all_.cores, now.cores);

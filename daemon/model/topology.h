@@ -9,9 +9,8 @@
 
 namespace wq {
 
-// One last-level cache's CPUs: the outermost data or unified cache, cut at the NUMA node, never smaller than
-// a core; the core itself where there is no cache information. What kernel/workqueue.c calls a pod of
-// `cache`.
+// The CPUs that share a last-level cache to the kernel (kernel/llc_rule.cpp): what kernel/workqueue.c makes a
+// pod of `cache` of. Never smaller than a core.
 struct Llc {
     CpuSet cpus;
     std::optional<unsigned> numa_node;  // empty where the source has no NUMA information
@@ -32,6 +31,7 @@ struct Topology {
     CpuSet isolated;            // isolcpus=domain and the like (/sys/devices/system/cpu/isolated)
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;
+    std::string llc_unknown;            // why `llcs` may not be what the kernel sees; "" where they are
     std::vector<NumaNode> nodes;        // nodes with CPUs
     std::vector<CpuSet> packages;       // sockets; a CPU whose package is not told is in none
     std::vector<std::string> warnings;  // what was skipped while reading, and why: any puts the pods in doubt

@@ -6,12 +6,14 @@
 // queued there cannot be taken by an idle neighbour. The kernel's answer since 7.1 is cache_shard: groups of
 // about `size` cores inside one LLC. So the rule is: the coarsest scope that stays inside an LLC and whose
 // largest pod would be a single shard. Where every LLC is that small already, that is `cache`, the default,
-// and nothing is written.
+// and nothing is written. LLCs are the kernel's: its pods of `cache` where they were read, else those of
+// kernel/llc_rule.cpp.
 //
-// The exception is a machine on which the LLC says nothing: a virtual machine given N sockets of one CPU, or
-// a chip that hides its cache. There each LLC is one core, every CPU has a pool of its own, and dm-crypt lost
-// 60% of its throughput with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken
-// instead, if on a logarithmic scale it is nearer to the shard size than a single core is.
+// The exception is a machine whose LLCs group nothing because its packages do not: a virtual machine that was
+// given N sockets of one CPU. Every CPU has a pool of its own there, and dm-crypt lost 60% of its throughput
+// with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken instead, if on a
+// logarithmic scale it is nearer to the shard size than a single core is. One package of cores with a cache
+// each is no such machine: its LLCs are what they are.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
@@ -48,12 +50,15 @@ class Machine {
         : cores_(topology), size_(shard_size) {
         for (auto scope = kernel.scopes.rbegin(); scope != kernel.scopes.rend(); ++scope)
             pods_.emplace_back(*scope, pods_in(kernel, *scope, topology, shard_size));
-        llcs_ = pods_of(Scope::cache, topology, shard_size);
+        llcs_ = pods_in(kernel, Scope::cache, topology, shard_size);
         // Of the LLCs themselves: what is isolated has none, and is one more pod.
-        const auto small = [&](const Llc& llc) {
-            return cores_.cores_in(llc.cpus) == 1 && llc.cpus.count() <= 2;
+        const auto small = [&](const CpuSet& cpus) {
+            return cores_.cores_in(cpus) == 1 && cpus.count() <= 2;
         };
-        small_llcs_ = !topology.llcs.empty() && std::ranges::all_of(topology.llcs, small);
+        const auto llcs = llcs_in(kernel, topology);
+        one_core_packages_ = !llcs.empty() && !topology.packages.empty() &&
+                             std::ranges::all_of(topology.packages, small) &&
+                             std::ranges::all_of(llcs, [&](const Llc& llc) { return small(llc.cpus); });
         for (unsigned i = 0; i < llcs_.size(); i++)
             for (const unsigned cpu : llcs_[i].cpus()) {
                 if (llc_of_.size() <= cpu) llc_of_.resize(cpu + 1);
@@ -66,7 +71,9 @@ class Machine {
   private:
     [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
     [[nodiscard]] bool inside_llcs(const Pods& pods) const;
-    [[nodiscard]] bool llc_says_nothing(const CpuSet& effective) const;
+    [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // cores of one shard
+    [[nodiscard]] std::string cores_text(std::size_t n) const;
+    [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
     void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
     bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
     bool choose_wider(const CpuSet& effective, Choice& choice) const;
@@ -75,8 +82,8 @@ class Machine {
     unsigned size_;
     std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
     Pods llcs_;
-    bool small_llcs_ = false;       // each is one core
-    std::vector<unsigned> llc_of_;  // by CPU
+    bool one_core_packages_ = false;  // every package, and so every LLC, is one core
+    std::vector<unsigned> llc_of_;    // by CPU
 };
 
 // Only the LLC of a pod's first CPU can hold all of it, so this costs a look at each pod.
@@ -85,8 +92,15 @@ bool Machine::inside_llcs(const Pods& pods) const {
                        [&](const CpuSet& pod) { return llcs_[llc_of_[pod.first()]].contains(pod); });
 }
 
-bool Machine::llc_says_nothing(const CpuSet& effective) const {
-    return small_llcs_ && cores_.cores_in(effective) > 1;
+std::string Machine::cores_text(std::size_t n) const {
+    return fmt::format("{} core{}", n, n == 1 ? "" : "s");
+}
+
+// Why a pool of C would be too coarse.
+std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
+    if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
+    return fmt::format("`{}` ({}) exceeds the limit of {}", name_of(c.scope), cores_text(c.max_cores),
+                       limit());
 }
 
 void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const {
@@ -101,20 +115,22 @@ void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const
 }
 
 bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const {
+    std::string coarser;
     for (std::size_t i = 0; i < choice.candidates.size(); i++) {
         const Candidate& c = choice.candidates[i];
-        if (shards(c.max_cores) > 1 || !inside_llcs(parts[i])) continue;
-        choice.automatic = c.scope;
-        choice.why =
-            fmt::format("coarsest inside an LLC with at most one shard of {} in a pool (largest: {} core{})",
-                        size_, c.max_cores, c.max_cores == 1 ? "" : "s");
-        return true;
+        if (shards(c.max_cores) <= 1 && inside_llcs(parts[i])) {
+            choice.automatic = c.scope;
+            choice.why =
+                fmt::format("`{}`: pools of {}{}", name_of(c.scope), cores_text(c.max_cores), coarser);
+            return true;
+        }
+        coarser = "; " + why_not(c, parts[i]);
     }
     return false;
 }
 
 bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
-    if (!llc_says_nothing(effective)) return false;
+    if (!one_core_packages_ || cores_.cores_in(effective) <= 1) return false;
     for (const Scope scope : {Scope::numa, Scope::system}) {
         const auto found = choice.candidate_of.find(scope);
         if (found == choice.candidate_of.end()) continue;
@@ -123,9 +139,8 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
         const double size = size_;
         if (std::fabs(std::log2(static_cast<double>(c.max_cores) / size)) >= std::log2(size)) return false;
         choice.automatic = c.scope;
-        choice.why = fmt::format(
-            "every LLC is one core and says nothing; {} cores in a pool are nearer to {} than one is",
-            c.max_cores, size_);
+        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {} (target {})", name_of(c.scope),
+                                 cores_text(c.max_cores), size_);
         return true;
     }
     return false;
@@ -149,7 +164,7 @@ Choice Machine::choose(const CpuSet& effective) const {
     if (choose_wider(effective, choice) || choose_inside_llc(parts, choice)) return choice;
     if (choice.candidate_of.contains(Scope::smt)) {
         choice.automatic = choice.candidates[choice.candidate_of[Scope::smt]].scope;
-        choice.why = "no scope stays inside an LLC with one shard in a pool: a core each";
+        choice.why = "`smt`: pools of 1 core; no other scope stays inside an LLC";
     }
     return choice;
 }
@@ -206,9 +221,8 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
     line.planned = now;
     const bool follows = now != line.target.scope.effective;
     std::string reason = follows          ? fmt::format("follows @default to {}", name_of(*now))
-                         : *now == wanted ? fmt::format("already {}: {}", name_of(*now), why)
-                                          : fmt::format("{} makes the same pools as {}: {}", name_of(*now),
-                                                        name_of(wanted), why);
+                         : *now == wanted ? "in place: " + why
+                                          : fmt::format("in place as `{}`: {}", name_of(*now), why);
     if (strict_differs)
         put(line, Finding::change, Action::write, fmt::format("affinity_strict only; {}", reason));
     else
@@ -230,7 +244,8 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     if (choice.candidates.front().pools == 0)
         return put(line, Finding::pods_unknown, Action::none, "pods unknown: none of its CPUs is online");
     line.candidates = choice.candidates;
-    if (wish.kind == ScopeWish::Kind::fixed) return settle(line, wish.scope, "the rule names it", choice);
+    if (wish.kind == ScopeWish::Kind::fixed)
+        return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), choice);
     if (!choice.automatic) return put(line, Finding::leave, Action::none, "no scope to choose from");
     settle(line, *choice.automatic, choice.why, choice);
 }
@@ -305,6 +320,7 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
     if (!topology.warnings.empty())
         return fmt::format("the topology is in doubt: {}", topology.warnings.front());
     if (kernel.pods) return "";
+    if (!topology.llc_unknown.empty()) return topology.llc_unknown;
     const CpuSet unseen = topology.present - known;
     if (!unseen.empty() && unseen.intersects(topology.isolated))
         return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());

@@ -143,6 +143,20 @@ std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topolog
     return restrict_to(pods, topology.online);
 }
 
+std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology) {
+    if (!kernel.pods || !kernel.pods->contains(Scope::cache)) return topology.llcs;
+    std::vector<Llc> out;
+    for (const KernelPod& pod : kernel.pods->at(Scope::cache))
+        if (CpuSet cpus = (pod.cpus & topology.online) - topology.isolated; !cpus.empty()) {
+            const auto node = std::ranges::find_if(
+                topology.nodes, [&](const NumaNode& n) { return n.cpus.has(cpus.first()); });
+            out.push_back(
+                {std::move(cpus), node == topology.nodes.end() ? std::nullopt : std::optional(node->id)});
+        }
+    std::ranges::sort(out, {}, [](const Llc& llc) { return llc.cpus.first(); });
+    return out;
+}
+
 std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology) {
     std::vector<Scope> out;
     if (!kernel.pods) return out;

@@ -43,6 +43,10 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
 std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
                             unsigned shard_size);
 
+// The LLCs that KERNEL has, of the online CPUs that are not isolated: its own pods of `cache` where they were
+// read, else those of TOPOLOGY.
+std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology);
+
 // The scopes whose pods, as read, are not those above; finest first. CPUs that were offline or isolated at
 // boot make such (kernel/workqueue.c, workqueue_init_topology()).
 std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology);

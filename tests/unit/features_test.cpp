@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_machine.h"
+#include "kernel/sched_cluster.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -94,6 +95,19 @@ TEST_F(FeaturesTest, WhatTheTypesDoNotTellIsUnknown) {
 TEST_F(FeaturesTest, TheOrderOfTheNamesCounts) {
     add_enum({{"WQ_AFFN_CACHE_SHARD", 3}, {"WQ_AFFN_CACHE", 4}});
     EXPECT_EQ(read(test::kernel_72()).exact_parsing, std::nullopt);
+}
+
+TEST_F(FeaturesTest, SchedClusterIsSeenByItsFunctions) {
+    const auto found = [&] {
+        (void)read(test::kernel_612());
+        return has_sched_cluster(Paths{tree_.root()});
+    };
+    EXPECT_EQ(has_sched_cluster(Paths{tree_.root()}), std::nullopt);
+    EXPECT_EQ(found(), std::nullopt) << "no functions at all";
+    add_function("cpu_core_flags");
+    EXPECT_EQ(found(), false);
+    add_function("cpu_cluster_flags");
+    EXPECT_EQ(found(), true);
 }
 
 TEST_F(FeaturesTest, NoTypesNoAnswers) {

@@ -99,11 +99,42 @@ TEST(KernelPods, MakeAPlanWhereTheModelHasNone) {
     EXPECT_EQ(plan(held_back, kernel).finding, Finding::pods_unknown);
 }
 
-TEST(KernelPods, ThatCrossAnLlcAreNotInsideOne) {
-    const PlanLine line = plan(kTwoSockets, booted_without_smt());
+TEST(KernelPods, AreTheLlcsToo) {
+    const KernelInfo kernel = booted_without_smt();
+    const PlanLine line = plan(kTwoSockets, kernel);
     EXPECT_THAT(candidates(line), ElementsAre("system 1", "numa 2", "cache 3", "smt 16"));
-    EXPECT_EQ(line.planned, Scope::numa) << "8-15 are in two LLCs: " << line.reason;
-    EXPECT_EQ(line.action, Action::write);
+    EXPECT_EQ(line.planned, Scope::cache_shard) << line.reason;
+    EXPECT_EQ(line.action, Action::none);
+    EXPECT_THAT(line.reason, HasSubstr("`numa` crosses LLCs"));
+
+    std::vector<std::string> shown;
+    for (const Llc& llc : llcs_in(kernel, kTwoSockets)) shown.push_back(llc.cpus.list());
+    EXPECT_THAT(shown, ElementsAre("0-3", "4-7", "8-15"));
+    const json topology(ctl::topology_json(kTwoSockets, kernel, 8));
+    EXPECT_EQ(topology["llcs"][2]["cpus"], "8-15");
+    EXPECT_EQ(topology["llcs"][2]["numa_node"], 0);
+}
+
+// Ampere Altra: to sysfs every core has a cache of its own, and the kernel makes pairs.
+TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
+    Topology altra = machine({.cores = 16});
+    altra.llcs.clear();
+    for (const CpuSet& core : altra.cores) altra.llcs.push_back({core, 0});
+    altra.llc_unknown = "nobody tells";
+    KernelInfo kernel = kernel_72();
+    EXPECT_EQ(plan(altra, kernel).reason, "pods unknown: nobody tells");
+    KernelPods all;
+    for (const Scope scope : kernel.scopes)
+        for (const CpuSet& pod : pods_of(scope, altra, 8)) all[scope].push_back({pod, -1});
+    all[Scope::cache] = all[Scope::cache_shard] =
+        pods({"0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"});
+    kernel.pods = all;
+    const PlanLine line = plan(altra, kernel);
+    EXPECT_EQ(line.finding, Finding::in_place) << line.reason;
+    EXPECT_EQ(line.planned, Scope::cache_shard);
+    EXPECT_EQ(json(ctl::topology_json(altra, kernel, 8))["llcs"].size(), 8U);
+    EXPECT_FALSE(json(ctl::topology_json(altra, kernel, 8)).contains("llcs_unknown"));
+    EXPECT_EQ(json(ctl::topology_json(altra, kernel_72(), 8))["llcs_unknown"], "nobody tells");
 }
 
 TEST(KernelPods, TellMachinesApart) {
@@ -154,7 +185,8 @@ TEST(KernelPods, ThatWereNotReadSayWhy) {
     kernel.pods_unread = "BPF is denied";
     EXPECT_EQ(pods_json(kernel, kTwoSockets)["why"], "BPF is denied");
     const std::string table = ctl::topology_table(kTwoSockets, kernel, 8, 40);
-    EXPECT_THAT(table, HasSubstr("not read: BPF\nis denied"));
+    EXPECT_THAT(table,
+                HasSubstr("Computed from sysfs; the kernel's own\npods were not read: BPF is denied\n"));
     std::istringstream lines(table);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
 }

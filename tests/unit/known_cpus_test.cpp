@@ -133,10 +133,12 @@ TEST(KnownCpus, PassOnWhatIsPresentNow) {
     fewer.present = CpuSet::range(0, 6);
     fewer.possible = CpuSet::range(0, 15);
     fewer.warnings = {"careful"};
+    fewer.llc_unknown = "nobody tells";
     known.see(fewer);
     EXPECT_EQ(known.topology().present.list(), "0-6");
     EXPECT_EQ(known.topology().possible.list(), "0-15");
     EXPECT_THAT(known.topology().warnings, ElementsAre("careful"));
+    EXPECT_EQ(known.topology().llc_unknown, "nobody tells");
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ TEST(Plan, CutsALargeLlcToItsCoresWhereThereAreNoShards) {
     const PlanLine line = plan(kOneLlc, kernel_612());
     expect_write(line, Scope::smt);
     EXPECT_THAT(candidates(line), ElementsAre("system 1x12..12", "smt 12x1..1", "cpu 24x1..1"));
-    EXPECT_THAT(line.reason, HasSubstr("1 core)"));
+    EXPECT_THAT(line.reason,
+                HasSubstr("`smt`: pools of 1 core; `system` (12 cores) exceeds the limit of 11"));
 }
 
 TEST(Plan, LeavesShardsWhereTheKernelHasThem) {
@@ -68,7 +69,8 @@ TEST(Plan, LeavesShardsWhereTheKernelHasThem) {
     expect_none(line, Finding::in_place, Scope::cache_shard);
     EXPECT_THAT(candidates(line),
                 ElementsAre("system 1x12..12", "cache_shard 2x6..6", "smt 12x1..1", "cpu 24x1..1"));
-    EXPECT_THAT(line.reason, HasSubstr("already cache_shard"));
+    EXPECT_THAT(line.reason,
+                HasSubstr("in place: `cache_shard`: pools of 6 cores; `system` (12 cores) exceeds"));
 }
 
 TEST(Plan, ChoosesShardsForAWorkqueueOnAnotherScope) {
@@ -119,14 +121,14 @@ TEST(Plan, NeverCrossesAnLlcByItself) {
     expect_none(plan(small, kernel_612()), Finding::in_place, Scope::cache);
 }
 
-// ---- machines whose LLC says nothing
+// ---- packages of one core
 
 TEST(Plan, WidensSocketsOfOneCpu) {
     for (const bool one_node : {true, false}) {
         const Topology vm = machine({.sockets = 8, .cores = 1, .one_node = one_node});
         const PlanLine line = plan(vm, kernel_612());
         expect_write(line, Scope::system);
-        EXPECT_THAT(line.reason, HasSubstr("every LLC is one core"));
+        EXPECT_THAT(line.reason, HasSubstr("no LLC grouping; `system` gives pools of 8 cores (target 8)"));
         EXPECT_THAT(candidates(line),
                     ElementsAre("system 1x8..8", one_node ? "cache 8x1..1" : "numa 8x1..1"));
         expect_write(plan(vm, kernel_72()), Scope::system);
@@ -172,6 +174,20 @@ TEST(Plan, DoesNotWidenWhereOneLlcHasTwoCores) {
     expect_none(plan(mixed, kernel_612()), Finding::in_place, Scope::cache);
 }
 
+TEST(Plan, DoesNotWidenCoresOfOnePackage) {
+    Topology private_caches = machine({.cores = 16, .one_node = true});
+    private_caches.llcs.clear();
+    for (const CpuSet& core : private_caches.cores) private_caches.llcs.push_back({core, 0});
+    expect_none(plan(private_caches, kernel_612()), Finding::in_place, Scope::cache);
+    private_caches.packages.clear();  // not told
+    expect_none(plan(private_caches, kernel_612()), Finding::in_place, Scope::cache);
+}
+
+TEST(Plan, SaysWhatCrossesLlcs) {
+    const PlanLine line = plan(machine({.sockets = 4, .cores = 2, .one_node = true}), kernel_612());
+    EXPECT_EQ(line.reason, "in place: `cache`: pools of 2 cores; `system` crosses LLCs");
+}
+
 // ---- masks
 
 TEST(Plan, LooksAtTheCpusOfTheWorkqueueOnly) {
@@ -214,14 +230,14 @@ TEST(Plan, FollowsARuleThatNamesAScope) {
     expect_write(line, Scope::cpu);  // though it splits siblings
     ASSERT_TRUE(line.rule);
     EXPECT_EQ(line.rule->text(), "rules.toml:1");
-    EXPECT_EQ(line.reason, "the rule names it");
+    EXPECT_EQ(line.reason, "the rule names `cpu`");
 }
 
 TEST(Plan, DoesNotWriteANamedScopeThatMakesTheSamePods) {
     const PlanLine line =
         plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::system)));
     expect_none(line, Finding::in_place, Scope::cache);
-    EXPECT_EQ(line.reason, "cache makes the same pools as system: the rule names it");
+    EXPECT_EQ(line.reason, "in place as `cache`: the rule names `system`");
 }
 
 TEST(Plan, SaysThatAKernelHasNoSuchScope) {

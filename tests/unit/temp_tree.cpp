@@ -153,7 +153,11 @@ class CpuTreeBuilder {
         for (unsigned i = 0; i < cpus(); i++) cpu.push_back(cpu_dir(i));
         std::vector<Entry> system = {Dir("cpu", std::move(cpu))};
         if (m_.nodes > 0) system.push_back(node_dir());
-        return Dir("sys/devices/system", std::move(system));
+        std::vector<Entry> all = {Dir("sys/devices/system", std::move(system))};
+        if (!m_.arch.empty()) all.push_back(File("proc/sys/kernel/arch", m_.arch + "\n"));
+        if (!m_.vendor.empty())
+            all.push_back(File("proc/cpuinfo", "processor\t: 0\nvendor_id\t: " + m_.vendor + "\n"));
+        return Dir(".", std::move(all));
     }
 
   private:
@@ -203,14 +207,18 @@ class CpuTreeBuilder {
                            both("core_siblings", "core_siblings_list", package),
                            both("package_cpus", "package_cpus_list", package)})
             files.insert(files.end(), more.begin(), more.end());
+        if (m_.clusters > 0) {
+            const CpuSet cluster = alike(cpu, [&](unsigned i) { return part_of(i, m_.clusters); });
+            for (const auto& file : both("cluster_cpus", "cluster_cpus_list", cluster)) files.push_back(file);
+        }
         return Dir("topology", std::move(files));
     }
 
     [[nodiscard]] Entry cache_index(unsigned index, unsigned level, const char* type, const char* size,
                                     const CpuSet& shared) const {
         std::vector<Entry> files = {File("level", fmt::format("{}\n", level)),
-                                    File("type", std::string(type) + "\n"),
-                                    File("size", std::string(size) + "\n")};
+                                    File("type", std::string(type) + "\n")};
+        if (!m_.made_up) files.push_back(File("size", std::string(size) + "\n"));
         for (const auto& file : both("shared_cpu_map", "shared_cpu_list", shared)) files.push_back(file);
         return Dir(fmt::format("index{}", index), std::move(files));
     }
@@ -218,10 +226,13 @@ class CpuTreeBuilder {
     [[nodiscard]] Entry cache_dir(unsigned cpu) const {
         const CpuSet core = alike(cpu, [&](unsigned i) { return core_of(i); });
         const CpuSet llc = alike(cpu, [&](unsigned i) { return part_of(i, m_.llcs); });
-        return Dir(
-            "cache",
-            {cache_index(0, 1, "Data", "32K", core), cache_index(1, 1, "Instruction", "32K", core),
-             cache_index(2, 2, "Unified", "1024K", core), cache_index(3, 3, "Unified", "32768K", llc)});
+        const CpuSet pair = alike(cpu, [&](unsigned i) { return part_of(i, std::max(m_.l2s, 1U)); });
+        const CpuSet l2 = m_.made_up ? (m_.stale ? all() : all() - offline_) : m_.l2s > 0 ? pair : core;
+        std::vector<Entry> files = {cache_index(0, 1, "Data", "32K", core),
+                                    cache_index(1, 1, "Instruction", "32K", core),
+                                    cache_index(2, 2, "Unified", "1024K", l2)};
+        if (m_.l3 && !m_.made_up) files.push_back(cache_index(3, 3, "Unified", "32768K", llc));
+        return Dir("cache", std::move(files));
     }
 
     [[nodiscard]] Entry node_dir() const {

@@ -67,9 +67,16 @@ struct CpuTree {
     bool stale = false;           // siblings and shared lists still name the offline ones
     std::string isolated = {};    // CPU list: isolcpus=domain
     unsigned extra_possible = 0;  // CPUs that could be plugged in
+    unsigned clusters = 0;        // per socket; 0: no cluster files, as before 5.16
+    unsigned l2s = 0;             // L2 caches per socket; 0: one per core
+    bool l3 = true;               // false: L2 is the outermost cache
+    bool made_up = false;         // an arm64 whose firmware names no cache: an "L2" of all CPUs, no sizes
+    std::string arch = {};        // proc/sys/kernel/arch
+    std::string vendor = {};      // vendor_id in proc/cpuinfo
 };
 
-// sys/devices/system/{cpu,node} of such a machine, as hwloc reads it below HWLOC_FSROOT.
+// sys/devices/system/{cpu,node} of such a machine, as hwloc reads it below HWLOC_FSROOT, and what it says of
+// its architecture.
 Entry cpu_tree(const CpuTree& machine);
 
 }  // namespace wq::test

@@ -407,7 +407,8 @@ TEST(AbsurdTree, WithPackagesThatDisagree) {
     tree.write(kCpu + "cpu2/topology/core_siblings", "3\n");
     const Topology topology = read(tree);
     EXPECT_THAT(lists(topology.packages), ElementsAre("1", "2-3")) << "CPU 0 is in none";
-    EXPECT_THAT(topology.warnings, IsEmpty()) << "no pods depend on it";
+    EXPECT_THAT(topology.warnings, IsEmpty());
+    EXPECT_THAT(topology.llc_unknown, HasSubstr("share a cache but are in several packages"));
 }
 
 TEST(AbsurdTree, WithFoldersOnly) {
@@ -492,8 +493,10 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: "));
 }
 
-TEST(Topology, WithoutAnyCacheFilesIsNotInDoubt) {
-    EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false})})), "");
+TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {
+    EXPECT_THAT(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false})})),
+                HasSubstr("no cache of CPU 0"));
+    EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false, .arch = "x86_64"})})), "");
     EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .nodes = 0})})), "");
 }
 

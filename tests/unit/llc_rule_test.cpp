@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The LLCs that the kernel makes, on trees of each architecture, and what is planned there.
+#include "kernel/llc_rule.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <tuple>
+
+#include "fake_machine.h"
+#include "kernel/hwloc_topology.h"
+#include "kernel/sched_cluster.h"
+#include "plan/plan.h"
+#include "plan/pods.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::cpu_tree;
+using test::CpuTree;
+using test::File;
+using test::kernel_612;
+using test::kernel_72;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The kernel that a tree was read on: with CONFIG_SCHED_CLUSTER as Debian's arm64 has it.
+struct Booted {
+    KernelInfo kernel;
+    bool sched_cluster;
+};
+const Booted k612{kernel_612(), false};
+const Booted k72{kernel_72(), true};
+
+void boot(TempTree& tree, const Booted& on) {
+    tree.write("proc/sys/kernel/osrelease", on.kernel.release + "\n");
+    tree.write("boot/config-" + on.kernel.release, on.sched_cluster
+                                                       ? "CONFIG_SMP=y\nCONFIG_SCHED_CLUSTER=y\n"
+                                                       : "CONFIG_SMP=y\n# CONFIG_SCHED_CLUSTER is not set\n");
+}
+
+Topology read(const TempTree& tree) {
+    auto topology = read_topology("live", tree.root());
+    if (!topology) throw std::runtime_error(topology.error().text);
+    return *topology;
+}
+
+std::string llcs(const Topology& topology) {
+    std::string out;
+    for (const Llc& llc : topology.llcs) out += (out.empty() ? "" : " ") + llc.cpus.list();
+    return out;
+}
+
+// "smt", what is to be written, or "leave"; else the reason why nothing can be said.
+std::string planned(const Topology& topology, const KernelInfo& kernel) {
+    const Policy policy = test::rule_for_all();
+    const std::string unknown = why_pods_unknown(topology, topology.online, kernel);
+    const auto line =
+        make_plan({topology, kernel, policy, {test::unbound(topology, kernel.default_scope())}, unknown, 8})
+            .at(0);
+    if (line.finding == Finding::pods_unknown) return line.reason;
+    return line.action == Action::write ? std::string(name_of(*line.planned)) : "leave";
+}
+
+// "LLCs | plan" of MACHINE, booted with a kernel.
+std::string answer(const CpuTree& machine, const Booted& on) {
+    TempTree tree{cpu_tree(machine)};
+    boot(tree, on);
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.warnings, std::vector<std::string>{});
+    return llcs(topology) + " | " + planned(topology, on.kernel);
+}
+
+const std::string kHalves = "0-7 8-15";
+const std::string kPairs = "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15";
+const std::string kSingles = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15";
+
+// ---- arm64: the pods that these kernels made of these machines, seen in guests
+
+TEST(LlcOnArm64, WithoutCacheNodes) {
+    CpuTree machine{.cores = 16, .clusters = 1, .made_up = true, .arch = "aarch64"};
+    EXPECT_EQ(answer(machine, k612), "0-15 | smt");
+    EXPECT_EQ(answer(machine, k72), "0-15 | leave");
+    machine.clusters = 8;
+    EXPECT_EQ(answer(machine, k612), "0-15 | smt");
+    EXPECT_EQ(answer(machine, k72), "0-15 | leave");
+}
+
+TEST(LlcOnArm64, WithoutCacheNodesIsCutAtThePackage) {
+    for (const unsigned nodes : {0U, 1U}) {
+        const CpuTree machine{
+            .sockets = 2, .cores = 8, .nodes = nodes, .clusters = 1, .made_up = true, .arch = "aarch64"};
+        for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), kHalves + " | leave");
+    }
+    const CpuTree two_of_four{
+        .sockets = 2, .cores = 4, .nodes = 0, .clusters = 1, .made_up = true, .arch = "aarch64"};
+    EXPECT_EQ(answer(two_of_four, k612), "0-3 4-7 | leave") << "was `system`, across both";
+}
+
+TEST(LlcOnArm64, WithoutCacheNodesAndWithThreads) {
+    const CpuTree machine{
+        .cores = 8, .threads = 2, .neighbours = true, .clusters = 1, .made_up = true, .arch = "aarch64"};
+    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), "0-15 | leave");
+}
+
+TEST(LlcOnArm64, WithOneL3) {
+    for (const unsigned clusters : {1U, 8U}) {
+        const CpuTree machine{.cores = 16, .clusters = clusters, .arch = "aarch64"};
+        EXPECT_EQ(answer(machine, k612), "0-15 | smt");
+        EXPECT_EQ(answer(machine, k72), "0-15 | leave");
+    }
+}
+
+TEST(LlcOnArm64, WithOneL3OverTwoPackages) {
+    TempTree tree{cpu_tree({.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .arch = "aarch64"})};
+    for (unsigned cpu = 0; cpu < 16; cpu++) {
+        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index3/", cpu);
+        tree.write(cache + "shared_cpu_map", "ffff\n");
+        tree.write(cache + "shared_cpu_list", "0-15\n");
+    }
+    EXPECT_EQ(llcs(read(tree)), kHalves);
+    EXPECT_EQ(planned(read(tree), kernel_612()), "leave");
+}
+
+TEST(LlcOnArm64, WithTwoL3) {
+    CpuTree machine{.cores = 16, .llcs = 2, .clusters = 1, .arch = "aarch64"};
+    EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
+    EXPECT_EQ(answer(machine, k72), "0-15 | leave") << "widened to the cluster; shards of 8";
+    machine.clusters = 2;
+    EXPECT_EQ(answer(machine, k72), kHalves + " | leave");
+}
+
+TEST(LlcOnArm64, WithPrivateL2) {
+    CpuTree machine{.cores = 16, .clusters = 1, .l3 = false, .arch = "aarch64"};
+    EXPECT_EQ(answer(machine, k612), kSingles + " | leave") << "no `smt`, no `system`";
+    EXPECT_EQ(answer(machine, k72), "0-15 | leave") << "was `system`";
+    machine.clusters = 8;
+    EXPECT_EQ(answer(machine, k612), kSingles + " | leave");
+    EXPECT_EQ(answer(machine, k72), kPairs + " | leave") << "like Ampere Altra; was `system`";
+}
+
+TEST(LlcOnArm64, WithAnL2PerPair) {
+    const CpuTree machine{.cores = 16, .clusters = 8, .l2s = 8, .l3 = false, .arch = "aarch64"};
+    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), kPairs + " | leave");
+}
+
+TEST(LlcOnArm64, OfSeventyTwoCores) {
+    const CpuTree machine{.cores = 72, .clusters = 1, .made_up = true, .arch = "aarch64"};
+    EXPECT_EQ(answer(machine, k612), "0-71 | smt");
+    EXPECT_EQ(answer(machine, k72), "0-71 | leave");
+}
+
+TEST(LlcOnArm64, OfSocketsOfOneCpu) {
+    const CpuTree machine{
+        .sockets = 8, .cores = 1, .nodes = 0, .clusters = 1, .made_up = true, .arch = "aarch64"};
+    for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), "0 1 2 3 4 5 6 7 | system");
+}
+
+TEST(LlcOnArm64, IsUnknownWhereClustersMayCountAndNobodyTells) {
+    TempTree tree{cpu_tree({.cores = 16, .clusters = 8, .l3 = false, .arch = "aarch64"})};
+    EXPECT_THAT(planned(read(tree), kernel_612()),
+                HasSubstr("pods unknown: whether the kernel has CONFIG_SCHED"));
+    TempTree plain{cpu_tree({.cores = 16, .clusters = 1, .arch = "aarch64"})};
+    EXPECT_EQ(planned(read(plain), kernel_612()), "smt") << "it makes no difference";
+}
+
+// A first-level cache that only registers tell of is private, whatever is behind it.
+TEST(LlcOnArm64, DoesNotTakeAFirstLevelForTheLast) {
+    TempTree tree{cpu_tree({.cores = 4, .clusters = 1, .made_up = true, .arch = "aarch64"})};
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/cache/index2", cpu));
+    EXPECT_EQ(llcs(read(tree)), "0-3");
+}
+
+// ---- the others
+
+TEST(LlcOnX86, IsTheL3CutAtTheNode) {
+    const CpuTree snc{.cores = 6, .threads = 2, .nodes = 2, .arch = "x86_64", .vendor = "GenuineIntel"};
+    EXPECT_EQ(answer(snc, k612), "0-2,6-8 3-5,9-11 | leave");
+}
+
+TEST(LlcOnX86, IsTheL2OfIntelAndThePackageOfAmdWithoutAnL3) {
+    CpuTree machine{
+        .sockets = 2, .cores = 8, .nodes = 0, .l3 = false, .arch = "x86_64", .vendor = "GenuineIntel"};
+    EXPECT_EQ(answer(machine, k612), kSingles + " | leave");
+    for (const char* vendor : {"AuthenticAMD", "HygonGenuine"}) {
+        machine.vendor = vendor;
+        EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
+    }
+    machine.vendor = "";
+    EXPECT_THAT(answer(machine, k612), HasSubstr("there is no L3"));
+}
+
+TEST(LlcOnX86, IsThePackageWhereCachesAreHidden) {
+    // cores per package, packages: 6.12, 7.2
+    const std::vector<std::tuple<unsigned, unsigned, std::string, std::string>> table = {
+        {8, 1, "leave", "leave"},  {16, 1, "smt", "leave"},  {32, 1, "smt", "leave"},
+        {4, 2, "leave", "leave"},  {8, 2, "leave", "leave"}, {16, 2, "smt", "leave"},
+        {1, 8, "system", "system"}};
+    for (const auto& [cores, sockets, old_kernel, new_kernel] : table) {
+        for (const unsigned nodes : {0U, 1U}) {
+            const CpuTree machine{
+                .sockets = sockets, .cores = cores, .nodes = nodes, .caches = false, .arch = "x86_64"};
+            EXPECT_THAT(answer(machine, k612), testing::EndsWith("| " + old_kernel))
+                << cores << " " << sockets;
+            EXPECT_THAT(answer(machine, k72), testing::EndsWith("| " + new_kernel))
+                << cores << " " << sockets;
+            EXPECT_THAT(answer(machine, k612), testing::StartsWith(cores == 4 ? "0-3 4-7" : "0"));
+        }
+    }
+}
+
+TEST(LlcOnX86, OfSocketsOfOneCpuIsTheCpuWhateverTheHypervisorShares) {
+    TempTree tree{cpu_tree({.sockets = 8, .cores = 1, .nodes = 0, .arch = "x86_64"})};
+    for (unsigned cpu = 0; cpu < 8; cpu++) {
+        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index3/", cpu);
+        tree.write(cache + "shared_cpu_map", "ff\n");
+        tree.write(cache + "shared_cpu_list", "0-7\n");
+    }
+    EXPECT_EQ(llcs(read(tree)), "0 1 2 3 4 5 6 7");
+    EXPECT_EQ(planned(read(tree), kernel_612()), "system");
+}
+
+TEST(LlcOnPowerpc, IsTheL2) {
+    CpuTree machine{.cores = 4, .threads = 4, .neighbours = true, .arch = "ppc64le"};
+    EXPECT_EQ(answer(machine, k612), "0-3 4-7 8-11 12-15 | leave") << "L3 is of no account";
+    machine.l2s = 2;
+    EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
+    machine.caches = false;
+    EXPECT_EQ(answer(machine, k612), "0-3 4-7 8-11 12-15 | leave");
+}
+
+TEST(LlcOnPowerpc, IsUnknownOnBigCores) {
+    TempTree tree{cpu_tree({.cores = 1, .threads = 8, .neighbours = true, .arch = "ppc64le"})};
+    for (unsigned cpu = 0; cpu < 8; cpu++) {
+        const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index2/", cpu);
+        tree.write(cache + "shared_cpu_map", cpu % 2 == 0 ? "55\n" : "aa\n");
+        tree.write(cache + "shared_cpu_list", cpu % 2 == 0 ? "0,2,4,6\n" : "1,3,5,7\n");
+    }
+    EXPECT_THAT(read(tree).llc_unknown, HasSubstr("are one core, but do not share its L2"));
+}
+
+TEST(LlcOnS390, IsTheSocketWithOrWithoutCaches) {
+    for (const bool caches : {true, false}) {
+        const CpuTree machine{
+            .sockets = 2, .cores = 8, .llcs = 8, .nodes = 0, .caches = caches, .arch = "s390x"};
+        EXPECT_EQ(answer(machine, k612), kHalves + " | leave");
+    }
+}
+
+TEST(LlcOnRiscv, IsAsOnArm64) {
+    const CpuTree bare{.sockets = 2, .cores = 4, .nodes = 0, .caches = false, .arch = "riscv64"};
+    EXPECT_EQ(answer(bare, k612), "0-3 4-7 | leave");
+    const CpuTree shared{.cores = 4, .l2s = 2, .l3 = false, .arch = "riscv64"};
+    EXPECT_EQ(answer(shared, k612), "0-1 2-3 | leave");
+}
+
+TEST(LlcElsewhere, IsUnknown) {
+    EXPECT_THAT(answer({.cores = 4, .arch = "loongarch64"}, k612),
+                HasSubstr("on loongarch64 is not known here"));
+    EXPECT_EQ(answer({.cores = 1, .arch = "loongarch64"}, k612), "0 | leave");
+}
+
+TEST(LlcOfATree, ThatDoesNotSayWhatItIsOf) {
+    EXPECT_EQ(answer({.sockets = 2, .cores = 8}, k612), kHalves + " | leave") << "the outermost cache";
+    EXPECT_THAT(answer({.sockets = 2, .cores = 8, .caches = false}, k612),
+                HasSubstr("pods unknown: no cache of CPU 0 is named, and the architecture is not known"));
+    EXPECT_EQ(answer({.sockets = 8, .cores = 1, .nodes = 0, .caches = false}, k612),
+              "0 1 2 3 4 5 6 7 | system");
+}
+
+// ---- what contradicts itself
+
+std::string unknown(const TempTree& tree) {
+    const Topology topology = read(tree);
+    const std::string plan = planned(topology, kernel_612());
+    EXPECT_THAT(plan, HasSubstr("pods unknown: "));
+    return plan;
+}
+
+void share(TempTree& tree, const std::string& file, const std::string& list) {
+    const CpuSet set = *CpuSet::parse_list(list);
+    unsigned bits = 0;
+    for (const unsigned cpu : set.cpus()) bits |= 1U << cpu;
+    for (const unsigned cpu : set.cpus()) {
+        const std::string path = fmt::format("sys/devices/system/cpu/cpu{}/{}", cpu, file);
+        const bool map = path.ends_with("_map");
+        tree.write(path, fmt::format("{:x}\n", bits));
+        tree.write((map ? path.substr(0, path.size() - 4) : path) + "_list", list + "\n");
+    }
+}
+
+TEST(LlcInDoubt, WhereTwoPackagesShareACache) {
+    for (const char* arch : {"x86_64", ""}) {
+        TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = arch})};
+        share(tree, "cache/index3/shared_cpu_map", "0-7");
+        EXPECT_THAT(unknown(tree), HasSubstr("CPUs 0-7 share a cache but are in several packages"));
+    }
+}
+
+TEST(LlcInDoubt, WhereAClusterIsOfTwoNodes) {
+    TempTree tree{cpu_tree({.cores = 8, .nodes = 2, .clusters = 1, .arch = "aarch64"})};
+    boot(tree, k72);
+    EXPECT_THAT(unknown(tree), HasSubstr("CPUs 0-7 are one cluster, but of several NUMA nodes"));
+    boot(tree, {k72.kernel, false});
+    EXPECT_EQ(planned(read(tree), kernel_612()), "leave") << "clusters are of no account";
+}
+
+TEST(LlcInDoubt, WhereAPackageAndANodeOverlap) {
+    TempTree tree{cpu_tree({.sockets = 3, .cores = 4, .nodes = 0, .caches = false, .arch = "aarch64"})};
+    tree.write("sys/devices/system/node/node0/cpumap", "03f\n");
+    tree.write("sys/devices/system/node/node1/cpumap", "fc0\n");
+    EXPECT_THAT(unknown(tree), HasSubstr("overlap"));
+}
+
+TEST(LlcInDoubt, WhereAClusterAndACacheOverlap) {
+    TempTree tree{cpu_tree({.cores = 4, .llcs = 2, .clusters = 4, .arch = "aarch64"})};
+    share(tree, "topology/cluster_cpus", "1-2");
+    boot(tree, k72);
+    EXPECT_THAT(unknown(tree), HasSubstr("overlap"));
+}
+
+TEST(LlcInDoubt, WhereSiblingsDisagree) {
+    for (const char* file :
+         {"topology/core_siblings", "topology/cluster_cpus", "cache/index3/shared_cpu_map"}) {
+        TempTree tree{cpu_tree({.cores = 8, .clusters = 1, .arch = "aarch64"})};
+        tree.write(std::string("sys/devices/system/cpu/cpu3/") + file, "0f\n");
+        EXPECT_THAT(unknown(tree), HasSubstr("CPU 3: its "));
+    }
+}
+
+TEST(LlcInDoubt, WhereThePackageIsNotTold) {
+    TempTree tree{cpu_tree({.cores = 8, .caches = false, .arch = "x86_64"})};
+    tree.write("sys/devices/system/cpu/cpu0/topology/core_siblings", "garbage\n");
+    EXPECT_EQ(planned(read(tree), kernel_612()), "leave") << "its siblings know";
+    for (unsigned cpu = 1; cpu < 8; cpu++)
+        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/core_siblings", cpu));
+    for (unsigned cpu = 1; cpu < 8; cpu++)
+        tree.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/core_siblings_list", cpu));
+    EXPECT_THAT(unknown(tree), HasSubstr("the package of CPU 0 is not known"));
+}
+
+TEST(LlcInDoubt, IsCuredByTheKernelsPods) {
+    TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = "x86_64"})};
+    share(tree, "cache/index3/shared_cpu_map", "0-7");
+    const Topology topology = read(tree);
+    KernelInfo kernel = kernel_612();
+    KernelPods pods;
+    for (const Scope scope : kernel.scopes)
+        for (const CpuSet& pod : pods_of(scope, topology, 8)) pods[scope].push_back({pod, -1});
+    kernel.pods = pods;
+    EXPECT_EQ(planned(topology, kernel), "leave");
+}
+
+// ---- whether the kernel has CONFIG_SCHED_CLUSTER
+
+TEST(SchedCluster, IsReadFromTheConfiguration) {
+    TempTree tree{File("proc/sys/kernel/osrelease", "7.2.1\n")};
+    const Paths paths{tree.root()};
+    EXPECT_EQ(has_sched_cluster(paths), std::nullopt);
+    tree.write("lib/modules/7.2.1/config", "CONFIG_SMP=y\nCONFIG_SCHED_CLUSTER=y\n");
+    EXPECT_EQ(has_sched_cluster(paths), true);
+    tree.write("boot/config-7.2.1", "garbage\n");
+    EXPECT_EQ(has_sched_cluster(paths), true) << "no configuration";
+    tree.write("boot/config-7.2.1", "CONFIG_SMP=y\n# CONFIG_SCHED_CLUSTER is not set\n");
+    EXPECT_EQ(has_sched_cluster(paths), false);
+    tree.write("proc/sys/kernel/osrelease", "../..\n");
+    EXPECT_EQ(has_sched_cluster(paths), std::nullopt);
+}
+
+// ---- random machines, consistent or not
+
+// Sets of up to MOST neighbours; one in four overlaps its neighbour.
+std::vector<CpuSet> some_groups(std::mt19937& random, unsigned cpus, bool may_miss) {
+    std::vector<CpuSet> groups;
+    for (unsigned first = 0; first < cpus;) {
+        const unsigned size = 1U << (random() % 4);
+        const unsigned last = std::min(first + size, cpus) - 1;
+        if (!may_miss || random() % 8 != 0) groups.push_back(CpuSet::range(first, last));
+        first = last + 1;
+    }
+    return groups;
+}
+
+const CpuSet* group_of(const std::vector<CpuSet>& groups, unsigned cpu) {
+    for (const CpuSet& group : groups)
+        if (group.has(cpu)) return &group;
+    return nullptr;
+}
+
+// cpu_coregroup_mask() and cpu_clustergroup_mask(), joined as build_sched_domain() does, CPU by CPU; empty
+// where topology_span_sane() would refuse or spans are no groups.
+std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFacts& facts,
+                                                 bool sched_cluster) {
+    std::vector<CpuSet> spans;
+    for (const unsigned cpu : t.online.cpus()) {
+        std::vector<CpuSet> nodes;
+        for (const NumaNode& node : t.nodes) nodes.push_back(node.cpus);
+        const CpuSet alone{cpu};
+        const CpuSet* node = group_of(nodes, cpu);
+        const CpuSet& package = *group_of(t.packages, cpu);
+        const CpuSet& smt = *group_of(t.cores, cpu);
+        const CpuSet* named = group_of(facts.clusters, cpu);
+        const CpuSet& cluster = named != nullptr ? *named : alone;
+        CpuSet mc = node != nullptr ? *node : t.online;
+        if (mc.contains(package)) mc = package;
+        std::vector<CpuSet> l3;
+        for (const Cache& cache : facts.caches) l3.push_back(cache.cpus);
+        if (const CpuSet* cache = group_of(l3, cpu); cache != nullptr && mc.contains(*cache)) mc = *cache;
+        CpuSet cls = smt;
+        if (sched_cluster && cluster.contains(mc))
+            mc = cluster;
+        else if (sched_cluster)
+            cls = cluster;
+        spans.push_back(mc | cls | smt);
+    }
+    for (unsigned a = 0; a < spans.size(); a++)
+        for (unsigned b = 0; b < spans.size(); b++)
+            if (spans[a].intersects(spans[b]) && spans[a] != spans[b]) return std::nullopt;
+    return spans;
+}
+
+TEST(LlcProperty, NoPlanCrossesWhatTheKernelMakes) {
+    std::mt19937 random(18);
+    unsigned known = 0;
+    for (int round = 0; round < 4000; round++) {
+        const unsigned cpus = 1 + random() % 24;
+        Topology t;
+        t.online = t.present = t.possible = CpuSet::range(0, cpus - 1);
+        const unsigned threads = random() % 3 == 0 ? 2 : 1;
+        for (unsigned cpu = 0; cpu < cpus; cpu += threads)
+            t.cores.push_back(CpuSet::range(cpu, std::min(cpu + threads, cpus) - 1));
+        t.packages = some_groups(random, cpus, false);
+        unsigned id = 0;
+        for (CpuSet& node : some_groups(random, cpus, false)) t.nodes.push_back({id++, node});
+        if (random() % 2 == 0) t.nodes.clear();
+        LlcFacts facts;
+        facts.arch = "aarch64";
+        for (CpuSet& cache : some_groups(random, cpus, true)) facts.caches.push_back({3, true, cache});
+        facts.clusters = some_groups(random, cpus, true);
+        const bool sched_cluster = random() % 2 == 0;
+        facts.sched_cluster = [&] { return std::optional(sched_cluster); };
+        set_llcs(t, facts);
+
+        CpuSet seen;
+        for (const Llc& llc : t.llcs) {
+            ASSERT_FALSE(llc.cpus.empty() || llc.cpus.intersects(seen)) << "disjoint";
+            seen |= llc.cpus;
+        }
+        ASSERT_EQ(seen, t.online);
+        const auto kernel = as_arm64_does(t, facts, sched_cluster);
+        if (!t.llc_unknown.empty()) continue;
+        known++;
+        ASSERT_TRUE(kernel) << "round " << round;
+        for (const Llc& llc : t.llcs)
+            for (const unsigned cpu : llc.cpus.cpus())
+                ASSERT_EQ(llc.cpus, (*kernel)[cpu]) << "round " << round;
+        const std::string plan = planned(t, kernel_612());
+        if (plan == "system" || plan == "numa") {
+            const bool sockets = std::ranges::all_of(
+                t.packages, [&](const CpuSet& package) { return CoreIndex(t).cores_in(package) == 1; });
+            const auto pods = pods_of(plan == "numa" ? Scope::numa : Scope::system, t, 8);
+            for (const CpuSet& pod : pods)
+                EXPECT_TRUE(sockets || (*kernel)[pod.first()].contains(pod)) << "round " << round;
+        }
+    }
+    EXPECT_GT(known, 500U) << "some of them make sense";
+}
+
+}  // namespace
+}  // namespace wq
