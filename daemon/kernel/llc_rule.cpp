@@ -75,6 +75,14 @@ bool is_one_of(const std::string& word, std::initializer_list<std::string_view> 
     return std::ranges::find(words, word) != words.end();
 }
 
+// A word of a file, for a terminal.
+std::string printable(std::string word) {
+    word.resize(std::min<std::size_t>(word.size(), 32));
+    std::ranges::replace_if(
+        word, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return word;
+}
+
 class Rule {
   public:
     Rule(const Topology& topology, const LlcFacts& facts)
@@ -164,7 +172,8 @@ class Rule {
         if (arch.starts_with("ppc")) return on_powerpc(one);
         if (arch.starts_with("s390")) return package_of(one);
         if (arch.empty()) return of_unknown(one);
-        if (t_.cores.size() > 1) doubt(fmt::format("which CPUs share a cache on {} is not known here", arch));
+        if (t_.cores.size() > 1)
+            doubt(fmt::format("which CPUs share a cache on {} is not known here", printable(arch)));
         return outermost(one);
     }
 

@@ -114,17 +114,32 @@ static void check_topology(const Topology& topology) {
     }
     require(topology.online.contains(in_nodes), "nodes hold online CPUs only");
     for (const auto& warning : topology.warnings) require(plain(warning), "warnings can be shown");
+    require(plain(topology.llc_unknown), "why LLCs are unknown can be shown");
     require(!wq::fingerprint(topology).empty(), "a machine has a fingerprint");
     for (const wq::Scope scope : wq::kAllScopes)
         check_partition(wq::pods_of(scope, topology, 8), itself, topology.online, name_of(scope));
 }
 
-static void check_plan(const wq::PlanLine& line, const wq::KernelInfo& kernel) {
+// Whether a pod of SCOPE has CPUs of several LLCs, and LLCs group anything.
+static bool crosses_llcs(const wq::PlanLine& line, const Topology& topology) {
+    const wq::CoreIndex cores(topology);
+    const bool sockets = std::ranges::all_of(
+        topology.packages, [&](const CpuSet& package) { return cores.cores_in(package) == 1; });
+    if (sockets || line.target.effective.intersects(topology.isolated)) return false;
+    const auto pods = wq::restrict_to(wq::pods_of(*line.planned, topology, 8), line.target.effective);
+    return std::ranges::any_of(pods, [&](const CpuSet& pod) {
+        return std::ranges::none_of(topology.llcs,
+                                    [&](const wq::Llc& llc) { return llc.cpus.contains(pod); });
+    });
+}
+
+static void check_plan(const wq::PlanLine& line, const wq::KernelInfo& kernel, const Topology& topology) {
     require(!line.reason.empty(), "a plan has a reason");
     require(line.action != wq::Action::write || (line.planned && kernel.has(*line.planned)),
             "what is written is a scope that the kernel has");
     require(line.action != wq::Action::write || line.target.untouchable.empty(),
             "what is untouchable is not written");
+    require(line.action != wq::Action::write || !crosses_llcs(line, topology), "no plan crosses an LLC");
     for (const auto& candidate : line.candidates)
         require(candidate.pools > 0 && candidate.min_cores <= candidate.max_cores && !candidate.same.empty(),
                 "a candidate has pools");
@@ -155,7 +170,7 @@ static void check_planning(const wq::Paths& paths, const Topology& topology) {
     const auto lines =
         wq::make_plan({topology, kernel, policy, targets, why, wq::effective_shard_size(kernel, policy)});
     require(lines.size() == targets.size(), "a line per target");
-    for (const auto& line : lines) check_plan(line, kernel);
+    for (const auto& line : lines) check_plan(line, kernel, topology);
 }
 
 FUZZ_TARGET(sysfs) {

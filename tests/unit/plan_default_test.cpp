@@ -254,5 +254,18 @@ TEST_F(SyntheticSource, ThatIsNoneIsAnError) {
     EXPECT_FALSE(ctl::read_machine(options_));
 }
 
+// ---- the command
+
+TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
+    test::TempTree tree(test::kernel_tree({test::workqueue("one")}));
+    tree.add(test::cpu_tree({.cores = 8}));
+    ctl::Options options;
+    options.root = tree.root();
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::plan(options), 0);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(),
+                HasSubstr("\n\nOnly @default reaches workqueues without a folder in /sys"));
+}
+
 }  // namespace
 }  // namespace wq
