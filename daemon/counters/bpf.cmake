@@ -32,7 +32,7 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
         file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bpf)
         add_custom_command(OUTPUT ${object} ${skeleton}
             COMMAND ${WQ_TUNED_CLANG} -target bpf -mcpu=v3 -g -O2 -Wall -Werror
-                -I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${SOURCE} -o ${object}.all
+                -I${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE} -c ${SOURCE} -o ${object}.all
             COMMAND ${WQ_TUNED_BPFTOOL} gen object ${object} ${object}.all
             COMMAND ${WQ_TUNED_BPFTOOL} gen skeleton ${object} name ${name}_bpf > ${skeleton}
             DEPENDS ${SOURCE} ${ARGN}

@@ -44,7 +44,8 @@ bool is_plain(std::string_view text) {
 }
 
 bool is_control(char c) {
-    return (c >= 0 && c < ' ') || c == '\x7f';
+    const auto byte = static_cast<unsigned char>(c);  // char has a sign on x86 and none on arm64
+    return byte < ' ' || byte == 0x7f;
 }
 
 std::optional<Name> disk_name(const std::string& rest) {
