@@ -8,6 +8,7 @@
 #include "ctl/machine.h"
 #include "ctl/terminal.h"
 #include "ctl/topology.h"
+#include "model/lacks_scopes.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
 #include "tuner/host_status.h"
@@ -117,6 +118,10 @@ int plan(const Options& options) {
                                       {"targets", std::move(targets)}}));
         return kOk;
     }
+    if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) {
+        fmt::print("{}\n", lacks);
+        return kOk;
+    }
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
     for (const PlanLine& line : lines)
         table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
@@ -142,6 +147,7 @@ int explain(const Options& options, const std::string& name) {
             print_explanation(*machine, line);
         return kOk;
     }
+    if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);
     return complain(name + ": no such target; `wq-tunectl plan` lists them");
 }
 

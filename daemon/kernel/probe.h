@@ -10,7 +10,7 @@ namespace wq {
 // may turn SMT off at boot is believed to have done so if SMT is off at this look.
 KernelInfo probe_kernel(const Paths& paths);
 
-// The scopes of every kernel since 6.5, without cache_shard (7.1).
+// The scopes of every kernel since 6.6, without cache_shard (7.1).
 std::vector<Scope> classic_scopes();
 
 }  // namespace wq

@@ -106,10 +106,15 @@ bool is_failed_read(int code) {
     return code != EINVAL && code != EOVERFLOW && code != EFBIG && code != ENOENT && code != ENODEV;
 }
 
+bool has_file(DIR* dir, const std::string& path) {
+    return ::faccessat(::dirfd(dir), path.c_str(), F_OK, 0) == 0;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> WorkqueueFs::names() const {
     std::vector<std::string> out;
+    bool has_scopes = false;
     const std::string path = paths_.workqueues();
     const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
     if (!dir && errno != ENOENT) return fail_errno(path, errno);
@@ -120,12 +125,15 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
         if (entry == nullptr) break;
         const std::string name = entry->d_name;
         // Folders that are not workqueues ("power") have no per_cpu file.
-        if (is_safe(name) && ::faccessat(::dirfd(dir.get()), (name + "/per_cpu").c_str(), F_OK, 0) == 0)
-            out.push_back(name);
+        if (!is_safe(name) || !has_file(dir.get(), name + "/per_cpu")) continue;
+        has_scopes = has_scopes || has_file(dir.get(), name + "/affinity_scope");
+        out.push_back(name);
     }
     std::sort(out.begin(), out.end());
     if (::access((paths_.parameters() + "/" + kDefaultFile).c_str(), F_OK) == 0)
         out.insert(out.begin(), kDefaultTarget);
+    else if (!has_scopes)
+        out.clear();  // before 6.6 there is nothing to set
     return out;
 }
 

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/lacks_scopes.h"
 #include "plan/pods.h"
 
 namespace wq {
@@ -234,7 +235,7 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     if (wish.kind == ScopeWish::Kind::leave)
         return put(line, Finding::leave, Action::none, "the rule says leave");
     if (in_.kernel.scopes.empty())
-        return put(line, Finding::unsupported, Action::none, "this kernel has no affinity scopes");
+        return put(line, Finding::unsupported, Action::none, lacks_scopes(in_.kernel));
     if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
         return put(line, Finding::unsupported, Action::none,
                    fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));

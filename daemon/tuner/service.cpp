@@ -26,6 +26,7 @@
 #include "kernel/memory.h"
 #include "kernel/moment.h"
 #include "kernel/probe.h"
+#include "model/lacks_scopes.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
 #include "tuner/host_status.h"
@@ -131,6 +132,8 @@ Status Service::start() {
                      [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
                      verdicts_, [] { return static_cast<std::int64_t>(::time(nullptr)); }},
         std::move(kernel));
+    if (const std::string lacks = lacks_scopes(tuner_->kernel()); !lacks.empty())
+        log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     if (is_machine(options_))
         counters_ = make_bpf_counters();
     else

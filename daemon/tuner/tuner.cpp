@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "model/lacks_scopes.h"
 #include "tuner/restore.h"
 
 namespace wq {
@@ -64,6 +65,8 @@ void Tuner::observe(std::string why) {
 }
 
 std::string Tuner::observing() const {
+    const std::string lacks = lacks_scopes(kernel_);
+    if (!lacks.empty()) return observe_why_.empty() ? lacks : fmt::format("{}; {}", observe_why_, lacks);
     if (!observe_why_.empty()) return observe_why_;
     return policy_.mode == Mode::observe ? "mode is observe" : "";
 }
@@ -115,7 +118,6 @@ std::string Tuner::summary() const {
     std::map<std::string_view, unsigned> counts;
     for (const auto& [name, target] : targets_) counts[name_of(target.state)]++;
     std::string out = observing().empty() ? std::string(name_of(policy_.mode)) : "observing: " + observing();
-    if (kernel_.scopes.empty()) out += "; this kernel has no affinity scopes, nothing to tune";
     if (targets_.empty()) out += "; no workqueues to tune";
     for (const auto& [state, n] : counts) out += fmt::format("; {} {}", n, state);
     return out;

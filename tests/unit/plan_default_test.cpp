@@ -193,7 +193,7 @@ TEST(PodsUnknown, MeansToWriteNothing) {
 TEST(OtherKernel, WithoutScopesSupportsNothing) {
     const auto [parameter, follower] = plan_both(managed(), KernelInfo{});
     EXPECT_EQ(follower.finding, Finding::unsupported);
-    EXPECT_EQ(follower.reason, "this kernel has no affinity scopes");
+    EXPECT_EQ(follower.reason, "this kernel has no affinity scopes: 6.6 or later is needed");
     EXPECT_EQ(parameter.finding, Finding::unsupported);
 }
 
