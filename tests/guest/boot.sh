@@ -3,8 +3,11 @@
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
 #           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers]
-#           [--machine-args "..."] CHECK...
+#           [--machine-args "..."] [--arch arm64] [--caches L2,L3] [--acpi] [--bare] CHECK...
 #
+# --caches: the device tree names caches, one L2 per so many CPUs and one L3 per so many, 0 for none (arm64).
+# --acpi: by UEFI and ACPI instead of a device tree (arm64).
+# --bare: no systemd, no udev, no D-Bus: the checks are all that runs, a few seconds after the kernel has begun.
 # --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
 # --machine-args: more words for QEMU, such as -numa and what it wants.
 #
@@ -17,8 +20,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-tree=guest append="" machine_args=() stream=no stage="" results="" kernel="" smp="" deadline=900
-accel=(-accel "tcg,thread=multi")
+tree=guest append="" machine_args=() stream=no stage="" results="" kernel="" smp="" deadline=900 caches="" acpi=no bare=no
+accel=()
 while [ $# -gt 0 ]; do
   case $1 in
     --kernel) kernel=$2; shift 2 ;;
@@ -30,6 +33,10 @@ while [ $# -gt 0 ]; do
     --stream) stream=yes; shift ;;
     --tree) tree=$2; shift 2 ;;
     --machine-args) read -ra machine_args <<<"$2"; shift 2 ;;
+    --arch) use_arch "$2"; shift 2 ;;
+    --caches) caches=$2; shift 2 ;;
+    --acpi) acpi=yes; shift ;;
+    --bare) bare=yes; shift ;;
     --icount) accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off"); shift ;;
     -*) die "unknown option $1" ;;
     *) break ;;
@@ -37,10 +44,10 @@ while [ $# -gt 0 ]; do
 done
 : "${kernel:?}" "${smp:?}" "${stage:?}" "${results:?}" "${1:?no check named}"
 
-kernel_dir=$cache/kernels/$kernel-$(recipe "$guest_dir/pack-kernel.sh")
+kernel_dir=$(kernel_folder "$kernel")
 modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
 tree=$(tree_file "$tree")
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers]"
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--arm64]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"
@@ -60,17 +67,28 @@ lib=$overlay/usr/lib/wq-tests
 mkdir -p "$overlay"
 cp -a "$stage/." "$overlay/"
 mkdir -p "$lib/checks" "$overlay/etc/systemd/system/multi-user.target.wants"
-cp "$guest_dir/lib.sh" "$guest_dir/runner.sh" "$lib/"
+cp "$guest_dir"/{lib,runner,bare}.sh "$lib/"
 for check in "$@"; do cp "$guest_dir/checks/$check.sh" "$lib/checks/"; done
 printf '%s\n' "$@" >"$lib/todo"
 {
   printf 'guest_kernel=%q\nguest_release=%q\n' "$kernel" "$(cat "$kernel_dir/release")"
-  printf 'guest_smp=%q\nguest_append=%q\n' "$smp" "$append"
+  printf 'guest_smp=%q\nguest_append=%q\nguest_port=/dev/%q\nguest_bare=%q\n' "$smp" "$append" "$port" "$bare"
 } >"$lib/guest.env"
 cp "$guest_dir/wq-tests.service" "$overlay/etc/systemd/system/"
 ln -s ../wq-tests.service "$overlay/etc/systemd/system/multi-user.target.wants/wq-tests.service"
 (cd "$overlay" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) >"$work/overlay.cpio"
 cat "$tree" "$modules" "$work/overlay.cpio" >"$work/initrd"
+[ $bare = no ] || kernel_words+=" rdinit=/usr/lib/wq-tests/bare.sh"
+
+hardware=("${machine_words[@]}" -m 3G "${accel[@]}" -smp "$smp" "${machine_args[@]}")
+if [ -n "$caches" ]; then
+  "$arm64_dir/name-caches.sh" "$work/caches.dtb" "${smp%%,*}" "${caches%,*}" "${caches#*,}" "$qemu" "${hardware[@]}"
+  hardware+=(-dtb "$work/caches.dtb")
+fi
+if [ $acpi = yes ]; then
+  hardware+=(-bios /usr/share/qemu-efi-aarch64/QEMU_EFI.fd)
+  kernel_words+=" acpi=force"
+fi
 
 # The console goes to a file, the runner's words come over the second serial port, and
 # what it asks of the machine (CPU hot-add) goes to QEMU's monitor.
@@ -78,9 +96,8 @@ mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
 start_guest() {
   rm -f "$results"/*
   cat "$work/monitor.out" >"$results/monitor.log" &
-  "$qemu" -machine q35 -m 3G "${accel[@]}" -cpu Skylake-Server -smp "$smp" "${machine_args[@]}" \
-    -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off wq_tests.machine=$machine $append" \
+  "$qemu" "${hardware[@]}" -display none -no-reboot -nic none -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
+    -append "console=$console quiet panic=-1 nowatchdog mitigations=off $kernel_words wq_tests.machine=$machine $append" \
     -serial "file:$results/console.log" -serial stdio \
     -chardev pipe,id=monitor,path="$work/monitor" -mon chardev=monitor,mode=readline \
     </dev/null >"$work/serial" 2>"$results/qemu.log" &

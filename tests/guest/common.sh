@@ -3,8 +3,26 @@
 # What every host-side script of the guest tests shares. Sourced, never run.
 
 guest_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+arm64_dir=$(cd "$guest_dir/../arm64" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned
-qemu="qemu-system-x86_64"
+
+# The machine of an architecture: which QEMU, its words, and the guest's two serial ports.
+use_arch() { # amd64|arm64
+  arch=$1
+  case $arch in
+    amd64)
+      qemu=qemu-system-x86_64 console=ttyS0 port=ttyS1
+      machine_words=(-machine q35 -cpu Skylake-Server -accel "tcg,thread=multi")
+      kernel_words="tsc=reliable"
+      ;;
+    arm64) # Its CPUs take turns: each in a thread of its own is two to four times as slow, and RCU complains.
+      qemu=qemu-system-aarch64 console=ttyAMA0 port=ttyAMA1
+      machine_words=(-machine "virt,gic-version=3" -cpu neoverse-n1 -accel "tcg,thread=single")
+      kernel_words=""
+      ;;
+    *) die "no architecture $1" ;;
+  esac
+}
 
 say() { printf '%s %s\n' "$(date +%T)" "$*"; }
 die() { say "$*" >&2; exit 1; }
@@ -28,14 +46,35 @@ bench_packages=nfs-kernel-server,nfs-common
 # And the peers' tree: the daemons that `./dev bench peers` has beside ours, and bpftrace.
 peer_packages=irqbalance,tuned,systemd-oomd,bpftrace
 
-# The tree of a guest: `tree_file guest`, `tree_file bench` or `tree_file peers`.
+# What an arm64 tree has to name: minbase, and what pack-tree.sh has mmdebstrap install.
+arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianutils diffutils dpkg findutils grep gzip hostname init-system-helpers
+  libc-bin login mount ncurses-base ncurses-bin passwd perl-base sed sysvinit-utils tar util-linux mawk
+  systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1"
+
+# The tree of a guest of this architecture: `tree_file guest`, `tree_file bench` or `tree_file peers`.
 tree_file() {
-  case $1 in
-    guest) printf '%s/tree-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh")" ;;
-    bench) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "$guest_dir/pack-tree.sh" <(echo "$bench_packages"))" ;;
-    peers) printf '%s/tree-peers-%s.cpio\n' "$cache" "$(recipe "$guest_dir"/pack-{tree,peers}.sh <(echo "$peer_packages"))" ;;
+  local made=("$guest_dir"/{pack,settle}-tree.sh)
+  case $1-$arch in
+    guest-amd64) printf '%s/tree-%s.cpio\n' "$cache" "$(recipe "${made[@]}")" ;;
+    guest-arm64)
+      made=("$arm64_dir"/{unpack,pack-tree}.sh "$guest_dir/settle-tree.sh")
+      printf '%s/tree-arm64-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$arm64_tree_packages"))"
+      ;;
+    bench-amd64) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$bench_packages"))" ;;
+    peers-amd64) printf '%s/tree-peers-%s.cpio\n' "$cache" "$(recipe "${made[@]}" "$guest_dir/pack-peers.sh" <(echo "$peer_packages"))" ;;
+    *) die "no $1 tree for $arch" ;;
   esac
 }
+
+# The folder of a kernel of this architecture: {vmlinuz,modules.cpio,modules-bench.cpio,release}.
+kernel_folder() { # VERSION
+  printf '%s/kernels/%s%s-%s\n' "$cache" "$1" "$([ "$arch" = amd64 ] || echo "-$arch")" "$(recipe "$guest_dir/pack-kernel.sh")"
+}
+
+# What arm64 programs are built against, and run with under QEMU's user emulation.
+sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
+  libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
+sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir/unpack.sh" <(echo "$sysroot_packages"))"; }
 
 # One recipe's fingerprint: what was made by another recipe is not reused.
 recipe() { cat "$@" | sha256sum | cut -c1-12; }
@@ -62,3 +101,5 @@ source_line() { # SUITE
   [ -r "$keyring" ] || die "$keyring is missing: install debian-archive-keyring"
   printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$uri" "$1"
 }
+
+use_arch amd64

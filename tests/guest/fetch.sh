@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [--bench|--peers] [KERNEL...] (default: 6.12 7.2).
-# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`.
+# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--arm64] [KERNEL...] (default: 6.12 7.2).
+# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`; --arm64: all of it for guests of
+# that architecture instead. fetch.sh --sysroot: only what `./dev build arm64` builds against.
 #
 # Every piece is made in a temporary directory and renamed into place when it is
 # whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
@@ -10,15 +11,18 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 # `apt_suite NAME COMMAND...`: apt with sources and lists of its own, so that the
-# machine's stay as they are. A mirror's Release file can be older than it allows.
+# machine's stay as they are. A mirror's Release file can be older than it allows. NAME-arm64 is the same for arm64,
+# where nothing is installed: whatever a package depends on is downloaded with it.
 apt_suite() {
-  local dir=$cache/apt/$1
-  local command=$2
+  local dir=$cache/apt/$1 command=$2 foreign=()
+  case $1 in
+    *-arm64) foreign=(-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::status=/dev/null -oDebug::NoLocking=true) ;;
+  esac
   shift 2
   "$command" -oDir::Etc::sourcelist="$dir/sources.list" -oDir::Etc::sourceparts=/dev/null \
     -oDir::Etc::preferences=/dev/null -oDir::Etc::preferencesparts=/dev/null \
     -oDir::State::Lists="$dir/lists" -oDir::Cache="$dir/cache" -oAPT::Sandbox::User=root \
-    -oAcquire::Check-Valid-Until=false -oAcquire::Languages=none -oAcquire::Retries=3 "$@"
+    -oAcquire::Check-Valid-Until=false -oAcquire::Languages=none -oAcquire::Retries=3 "${foreign[@]}" "$@"
 }
 
 update_suite() { # NAME, with the lines of its sources on stdin
@@ -35,12 +39,16 @@ machine_lines() {
   done
 }
 
+# Without what is recommended: qemu-user would change what this machine does with programs of other architectures.
 get_qemu() {
+  local packages=qemu-system-x86
   qemu_is_good && return
+  [ "$arch" = amd64 ] || packages="qemu-system-arm qemu-efi-aarch64 qemu-user"
   say "QEMU: installing 10 from bookworm-backports"
   { machine_lines; source_line bookworm-backports; } | update_suite qemu
+  # shellcheck disable=SC2086 # one or more names
   DEBIAN_FRONTEND=noninteractive apt_suite qemu as_root_apt -qq install -y --no-install-recommends \
-    -t bookworm-backports qemu-system-x86 >"$cache/qemu-install.log" 2>&1 ||
+    -t bookworm-backports $packages >"$cache/qemu-install.log" 2>&1 ||
     { tail -n 20 "$cache/qemu-install.log"; die "QEMU could not be installed"; }
   qemu_is_good || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
 }
@@ -49,20 +57,23 @@ as_root_apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
 
 # kernels/VERSION/{vmlinuz,modules.cpio,modules-bench.cpio,release}, of the newest build the mirror has.
 get_kernel() {
-  local version=$1 suite work packages release dir
-  dir=$cache/kernels/$version-$(recipe "$guest_dir/pack-kernel.sh")
+  local version=$1 suite line work packages release dir
+  dir=$(kernel_folder "$version")
   [ -e "$dir" ] && return
   case $version in
+    6.1) suite=bookworm ;;
     6.12) suite=trixie ;;
-    6.18 | 7.0 | 7.1) suite=trixie-backports ;;
+    6.18 | 7.0 | 7.1 | 7.3) suite=trixie-backports ;;
     7.2) suite=sid ;;
     *) die "no suite known for kernel $version" ;;
   esac
-  say "kernel $version: downloading from $suite"
-  source_line "$suite" | update_suite "$suite"
+  say "kernel $version, $arch: downloading from $suite"
+  line=$(source_line "$suite")
+  [ "$arch" = amd64 ] || suite=$suite-$arch
+  update_suite "$suite" <<<"$line"
   # From 7.0 on the image is split in two; before, one package holds both.
   release=$(apt_suite "$suite" apt-cache pkgnames "linux-" |
-    sed -nE "s/^linux-(image|binary)-(${version//./\\.}\.[0-9].*-cloud-amd64)$/\2/p" | sort -uV | tail -n 1)
+    sed -nE "s/^linux-(image|binary)-(${version//./\\.}\.[0-9].*-cloud-$arch)$/\2/p" | sort -uV | tail -n 1)
   [ -n "$release" ] || die "the mirror's $suite has no kernel $version any more"
   packages=$(apt_suite "$suite" apt-cache pkgnames "linux-" |
     grep -Fx -e "linux-binary-$release" -e "linux-modules-$release" -e "linux-base-$release" || echo "linux-image-$release")
@@ -76,14 +87,41 @@ get_kernel() {
   say "kernel $version: $release, modules $(du -h "$dir/modules.cpio" | cut -f1)"
 }
 
+# `arm64_packages NAME...`: these and what they depend on, in $arm64_debs.
+arm64_packages() {
+  source_line bookworm | update_suite bookworm-arm64
+  apt_suite bookworm-arm64 apt-get -qq clean
+  apt_suite bookworm-arm64 apt-get -qq install --download-only --yes --no-install-recommends "$@"
+  arm64_debs=("$cache"/apt/bookworm-arm64/cache/archives/*.deb)
+}
+
+get_sysroot() {
+  local work dir arm64_debs
+  dir=$(sysroot_dir)
+  [ -e "$dir" ] && return
+  say "arm64 libraries: downloading and unpacking"
+  work=$(mktemp -d "$cache/tmp.XXXXXX")
+  # shellcheck disable=SC2086 # many names
+  arm64_packages $sysroot_packages
+  "$arm64_dir/unpack.sh" "$work/sysroot" "${arm64_debs[@]}"
+  mv "$work/sysroot" "$dir"
+  rm -rf "$work"
+  say "arm64 libraries: $(du -sh "$dir" | cut -f1)"
+}
+
 get_tree() { # guest|bench [PACKAGE,...]
-  local work file
+  local work file arm64_debs
   file=$(tree_file "$1")
   [ -e "$file" ] && return
-  say "$1 tree: building (half a minute)"
+  say "$1 tree, $arch: building (half a minute)"
   work=$(mktemp -d "$cache/tmp.XXXXXX")
-  as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" ${2:+"$2"} >"$work/log" 2>&1 ||
-    { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
+  if [ "$arch" = arm64 ]; then
+    # shellcheck disable=SC2086 # many names
+    arm64_packages $arm64_tree_packages
+    "$arm64_dir/pack-tree.sh" "$work/tree.cpio" "${arm64_debs[@]}" >"$work/log" 2>&1
+  else
+    as_root "$guest_dir/pack-tree.sh" "$(source_line bookworm)" "$work/tree.cpio" ${2:+"$2"} >"$work/log" 2>&1
+  fi || { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
   mv "$work/tree.cpio" "$file"
   rm -rf "$work"
   say "$1 tree: $(du -h "$file" | cut -f1)"
@@ -103,13 +141,18 @@ get_peers_tree() {
 }
 
 more=none
-case ${1:-} in --bench | --peers) more=${1#--} && shift ;; esac
+case ${1:-} in --bench | --peers | --arm64 | --sysroot) more=${1#--} && shift ;; esac
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
 # Nobody else holds the lock, so these are leftovers of a run that was killed.
 rm -rf "$cache"/tmp.*
 
+if [ "$more" = sysroot ]; then
+  get_sysroot
+  exit
+fi
+[ "$more" != arm64 ] || use_arch arm64
 get_qemu
 get_tree guest
 case $more in

@@ -16,10 +16,10 @@
 # it changes it undoes by a trap. A scope or strictness that still differs once the
 # service is stopped fails the check: "a setting left behind". (Crypt devices that are open then still are.)
 #
-# guest_kernel (6.12), guest_release, guest_smp and guest_append say which guest it is.
+# guest_kernel (6.12), guest_release, guest_smp and guest_append say which guest it is; guest_bare is yes in one without systemd.
 set -euo pipefail
 # shellcheck disable=SC2034
-guest_kernel="" guest_release="" guest_smp="" guest_append=""
+guest_kernel="" guest_release="" guest_smp="" guest_append="" guest_port="" guest_bare=""
 # shellcheck disable=SC1091
 . /usr/lib/wq-tests/guest.env
 patience=$(sed -nE 's/.*wq_tests\.patience=([0-9]+).*/\1/p' <<<"$guest_append") # see runner.sh
@@ -69,6 +69,15 @@ wq_of() {
   basename "$(echo "$workqueues/kcryptd-$number-"*)"
 }
 
+# `some_workqueue`: in $wq, one that may be played with: a crypt device's, or `writeback` where there are no modules.
+some_workqueue() {
+  wq=writeback
+  modprobe --dry-run --quiet dm-crypt || return 0
+  crypt_open c0
+  wq=$(wq_of c0)
+}
+some_workqueue_done() { [ "$wq" = writeback ] || crypt_close c0; }
+
 # `load_mbs NAME SECONDS JOBS`: writes to /dev/mapper/NAME; prints MB/s.
 load_mbs() {
   rm -f /run/wq-tests/fio.json # `set -e` ends at $(...)
@@ -79,7 +88,7 @@ load_mbs() {
 }
 
 # Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
-host_monitor() { echo "@monitor $*" >/dev/ttyS1; }
+host_monitor() { echo "@monitor $*" >"$guest_port"; }
 
 # CPU lists, one a line, without the CPUs that are offline; what is left of them, each once.
 online_of() {

@@ -9,8 +9,11 @@ set -uo pipefail
 here=/usr/lib/wq-tests
 workqueues=/sys/devices/virtual/workqueue
 
-exec 3>/dev/ttyS1
-stty -F /dev/ttyS1 raw -echo
+guest_port=""
+# shellcheck disable=SC1091
+. $here/guest.env
+exec 3>"$guest_port"
+stty -F "$guest_port" raw -echo
 
 # Every setting there is to leave behind, one a line.
 settings() {
@@ -144,6 +147,6 @@ while read -r name <&9; do run_check "$name"; done 9<$here/todo
 dmesg --level=emerg,alert,crit,err,warn 2>/dev/null | sed 's/^/@warn /' >&3
 echo "@done" >&3
 # The port's last bytes must be out before the machine is off.
-sync /dev/ttyS1 2>/dev/null
+sync "$guest_port" 2>/dev/null
 sleep 0.5
 systemctl poweroff --force --force

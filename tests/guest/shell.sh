@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
-kernel_dir=$cache/kernels/$1-$(recipe "$guest_dir/pack-kernel.sh")
+kernel_dir=$(kernel_folder "$1")
 work=$(mktemp -d /tmp/wq-tuned-guest.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
@@ -13,7 +13,7 @@ cp -a "$3/." "$work/overlay/"
 units=$work/overlay/etc/systemd/system
 mkdir -p "$units/multi-user.target.wants"
 ln -s ../shell.service "$units/multi-user.target.wants/"
-cat >"$units/shell.service" <<'UNIT'
+cat >"$units/shell.service" <<UNIT
 [Unit]
 After=multi-user.target
 [Service]
@@ -21,10 +21,10 @@ Environment=TERM=linux HOME=/root
 ExecStart=/bin/bash -il
 ExecStopPost=/bin/systemctl poweroff --force --force
 StandardInput=tty
-TTYPath=/dev/ttyS0
+TTYPath=/dev/$console
 UNIT
 (cd "$work/overlay" && find . -mindepth 1 -print0 | cpio --null --quiet -R 0:0 -o -H newc) |
   cat "$(tree_file guest)" "$kernel_dir/modules.cpio" - >"$work/initrd"
-"$qemu" -machine q35 -m 3G -accel tcg,thread=multi -cpu Skylake-Server -smp "$2" -nographic -no-reboot -nic none \
+"$qemu" "${machine_words[@]}" -m 3G -smp "$2" -nographic -no-reboot -nic none \
   -kernel "$kernel_dir/vmlinuz" -initrd "$work/initrd" \
-  -append "console=ttyS0 quiet panic=-1 tsc=reliable nowatchdog mitigations=off"
+  -append "console=$console quiet panic=-1 nowatchdog mitigations=off $kernel_words"

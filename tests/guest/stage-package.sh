@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What the guest of the check `package` gets to see: no project, but its Debian package, made anew, and that
-# package once more with a higher version. stage-package.sh STAGE-DIR
+# package once more with a higher version. stage-package.sh STAGE-DIR [arm64]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-./dev package
+./dev package ${2:+"$2"}
 rm -rf "$1"
 lib=$1/usr/lib/wq-tests
 mkdir -p "$lib"
-cp build/package/wq-tuned_*.deb "$lib/wq-tuned.deb"
+cp "build/package${2:+-$2}"/wq-tuned_*.deb "$lib/wq-tuned.deb"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 dpkg-deb --raw-extract "$lib/wq-tuned.deb" "$work/next"

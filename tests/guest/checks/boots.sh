@@ -17,7 +17,11 @@ case $guest_append in
     columns=$(lscpu -p=socket,core | grep -v '^#')
     sockets=$(cut -d, -f1 <<<"$columns" | sort -u | wc -l)
     cores=$(sort -u <<<"$columns" | wc -l)
-    check_eq "topology" "$guest_smp" \
+    # QEMU counts cores per cluster.
+    clusters=$(sed -nE 's/.*clusters=([0-9]+).*/\1/p' <<<"$guest_smp")
+    per_cluster=$(sed -nE 's/.*cores=([0-9]+).*/\1/p' <<<"$guest_smp")
+    want=$(sed -E "s/clusters=[0-9]+,//; s/cores=[0-9]+/cores=$((${clusters:-1} * per_cluster))/" <<<"$guest_smp")
+    check_eq "topology" "$want" \
       "$present,sockets=$sockets,cores=$((cores / sockets)),threads=$((present / cores))"
     ;;
 esac

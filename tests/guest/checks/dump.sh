@@ -14,8 +14,7 @@ said() { jq -r "$@" "$out"; }
 lists='def cpus: if . == "" then [] else split(",") | map(split("-") | map(tonumber) | [range(.[0]; .[-1] + 1)]) | add end;
   def both($b): . - (. - $b);'
 
-crypt_open c0
-wq=$(wq_of c0)
+some_workqueue
 dump
 note "$(said '"\(.pools | length) pools, \(.workqueues | length) workqueues, default scope \(.default_scope)"')"
 
@@ -126,4 +125,4 @@ check_eq "lines wider than a terminal" 0 "$(grep -cE '^.{81}' /run/wq-tests/dump
 check_eq "kernel addresses" 0 "$(cat /run/wq-tests/dump.txt "$out" | grep -ciE 'ffff[0-9a-f]{12}|1844[0-9]{16}' || true)"
 head -n 30 /run/wq-tests/dump.txt
 expect_no_probes
-crypt_close c0
+some_workqueue_done

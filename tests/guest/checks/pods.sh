@@ -5,8 +5,7 @@
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
-crypt_open c0
-wq=$(wq_of c0)
+some_workqueue
 scopes=$(wq-tunectl plan --json | jq -r '.kernel.scopes[]')
 case $guest_kernel in 6.*) want=5 ;; *) want=6 ;; esac
 check_eq "number of scopes on $guest_kernel" $want "$(wc -l <<<"$scopes")"
@@ -20,4 +19,4 @@ check_eq "LLCs of topology" "$(real_pods "$wq" cache)" "$(jq -r '.llcs[].cpus' <
 if grep -q cache_shard <<<"$scopes"; then
   check_eq "shards of topology" "$(real_pods "$wq" cache_shard)" "$(jq -r '.llcs[].shards[]' <<<"$machine" | sort -uV)"
 fi
-crypt_close c0
+some_workqueue_done

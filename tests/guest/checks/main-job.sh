@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What wq-tuned is for, from enable to stop, on any kernel with affinity scopes. Where there are no modules, and so no
+# dm-crypt, `writeback` is the workqueue.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+some_workqueue
+scope=$(other_scope)
+policy <<POLICY
+[daemon]
+apply_unjudged = true
+[[workqueue]]
+match = "$wq"
+scope = "$scope"
+POLICY
+before=$(scope_of "$wq")
+check_eq "planned" "$scope write" "$(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | "\(.planned) \(.action)"')"
+systemctl enable --quiet --now wq-tuned
+expect_scope "$wq" "$scope"
+check_eq "state" "applied" "$(target "$wq" state)"
+check_eq "its baseline" default "$(target "$wq" baseline)"
+check_eq "writes" 1 "$(daemon_field writes)"
+if [ "$wq" != writeback ]; then
+  mbs=$(load_mbs c0 2 2)
+  note "$mbs MB/s"
+  [ "$mbs" -gt 0 ] || fail "the load moved nothing"
+fi
+
+note "-- kill -9: started again, and what was set stays set, without another write"
+pid=$(systemctl show -P MainPID wq-tuned)
+kill -9 "$pid"
+again() { is_active && [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] && state_is "$wq" applied; }
+wait_until 30 again || fail "not started again"
+expect_scope "$wq" "$scope"
+check_eq "its baseline" default "$(target "$wq" baseline)"
+
+note "-- stop, and kill -9 for good"
+systemctl stop wq-tuned
+check_eq "after stop" "$before" "$(scope_of "$wq")"
+check_eq "entries" 0 "$(entries)"
+drop_in wq-tuned.service <<'UNIT'
+[Service]
+Restart=no
+UNIT
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+systemctl kill -s KILL wq-tuned
+back() { [ "$(scope_of "$wq")" = "$before" ]; }
+wait_until 30 back || fail "after kill -9 it holds '$(scope_of "$wq")'"
+note "ok: after kill -9 it holds '$before'"
+some_workqueue_done
