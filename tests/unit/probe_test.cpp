@@ -133,7 +133,8 @@ TEST_F(OldKernel, IsLeftAloneQuietly) {
     EXPECT_EQ(asked(), 0U);
     EXPECT_TRUE(log_.lines.empty());
     EXPECT_TRUE(tuner_->targets().empty());
-    EXPECT_THAT(tuner_->summary(), testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
+    EXPECT_THAT(tuner_->summary(),
+                testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
     EXPECT_FALSE(tuner_->pin("kcryptd", "smt"));
     tuner_->restore_all();
     EXPECT_TRUE(log_.lines.empty());
