@@ -103,7 +103,7 @@ get_sysroot() {
   work=$(mktemp -d "$cache/tmp.XXXXXX")
   # shellcheck disable=SC2086 # many names
   arm64_packages $sysroot_packages
-  "$arm64_dir/unpack.sh" "$work/sysroot" "${arm64_debs[@]}"
+  "$arm64_dir/pack-sysroot.sh" "$work/sysroot" "${arm64_debs[@]}"
   mv "$work/sysroot" "$dir"
   rm -rf "$work"
   say "arm64 libraries: $(du -sh "$dir" | cut -f1)"
