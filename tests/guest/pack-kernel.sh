@@ -12,7 +12,8 @@ wanted="dm-crypt brd null_blk loop aesni-intel xts aes_generic aes essiv ecb cbc
 bench_wanted="nfsd nfsv4" # in the other one
 
 for deb in "$dir"/*.deb; do dpkg-deb -x "$deb" "$dir/all"; done
-[ -e "$dir/all/usr/lib/modules" ] || { mkdir -p "$dir/all/usr/lib" && mv "$dir/all/lib/modules" "$dir/all/usr/lib/"; }
+# 6.1 has them below /lib.
+[ -e "$dir/all/usr/lib/modules" ] || { mkdir -p "$dir/all/usr/lib" && mv "$dir/all/lib/modules" "$dir/all/usr/lib/" && rm -r "$dir/all/lib"; }
 all=$dir/all/usr/lib/modules/$release
 [ -d "$all" ] || mkdir -p "$all" # 7.0 and 7.1 have no modules package
 ln -sfn usr/lib "$dir/all/lib"
