@@ -94,7 +94,6 @@ Named read_counter(TomlItem& item) {
     return std::pair(JudgedCounter{item.text, counter_higher_is_better(item.text)}, item.place);
 }
 
-// At least one, or there is a mistake: no TomlTable has an empty array, see toml_guard.h.
 std::optional<std::vector<JudgedCounter>> read_counters(TomlTable& judge) {
     auto items = judge.items("counters");
     if (!items) return std::nullopt;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 255;
 
-// toml11's tables know no order; people read from top to bottom.
+// Keys are asked for in our order; people read from top to bottom.
 void sort_by_place(PolicyErrors& errors) {
     std::stable_sort(errors.begin(), errors.end(), [](const PolicyError& a, const PolicyError& b) {
         return std::tie(a.line, a.column) < std::tie(b.line, b.column);

@@ -15,6 +15,7 @@ namespace wq {
 namespace {
 
 constexpr std::size_t kExcerpt = 100;  // bytes
+constexpr std::size_t kQuoted = 64;    // bytes of a user's words that a message repeats
 
 bool is_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
@@ -135,6 +136,13 @@ std::string printable(std::string_view text) {
         at += std::max<std::size_t>(length, 1);
     }
     return out;
+}
+
+std::string in_quotes(std::string_view words) {
+    if (words.size() <= kQuoted) return "\"" + printable(words) + "\"";
+    std::size_t length = 0;
+    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
+    return "\"" + printable(words.substr(0, length)) + "...\"";
 }
 
 std::size_t utf8_length(std::string_view text, std::size_t offset) {

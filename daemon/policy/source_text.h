@@ -10,8 +10,7 @@
 
 namespace wq {
 
-// The largest policy file, and the longest line of one, that is read: toml11 3.7 takes time with the square
-// of a line's length.
+// The largest policy file, and the longest line of one, that is read.
 inline constexpr std::size_t kMaxPolicyFile = 1 << 20;
 inline constexpr std::size_t kMaxPolicyLine = 4096;
 
@@ -48,6 +47,9 @@ tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path)
 
 // TEXT with what a terminal might obey (control characters, bytes that are not UTF-8) replaced, byte by byte.
 std::string printable(std::string_view text);
+
+// WORDS of a user's as a message repeats them: in quotes, printable, and not too long.
+std::string in_quotes(std::string_view words);
 
 // How many bytes the UTF-8 character at OFFSET has; 0 where there is no valid one.
 std::size_t utf8_length(std::string_view text, std::size_t offset);

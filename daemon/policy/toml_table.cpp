@@ -6,101 +6,70 @@
 
 #include <algorithm>
 
-#include "policy/syntax_error.h"
-#include "policy/toml11.h"
-#include "policy/toml_guard.h"
+#include "policy/known_keys.h"
+#include "policy/toml_parser.h"
 
 namespace wq {
-
-// A value, and the file's whole tree, which keeps it alive.
-struct TomlTable::Node {
-    std::shared_ptr<const TomlValue> tree;
-    const TomlValue& value;
-};
-
 namespace {
 
-// Nobody reads more, and each place costs 3.7 a walk through the file.
-constexpr std::size_t kMaxMistakes = 1000;
-constexpr std::size_t kMaxItems = 64;  // of an array: each has its place noted
-constexpr std::size_t kQuoted = 64;    // bytes of a user's words that a message repeats
+constexpr std::size_t kMaxMistakes = 1000;  // nobody reads more
+constexpr std::size_t kMaxItems = 64;       // of an array
+
+template <class T>
+bool is(const TomlValue& value) {
+    return std::holds_alternative<T>(value.value);
+}
+
+const TomlMembers& members(const TomlValue& table) {
+    return std::get<TomlMembers>(table.value);
+}
 
 std::string number_text(const TomlValue& value) {
-    if (value.is_integer()) return std::to_string(toml::get<std::int64_t>(value));
-    return fmt::format("{}", toml::get<double>(value));
+    if (is<std::int64_t>(value)) return std::to_string(std::get<std::int64_t>(value.value));
+    return fmt::format("{}", std::get<double>(value.value));
 }
 
 // What a value is, to end "must be a number, not ...".
 std::string description(const TomlValue& value) {
-    if (value.is_string()) return "the string " + in_quotes(toml::get<std::string>(value));
-    if (value.is_integer()) return number_text(value);
-    if (value.is_boolean()) return toml::get<bool>(value) ? "true" : "false";
-    if (value.is_floating()) return "the floating-point number " + number_text(value);
-    if (value.is_array()) return "an array";
-    if (value.is_table()) return "a table";
+    if (is<std::string>(value)) return "the string " + in_quotes(std::get<std::string>(value.value));
+    if (is<std::int64_t>(value)) return number_text(value);
+    if (is<bool>(value)) return std::get<bool>(value.value) ? "true" : "false";
+    if (is<double>(value)) return "the floating-point number " + number_text(value);
+    if (is<TomlArray>(value)) return "an array";
+    if (is<TomlMembers>(value)) return "a table";
     return "a date or time";
 }
 
-// The value at VALUE is that of KEY: where the key's last part begins, if it stands right before.
-Place key_before(const SourceText& text, Place value, std::string_view key) {
-    const auto trimmed = [](std::string_view line) {
-        return line.substr(0, line.find_last_not_of(" \t") + 1);
-    };
-    std::string_view before = trimmed(text.line(value.line).substr(0, value.column - 1));
-    if (!before.ends_with('=')) return value;
-    before.remove_suffix(1);
-    before = trimmed(before);
-    for (const char* quote : {"\"", "'", ""})
-        if (const auto word = quote + std::string(key) + quote; before.ends_with(word))
-            return {value.line, static_cast<unsigned>(before.size() - word.size() + 1)};
-    return value;
-}
-
 }  // namespace
-
-std::string in_quotes(std::string_view words) {
-    if (words.size() <= kQuoted) return fmt::format("\"{}\"", printable(words));
-    std::size_t length = 0;
-    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
-    return fmt::format("\"{}...\"", printable(words.substr(0, length)));
-}
 
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words) {
     const std::string nearest = nearest_word(word, words);
     return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
 
-TomlTable::TomlTable(std::shared_ptr<const Node> node, const SourceText& text, PolicyErrors& errors)
+TomlTable::TomlTable(Node node, const SourceText& text, PolicyErrors& errors)
     : node_(std::move(node)), text_(&text), errors_(&errors) {}
 
-TomlTable::TomlTable(std::shared_ptr<const Node> node, std::string name, const TomlTable& parent)
+TomlTable::TomlTable(Node node, std::string name, const TomlTable& parent)
     : node_(std::move(node)), name_(std::move(name)), text_(parent.text_), errors_(parent.errors_) {}
 
 std::optional<TomlTable> TomlTable::parse(const SourceText& text, PolicyErrors& errors) {
-    if (const auto flaw = find_toml_flaw(text.text())) {
-        errors.push_back(text.error(text.place_of(flaw->offset), flaw->message));
-        return std::nullopt;
-    }
-    try {
-        auto tree = std::make_shared<const TomlValue>(parse_toml(text.text()));
-        return TomlTable(std::make_shared<const Node>(Node{tree, *tree}), text, errors);
-    } catch (const std::exception& exception) {
-        errors.push_back(read_syntax_error(text, exception.what()));
-        return std::nullopt;
-    }
+    auto tree = parse_toml(text.text());
+    if (tree) return TomlTable(std::make_shared<const TomlValue>(std::move(*tree)), text, errors);
+    errors.push_back(text.error(text.place_of(tree.error().offset), tree.error().message));
+    return std::nullopt;
 }
 
-std::shared_ptr<const TomlTable::Node> TomlTable::ask(const std::string& key) {
+TomlTable::Node TomlTable::ask(const std::string& key) {
     asked_.insert(key);
-    const auto& table = node_->value.as_table();
-    const auto found = table.find(key);
-    return found == table.end() ? nullptr : std::make_shared<const Node>(Node{node_->tree, found->second});
+    const auto found = members(*node_).find(key);
+    return found == members(*node_).end() ? nullptr : part(*found->second);
 }
 
 std::optional<bool> TomlTable::flag(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (node->value.is_boolean()) return toml::get<bool>(node->value);
+    if (is<bool>(*node)) return std::get<bool>(node->value);
     refuse(*node, fmt::format("{} must be true or false", key));
     return std::nullopt;
 }
@@ -108,8 +77,8 @@ std::optional<bool> TomlTable::flag(const std::string& key) {
 std::optional<unsigned> TomlTable::number(const std::string& key, unsigned min, unsigned max) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (node->value.is_integer()) {
-        const auto number = toml::get<std::int64_t>(node->value);
+    if (is<std::int64_t>(*node)) {
+        const auto number = std::get<std::int64_t>(node->value);
         if (number >= min && number <= max) return static_cast<unsigned>(number);
     }
     refuse(*node, fmt::format("{} must be a whole number from {} to {}", key, min, max));
@@ -119,8 +88,8 @@ std::optional<unsigned> TomlTable::number(const std::string& key, unsigned min, 
 std::optional<std::string> TomlTable::string(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (node->value.is_string())
-        if (auto text = toml::get<std::string>(node->value); !text.empty()) return text;
+    if (is<std::string>(*node))
+        if (const auto& text = std::get<std::string>(node->value); !text.empty()) return text;
     refuse(*node, fmt::format("{} must be a string that is not empty", key));
     return std::nullopt;
 }
@@ -130,22 +99,21 @@ std::optional<std::string> TomlTable::word(const std::string& key,
     const auto node = ask(key);
     if (!node) return std::nullopt;
     std::string text;
-    if (node->value.is_string()) {
-        text = toml::get<std::string>(node->value);
+    if (is<std::string>(*node)) {
+        text = std::get<std::string>(node->value);
         if (std::find(words.begin(), words.end(), text) != words.end()) return text;
     }
     const auto nearest = suggestion(text, words);
-    error(place_of_value(node->value),
-          fmt::format("{} must be one of \"{}\", not {}{}", key, fmt::join(words, "\", \""),
-                      description(node->value), nearest));
+    error(place_of(*node), fmt::format("{} must be one of \"{}\", not {}{}", key, fmt::join(words, "\", \""),
+                                       description(*node), nearest));
     return std::nullopt;
 }
 
 std::optional<std::string> TomlTable::scalar(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (node->value.is_string()) return toml::get<std::string>(node->value);
-    if (node->value.is_integer() || node->value.is_floating()) return number_text(node->value);
+    if (is<std::string>(*node)) return std::get<std::string>(node->value);
+    if (is<std::int64_t>(*node) || is<double>(*node)) return number_text(*node);
     refuse(*node, fmt::format("{} must be a string", key));
     return std::nullopt;
 }
@@ -153,7 +121,7 @@ std::optional<std::string> TomlTable::scalar(const std::string& key) {
 std::optional<TomlTable> TomlTable::table(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (node->value.is_table()) return TomlTable(node, fmt::format("[{}]", key), *this);
+    if (is<TomlMembers>(*node)) return TomlTable(node, fmt::format("[{}]", key), *this);
     refuse(*node, fmt::format("{} must be one table, [{}]", key, key));
     return std::nullopt;
 }
@@ -164,17 +132,16 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
     if (!node) return tables;
     const std::string name = fmt::format("[[{}]]", key);
     const std::string message = fmt::format("{} must be a list of tables, each below its own {}", key, name);
-    if (!node->value.is_array()) {
+    if (!is<TomlArray>(*node)) {
         refuse(*node, message);
         return tables;
     }
-    for (const TomlValue& element : node->value.as_array()) {
+    for (const TomlValue& element : std::get<TomlArray>(node->value)) {
         if (told_enough()) break;
-        const Node one{node->tree, element};
-        if (element.is_table())
-            tables.push_back(TomlTable(std::make_shared<const Node>(one), name, *this));
+        if (is<TomlMembers>(element))
+            tables.push_back(TomlTable(part(element), name, *this));
         else
-            refuse(one, message);
+            refuse(element, message);
     }
     return tables;
 }
@@ -182,32 +149,34 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
 std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    if (!node->value.is_array()) {
+    if (!is<TomlArray>(*node)) {
         refuse(*node, fmt::format("{} must be an array", key));
         return std::nullopt;
     }
-    if (node->value.as_array().size() > kMaxItems) {
-        error(place_of_value(node->value), fmt::format("{} has more than {} elements", key, kMaxItems));
+    const auto& elements = std::get<TomlArray>(node->value);
+    if (elements.empty()) {
+        error(place_of(*node), key + " must have an element, or be left out");
+        return std::nullopt;
+    }
+    if (elements.size() > kMaxItems) {
+        error(place_of(*node), fmt::format("{} has more than {} elements", key, kMaxItems));
         return std::nullopt;
     }
     std::vector<TomlItem> items;
-    for (const TomlValue& element : node->value.as_array()) {
+    for (const TomlValue& element : elements) {
         if (told_enough()) break;
-        const Node one{node->tree, element};
-        const Place place = place_of_value(element);
-        if (element.is_string())
-            items.push_back({place, toml::get<std::string>(element), std::nullopt});
-        else if (element.is_table())
-            items.push_back(
-                {place, "", TomlTable(std::make_shared<const Node>(one), "an element of " + key, *this)});
+        if (is<std::string>(element))
+            items.push_back({place_of(element), std::get<std::string>(element.value), std::nullopt});
+        else if (is<TomlMembers>(element))
+            items.push_back({place_of(element), "", TomlTable(part(element), "an element of " + key, *this)});
         else
-            refuse(one, fmt::format("an element of {} must be a string or a table", key));
+            refuse(element, fmt::format("an element of {} must be a string or a table", key));
     }
     return items;
 }
 
 void TomlTable::refuse_the_rest() {
-    for (const auto& [key, value] : node_->value.as_table()) {
+    for (const auto& [key, value] : members(*node_)) {
         if (asked_.contains(key)) continue;
         if (told_enough()) return;
         error(place_of(key), unknown(key));
@@ -220,14 +189,15 @@ bool TomlTable::told_enough() const {
 
 std::string TomlTable::unknown(const std::string& key) const {
     const std::vector<std::string_view> known(asked_.begin(), asked_.end());
-    const std::string where = name_.empty() ? "" : " in " + name_;
-    const std::string nearest = suggestion(key, known);
-    if (!nearest.empty()) return fmt::format("unknown key {}{}{}", in_quotes(key), where, nearest);
-    return fmt::format("unknown key {}{}, which may have {}", in_quotes(key), where, fmt::join(known, ", "));
+    const std::string what = "unknown key " + in_quotes(key) + (name_.empty() ? "" : " in " + name_);
+    if (const auto homes = homes_of(key); !homes.empty())
+        return fmt::format("{}; it belongs {}", what, fmt::join(homes, " or "));
+    if (const std::string nearest = suggestion(key, known); !nearest.empty()) return what + nearest;
+    return fmt::format("{}, which may have {}", what, fmt::join(known, ", "));
 }
 
 bool TomlTable::has(const std::string& key) const {
-    return node_->value.as_table().count(key) > 0;
+    return members(*node_).contains(key);
 }
 
 std::vector<std::string> TomlTable::known_keys() const {
@@ -238,19 +208,23 @@ std::vector<std::string> TomlTable::known_keys() const {
 }
 
 Place TomlTable::place() const {
-    return place_of_value(node_->value);
+    return place_of(*node_);
 }
 
 Place TomlTable::place_of(const std::string& key) const {
-    return key_before(*text_, place_of_value(node_->value.as_table().at(key)), key);
+    return text_->place_of(members(*node_).at(key)->key_offset);
+}
+
+Place TomlTable::place_of(const TomlValue& value) const {
+    return text_->place_of(value.offset);
 }
 
 void TomlTable::refuse(const std::string& key, const std::string& message) {
-    refuse(Node{node_->tree, node_->value.as_table().at(key)}, message);
+    refuse(*members(*node_).at(key), message);
 }
 
-void TomlTable::refuse(const Node& node, const std::string& message) {
-    error(place_of_value(node.value), fmt::format("{}, not {}", message, description(node.value)));
+void TomlTable::refuse(const TomlValue& value, const std::string& message) {
+    error(place_of(value), fmt::format("{}, not {}", message, description(value)));
 }
 
 void TomlTable::error(Place place, const std::string& message) {

@@ -16,10 +16,11 @@
 namespace wq {
 
 struct TomlItem;
+struct TomlValue;
 
 // One table of a TOML file, read strictly: a key is asked for by its type, a mistake goes to the file's
-// errors with its place, and refuse_the_rest() takes every key that nobody asked for as a mistake. Nothing
-// throws; toml11 and its exceptions stay in toml_table.cpp. The text and the errors must outlive all tables.
+// errors with its place, and refuse_the_rest() takes every key that nobody asked for as a mistake. The text
+// and the errors must outlive all tables.
 class TomlTable {
   public:
     // The top of a file. Empty after a syntax error, which is the one error then.
@@ -37,7 +38,7 @@ class TomlTable {
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
-    // [...], of strings and tables, at most 64
+    // [...], of strings and tables, 1 to 64
     std::optional<std::vector<TomlItem>> items(const std::string& key);
 
     // Every key that nobody asked for is an error.
@@ -54,16 +55,19 @@ class TomlTable {
     void refuse(const std::string& key, const std::string& message);
 
   private:
-    struct Node;
-    TomlTable(std::shared_ptr<const Node> node, std::string name, const TomlTable& parent);
-    TomlTable(std::shared_ptr<const Node> node, const SourceText& text, PolicyErrors& errors);
-    std::shared_ptr<const Node> ask(const std::string& key);
+    // A value, which keeps the file's whole tree alive.
+    using Node = std::shared_ptr<const TomlValue>;
+    TomlTable(Node node, std::string name, const TomlTable& parent);
+    TomlTable(Node node, const SourceText& text, PolicyErrors& errors);
+    Node ask(const std::string& key);
+    [[nodiscard]] Node part(const TomlValue& value) const { return {node_, &value}; }
     // Whether no more mistakes are told; the last one says so.
     [[nodiscard]] bool told_enough() const;
-    void refuse(const Node& node, const std::string& message);
+    [[nodiscard]] Place place_of(const TomlValue& value) const;
+    void refuse(const TomlValue& value, const std::string& message);
     [[nodiscard]] std::string unknown(const std::string& key) const;
 
-    std::shared_ptr<const Node> node_;
+    Node node_;
     std::string name_;  // "[shard]", "[[workqueue]]"; empty at the top
     const SourceText* text_;
     PolicyErrors* errors_;
@@ -87,8 +91,6 @@ std::optional<T> TomlTable::parsed(const std::string& key, Result<T> (*parse)(st
     return std::nullopt;
 }
 
-// WORDS of a user's as a message repeats them: in quotes, printable, and not too long.
-std::string in_quotes(std::string_view words);
 // "; did you mean ...?", or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words);
 // The one of WORDS that is a slip of the keyboard away from WORD, or "".

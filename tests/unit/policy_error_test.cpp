@@ -48,7 +48,6 @@ void expect_one_error(const Case& wrong) {
         << wrong.text.substr(0, 100);
 }
 
-// The places are ours, so they are the same with every version of toml11.
 TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
     const std::string textfile =
         "textfile must be an absolute path that ends in \".prom\", or empty for none";
@@ -106,16 +105,27 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[shard]\n\t\"si ze\"  =  8\n", "2:2: unknown key \"si ze\" in [shard]; did you mean \"size\"?"},
         {"[shard]\nsize = 8\ncolour = 'red'\n",
          "3:1: unknown key \"colour\" in [shard], which may have size"},
-        {"shard.size = 8\nshard.a.b = 8\n", "2:1: unknown key \"a\" in [shard]"},
+        {"shard.size = 8\nshard.a.b = 8\n", "2:7: unknown key \"a\" in [shard]"},
         {"shard = {size = 8, é.b = 1}\n", "1:20: "},
         {"shard = {size = 8, 'é' = 1}\n", "1:20: unknown key \"é\" in [shard]"},
         {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
-        {"mode = \"guard\"\n",
-         "1:1: unknown key \"mode\", which may have daemon, default_scope, host, judge, metrics, shard, "
+        {"mode = \"guard\"\n", "1:1: unknown key \"mode\"; it belongs in [daemon]"},
+        {"colour = \"red\"\n",
+         "1:1: unknown key \"colour\", which may have daemon, default_scope, host, judge, metrics, shard, "
          "workqueue"},
-        {"[daemon]\n[work]\n", "2:1: unknown key \"work\", which may"},
-        {"[daemons]\nmode = 3\n", "1:1: unknown key \"daemons\"; did you mean \"daemon\"?"},
-        {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n", "3:1: unknown key \"host\" in [[workqueue]]"},
+        {"[daemon]\n[work]\n", "2:2: unknown key \"work\", which may"},
+        {"[daemons]\nmode = 3\n", "1:2: unknown key \"daemons\"; did you mean \"daemon\"?"},
+        {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n",
+         "3:12: unknown key \"host\" in [[workqueue]]; it belongs at "
+         "the top level"},
+        {"[[workqueue]]\nmatch = \"*\"\nsize = 8\n",
+         "3:1: unknown key \"size\" in [[workqueue]]; it belongs in "
+         "[shard]"},
+        {"scope = \"smt\"\n",
+         "1:1: unknown key \"scope\"; it belongs in [default_scope] or in [[workqueue]]"},
+        {"[[host]]\nname = \"a\"\narch = \"x86_64\"\n",
+         "3:1: unknown key \"arch\" in [[host]]; it belongs in "
+         "when of [[host]]"},
         {"metrics = 1\n", "1:11: metrics must be one table, [metrics], not 1"},
         {"[metrics]\ntextfiel = \"\"\n",
          "2:1: unknown key \"textfiel\" in [metrics]; did you mean \"textfile\"?"},
@@ -129,7 +139,6 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
     for (const Case& wrong : cases) expect_one_error(wrong);
 }
 
-// Found before toml11 sees the text: again the same with every version.
 TEST(PolicyError, WrongWordsHaveTheirPlace) {
     const std::vector<Case> cases = {
         {"a = \"abc\nb = 1\n", "1:5: string is not closed on its line"},
@@ -163,53 +172,62 @@ TEST(PolicyError, WrongWordsHaveTheirPlace) {
         {"a = " + repeat("{a=", 1000), "1:197: nested deeper than 64 levels"},
         {repeat("a.", 1000) + "a = 1\n", "1:128: a key of more than 64 parts"},
         {"[" + repeat("a.", 1000) + "a]\n", "1:129: a key of more than 64 parts"},
-        {"[shard]\nsize = 0b1" + std::string(73, '0') + "1000\n", "2:8: a binary number of more than 64"},
-        {"a = []\n[a.b]\n", "1:5: an empty array says nothing here"},
-        {"a = [ # none\n\n]\n", "1:5: an empty array says nothing here"},
+        {"[shard]\nsize = 0b1" + std::string(73, '0') + "1000\n",
+         "2:8: the number does not fit into 64 bits"},
+        {"[judge]\ncounters = [ # none\n\n]\n", "2:12: counters must have an element, or be left out"},
     };
     for (const Case& wrong : cases) expect_one_error(wrong);
 }
 
-// Found by toml11: each version chooses its own column and words.
-TEST(PolicyError, WrongSyntaxIsOneErrorWithItsLine) {
+TEST(PolicyError, WrongSyntaxIsOneSentenceAndItsPlace) {
+    const char* const key = "expected a key: letters, digits, _ and -, or a string in quotes";
     const std::vector<Case> cases = {
-        {"a = 1\nb = 2\na = 3\n", "3:"},
-        {"[shard]\nsize = 8\n[daemon]\n[shard]\n", "4:"},
-        {"[[workqueue]]\n[workqueue]\n", "2:"},
-        {"[workqueue]\n[[workqueue]]\n", "2:"},
-        {"a = 1\na.b = 2\n", "2:"},
-        {"a = {b = 1}\n\na.c = 2\n", "3:"},
-        {"[a]\nb = 1\n[a.b]\n", "3:"},
-        {"\na = 1979-13-01\n", "2:"},
-        {"\na = 2023-02-29\n", "2:"},
-        {"a = 25:00:00\n", "1:"},
-        {"\na = 1979-05-27T07:32:00Zx\n", "2:"},
-        {"\n\n[a\nb = 1\n", "3:"},
-        {"[shard]\n]\n", "2:"},
-        {"[]\n", "1:"},
-        {"[a.]\n", "1:"},
-        {"[[a]\n", "1:"},
-        {"[a] b = 1\n", "1:"},
-        {"a = [1, 2\nb = 3\n", "2:"},
-        {"a = {b = 1\n}\n", "1:"},
-        {"\na = 3 4\n", "2:"},
-        {"\na b = 4\n", "2:"},
-        {"\n= 4\n", "2:"},
-        {"\na\n", "2:"},
-        {"\na = \nb = 1\n", "2:"},
-        {"\na = 0xZZ\n", "2:"},
-        {"\na = 01\n", "2:"},
-        {"\na = 1__0\n", "2:"},
-        {"\na = 1.\n", "2:"},
-        {"\na = tru\n", "2:"},
-        {"\na = \"b\"c\n", "2:"},
-        // toml11 4.4 never ends here, if it may.
-        {"e=[[b]{[=\n", "1:"},
+        {"a = 1\nb = 2\na = 3\n", "3:1: \"a\" is defined twice, first in line 1 as a single value"},
+        {"[shard]\nsize = 8\n[daemon]\n[shard]\n",
+         "4:2: \"shard\" is defined twice, first in line 1 as a table with a header"},
+        {"[[workqueue]]\n[workqueue]\n",
+         "2:2: \"workqueue\" is defined twice, first in line 1 as a list of tables"},
+        {"[workqueue]\n[[workqueue]]\n",
+         "2:3: \"workqueue\" is defined twice, first in line 1 as a table with a header"},
+        {"a = 1\na.b = 2\n", "2:1: \"a\" of line 1 cannot be added to: it is a single value"},
+        {"a = {b = 1}\n\na.c = 2\n", "3:1: \"a\" of line 1 cannot be added to: it is an inline table"},
+        {"[a]\nb = 1\n[a.b]\n", "3:4: \"a.b\" is defined twice, first in line 2 as a single value"},
+        {"[a]\n b . c = 1\n[ a . b ]\n",
+         "3:7: \"a.b\" is defined twice, first in line 2 as a table made by a key with dots"},
+        {"host=[{name=\"x\"}]\n[host.shard]\n",
+         "2:2: \"host\" of line 1 cannot be added to: it is an array in brackets"},
+        {"host=[{name=\"x\", workqueue=[{match=\"a\"}], workqueue.scope=\"smt\"}]\n",
+         "1:43: \"workqueue\" of line 1 cannot be added to: it is an array in brackets"},
+        {"\na = 1979-13-01\n", "2:5: \"1979-13-01\" is no date or time that exists"},
+        {"\na = 2023-02-29\n", "2:5: \"2023-02-29\" is no date or time that exists"},
+        {"a = 25:00:00\n", "1:5: \"25:00:00\" is no date or time that exists"},
+        {"\na = 1979-05-27T07:32:00Zx\n", "2:5: \"1979-05-27T07:32:00Zx\" is no date"},
+        {"\n\n[a\nb = 1\n", "3:3: expected ] after the table's name"},
+        {"[shard]\n]\n", std::string("2:1: ") + key},
+        {"[]\n", std::string("1:2: ") + key},
+        {"[a.]\n", std::string("1:4: ") + key},
+        {"[[a]\n", "1:4: expected ]] after the table's name"},
+        {"[a] b = 1\n", "1:5: expected the end of the line"},
+        {"a = [1, 2\nb = 3\n", "2:1: expected , or ] in the array"},
+        {"a = [1, 2\n", "1:5: the array is not closed"},
+        {"a = {b = 1\n}\n", "1:11: an inline table must be closed on its line"},
+        {"a = {b = 1,}\n", "1:12: a value must follow the last comma of an inline table"},
+        {"a = {b = 1 c = 2}\n", "1:12: expected , or } in the inline table"},
+        {"\na = 3 4\n", "2:7: expected the end of the line"},
+        {"\na b = 4\n", "2:3: expected = after the key"},
+        {"\n= 4\n", std::string("2:1: ") + key},
+        {"\na\n", "2:2: expected = after the key"},
+        {"\na = \nb = 1\n", "2:5: expected a value"},
+        {"\na = 0xZZ\n", "2:5: \"0xZZ\" is not a value; a string needs quotes"},
+        {"\na = 01\n", "2:5: a number does not begin with 0"},
+        {"\na = 1__0\n", "2:5: \"1__0\" is not a value"},
+        {"\na = 1.\n", "2:5: digits must follow the point"},
+        {"\na = 1e\n", "2:5: digits must follow the e"},
+        {"\na = tru\n", "2:5: \"tru\" is not a value; a string needs quotes"},
+        {"\na = \"b\"c\n", "2:8: expected the end of the line"},
+        {"e=[[b]{[=\n", "1:5: \"b\" is not a value; a string needs quotes"},
     };
-    for (const Case& wrong : cases) {
-        expect_one_error(wrong);
-        EXPECT_THAT(mistakes(wrong.text), ElementsAre(HasSubstr(": syntax error"))) << wrong.text;
-    }
+    for (const Case& wrong : cases) expect_one_error(wrong);
 }
 
 TEST(PolicyError, WhatTomlAllowsIsAllowed) {
@@ -277,7 +295,6 @@ TEST(PolicyError, ALongWordIsNotRepeatedWhole) {
     EXPECT_THAT(errors[0].message, HasSubstr("the string \"" + repeat("é", 32) + "...\""));
 }
 
-// What would cost toml11 3.7 minutes, or its stack, is told before it is begun or has a bound.
 TEST(PolicyError, AFileFullOfMistakesIsReadInBearableTime) {
     std::string keys;
     for (int i = 0; keys.size() < 200000; ++i) keys += "k" + std::to_string(i) + " = 1\n";

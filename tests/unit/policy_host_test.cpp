@@ -220,7 +220,7 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("arch = \"no\"") + "metrics = { textfile = \"x\" }\n",
          "0.toml:4:24: textfile must be an absolute path that ends in \".prom\", or empty for none, not the"},
         {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
-         "0.toml:4:1: unknown key \"host\" in [[host]]"},
+         "0.toml:4:8: unknown key \"host\" in [[host]]; it belongs at the top level"},
     };
     for (const auto& [text, error] : cases)
         EXPECT_THAT(mistakes({text}), ElementsAre(StartsWith(error))) << text;

@@ -182,8 +182,8 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
     const std::string nine =
         R"("latency", "tail", "exec", "lock", "items", "psi:io.some", "file:/1", "file:/2", "file:/3")";
     const std::vector<Case> cases = {
-        {"counters = []", "12: an empty array says nothing here"},
-        {"counters = [ # none\n]", "12: an empty array says nothing here"},
+        {"counters = []", "12: counters must have an element, or be left out"},
+        {"counters = [ # none\n]", "12: counters must have an element, or be left out"},
         {"counters = \"latency\"", "12: counters must be an array, not the string \"latency\""},
         {"counters = { counter = \"latency\" }", "12: counters must be an array, not a table"},
         {"counters = [3]", "13: an element of counters must be a string or a table, not 3"},
