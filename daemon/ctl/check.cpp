@@ -20,13 +20,22 @@ std::vector<std::string> files_to_check(const Options& options, const std::vecto
     return policy_files(options.root);
 }
 
-Json to_json(const PolicyError& error) {
-    return {{"file", error.file}, {"line", error.line}, {"column", error.column}, {"message", error.message}};
+Json to_json(const PolicyErrors& errors) {
+    Json out = Json::array();
+    for (const PolicyError& error : errors)
+        out.push_back({{"file", error.file},
+                       {"line", error.line},
+                       {"column", error.column},
+                       {"message", error.message}});
+    return out;
 }
 
-void print_json(const std::vector<std::string>& files, const PolicyErrors& errors) {
-    Json report = {{"ok", errors.empty()}, {"files", files}, {"errors", Json::array()}};
-    for (const PolicyError& error : errors) report["errors"].push_back(to_json(error));
+void print_json(const std::vector<std::string>& files, const PolicyErrors& errors,
+                const PolicyErrors& warnings) {
+    const Json report = {{"ok", errors.empty()},
+                         {"files", files},
+                         {"errors", to_json(errors)},
+                         {"warnings", to_json(warnings)}};
     // A file's name may be anything, JSON is UTF-8.
     fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -56,13 +65,19 @@ void print_accepted(const std::vector<std::string>& files, const Policy& policy)
 
 int check(const Options& options, const std::vector<std::string>& files) {
     const auto names = files_to_check(options, files);
-    const auto policy = load_policy(names, facts_of(options));
-    if (options.json)
-        print_json(names, policy ? PolicyErrors{} : policy.error());
-    else if (policy)
-        print_accepted(names, *policy);
-    else
-        for (const PolicyError& error : policy.error()) say(error.underlined() + "\n");
+    PolicyErrors warnings;
+    const auto policy = load_policy(names, facts_of(options), &warnings);
+    const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
+    if (options.json) {
+        print_json(names, errors, warnings);
+        return policy ? kOk : kFailure;
+    }
+    for (const PolicyError& error : errors) say(error.underlined() + "\n");
+    for (PolicyError& warning : warnings) {
+        warning.message.insert(0, "warning: ");
+        say(warning.underlined() + "\n");
+    }
+    if (policy) print_accepted(names, *policy);
     return policy ? kOk : kFailure;
 }
 

@@ -33,6 +33,19 @@ class Loader {
             errors_.insert(errors_.end(), text.error().begin(), text.error().end());
     }
 
+    // What the rules of all files, and those of each host table, are warned about.
+    [[nodiscard]] PolicyErrors warnings() const {
+        PolicyErrors out = warnings_about(matches_);
+        for (const Host& host : hosts_)
+            for (PolicyError& warning : warnings_about(host.matches)) out.push_back(std::move(warning));
+        std::ranges::stable_sort(out, {}, [&](const PolicyError& warning) {
+            const auto source =
+                std::ranges::find(sources_, warning.file, [](const Source& s) { return s.text.file(); });
+            return std::tuple(std::distance(sources_.begin(), source), warning.line, warning.column);
+        });
+        return out;
+    }
+
     tl::expected<Policy, PolicyErrors> merge(const FactsSource& facts) {
         if (errors_.empty()) errors_ = contradictions();
         if (!errors_.empty()) return tl::unexpected(errors_);
@@ -53,11 +66,14 @@ class Loader {
         std::string name;
         Origin origin;
         HostWhen when;
+        std::vector<PlacedMatch> matches;
     };
 
     void read(Source& source) {
         if (auto top = TomlTable::parse(source.text, source.errors)) {
-            PolicyTables(source.text, policy_, judge_).read(*top);
+            PolicyTables tables(source.text, policy_, judge_);
+            tables.read(*top);
+            matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
             read_hosts(*top, source.text);
             top->refuse_the_rest();
         }
@@ -74,14 +90,16 @@ class Loader {
     }
 
     void read_host(TomlTable& table, const SourceText& text) {
-        Host host{text, table, read_name(table), {text.file(), table.place().line}, {}};
+        Host host{text, table, read_name(table), {text.file(), table.place().line}, {}, {}};
         if (!host.name.empty() && !names_.emplace(host.name, host.origin).second)
             table.error(table.place_of("name"), fmt::format("host {} is there already ({})",
                                                             in_quotes(host.name), names_[host.name].text()));
         if (auto when = table.table("when")) host.when = HostWhen::read(*when);
         Policy aside;
         JudgeReader judge(aside.judge);
-        PolicyTables(text, aside, judge).read(table);
+        PolicyTables tables(text, aside, judge);
+        tables.read(table);
+        host.matches = tables.matches();
         table.refuse_the_rest();
         hosts_.push_back(std::move(host));
     }
@@ -122,6 +140,7 @@ class Loader {
     Policy policy_;
     JudgeReader judge_{policy_.judge};
     std::list<Source> sources_;
+    std::vector<PlacedMatch> matches_;  // of rules outside of host tables, in the order of trying
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;
     PolicyErrors errors_;
@@ -130,10 +149,12 @@ class Loader {
 }  // namespace
 
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
-                                               const FactsSource& facts) {
+                                               const FactsSource& facts, PolicyErrors* warnings) {
     Loader loader;
     for (const std::string& file : files) loader.read(file);
-    return loader.merge(facts);
+    auto policy = loader.merge(facts);
+    if (policy && warnings != nullptr) *warnings = loader.warnings();
+    return policy;
 }
 
 }  // namespace wq

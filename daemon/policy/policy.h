@@ -144,7 +144,9 @@ using FactsSource = std::function<HostFacts()>;
 // lines, those of host tables that do not match too; values that do not go together are told once each is
 // right by itself. A host table's values must go together with those outside of host tables, whether or not
 // it matches. No files, or empty ones: the built-in defaults. No FACTS: nothing is known about the host.
+// Where there is no mistake, WARNINGS gets what is allowed and cannot be meant, see rule_warnings.h.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
-                                               const FactsSource& facts = {});
+                                               const FactsSource& facts = {},
+                                               PolicyErrors* warnings = nullptr);
 
 }  // namespace wq

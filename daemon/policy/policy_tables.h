@@ -3,6 +3,7 @@
 
 #include "policy/judge_table.h"
 #include "policy/policy.h"
+#include "policy/rule_warnings.h"
 #include "policy/toml_table.h"
 
 namespace wq {
@@ -17,6 +18,9 @@ class PolicyTables {
     // TOP is the file, or the host table. Its other keys are left to the caller.
     void read(TomlTable& top);
 
+    // The patterns of the rules that were read, from top to bottom; the places are theirs.
+    [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
+
   private:
     void read_daemon(TomlTable& table);
     void read_shard(TomlTable& table);
@@ -24,13 +28,14 @@ class PolicyTables {
     void read_metrics(TomlTable& table);
     void read_rules(TomlTable& top);
     WorkqueueRule read_rule(TomlTable& table);
-    static std::string read_match(TomlTable& table);
+    std::string read_match(TomlTable& table);
     void finish(TomlTable& table, const std::string& name);
     [[nodiscard]] Origin origin(Place place) const { return {text_.file(), place.line}; }
 
     const SourceText& text_;
     Policy& policy_;
     JudgeReader& judge_;
+    std::vector<PlacedMatch> matches_;
 };
 
 }  // namespace wq

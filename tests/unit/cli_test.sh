@@ -204,6 +204,24 @@ done
 expect 0 --root "$tree" explain '*' --topology "$synthetic" --json
 grep -qF '"matches":true,"name":"any"' "$root/out" || complain "explain --json has no hosts: $(cat "$root/out")"
 expect 0 --root "$tree" check
+# What is allowed and cannot be meant is told, and is no failure.
+printf '[[workqueue]]\nmatch = "*"\n[[workqueue]]\nmatch = "kcryptd-["\n' >"$root/odd.toml"
+expect 0 check "$root/odd.toml"
+[ "$(grep -c '^/.*odd.toml:4:1: warning: ' "$root/err")" = 2 ] || complain "check does not warn: $(cat "$root/err")"
+expect 0 check "$root/odd.toml" --json
+[ "$(grep -c '"ok": true\|"message": ' "$root/out")" = 3 ] || complain "check --json: $(cat "$root/out")"
+printf 'mode = "guard"\n' >"$root/odd.toml"
+expect 1 check "$root/odd.toml"
+grep -qF 'odd.toml:1:1: unknown key "mode"; it belongs in [daemon]' "$root/err" || complain "check: $(cat "$root/err")"
+# TOML 1.0, no more and no less.
+printf '[[judge.counters]]\ncounter = "latency"\n[judge]\nalpha = 0.01\n' >"$root/odd.toml"
+expect 0 check "$root/odd.toml"
+for text in 'host=[{name="x"}]\n[host.shard]' 'host=[{name="x", workqueue=[{match="a"}], workqueue.scope="smt"}]'; do
+  # shellcheck disable=SC2059
+  printf "$text\n" >"$root/odd.toml"
+  expect 1 check "$root/odd.toml"
+  grep -q 'cannot be added to: it is an array in brackets' "$root/err" || complain "check of $text: $(cat "$root/err")"
+done
 for columns in 40 80; do
   for source in "$synthetic" "$interleaved"; do
     fits $columns 0 plan --topology "$source"

@@ -96,18 +96,40 @@ TEST(Check, JsonIsForMachines) {
     const Outcome bad = run_check(options, {tree.path("a.toml")});
     EXPECT_EQ(bad.code, ctl::kFailure);
     EXPECT_THAT(bad.err, IsEmpty());
-    EXPECT_EQ(Json::parse(bad.out),
-              (Json{{"ok", false},
-                    {"files", {tree.path("a.toml")}},
-                    {"errors",
-                     Json::array({{{"file", tree.path("a.toml")},
-                                   {"line", 2},
-                                   {"column", 8},
-                                   {"message", "size must be a whole number from 1 to 1024, not 0"}}})}}));
+    EXPECT_EQ(
+        Json::parse(bad.out),
+        (Json{{"ok", false},
+              {"files", {tree.path("a.toml")}},
+              {"errors", Json::array({{{"file", tree.path("a.toml")},
+                                       {"line", 2},
+                                       {"column", 8},
+                                       {"message", "size must be a whole number from 1 to 1024, not 0"}}})},
+              {"warnings", Json::array()}}));
     const Outcome good = run_check(options, {tree.path("b.toml")});
     EXPECT_EQ(good.code, ctl::kOk);
-    EXPECT_EQ(Json::parse(good.out),
-              (Json{{"ok", true}, {"files", {tree.path("b.toml")}}, {"errors", Json::array()}}));
+    EXPECT_EQ(Json::parse(good.out), (Json{{"ok", true},
+                                           {"files", {tree.path("b.toml")}},
+                                           {"errors", Json::array()},
+                                           {"warnings", Json::array()}}));
+}
+
+TEST(Check, WarnsOfWhatCannotBeMeant) {
+    const TempTree tree{File("a.toml", "[[workqueue]]\nmatch = \"kcryptd-[\"\n")};
+    ctl::Options options;
+    const Outcome text = run_check(options, {tree.path("a.toml")});
+    EXPECT_EQ(text.code, ctl::kOk);
+    EXPECT_EQ(text.out, tree.path("a.toml") + ": ok, 1 rule\n");
+    EXPECT_EQ(text.err,
+              tree.path("a.toml") +
+                  ":2:1: warning: \"kcryptd-[\" matches no workqueue: its bracket is not closed, and "
+                  "stands for itself\n    2 | match = \"kcryptd-[\"\n      | ^\n");
+    options.json = true;
+    const Outcome run = run_check(options, {tree.path("a.toml")});
+    EXPECT_EQ(run.code, ctl::kOk);
+    const Json report = Json::parse(run.out);
+    EXPECT_EQ(report["ok"], true);
+    EXPECT_EQ(report["warnings"][0]["line"], 2);
+    EXPECT_EQ(report["warnings"][0]["column"], 1);
 }
 
 TEST(Check, JsonStaysUtf8WhateverAFileIsCalled) {

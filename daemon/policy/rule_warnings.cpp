@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "policy/rule_warnings.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace wq {
+namespace {
+
+constexpr std::size_t kMaxName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.10
+
+// One element of a pattern.
+struct Piece {
+    enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
+    Kind kind;
+    std::string text;  // of a literal the byte that it stands for, else as it is written
+};
+using Kind = Piece::Kind;
+
+// Where the bracket expression at START of PATTERN ends, behind its ]; npos where it is not closed.
+std::size_t set_end(std::string_view pattern, std::size_t start) {
+    std::size_t at = start + 1;
+    if (at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^')) ++at;
+    for (const std::size_t first = at; at < pattern.size(); ++at) {
+        if (pattern[at] == ']' && at > first) return at + 1;
+        if (pattern[at] == '\\') ++at;
+        const char kind = pattern[at] == '[' && at + 1 < pattern.size() ? pattern[at + 1] : ' ';
+        if (kind != ':' && kind != '.' && kind != '=') continue;
+        const auto close = pattern.find(std::string{kind, ']'}, at + 2);
+        if (close != std::string_view::npos) at = close + 1;
+    }
+    return std::string_view::npos;
+}
+
+Piece next_piece(std::string_view pattern, std::size_t& at) {
+    const std::size_t start = at++;
+    switch (pattern[start]) {
+        case '*':
+            return {Kind::star, "*"};
+        case '?':
+            return {Kind::any, "?"};
+        case '\\':
+            if (at == pattern.size()) return {Kind::lone_backslash, "\\"};
+            return {Kind::literal, std::string(1, pattern[at++])};
+        case '[': {
+            const std::size_t end = set_end(pattern, start);
+            if (end == std::string_view::npos) return {Kind::open_bracket, "["};
+            at = end;
+            return {Kind::set, std::string(pattern.substr(start, end - start))};
+        }
+        default:
+            return {Kind::literal, std::string(1, pattern[start])};
+    }
+}
+
+std::vector<Piece> pieces_of(std::string_view pattern) {
+    std::vector<Piece> out;
+    for (std::size_t at = 0; at < pattern.size();) out.push_back(next_piece(pattern, at));
+    return out;
+}
+
+bool has_text(const Piece& piece) {
+    return piece.kind == Kind::literal || piece.kind == Kind::open_bracket;
+}
+
+// The text that PIECES begin with.
+std::string text_before_wildcards(const std::vector<Piece>& pieces) {
+    std::string out;
+    for (auto piece = pieces.begin(); piece != pieces.end() && has_text(*piece); ++piece) out += piece->text;
+    return out;
+}
+
+// Whether a set of ASCII stands for no character that a name may have.
+bool is_empty_set(const std::string& set) {
+    for (char c = 1; c > 0 && c < 127; ++c)
+        if (c != '/' && ::fnmatch(set.c_str(), std::string(1, c).c_str(), 0) == 0) return false;
+    return std::ranges::all_of(set, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+std::string why_never_matches(const Piece& piece) {
+    switch (piece.kind) {
+        case Kind::literal:
+            return piece.text == "/" ? "sysfs writes / in a name as !" : "";
+        case Kind::set:
+            return is_empty_set(piece.text) ? in_quotes(piece.text) + " stands for no character" : "";
+        case Kind::open_bracket:
+            return "its bracket is not closed, and stands for itself";
+        case Kind::lone_backslash:
+            return "nothing follows the backslash at its end";
+        case Kind::any:
+        case Kind::star:
+            break;
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string why_never_matches(const std::string& pattern) {
+    const auto pieces = pieces_of(pattern);
+    for (const Piece& piece : pieces)
+        if (auto why = why_never_matches(piece); !why.empty()) return why;
+    const auto stars = std::ranges::count(pieces, Kind::star, &Piece::kind);
+    if (pieces.size() - static_cast<std::size_t>(stars) <= kMaxName) return "";
+    return fmt::format("a name has at most {} characters", kMaxName);
+}
+
+bool covers(const std::string& earlier, const std::string& later) {
+    if (earlier == later) return true;
+    const auto wide = pieces_of(earlier);
+    const auto narrow = pieces_of(later);
+    const std::string narrow_text = text_before_wildcards(narrow);
+    if (std::ranges::all_of(narrow, has_text)) return ::fnmatch(earlier.c_str(), narrow_text.c_str(), 0) == 0;
+    const std::string wide_text = text_before_wildcards(wide);
+    const bool text_and_star = wide.size() == wide_text.size() + 1 && wide.back().kind == Kind::star;
+    return text_and_star && narrow_text.starts_with(wide_text);
+}
+
+PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
+    PolicyErrors out;
+    std::vector<const PlacedMatch*> wide;  // those before that have wildcards
+    std::map<std::string_view, const PlacedMatch*> same;
+    const auto warn = [&](const PlacedMatch& match, const std::string& message) {
+        out.push_back(match.text->error(match.place, message));
+    };
+    for (const PlacedMatch& match : matches) {
+        const auto why = why_never_matches(match.match);
+        if (!why.empty())
+            warn(match, fmt::format("{} matches no workqueue: {}", in_quotes(match.match), why));
+        const auto equal = same.emplace(match.match, &match);
+        const auto earlier =
+            std::ranges::find_if(wide, [&](const auto* one) { return covers(one->match, match.match); });
+        const PlacedMatch* first = earlier != wide.end() ? *earlier
+                                   : equal.second        ? nullptr
+                                                         : equal.first->second;
+        if (first != nullptr)
+            warn(match,
+                 fmt::format("{} decides nothing: {} of {} is tried before it", in_quotes(match.match),
+                             in_quotes(first->match), Origin{first->text->file(), first->place.line}.text()));
+        else if (match.match.find_first_of("*?[\\") != std::string::npos)
+            wide.push_back(&match);
+    }
+    return out;
+}
+
+}  // namespace wq

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What is said of patterns, against fnmatch(3) itself: of all names of up to three letters out of a few.
+#include "policy/rule_warnings.h"
+
+#include <fnmatch.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using test::File;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// All words of 1 to LENGTH letters.
+std::vector<std::string> words_of(const std::string& letters, std::size_t length) {
+    std::vector<std::string> out{""};
+    for (std::size_t begin = 0, round = 0; round < length; ++round) {
+        const std::size_t end = out.size();
+        for (; begin < end; ++begin)
+            for (const char letter : letters) out.push_back(out[begin] + letter);
+    }
+    out.erase(out.begin());
+    return out;
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+TEST(RuleWarnings, APatternThatNoNameMatches) {
+    for (const auto& [pattern, why] : std::vector<std::pair<std::string, std::string>>{
+             {"kcryptd-[", "its bracket is not closed, and stands for itself"},
+             {"kcryptd-[0-9", "its bracket is not closed"},
+             {"[]", "its bracket is not closed"},
+             {"[!]*", "its bracket is not closed"},
+             {"[[:alpha:]", "its bracket is not closed"},
+             {"nvme/wq", "sysfs writes / in a name as !"},
+             {"*/*", "sysfs writes /"},
+             {"nvme\\/wq", "sysfs writes /"},
+             {"[z-a]*", "\"[z-a]\" stands for no character"},
+             {"a[/]b", "\"[/]\" stands for no character"},
+             {"writeback\\", "nothing follows the backslash"},
+             {std::string(32, 'x'), "a name has at most 31 characters"},
+             {std::string(20, '?') + "*" + std::string(12, 'x'), "a name has at most 31 characters"}})
+        EXPECT_THAT(why_never_matches(pattern), HasSubstr(why)) << pattern;
+    for (const std::string& pattern :
+         {std::string("*"), std::string("kcryptd-*"), std::string("kcryptd-[0-9]*"), std::string("[]x]"),
+          std::string("[!]]"), std::string("[[:alpha:]]*"), std::string("[a-]"), std::string("nvme!wq"),
+          std::string("[!/]"), std::string("[\\]]"), std::string("\\["), std::string("a]"),
+          std::string("{a,b}"), std::string("[é]"), std::string(31, 'x'), std::string(31, '?') + "*"})
+        EXPECT_EQ(why_never_matches(pattern), "") << pattern;
+}
+
+TEST(RuleWarnings, WhatNeverMatchesDoesNot) {
+    const auto names = words_of("ab-]!", 3);
+    unsigned found = 0;
+    for (const std::string& pattern : words_of("ab*?[]!-\\/", 4)) {
+        if (why_never_matches(pattern).empty()) continue;
+        found++;
+        for (const std::string& name : names) ASSERT_FALSE(matches(pattern, name)) << pattern << " " << name;
+    }
+    EXPECT_GT(found, 1000U);
+}
+
+TEST(RuleWarnings, AnEarlierPatternCovers) {
+    for (const auto& [earlier, later] :
+         std::vector<std::pair<std::string, std::string>>{{"*", "*"},
+                                                          {"*", "kcryptd-*"},
+                                                          {"*", "?[ab]"},
+                                                          {"kcryptd*", "kcryptd-*"},
+                                                          {"kcryptd*", "kcryptd-253"},
+                                                          {"k?ryptd", "kcryptd"},
+                                                          {"[kw]*", "writeback"},
+                                                          {"[kw]*", "[kw]*"},
+                                                          {"a\\**", "a\\*b*"},
+                                                          {"a*", "\\ab"}})
+        EXPECT_TRUE(covers(earlier, later)) << earlier << " " << later;
+    for (const auto& [earlier, later] :
+         std::vector<std::pair<std::string, std::string>>{{"kcryptd-*", "kcryptd*"},
+                                                          {"kcryptd-*", "*"},
+                                                          {"a", "b"},
+                                                          {"a", "a*"},
+                                                          {"a?", "a*"},
+                                                          {"a*", "?*"},
+                                                          {"a\\*", "a*"}})
+        EXPECT_FALSE(covers(earlier, later)) << earlier << " " << later;
+}
+
+TEST(RuleWarnings, WhatCoversDoes) {
+    const auto names = words_of("ab-]*", 3);
+    const auto patterns = words_of("ab*?[]\\", 3);
+    unsigned found = 0;
+    for (const std::string& earlier : patterns)
+        for (const std::string& later : patterns) {
+            if (earlier == later || !covers(earlier, later)) continue;
+            found++;
+            for (const std::string& name : names)
+                ASSERT_LE(matches(later, name), matches(earlier, name))
+                    << earlier << " " << later << " " << name;
+        }
+    EXPECT_GT(found, 1000U);
+}
+
+// ---- of a policy
+
+std::vector<std::string> warnings_of(const std::vector<std::string>& texts) {
+    TempTree tree;
+    std::vector<std::string> files;
+    for (const std::string& text : texts) {
+        const std::string name = std::to_string(files.size()) + ".toml";
+        tree.add(File(name, text));
+        files.push_back(tree.path(name));
+    }
+    PolicyErrors warnings;
+    EXPECT_TRUE(load_policy(files, {}, &warnings));
+    std::vector<std::string> out;
+    for (const PolicyError& warning : warnings) {
+        std::string text = warning.text();
+        for (auto at = text.find(tree.root()); at != std::string::npos; at = text.find(tree.root()))
+            text.erase(at, tree.root().size() + 1);
+        out.push_back(text);
+    }
+    return out;
+}
+
+std::string rule(const std::string& match, const std::string& table = "workqueue") {
+    return "[[" + table + "]]\nmatch = \"" + match + "\"\n";
+}
+
+TEST(RuleWarnings, ARuleAfterAStarIsToldWithBothPlaces) {
+    EXPECT_THAT(warnings_of({rule("a") + rule("*") + rule("b") + rule("*")}),
+                ElementsAre("0.toml:6:1: \"b\" decides nothing: \"*\" of 0.toml:4 is tried before it",
+                            "0.toml:8:1: \"*\" decides nothing: \"*\" of 0.toml:4 is tried before it"));
+    EXPECT_THAT(warnings_of({rule("a") + rule("a*") + rule("b*") + rule("*")}), IsEmpty());
+}
+
+TEST(RuleWarnings, DropInsAreTriedFirst) {
+    EXPECT_THAT(warnings_of({rule("a") + rule("b*"), rule("*")}),
+                ElementsAre("0.toml:2:1: \"a\" decides nothing: \"*\" of 1.toml:2 is tried before it",
+                            "0.toml:4:1: \"b*\" decides nothing: \"*\" of 1.toml:2 is tried before it"));
+    EXPECT_THAT(warnings_of({rule("*"), rule("a")}), IsEmpty());
+    EXPECT_THAT(warnings_of({rule("a"), rule("b"), rule("a")}),
+                ElementsAre("0.toml:2:1: \"a\" decides nothing: \"a\" of 2.toml:2 is tried before it"));
+}
+
+TEST(RuleWarnings, AHostTableIsLookedAtForItselfWhetherOrNotItMatches) {
+    const std::string host = "[[host]]\nname = \"h\"\nwhen.arch = \"none\"\n";
+    EXPECT_THAT(warnings_of({rule("a") + host + rule("*", "host.workqueue")}), IsEmpty())
+        << "it is for some hosts";
+    EXPECT_THAT(warnings_of({host + rule("a[", "host.workqueue") + rule("*", "host.workqueue") +
+                             rule("b", "host.workqueue")}),
+                ElementsAre(HasSubstr("0.toml:5:1: \"a[\" matches no workqueue"),
+                            HasSubstr("0.toml:9:1: \"b\" decides nothing")));
+}
+
+}  // namespace
+}  // namespace wq
