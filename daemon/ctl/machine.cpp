@@ -74,7 +74,12 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
         facts = read_host_facts(*tree, topology);
     else if (topology)
         take_counts(*topology, facts);
-    if (options.kernel_scopes) facts.kernel.clear();
+    if (options.kernel_scopes) {  // another kernel, of which no more is known
+        facts.kernel.clear();
+        const bool sharded =
+            std::ranges::find(*options.kernel_scopes, Scope::cache_shard) != options.kernel_scopes->end();
+        facts.features = [sharded] { return KernelFeatures{sharded, {}, {}, {}}; };
+    }
     return facts;
 }
 

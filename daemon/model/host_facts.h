@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/kernel_features.h"
 #include "model/topology.h"
 
 namespace wq {
@@ -20,8 +22,9 @@ struct HostFacts {
     std::optional<bool> smt;              // a core has several online threads
     std::string kernel;                   // its release
     std::string hostname;
-    std::string machine_id;          // 32 hex digits
-    std::optional<bool> is_virtual;  // in a virtual machine or a container
+    std::string machine_id;                    // 32 hex digits
+    std::optional<bool> is_virtual;            // in a virtual machine or a container
+    std::function<KernelFeatures()> features;  // asked where a condition needs it: megabytes are read
 };
 
 // Sets the facts that TOPOLOGY knows.

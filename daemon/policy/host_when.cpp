@@ -85,6 +85,19 @@ void HostWhen::add_kernel(TomlTable& when) {
         });
 }
 
+void HostWhen::add_feature(TomlTable& when) {
+    std::vector<std::string_view> names;
+    for (const NamedFeature& feature : kFeatures) names.push_back(feature.name);
+    const auto name = when.word("has", names);
+    if (!name) return;
+    const auto value = std::ranges::find(kFeatures, *name, &NamedFeature::name)->value;
+    conditions_.emplace_back([name = *name, value](const HostFacts& facts, const auto&) -> std::string {
+        const auto has = facts.features ? facts.features().*value : std::nullopt;
+        if (!has) return fmt::format("has: whether the kernel has {} is not known here", name);
+        return *has ? "" : fmt::format("has: this kernel has no {}", name);
+    });
+}
+
 void HostWhen::add_canary(TomlTable& when) {
     const auto text = when.scalar("canary");
     if (!text) return;
@@ -111,6 +124,7 @@ HostWhen HostWhen::read(TomlTable& when) {
     out.add_kernel(when);
     out.add_glob(when, "hostname", [](const HostFacts& facts) { return one(facts.hostname); });
     out.add_flag(when, "virtual", &HostFacts::is_virtual);
+    out.add_feature(when);
     out.add_canary(when);
     when.refuse_the_rest();
     return out;

@@ -27,6 +27,7 @@ class HostWhen {
                   std::vector<std::string> (*fact)(const HostFacts&));
     void add_number(TomlTable& when, const std::string& key, std::optional<unsigned> HostFacts::*fact);
     void add_flag(TomlTable& when, const std::string& key, std::optional<bool> HostFacts::*fact);
+    void add_feature(TomlTable& when);
     void add_kernel(TomlTable& when);
     void add_canary(TomlTable& when);
 

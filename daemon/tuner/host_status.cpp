@@ -42,12 +42,12 @@ json isolation_json(const Isolation& isolation, const Watched& watched) {
 }
 
 json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short) {
+    json named = json::object();
+    for (const NamedFeature& feature : kFeatures)
+        named[std::string(feature.name)] = bool_or_null(features.*feature.value);
+    if (cut_short) named["exact_parsing"] = false;
     return {{"release", kernel.release.empty() ? json(nullptr) : json(kernel.release)},
-            {"features",
-             {{"cache_shard", bool_or_null(features.cache_shard)},
-              {"exact_parsing", cut_short ? json(false) : bool_or_null(features.exact_parsing)},
-              {"deferred_wakeups", bool_or_null(features.deferred_wakeups)},
-              {"pwlocks", bool_or_null(features.pwlocks)}}}};
+            {"features", std::move(named)}};
 }
 
 json pods_json(const KernelInfo& kernel, const Topology& topology) {

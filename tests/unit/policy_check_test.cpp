@@ -132,6 +132,20 @@ TEST(Check, WarnsOfWhatCannotBeMeant) {
     EXPECT_EQ(report["warnings"][0]["column"], 1);
 }
 
+TEST(Check, AHostTablesFeatureIsAConditionOfTheKernel) {
+    const TempTree tree{File("a.toml", "[[host]]\nname = \"a\"\nwhen.has = \"cache_shard\"\n")};
+    ctl::Options options;
+    options.topology = "synthetic:l3:1 core:4 pu:1";
+    EXPECT_THAT(run_check(options, {tree.path("a.toml")}).out,
+                testing::HasSubstr("1 host table of which 0 match"));
+    options.kernel_scopes = std::vector{Scope::cpu, Scope::cache};
+    EXPECT_THAT(run_check(options, {tree.path("a.toml")}).out,
+                testing::HasSubstr("1 host table of which 0 match"));
+    options.kernel_scopes = std::vector{Scope::cpu, Scope::cache_shard};
+    EXPECT_THAT(run_check(options, {tree.path("a.toml")}).out,
+                testing::HasSubstr("1 host table of which 1 matches"));
+}
+
 TEST(Check, JsonStaysUtf8WhateverAFileIsCalled) {
     ctl::Options options;
     options.json = true;

@@ -31,6 +31,7 @@ HostFacts grace() {
     facts.hostname = "web-7";
     facts.machine_id = "0123456789abcdef0123456789abcdef";  // at 55.9552% of "grace-canary"
     facts.is_virtual = false;
+    facts.features = [] { return KernelFeatures{false, true, {}, {}}; };
     return facts;
 }
 
@@ -100,6 +101,7 @@ TEST(PolicyHost, EachConditionHoldsOrSaysWhyNot) {
         {R"(kernel = "6.6-7.0")", R"(kernel = ">=7.1")", R"(kernel is "6.12.57-64k", not ">=7.1")"},
         {R"(hostname = "web-[0-9]")", R"(hostname = "db-*")", R"(hostname is "web-7", not "db-*")"},
         {R"(virtual = false)", R"(virtual = true)", "virtual is false, not true"},
+        {R"(has = "exact_parsing")", R"(has = "cache_shard")", "has: this kernel has no cache_shard"},
         {R"(canary = "100%")", R"(canary = "0%")", "canary: this host is at 55.9552%, not below 0%"},
     };
     for (const auto& [holds, fails, why] : cases) {
@@ -119,6 +121,39 @@ TEST(PolicyHost, WhatIsNotKnownDoesNotMatch) {
         EXPECT_THAT(misses(std::string(key) + " = false", {}),
                     ElementsAre(std::string(key) + " is not known here"));
     EXPECT_THAT(misses("canary = \"100%\"", {}), ElementsAre("canary: the machine id is not known here"));
+}
+
+TEST(PolicyHost, AFeatureIsOneThatStatusLists) {
+    for (const NamedFeature& feature : kFeatures) {
+        HostFacts facts;
+        const std::string when = "has = \"" + std::string(feature.name) + "\"";
+        const std::string unknown =
+            "has: whether the kernel has " + std::string(feature.name) + " is not known here";
+        EXPECT_THAT(misses(when, facts), ElementsAre(unknown));
+        facts.features = [] { return KernelFeatures{}; };
+        EXPECT_THAT(misses(when, facts), ElementsAre(unknown));
+        facts.features = [&] {
+            KernelFeatures features;
+            features.*feature.value = true;
+            return features;
+        };
+        EXPECT_THAT(misses(when, facts), IsEmpty());
+    }
+    EXPECT_THAT(mistakes({host("has = \"cache_shart\"")}),
+                ElementsAre("0.toml:3:16: has must be one of \"cache_shard\", \"exact_parsing\", "
+                            "\"deferred_wakeups\", \"pwlocks\", not the string \"cache_shart\"; did you mean "
+                            "\"cache_shard\"?"));
+}
+
+TEST(PolicyHost, FeaturesAreReadForAConditionOnly) {
+    HostFacts facts = grace();
+    unsigned asked = 0;
+    facts.features = [&] {
+        asked++;
+        return KernelFeatures{};
+    };
+    EXPECT_THAT(misses("arch = \"aarch64\"", facts), IsEmpty());
+    EXPECT_EQ(asked, 0U);
 }
 
 TEST(PolicyHost, AllConditionsMustHoldAndEachThatDoesNotIsTold) {
