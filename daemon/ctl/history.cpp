@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
@@ -15,14 +14,6 @@
 
 namespace wq::ctl {
 namespace {
-
-std::string time_text(std::int64_t seconds) {
-    const auto time = static_cast<std::time_t>(seconds);
-    std::tm local{};
-    char out[32] = "";
-    if (::localtime_r(&time, &local) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &local);
-    return out;
-}
 
 nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
     nlohmann::json out = to_json(record);
@@ -50,7 +41,7 @@ int history(const Options& options) {
     }
     Table table({"ENDED", "TARGET", "TRIED", "AGAINST", "VERDICT", "PAIRS", "EFFECT", "REASON"});
     for (const VerdictRecord& r : store.records())
-        table.add({time_text(r.time), r.target, r.key.candidate, r.key.baseline,
+        table.add({local_time(r.time), r.target, r.key.candidate, r.key.baseline,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing), r.reason});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));

@@ -45,17 +45,18 @@ json absent_status(const Options& options, std::string why) {
                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
                 std::move(kernel));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
-    const bool broken = !policy;
-    if (broken) why += ", and the policy is broken";
+    PolicyState on_disk;
+    if (!policy) on_disk.error = policy.error().front().text();
+    if (!policy) why += ", and the policy is broken";
     if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
     if (policy) tuner.set_policy(std::move(*policy));
     tuner.observe(why);
     tuner.look();
-    json document = status_json(tuner, nullptr, "absent");
+    json document = status_json(tuner, nullptr, "absent", on_disk);
     document["isolation"] = isolation_json(read_isolation(paths), {});
     document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
     document["kernel"]["pods"] = pods_json(tuner.kernel(), tuner.known_topology());
-    if (broken) document["daemon"]["mode"] = nullptr;
+    if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
     return document;
@@ -75,8 +76,28 @@ std::string reason_text(const json& target) {
     return !trial.is_object() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
 }
 
+std::string time_text(const json& seconds) {
+    return seconds.is_number_integer() ? local_time(seconds.get<std::int64_t>()) : "an unknown time";
+}
+
+// What a policy that is broken on disk means; "" where it is not.
+std::string policy_text(const json& daemon) {
+    const json policy = daemon.value("policy", json::object());
+    if (policy.value("state", "") != "broken") return "";
+    const bool absent = daemon["state"] == "absent";
+    const std::string since = absent ? "" : " since " + time_text(policy["since"]);
+    const std::string in_force =
+        policy["in_force"].is_null()
+            ? "none is in force" + std::string(absent ? "" : ": observing")
+            : "the policy loaded at " + time_text(policy["in_force"]) + " stays in force";
+    return fmt::format("the policy on disk is broken{}: {}; {}", since, printable(text_of(policy["error"])),
+                       in_force);
+}
+
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
+    if (const std::string policy = policy_text(daemon); !policy.empty())
+        for (const std::string& line : wrap(policy, terminal_columns())) fmt::print("{}\n", line);
     const std::string reason = text_of(daemon["reason"]);
     const std::string head =
         fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <set>
 #include <string_view>
 
@@ -65,6 +66,14 @@ void say(const std::string& text) {
 bool wants_colour() {
     const char* no = ::getenv("NO_COLOR");
     return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+}
+
+std::string local_time(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm local{};
+    char out[32] = "";
+    if (::localtime_r(&time, &local) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &local);
+    return out;
 }
 
 std::string printable(std::string text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Table {
 // A name is somebody else's text: control characters, the tab and C1 (U+0080 to U+009F) among them, and bytes
 // that are not UTF-8 do not reach a terminal.
 std::string printable(std::string text);
+
+// SECONDS since 1970 as a local date and time: "2026-11-22 18:00".
+std::string local_time(std::int64_t seconds);
 
 // TEXT in lines of at most WIDTH characters, broken at spaces.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);

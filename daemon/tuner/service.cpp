@@ -52,6 +52,10 @@ std::uint64_t now_us(sd_event* event) {
     return now;
 }
 
+std::int64_t wall_clock() {
+    return static_cast<std::int64_t>(::time(nullptr));
+}
+
 unsigned minute_of_day() {
     const std::time_t now = ::time(nullptr);
     std::tm local{};
@@ -112,7 +116,7 @@ Status Service::start() {
         return tl::unexpected(lock.error());
     }
     lock_ = std::move(*lock);
-    started_ = static_cast<std::int64_t>(::time(nullptr));
+    started_ = wall_clock();
     remark(mark_restart(paths_, false));
     metrics_.recall();
     notify("STATUS=reading the baseline, the topology and the policy");
@@ -130,7 +134,7 @@ Status Service::start() {
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
                      [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
-                     verdicts_, [] { return static_cast<std::int64_t>(::time(nullptr)); }},
+                     verdicts_, wall_clock},
         std::move(kernel));
     if (const std::string lacks = lacks_scopes(tuner_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
@@ -248,7 +252,7 @@ std::string Service::look_for_status() {
     arm_trial();
     tuner_->record();
     if (!features_) features_ = read_features(paths_, tuner_->kernel());
-    nlohmann::json document = status_json(*tuner_, trials_.get(), state());
+    nlohmann::json document = status_json(*tuner_, trials_.get(), state(), policy_state_);
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
     document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
     document["kernel"]["pods"] = pods_json(tuner_->kernel(), tuner_->known_topology());
@@ -304,6 +308,7 @@ void Service::take(Policy policy) {
         policy_facts_ = {policy_hash(policy), sources_hash(files), files.size()};
     }
     tuner_->set_policy(std::move(policy));
+    policy_state_.loaded(wall_clock());
     trials_->policy_changed();
 }
 
@@ -312,12 +317,11 @@ void Service::load_policy_at_start() {
     auto policy = load_policy_for(options_);
     if (policy) return take(std::move(*policy));
     log_policy_errors(log_, policy.error());
-    policy_error_ = policy.error().front().text();
+    policy_state_.broken(policy.error(), wall_clock());
     remark(mark_keep(paths_, false));
     Policy none;
     none.mode = Mode::observe;
     tuner_->set_policy(none);
-    broken_at_start_ = true;
 }
 
 // A broken policy at a reload keeps the old one.
@@ -327,8 +331,6 @@ Status Service::reload() {
     Status done;
     if (policy) {
         take(std::move(*policy));
-        policy_error_.clear();
-        broken_at_start_ = false;
         const auto hosts = hosts_in_force(tuner_->policy());
         log_.write({LOG_INFO, Event::policy_loaded,
                     hosts.empty()
@@ -336,8 +338,8 @@ Status Service::reload() {
                         : fmt::format("policy reloaded; host tables in force: {}", fmt::join(hosts, ", "))});
     } else {
         log_policy_errors(log_, policy.error());
-        policy_error_ = policy.error().front().text();
-        done = fail("the policy in use stays: " + policy_error_, EINVAL);
+        policy_state_.broken(policy.error(), wall_clock());
+        done = fail("the policy in use stays: " + policy_state_.error, EINVAL);
     }
     reconcile();  // kill switches are looked at even where the policy is broken
     publish();
@@ -354,7 +356,8 @@ void Service::check_switches() {
         why = why_disabled(paths_);
     paused_ = !why.empty();
     if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
-    if (why.empty() && broken_at_start_) why = "the policy is broken: " + policy_error_;
+    if (why.empty() && policy_state_.nothing_to_plan_by())
+        why = "the policy is broken: " + policy_state_.error;
     tuner_->observe(why);
 }
 
@@ -445,7 +448,7 @@ Trials::Edges Service::trial_edges() {
                     return Clocks{time_suspended(), clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)};
                 },
             .now = now_monotonic,
-            .wall = [] { return static_cast<std::int64_t>(::time(nullptr)); },
+            .wall = wall_clock,
             .minute_of_day = minute_of_day};
 }
 
@@ -460,7 +463,7 @@ Status Service::ordered(Status done) {
 
 void Service::publish() {
     if (!metrics_.is_wanted()) return;
-    policy_facts_.broken = !policy_error_.empty();
+    policy_facts_.broken = !policy_state_.error.empty();
     metrics_.show(metrics_text({*tuner_, *trials_, verdicts_, state(), policy_facts_, started_}));
 }
 
@@ -498,8 +501,8 @@ std::string Service::state() const {
 
 std::string Service::summary() const {
     std::string out = tuner_->summary();
-    if (!policy_error_.empty() && !broken_at_start_)
-        out += "; the policy on disk is broken: " + policy_error_;
+    if (!policy_state_.error.empty() && policy_state_.in_force)
+        out += "; the policy on disk is broken: " + policy_state_.error;
     return out;
 }
 

@@ -17,6 +17,7 @@
 #include "tuner/last_answer.h"
 #include "tuner/metrics.h"
 #include "tuner/metrics_file.h"
+#include "tuner/status.h"
 #include "tuner/trials.h"
 #include "tuner/tuner.h"
 
@@ -114,13 +115,12 @@ class Service {
     std::int64_t slept_ = 0;                // ns that this boot spent suspended, when last looked
     std::string cpus_;                      // cpu/{online,present,possible,isolated}, when last looked
     unsigned retries_ = 0;                  // in a row, for backing off
-    std::string policy_error_;              // of the policy on disk; at start it means observe
+    PolicyState policy_state_;
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
     LastAnswer answer_;                       // to who asked for the status last
     bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
-    bool broken_at_start_ = false;            // no policy could be read yet: observe
     bool paused_ = false;                     // by a kill switch
     bool bus_warned_ = false;                 // that there is no bus, since it last was there
 };

@@ -16,7 +16,10 @@ json name_or_null(const std::optional<Scope>& scope) {
     return scope ? json(name_of(*scope)) : json(nullptr);
 }
 
-std::string reason_of(const Tuner& tuner, const Target& target) {
+std::string reason_of(const Tuner& tuner, const Target& target, bool unplanned) {
+    // There are no rules: that none matches would be true, and misleading.
+    if (unplanned && target.plan.finding == Finding::unmanaged && target.reason == target.plan.reason)
+        return "cannot plan: invalid policy";
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
     if (target.now.strict != true || !tuner.strict_in_doubt()) return target.reason;
@@ -46,7 +49,19 @@ json trial_json(const std::optional<Progress>& progress) {
             {"reason", p.reason}};
 }
 
-json target_json(const Tuner& tuner, const Trials* trials, const Target& target) {
+template <class T>
+json value_or_null(const std::optional<T>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+json policy_state_json(const PolicyState& policy) {
+    return {{"state", policy.error.empty() ? "loaded" : "broken"},
+            {"error", word_or_null(policy.error)},
+            {"since", value_or_null(policy.since)},
+            {"in_force", value_or_null(policy.in_force)}};
+}
+
+json target_json(const Tuner& tuner, const Trials* trials, const Target& target, bool unplanned) {
     const BaselineEntry* entry = tuner.baseline_of(target.now.name);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
@@ -55,7 +70,7 @@ json target_json(const Tuner& tuner, const Trials* trials, const Target& target)
             {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
-            {"reason", reason_of(tuner, target)},
+            {"reason", reason_of(tuner, target, unplanned)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
             {"trial", trials != nullptr ? trial_json(trials->progress_of(target.now.name)) : json(nullptr)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
@@ -63,15 +78,28 @@ json target_json(const Tuner& tuner, const Trials* trials, const Target& target)
 
 }  // namespace
 
-json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state) {
+void PolicyState::loaded(std::int64_t now) {
+    error.clear();
+    since = in_force = now;
+}
+
+void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
+    if (error.empty()) since = now;
+    error = errors.front().text();
+}
+
+json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state,
+                 const PolicyState& policy) {
     json targets = json::array();
-    for (const auto& [name, target] : tuner.targets()) targets.push_back(target_json(tuner, trials, target));
+    for (const auto& [name, target] : tuner.targets())
+        targets.push_back(target_json(tuner, trials, target, policy.nothing_to_plan_by()));
     return {{"daemon",
              {{"state", daemon_state},
               {"mode", name_of(tuner.policy().mode)},
               {"version", version()},
               {"reason", tuner.observing()},
               {"hosts", hosts_in_force(tuner.policy())},
+              {"policy", policy_state_json(policy)},
               {"writes", tuner.writes()},
               {"topology_reads", tuner.topology_reads()}}},
             {"targets", std::move(targets)}};

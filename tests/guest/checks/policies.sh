@@ -4,6 +4,13 @@
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
+# "STATE FILE:LINE:COLUMN IN-FORCE"
+policy_state() {
+  wq-tunectl status --json |
+    jq -r '.daemon.policy | "\(.state) \((.error // "null") | split(": ")[0]) \(.in_force)"'
+}
+first_line() { wq-tunectl status | head -n 1; }
+
 scope=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
@@ -16,6 +23,10 @@ grep -qE '^/etc/wq-tuned/wq-tuned.toml:6:1: ' /run/wq-tests/err || fail "check s
 systemctl start wq-tuned
 check_eq "state" observing "$(daemon_field state)"
 daemon_field reason | grep -q 'wq-tuned.toml:6:1' || fail "reason: $(daemon_field reason)"
+check_eq "policy" "broken /etc/wq-tuned/wq-tuned.toml:6:1 null" "$(policy_state)"
+check_eq "reason of a target" "cannot plan: invalid policy" "$(target "$wq" reason)"
+first_line | grep -q '^the policy on disk is broken since 20.*: /etc/wq-tuned/wq-tuned.toml:6:1: .*; none is in force: observing$' ||
+  fail "status says: $(first_line)"
 check_eq "writes" 0 "$(daemon_field writes)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
 
@@ -23,12 +34,17 @@ note "-- mended and reloaded"
 apply_policy "$scope"
 systemctl reload wq-tuned
 expect_scope "$wq" "$scope"
+check_eq "policy" loaded "$(wq-tunectl status --json | jq -r '.daemon.policy | if .in_force == .since then .state else . end')"
+first_line | grep -q '^wq-tuned ' || fail "status says: $(first_line)"
 
 reload_is_refused() { # COMPLAINT
   wq-tunectl reload 2>/run/wq-tests/err && fail "the reload was taken"
   grep -q "$1" /run/wq-tests/err || fail "reload says: $(cat /run/wq-tests/err)"
   check_eq "$1: state" running "$(daemon_field state)"
   check_eq "$1: scope" "$scope" "$(scope_of "$wq")"
+  wq-tunectl status --json | jq -r .daemon.policy.error | grep -q "$1" || fail "status --json says: $(policy_state)"
+  first_line | grep -q "^the policy on disk is broken since 20.*$1.*; the policy loaded at 20.* stays in force$" ||
+    fail "status says: $(first_line)"
 }
 
 note "-- not to be read (root's capabilities are not the daemon's) or not to be trusted: the old one stays"
@@ -83,6 +99,10 @@ note "-- host tables: the daemon knows all of this of its host, sandboxed as it 
 # Both tables must match, so that the plan is applied and is the one asked for; the third must not.
 modprobe dmi-sysfs
 smbios=$(tr -c '[:print:]' '\n' </sys/firmware/dmi/entries/4-0/raw | grep -m 1 '^pc-q35-')
+# A condition on a feature that status shows as $1, true or false; nothing where all are the other.
+has() {
+  wq-tunectl status --json | jq -r --argjson so "$1" '[.kernel.features | to_entries[] | select(.value == $so).key][:1][] | "when.has = \"\(.)\""'
+}
 of_topology() { wq-tunectl topology --json | jq "$1"; }
 policy <<EOF
 [[host]]
@@ -96,12 +116,19 @@ when.cores = $(of_topology .cores)
 when.llc_cores = $(of_topology '[.llcs[].cores] | max')
 when.smt = $(of_topology '.threads_per_core > 1')
 when.virtual = true
+$(has true)
 when.canary = "100%"
 daemon.apply_unjudged = true
 [[host]]
 name = "by-smbios"
 when.cpu_model = "$smbios"
 workqueue = [{ match = "kcryptd-*", scope = "$scope" }]
+[[host]]
+name = "of-another-kernel"
+$(has false)
+when.llc_cores = ">=1"
+$([ -n "$(has false)" ] || echo 'when.cores = "<1"')
+workqueue = [{ match = "kcryptd-*", scope = "leave" }]
 [[host]]
 name = "another"
 when.cores = $(($(of_topology .cores) + 1))

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What the status says of a policy that is broken on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/options.h"
+#include "fake_rig.h"
+#include "tuner/status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const PolicyErrors kBroken = {{"/etc/a.toml", 6, 1, "unknown key \"scop\"", "", 0},
+                              {"/etc/b.toml", 1, 1, "x", "", 0}};
+constexpr const char* kError = "/etc/a.toml:6:1: unknown key \"scop\"";
+
+class PolicyStateTest : public test::Rig {
+  protected:
+    json status(const PolicyState& policy) { return status_json(*tuner_, nullptr, "running", policy); }
+};
+
+TEST_F(PolicyStateTest, OfALoadedPolicy) {
+    PolicyState policy;
+    policy.loaded(1000);
+    EXPECT_EQ(status(policy)["daemon"]["policy"],
+              (json{{"state", "loaded"}, {"error", nullptr}, {"since", 1000}, {"in_force", 1000}}));
+}
+
+TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
+    PolicyState policy;
+    policy.loaded(1000);
+    policy.broken(kBroken, 2000);
+    policy.broken(kBroken, 3000);
+    EXPECT_EQ(status(policy)["daemon"]["policy"],
+              (json{{"state", "broken"}, {"error", kError}, {"since", 2000}, {"in_force", 1000}}));
+    EXPECT_FALSE(policy.nothing_to_plan_by());
+    policy.loaded(4000);
+    EXPECT_EQ(status(policy)["daemon"]["policy"]["state"], "loaded");
+    EXPECT_EQ(status(policy)["daemon"]["policy"]["in_force"], 4000);
+}
+
+TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
+    Policy none;
+    none.mode = Mode::observe;
+    tuner_->set_policy(none);
+    tuner_->observe("the policy is broken");
+    opted_out_ = {"writeback"};
+    tuner_->reconcile();
+    PolicyState policy;
+    policy.broken(kBroken, 2000);
+    const json document = status(policy);
+    EXPECT_EQ(document["daemon"]["policy"],
+              (json{{"state", "broken"}, {"error", kError}, {"since", 2000}, {"in_force", nullptr}}));
+    const json& targets = document["targets"];
+    EXPECT_EQ(targets[0]["reason"], "cannot plan: invalid policy") << targets[0]["name"];
+    EXPECT_EQ(targets[1]["reason"], "cannot plan: invalid policy") << targets[1]["name"];
+    EXPECT_THAT(targets[2]["reason"].get<std::string>(), HasSubstr("WQ_TUNED_IGNORE"))
+        << "so it would be by any policy";
+    EXPECT_EQ(status_json(*tuner_, nullptr, "running")["targets"][1]["reason"], "no rule matches");
+}
+
+TEST_F(PolicyStateTest, WithoutADaemonTheOneOnDiskIsLookedAt) {
+    tree_.write("etc/wq-tuned/wq-tuned.toml", "[daemon]\nmod = \"guard\"\n");
+    ctl::Options options;
+    options.root = tree_.root();
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::status(options), ctl::kNoDaemon);
+    std::fflush(stdout);
+    const std::string text = testing::internal::GetCapturedStdout();
+    EXPECT_EQ(text.substr(0, text.find('\n')),
+              "the policy on disk is broken: " + tree_.path("etc/wq-tuned/wq-tuned.toml") +
+                  ":2:1: unknown key \"mod\" in [daemon]; did you mean \"mode\"?; none is in force");
+    EXPECT_THAT(text, HasSubstr("cannot plan: invalid policy"));
+    options.json = true;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::status(options), ctl::kNoDaemon);
+    std::fflush(stdout);
+    const json document = json::parse(testing::internal::GetCapturedStdout());
+    EXPECT_EQ(document["daemon"]["policy"]["state"], "broken");
+    EXPECT_TRUE(document["daemon"]["policy"]["since"].is_null());
+    EXPECT_THAT(document["daemon"]["policy"]["error"].get<std::string>(), HasSubstr("wq-tuned.toml:2:1: "));
+}
+
+}  // namespace
+}  // namespace wq
