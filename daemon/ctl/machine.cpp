@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -70,10 +71,12 @@ void put_on_default(Machine& machine) {
 
 HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
     HostFacts facts;
-    if (const auto tree = tree_of(options))
+    if (const auto tree = tree_of(options)) {
         facts = read_host_facts(*tree, topology);
-    else if (topology)
+        facts.features = [paths = *tree] { return read_features(paths, probe_kernel(paths)); };
+    } else if (topology) {
         take_counts(*topology, facts);
+    }
     if (options.kernel_scopes) {  // another kernel, of which no more is known
         facts.kernel.clear();
         const bool sharded =

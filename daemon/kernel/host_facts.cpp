@@ -10,9 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kernel/features.h"
 #include "kernel/file.h"
-#include "kernel/probe.h"
 
 namespace wq {
 namespace {
@@ -172,7 +170,6 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
     facts.hostname = read_hostname(paths);
     facts.machine_id = machine_id(paths);
     facts.is_virtual = is_virtual(paths, cpuinfo);
-    facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
     if (topology) take_counts(*topology, facts);
     return facts;
 }

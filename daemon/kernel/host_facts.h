@@ -16,7 +16,6 @@ namespace wq {
 //   cpu_models  "model name" there; SMBIOS's name of the first processor, which only root may read; on arm64
 //               the name of "CPU part", if it is a server's, and the device tree's model
 //   kernel      /proc/sys/kernel/osrelease, hostname: /proc/sys/kernel/hostname, machine_id: /etc/machine-id
-//   features    as read_features(), of the kernel that runs
 //   is_virtual  yes where systemd runs in a container (/run/systemd/container), where /proc/cpuinfo has the
 //               flag "hypervisor", or the DMI vendor or product or the device tree's model is a hypervisor's;
 //               but not in Xen's dom0. Not known where neither CPU flags, DMI nor a device tree can be read.

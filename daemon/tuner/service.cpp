@@ -74,7 +74,10 @@ void log_policy_errors(Log& log, const PolicyErrors& errors) {
 
 tl::expected<Policy, PolicyErrors> load_policy_for(const ServiceOptions& options) {
     return load_installed_policy(options.root, options.config, [&] {
-        return read_host_facts(Paths{options.root}, read_topology("live", options.root));
+        const Paths paths{options.root};
+        HostFacts facts = read_host_facts(paths, read_topology("live", options.root));
+        facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
+        return facts;
     });
 }
 

@@ -90,9 +90,9 @@ static void check_merged(const wq::Policy& policy, const std::vector<std::string
 
 FUZZ_TARGET(policy) {
     const auto files = write_files(text);
-    const auto policy = wq::load_policy(files, facts);
-    if (policy)
-        check_merged(*policy, files);
-    else
-        check_errors(policy.error(), files);
+    wq::PolicyErrors warnings;
+    const auto policy = wq::load_policy(files, facts, &warnings);
+    if (!policy) return check_errors(policy.error(), files);
+    check_merged(*policy, files);
+    for (const auto& warning : warnings) check_error(warning);
 }
