@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tuner/record_writer.h"
+
+namespace wq {
+
+// The daemon's RecordWriter: one thread beside the event loop, which lives only while there is work.
+//
+// A thread that waits for a disk cannot be ended, not even by SIGKILL, and a process ends only with its last
+// thread. Therefore the thread has a table of file descriptors of its own: where the daemon ends or is killed
+// meanwhile, its lock and its BPF programs are released at once, and only the thread itself remains.
+class RecordThread : public RecordWriter {
+  public:
+    RecordThread();
+    ~RecordThread() override;  // does not wait for work; what is not begun is dropped
+    RecordThread(const RecordThread&) = delete;
+    RecordThread& operator=(const RecordThread&) = delete;
+
+    // From now on work is done, and EVENT's loop calls each Done, and AFTER once they are called.
+    Status start(sd_event* event, std::function<void()> after);
+    void put(const std::string& name, Work work, Done done) override;
+    // For the end of the daemon: waits for all work, at most LIMIT, and calls each Done. Returns the names of
+    // what was not done by then; it is given up.
+    std::vector<std::string> finish(std::chrono::milliseconds limit);
+
+  private:
+    struct Shared;
+    static void run(const std::shared_ptr<Shared>& shared);
+    static int on_wake(sd_event_source* source, int fd, std::uint32_t events, void* self);
+    void begin_thread();
+    void call_done();
+    std::vector<std::string> give_up();
+
+    std::shared_ptr<Shared> shared_;  // the thread's as well, which may outlive this
+    std::thread thread_;
+    sd_event_source* source_ = nullptr;
+    std::function<void()> after_;
+};
+
+}  // namespace wq
