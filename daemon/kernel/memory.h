@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include "model/result.h"
+
 namespace wq {
 
 // What waiting does not need, given back to the kernel.
@@ -13,5 +15,12 @@ void give_back_heap();
 // used again: of a daemon that has started, half of its resident memory. Breakpoints and uprobes in them go
 // too.
 void give_back_pages();
+
+// Keeps in memory what the process has mapped, its programs and libraries as a whole, until
+// let_go_of_memory(): while a candidate is in place, taking it back must need no page from a disk that the
+// candidate may have brought to a stand. Costs as much resident memory as give_back_pages() saves, and more.
+// What is mapped later is not kept. Error: the kernel does not allow as much (LimitMEMLOCK= of the unit).
+Status hold_memory();
+void let_go_of_memory();
 
 }  // namespace wq

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "as_nobody.h"
 #include "resident.h"
 
 namespace wq {
@@ -41,6 +44,54 @@ TEST(Memory, ProgramAndLibrariesGoOn) {
     EXPECT_EQ(text, "1.500");
     EXPECT_EQ(fmt::format("{} {}", std::string(100, 'x').size(), 2.5), "100 2.5");
     EXPECT_THROW(throw std::runtime_error("unwinding"), std::runtime_error);
+}
+
+unsigned long locked() {
+    return test::resident("self", {"VmLck:"});
+}
+
+// What is wrong; "" for nothing.
+std::string hold_and_let_go() {
+    give_back_pages();
+    const auto files = [before = test::resident_files("self")] {
+        return test::resident_files("self") > 2 * before;
+    };
+    if (const auto held = hold_memory(); !held) return held.error().text;
+    if (locked() < 1000 || !files()) return "not held";
+    give_back_pages();
+    if (!files()) return "given back while held";
+    let_go_of_memory();
+    if (locked() > 0) return "still held";
+    give_back_pages();
+    return files() ? "not given back" : "";
+}
+
+// In a child, which may have to raise its limit first.
+TEST(Memory, WhatIsHeldIsLockedUntilItIsLetGo) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "with the sanitizer mlockall() does nothing";
+#endif
+    const auto child = [] {
+        const rlimit most{RLIM_INFINITY, RLIM_INFINITY};
+        (void)::setrlimit(RLIMIT_MEMLOCK, &most);
+        const std::string wrong = hold_and_let_go();
+        fmt::print(stderr, "{}", wrong);
+        ::_exit(wrong.empty() ? 0 : 1);
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+TEST(Memory, WhereItMayNotBeHeldThatIsSaid) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "with the sanitizer mlockall() does nothing";
+#endif
+    const std::string said = test::as_nobody([] {
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_MEMLOCK, &none);
+        const auto held = hold_memory();
+        return held ? "held" : held.error().text;
+    });
+    EXPECT_EQ(said.substr(0, 16), "locking memory: ");
 }
 
 }  // namespace
