@@ -42,6 +42,17 @@ Status unlink_if_there(const std::string& path) {
     return fail_errno(path + ": removing", error);
 }
 
+bool is_there(const std::string& file) {
+    return ::access(file.c_str(), F_OK) == 0;
+}
+
+// None are better than what was true once: alerts see that they are gone.
+Status publish(const std::string& file, const std::string& text) {
+    auto done = publish_file(file, text);
+    if (!done) (void)unlink_if_there(file);
+    return done;
+}
+
 }  // namespace
 
 void MetricsFile::recall() {
@@ -61,13 +72,18 @@ void MetricsFile::use(const std::string& path) {
 }
 
 void MetricsFile::show(const std::string& text) {
-    const std::string file = paths_.of_user(path_);
     const std::uint64_t hash = hash_of(text);
-    if (shown_ == hash && ::access(file.c_str(), F_OK) == 0) return;
-    const auto done = publish_file(file, text);
+    const bool same = shown_ == hash;
+    const std::string file = paths_.of_user(path_);
+    writer_.put(
+        file, [file, text, same] { return same && is_there(file) ? Status() : publish(file, text); },
+        [this, file, hash](const Status& done) {
+            if (file == paths_.of_user(path_)) shown(hash, done);
+        });
+}
+
+void MetricsFile::shown(std::uint64_t hash, const Status& done) {
     if (!done) {
-        // None are better than what was true once: alerts see that they are gone.
-        (void)unlink_if_there(file);
         shown_.reset();
         return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
     }
@@ -78,10 +94,17 @@ void MetricsFile::show(const std::string& text) {
 void MetricsFile::remove() {
     shown_.reset();
     if (path_.empty()) return;
-    auto done = unlink_if_there(paths_.of_user(path_));
-    if (done) done = unlink_if_there(paths_.textfile_record());
-    if (!done) say(done.error().in("metrics of a daemon that is gone").text);
+    const std::string file = paths_.of_user(path_);
     path_.clear();
+    writer_.put(
+        file, [file] { return unlink_if_there(file); }, [this](const Status& done) { removed(done); });
+}
+
+// The record is of another file by now, if there is one.
+void MetricsFile::removed(const Status& done) {
+    Status all = done;
+    if (all && path_.empty()) all = unlink_if_there(paths_.textfile_record());
+    if (!all) say(all.error().in("metrics of a daemon that is gone").text);
 }
 
 void MetricsFile::say(const std::string& text) {

@@ -15,6 +15,7 @@
 #include "tuner/baseline.h"
 #include "tuner/lock.h"
 #include "tuner/metrics_file.h"
+#include "tuner/record_writer.h"
 #include "tuner/restore.h"
 
 namespace wq {
@@ -74,7 +75,8 @@ Status restore_after_exit(const RestoreOptions& options) {
     if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
     if (!lock) return tl::unexpected(lock.error());
     if (take_restart(paths, log) && !options.all) return {};
-    MetricsFile metrics(paths, log);
+    WriteAtOnce writer;
+    MetricsFile metrics(paths, log, writer);
     metrics.recall();
     metrics.remove();
     BaselineStore store(paths.baseline());

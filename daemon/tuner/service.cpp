@@ -41,6 +41,8 @@ constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is 
 constexpr std::uint64_t kAccuracy = 10'000;         // us
 constexpr std::size_t kMostErrors = 10;             // of a policy, in the journal
 constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
+// What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
+constexpr std::chrono::seconds kLastWrites{5};
 
 std::uint64_t now_monotonic() {
     return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
@@ -90,7 +92,7 @@ bool is_machine(const ServiceOptions& options) {
 Service::Service(ServiceOptions options)
     : options_(std::move(options)),
       paths_{options_.root},
-      metrics_(paths_, log_),
+      metrics_(paths_, log_, writer_),
       files_(paths_),
       store_(paths_.baseline()),
       verdicts_(paths_.verdicts()) {}
@@ -132,6 +134,11 @@ Status Service::start() {
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
+    auto writes = writer_.start(event, [this] {
+        answer_.drop();
+        arm_trial();
+    });
+    if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: they are made at boot
     tuner_ = std::make_unique<Tuner>(
@@ -443,6 +450,7 @@ Trials::Edges Service::trial_edges() {
     return {.tuner = *tuner_,
             .counters = *counters_,
             .verdicts = verdicts_,
+            .record = writer_,
             .log = log_,
             .paths = paths_,
             .random = random_number,
@@ -452,7 +460,18 @@ Trials::Edges Service::trial_edges() {
                 },
             .now = now_monotonic,
             .wall = wall_clock,
-            .minute_of_day = minute_of_day};
+            .minute_of_day = minute_of_day,
+            .hold_memory = [this](bool hold) { hold_memory(hold); }};
+}
+
+// What could not be held may have to come from a disk that does not answer: a risk, and no reason to stop.
+void Service::hold_memory(bool hold) {
+    if (!hold) return let_go_of_memory();
+    const auto held = wq::hold_memory();
+    const std::string why = held ? "" : held.error().text;
+    if (why != not_held_ && !why.empty())
+        log_.write({LOG_NOTICE, Event::none, why + "; taking a candidate back may have to wait for a disk"});
+    not_held_ = why;
 }
 
 // An order may have ended a trial, or begun one.
@@ -484,8 +503,8 @@ void Service::stop() {
     const bool keep = tuner_->policy().keep_on_exit && !paused_;
     if (restarting) remark(mark_restart(paths_, true));
     if (!keep && !restarting) tuner_->restore_all();
-    trials_->keep_ended();
     if (!restarting) metrics_.remove();
+    finish_records();
     ::sd_event_exit(event_.get(), 0);
 }
 
@@ -495,6 +514,13 @@ bool Service::is_restarted() const {
     if (!bus_ || bus_->state() != BusServer::State::serving) return false;
     const auto bus = open_system_bus();
     return bus && unit_is_restarting(bus->get());
+}
+
+// A thread that is stuck in a write keeps the process from being gone; nothing is ours any more by then, and
+// systemd gives up on it in the end.
+void Service::finish_records() {
+    for (const std::string& name : writer_.finish(kLastWrites))
+        log_.write({LOG_WARNING, Event::none, name + ": not written, the disk does not answer"});
 }
 
 std::string Service::state() const {

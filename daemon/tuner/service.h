@@ -17,6 +17,7 @@
 #include "tuner/last_answer.h"
 #include "tuner/metrics.h"
 #include "tuner/metrics_file.h"
+#include "tuner/record_thread.h"
 #include "tuner/status.h"
 #include "tuner/trials.h"
 #include "tuner/tuner.h"
@@ -63,6 +64,8 @@ class Service {
     void tick();
     bool was_busy();
     void stop();
+    void finish_records();
+    void hold_memory(bool hold);
     void show_summary();
     Trials::Edges trial_edges();
     void arm_trial();
@@ -92,6 +95,7 @@ class Service {
     Journal log_;
     Fd lock_;
     std::unique_ptr<sd_event, EventUnref> event_;
+    RecordThread writer_;
     MetricsFile metrics_;
     PolicyFacts policy_facts_;
     WorkqueueFs files_;
@@ -122,6 +126,7 @@ class Service {
     bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool paused_ = false;                     // by a kill switch
+    std::string not_held_;                    // why memory could not be held, as last said
     bool bus_warned_ = false;                 // that there is no bus, since it last was there
 };
 

@@ -15,18 +15,12 @@ namespace wq {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000;
-constexpr std::size_t kMostSaid = 100;
 
 // The n-th trial of the same arms has less alpha, and so needs more pairs for the same power: as many more as
 // the evidence that it needs has doublings more than that of the first.
 unsigned pairs_of_trial(unsigned max_pairs, unsigned n) {
     const double more = std::ceil(std::log2(n * (n + 1.0) / 2));
     return std::min(kMaxPairs, max_pairs + static_cast<unsigned>(more));
-}
-
-// An error that says nothing about the next try.
-bool passes(int code) {
-    return kind_of_error(code) == Outcome::Kind::transient;
 }
 
 bool any_work_counter(const std::vector<JudgedCounter>& counters) {
@@ -152,6 +146,7 @@ void Trials::tick() {
     if (in_hours && !in_hours_ && edges_.tuner.policy().judge.hours != Hours{}) draw_delay();
     in_hours_ = in_hours;
     check();
+    if ((unsaved_ || !record_error_.empty()) && !saving_since_) save();
     if (current_) return;
     const auto& targets = edges_.tuner.targets();
     std::erase_if(served_, [&](const auto& item) { return !targets.contains(item.first); });
@@ -166,6 +161,8 @@ void Trials::tick() {
 
 // Those with traffic take turns; @default, which moves its followers, goes before all others.
 void Trials::begin_one() {
+    if (const std::string why = why_no_record(); !why.empty())
+        return edges_.tuner.explain_waiting("waits for a trial: " + why);
     const std::string not_now = why_not_now();
     const bool by_hand =
         std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p.second->by_hand; });
@@ -200,12 +197,7 @@ void Trials::begin_one() {
         begun = resume(std::move(parked.mapped()));
     else
         begun = begin(name, *next->step.trial, false);
-    if (begun) return;
-    rest(name, true);
-    const Error& why = begun.error();
-    edges_.tuner.explain_waiting("waits for a trial: " + why.text);
-    if (!passes(why.code) && not_begun_.size() < kMostSaid && not_begun_.insert(why.text).second)
-        edges_.log.write({LOG_NOTICE, Event::none, "no trial could begin: " + why.text});
+    if (!begun) did_not_begin(name, false, begun.error());
 }
 
 Trials::RunningPtr Trials::make_running(const Target& target, const Arms& arms, bool by_hand) const {
@@ -265,26 +257,12 @@ Status Trials::begin(const std::string& name, const Arms& arms, bool by_hand) {
     trial->settings.max_pairs = pairs_of_trial(trial->settings.max_pairs, trial->number);
     trial->judge.emplace(trial->settings, trial->meters.counters);
     trial->readings.counters = trial->meters.counters;
-    if (auto ready = edges_.tuner.begin_trial(name, trial->arms); !ready) {
-        edges_.counters.detach();
-        return ready;
-    }
-    // Counted before it begins: a trial that is killed had its chance to revert.
-    if (const auto saved = edges_.verdicts.begin(trial->key); !saved)
-        edges_.log.write(
-            {LOG_WARNING, Event::none, saved.error().in("what is learned may be forgotten").text});
-    edges_.log.write({LOG_INFO,
-                      Event::trial_begun,
-                      fmt::format("{}: trial of {} against {}", name, trial->arms.candidate.name(),
-                                  trial->arms.baseline.name()),
-                      {{"WQ_NAME", name},
-                       {"WQ_ARM_BASELINE", trial->arms.baseline.name()},
-                       {"WQ_ARM_CANDIDATE", trial->arms.candidate.name()}}});
+    trial->asked = edges_.now();
+    trial->save = saves_ + 1;
     current_ = std::move(trial);
-    current_->since = edges_.wall();
-    totals_.begun++;
-    start_pair();
-    return {};
+    edges_.verdicts.begin(current_->key);
+    save();
+    return current_->recorded ? begin_recorded() : Status();
 }
 
 Status Trials::resume(RunningPtr trial) {
@@ -298,6 +276,7 @@ Status Trials::resume(RunningPtr trial) {
         if (ready.error().code == ESTALE) end_parked(name, ready.error().text);
         return ready;
     }
+    if (edges_.hold_memory) edges_.hold_memory(true);
     trial->waits.clear();
     trial->since = edges_.wall();
     current_ = std::move(trial);
@@ -308,6 +287,7 @@ Status Trials::resume(RunningPtr trial) {
 Status Trials::order(const std::string& name, const std::string& scope) {
     if (auto may = edges_.tuner.may_try(name); !may) return may;
     if (current_) return fail(fmt::format("{} is on trial; one at a time", current_->name), EBUSY);
+    if (const std::string why = why_no_record(); !why.empty()) return fail(name + ": " + why, EIO);
     edges_.tuner.reconcile();
     const auto found = edges_.tuner.targets().find(name);
     if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);
@@ -332,7 +312,6 @@ Status Trials::order(const std::string& name, const std::string& scope) {
 
 // Keeps what was measured, and makes room for others.
 void Trials::park(const std::string& why) {
-    edges_.counters.detach();
     RunningPtr trial = std::move(current_);
     trial->waits = why;
     trial->pair.reset();
@@ -342,6 +321,12 @@ void Trials::park(const std::string& why) {
     traffic_.clear();
     rest(name, false);
     edges_.tuner.end_trial(name);
+    let_go();
+}
+
+void Trials::let_go() {
+    edges_.counters.detach();
+    if (edges_.hold_memory) edges_.hold_memory(false);
 }
 
 std::string Trials::why_cut_off(const Running& trial) const {
@@ -361,7 +346,7 @@ std::string Trials::why_cut_off(const Running& trial) const {
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
     if (means_another(trial.arms)) return "@default moved";
     const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);
-    const bool runs = &trial == current_.get();
+    const bool runs = &trial == current_.get() && !is_recording();
     if (pinned_scope(entry) || is_reverted(entry) || (runs && !target.on_trial)) return "an operator's order";
     if (edges_.tuner.key_for(target.now, trial.arms) != trial.key) return "the policy changed";
     if (!trial.by_hand && target.step.trial != trial.arms) return "the plan changed";
@@ -369,7 +354,9 @@ std::string Trials::why_cut_off(const Running& trial) const {
 }
 
 void Trials::check() {
-    if (current_)
+    if (is_recording())
+        check_recording();
+    else if (current_)
         if (const std::string why = why_cut_off(*current_); !why.empty()) cut_off(why);
     std::map<std::string, std::string> gone;
     for (const auto& [name, trial] : parked_)
@@ -379,9 +366,13 @@ void Trials::check() {
 
 void Trials::cancel_all(const std::string& why) {
     cancelling_ = true;
-    if (current_) cut_off(why);
+    if (is_recording())
+        (void)give_up({0, why});
+    else if (current_)
+        cut_off(why);
     while (!parked_.empty()) end_parked(std::string(parked_.begin()->first), why);
     cancelling_ = false;
+    if (unsaved_) save();
 }
 
 std::optional<Progress> Trials::progress_of(const std::string& name) const {
@@ -392,7 +383,7 @@ std::optional<Progress> Trials::progress_of(const std::string& name) const {
 }
 
 Progress Trials::progress(const Running& trial) const {
-    static constexpr const char* kPhases[] = {"washout", "counting", "draining"};
+    static constexpr const char* kPhases[] = {"recording", "washout", "counting", "draining"};
     Progress out;
     out.arms = trial.arms;
     out.standing = trial.judge->standing();

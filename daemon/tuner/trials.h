@@ -14,11 +14,17 @@
 #include "judge/trial.h"
 #include "kernel/journal.h"
 #include "tuner/readings.h"
+#include "tuner/record_writer.h"
 #include "tuner/tuner.h"
 #include "tuner/verdicts.h"
 #include "tuner/window_pair.h"
 
 namespace wq {
+
+// Whether error CODE says nothing about the next try.
+inline bool passes(int code) {
+    return kind_of_error(code) == Outcome::Kind::transient;
+}
 
 // How a trial stands, for status.
 struct Progress {
@@ -30,7 +36,7 @@ struct Progress {
     Standing standing;
     std::int64_t since = 0;            // s since 1970, when it began, or was taken up again
     std::chrono::milliseconds most{};  // that its pairs take, if none is dropped and it never waits
-    std::string phase;                 // "washout", "counting", "draining", "waiting"
+    std::string phase;                 // "recording", "washout", "counting", "draining", "waiting"
     std::string reason;                // why it waits; what the counters lack
 };
 
@@ -51,19 +57,27 @@ struct TrialTotals {
 // A pair is   write, washout, count | write, washout, count | drain   and takes two windows and a washout. In
 // the drain work that was queued at the end of the second window comes to its end, as that of the first had
 // time for in the second's washout.
+//
+// Before the first pair the store of verdicts is to hold, on disk, that a trial of these arms has begun: each
+// has less alpha than the one before, also where the daemon is killed in it. Nothing waits for the disk but
+// the trial that wants to begin; where the store cannot be written, none begins. What a trial came to is
+// written once its candidate is taken back.
 class Trials {
   public:
     struct Edges {
         Tuner& tuner;
         WorkCounters& counters;
         VerdictStore& verdicts;
+        RecordWriter& record;
         Log& log;
-        Paths paths;                              // of the machine's counters
+        Paths paths;                              // of the machine's counters, and of the readings
         std::function<std::uint64_t()> random;    // getrandom(2): the coin must not be guessed by a load
         std::function<Clocks()> clocks;           // as they stand
         std::function<std::uint64_t()> now;       // exact, where an event loop's clock may lag
         std::function<std::int64_t()> wall;       // s since 1970
         std::function<unsigned()> minute_of_day;  // local time
+        // A candidate is about to be put in place; there is none any more.
+        std::function<void(bool hold)> hold_memory = {};
     };
 
     explicit Trials(Edges edges);
@@ -82,13 +96,11 @@ class Trials {
     void cpus_changed();
     // After each Tuner::reconcile(): ends a trial whose ground is gone.
     void check();
-    // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not.
+    // Begins a trial of SCOPE (the plan's if empty) at once, whatever the hour. Error: why not. It may still
+    // come to nothing while its beginning is recorded; that is logged.
     Status order(const std::string& name, const std::string& scope);
-    // Ends all trials without a verdict, and puts the target of the one that runs back. For the daemon's end:
-    // what was read waits for keep_ended(), so that nothing that is put back waits for it.
+    // Ends all trials without a verdict, and puts the target of the one that runs back.
     void cancel_all(const std::string& why);
-    // Writes what was read in trials that ended.
-    void keep_ended();
 
     [[nodiscard]] std::optional<Progress> progress_of(const std::string& name) const;
     // The target that is on trial now; nullptr where none is.
@@ -97,7 +109,7 @@ class Trials {
     [[nodiscard]] const TrialTotals& totals() const { return totals_; }
 
   private:
-    enum class Phase { washout, count, drain };
+    enum class Phase { recording, washout, count, drain };
     struct Running {
         std::string name;
         ino_t inode = 0;
@@ -114,9 +126,13 @@ class Trials {
         std::int64_t since = 0;  // s since 1970
         std::optional<Trial> judge;
         TrialReadings readings;
+        // While its beginning is recorded.
+        std::uint64_t asked = 0;         // when
+        std::uint64_t save = 0;          // by which save()
+        std::optional<Status> recorded;  // what came of it
         // The pair being measured.
         std::optional<PairMeasurement> pair;
-        Phase phase = Phase::washout;
+        Phase phase = Phase::recording;
         unsigned slots[2] = {0, 1};  // the order that the coin chose
         unsigned turn = 0;           // 0 and 1: which window of the pair
         std::uint64_t due = 0;
@@ -137,6 +153,14 @@ class Trials {
     Result<std::map<std::string, bool>> busy();
     void begin_one();
     Status begin(const std::string& name, const Arms& arms, bool by_hand);
+    Status begin_recorded();
+    Status give_up(const Error& why);
+    void did_not_begin(const std::string& name, bool by_hand, const Error& why);
+    void check_recording();
+    [[nodiscard]] bool is_recording() const { return current_ && current_->phase == Phase::recording; }
+    void save();
+    void saved(std::uint64_t number, const Status& done);
+    [[nodiscard]] std::string why_no_record() const;
     [[nodiscard]] RunningPtr make_running(const Target& target, const Arms& arms, bool by_hand) const;
     Status attach(Running& trial);
     Status resume(RunningPtr trial);
@@ -149,7 +173,9 @@ class Trials {
     void finish(const TrialVerdict& verdict, bool judged);
     void cut_off(const std::string& why);
     void end_parked(const std::string& name, const std::string& why);
-    void record(Running& trial, const TrialVerdict& verdict, bool judged);
+    VerdictRecord settle(const Running& trial, const TrialVerdict& verdict, bool judged);
+    void keep(const VerdictRecord& record, TrialReadings readings);
+    void let_go();
     void count(const TrialVerdict& verdict, bool judged);
     [[nodiscard]] bool stays(const Running& trial) const;
     void rest(const std::string& name, bool at_once);
@@ -160,15 +186,15 @@ class Trials {
     [[nodiscard]] std::string why_cut_off(const Running& trial) const;
     [[nodiscard]] Progress progress(const Running& trial) const;
 
-    struct Ended {
-        VerdictRecord record;
-        TrialReadings readings;
-    };
-
     Edges edges_;
     RunningPtr current_;
-    std::vector<Ended> ended_;  // whose readings are not written yet
     bool cancelling_ = false;
+    // The store of verdicts on disk.
+    std::uint64_t saves_ = 0;                    // asked for
+    std::optional<std::uint64_t> saving_since_;  // the first that has not ended
+    std::string record_error_;                   // of the last that has; "" if it went well
+    std::string record_said_;                    // of that, in the journal
+    bool unsaved_ = false;                       // the store knows more than was asked to be written
     TrialTotals totals_;
     std::map<std::string, RunningPtr> parked_;     // trials that wait, by target
     std::map<std::string, std::uint64_t> served_;  // when a target's trial last began

@@ -17,14 +17,20 @@ constexpr std::uint64_t kMostStuck = 20;  // one item in so many
 }  // namespace
 
 std::optional<std::uint64_t> Trials::due() const {
-    if (!current_) return {};
+    if (!current_ || (is_recording() && !current_->recorded)) return {};
     return current_->due;
 }
 
 void Trials::on_time() {
-    if (!current_ || edges_.now() < current_->due) return;
+    if (!due() || edges_.now() < current_->due) return;
     Running& trial = *current_;
     switch (trial.phase) {
+        case Phase::recording: {
+            const std::string name = trial.name;
+            const bool by_hand = trial.by_hand;
+            if (const auto begun = begin_recorded(); !begun) did_not_begin(name, by_hand, begun.error());
+            return;
+        }
         case Phase::washout:
             trial.pair->open(trial.slots[trial.turn], edges_.now());
             trial.phase = Phase::count;
@@ -123,18 +129,22 @@ void Trials::cut_off(const std::string& why) {
 void Trials::end_parked(const std::string& name, const std::string& why) {
     auto node = parked_.extract(name);
     if (node.empty()) return;
-    record(*node.mapped(), node.mapped()->judge->end(why), false);
-    if (!cancelling_) keep_ended();
+    Running& trial = *node.mapped();
+    const VerdictRecord record = settle(trial, trial.judge->end(why), false);
+    say(record);
+    keep(record, std::move(trial.readings));
 }
 
+// First of all the target gets what the verdict makes of it. Nothing that takes time comes before that.
 void Trials::finish(const TrialVerdict& verdict, bool judged) {
-    edges_.counters.detach();
     const RunningPtr trial = std::move(current_);
     traffic_.clear();
     if (judged) rests_.erase(trial->name);
-    record(*trial, verdict, judged);
+    const VerdictRecord record = settle(*trial, verdict, judged);
     edges_.tuner.end_trial(trial->name);
-    if (!cancelling_) keep_ended();
+    let_go();
+    say(record);
+    keep(record, std::move(trial->readings));
     if (judged && !stays(*trial)) totals_.taken_back++;
 }
 
@@ -154,7 +164,8 @@ void Trials::count(const TrialVerdict& verdict, bool judged) {
         totals_.inconclusive++;
 }
 
-void Trials::record(Running& trial, const TrialVerdict& verdict, bool judged) {
+// What TRIAL came to, as the store knows it from now on.
+VerdictRecord Trials::settle(const Running& trial, const TrialVerdict& verdict, bool judged) {
     VerdictRecord record;
     record.key = trial.key;
     record.target = trial.name;
@@ -168,18 +179,9 @@ void Trials::record(Running& trial, const TrialVerdict& verdict, bool judged) {
     record.dropped = trial.dropped;
     record.lost = trial.lost;
     count(verdict, judged);
-    const auto saved = edges_.verdicts.add(record);
-    say(record);
-    if (!saved)
-        edges_.log.write({LOG_WARNING, Event::none, saved.error().in("a verdict may be forgotten").text});
-    ended_.push_back({std::move(record), std::move(trial.readings)});
-}
-
-void Trials::keep_ended() {
-    for (const Ended& each : std::exchange(ended_, {}))
-        if (const auto kept = keep_readings(edges_.paths, each.record, each.readings); !kept)
-            edges_.log.write(
-                {LOG_WARNING, Event::none, kept.error().in("a trial's pairs are not kept").text});
+    edges_.verdicts.add(record);
+    unsaved_ = true;
+    return record;
 }
 
 // One event per verdict.

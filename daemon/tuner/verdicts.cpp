@@ -215,21 +215,27 @@ unsigned VerdictStore::begun(const VerdictKey& key) const {
     return found == begun_.end() ? 0 : found->second.trials;
 }
 
-Status VerdictStore::begin(const VerdictKey& key) {
+VerdictStore& VerdictStore::begin(const VerdictKey& key) {
     Begun& begun = begun_[key.text()];
     begun.key = key;
     begun.trials++;
     // Of kernels that ran here long ago, first.
     for (auto old = begun_.begin(); begun_.size() > kMostBegun && old != begun_.end();)
         old = old->second.key.kernel != key.kernel ? begun_.erase(old) : std::next(old);
-    return save();
+    return *this;
 }
 
-Status VerdictStore::add(VerdictRecord record) {
+VerdictStore& VerdictStore::did_not_begin(const VerdictKey& key) {
+    const auto found = begun_.find(key.text());
+    if (found != begun_.end() && --found->second.trials == 0) begun_.erase(found);
+    return *this;
+}
+
+VerdictStore& VerdictStore::add(VerdictRecord record) {
     if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
     if (records_.size() > kMostRecords) forget_one();
-    return save();
+    return *this;
 }
 
 // Trials that were cut off tell least, and those that were judged again since.
@@ -243,10 +249,7 @@ void VerdictStore::forget_one() {
     records_.erase(oldest == records_.end() ? records_.begin() : oldest);
 }
 
-Status VerdictStore::save() {
-    // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+std::string VerdictStore::text() const {
     json verdicts = json::array();
     for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
     json begun = json::array();
@@ -256,7 +259,14 @@ Status VerdictStore::save() {
     }
     const json document = {{"version", kVersion}, {"verdicts", verdicts}, {"begun", begun}};
     // A name need not be UTF-8; unlike a baseline, a verdict is about a class of names.
-    return replace_file(path_, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Status VerdictStore::write(const std::string& path, const std::string& text) {
+    // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    return replace_file(path, text);
 }
 
 }  // namespace wq

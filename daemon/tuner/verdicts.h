@@ -75,14 +75,20 @@ class VerdictStore {
     [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
     // How many trials of these arms have begun.
     [[nodiscard]] unsigned begun(const VerdictKey& key) const;
-    // Both on disk when they return. An error is about the disk alone: the store knows what it was told.
-    Status begin(const VerdictKey& key);
-    Status add(VerdictRecord record);
+    // What the store knows from now on; save() keeps it.
+    VerdictStore& begin(const VerdictKey& key);
+    VerdictStore& did_not_begin(const VerdictKey& key);  // what begin() was told of, after all
+    VerdictStore& add(VerdictRecord record);
+
+    [[nodiscard]] const std::string& path() const { return path_; }
+    [[nodiscard]] std::string text() const;  // of the file
+    // Makes the file hold TEXT, on disk when it returns.
+    static Status write(const std::string& path, const std::string& text);
+    [[nodiscard]] Status save() const { return write(path_, text()); }
 
     [[nodiscard]] const std::vector<VerdictRecord>& records() const { return records_; }  // oldest first
 
   private:
-    Status save();
     void forget_one();
     std::string path_;
     struct Begun {

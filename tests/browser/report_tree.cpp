@@ -52,7 +52,7 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Lo
     record.outcome = end.outcome;
     record.reason = end.reason;
     record.standing = end.standing;
-    if (!store.begin(record.key) || !store.add(record) || !keep_readings(paths, record, readings))
+    if (!store.begin(record.key).add(record).save() || !keep_readings(paths, record, readings))
         throw std::runtime_error("not written");
 }
 

@@ -56,6 +56,7 @@ void Daemon::build() {
         Trials::Edges{.tuner = *tuner_,
                       .counters = host_.counters,
                       .verdicts = verdicts_,
+                      .record = record_,
                       .log = host_.log,
                       .paths = Paths{host_.tree.root()},
                       .random =
@@ -94,7 +95,6 @@ void Daemon::run() {
 void Daemon::stop(bool restarting) {
     trials_->cancel_all("wq-tuned stopped");
     if (!restarting) tuner_->restore_all();
-    trials_->keep_ended();
 }
 
 Host::Host(HostOptions opts)

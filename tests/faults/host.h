@@ -42,6 +42,7 @@ class Daemon {
     WorkqueueFs files_;
     BaselineStore store_;
     VerdictStore verdicts_;
+    WriteAtOnce record_;
     std::unique_ptr<Tuner> tuner_;
     std::unique_ptr<Trials> trials_;
 };

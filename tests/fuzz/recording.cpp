@@ -62,7 +62,7 @@ static void check_verdict(const RecordedTrial& recorded) {
     record.standing = at;
     folder().remove("verdicts.json");
     wq::VerdictStore store(folder().path("verdicts.json"));
-    require(store.add(record).has_value(), "a verdict can be stored");
+    require(store.add(record).save().has_value(), "a verdict can be stored");
     wq::VerdictStore later(folder().path("verdicts.json"));
     require(later.read().has_value() && later.records().size() == 1, "a verdict can be read again");
     require_same(store.records()[0], later.records()[0]);

@@ -35,7 +35,8 @@ FUZZ_TARGET(verdicts) {
     }
     const wq::VerdictKey key{"6.12", "8 CPUs", "kcryptd", "cache", "smt", "defaults"};
     const unsigned begun = store.begun(key);
-    require(store.begin(key).has_value() && store.begun(key) == begun + 1, "what was read can be written");
+    require(store.begin(key).save().has_value() && store.begun(key) == begun + 1,
+            "what was read can be written");
     VerdictStore later(folder().path(kFile));
     require(later.read().has_value(), "what was written can be read");
     require(later.begun(key) == begun + 1, "trials are counted");

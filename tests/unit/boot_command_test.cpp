@@ -57,7 +57,7 @@ class BootCommand : public testing::Test {
         record.target = "writeback";
         record.reason = reason;
         record.judged = judged;
-        ASSERT_TRUE(store.add(record));
+        ASSERT_TRUE(store.add(record).save());
     }
 
     TempTree tree_{kernel_tree({workqueue("writeback", {.cpumask = "ffffff"})}, "cache", "8", "ffffff")};

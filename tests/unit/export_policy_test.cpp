@@ -238,7 +238,7 @@ class ExportPolicy : public testing::Test {
         VerdictRecord r = lesson(name, outcome).verdicts.at(0);
         r.key.topology = fingerprint(read_topology("live", tree_.root()).value());
         r.time = ::time(nullptr) - age;
-        ASSERT_TRUE(store.add(r));
+        ASSERT_TRUE(store.add(r).save());
     }
     struct Outcome {
         int code;

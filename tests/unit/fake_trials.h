@@ -30,6 +30,7 @@ class TrialRig : public Rig {
             .tuner = *tuner_,
             .counters = counters_,
             .verdicts = *verdicts_,
+            .record = *record_,
             .log = log_,
             .paths = Paths{tree_.root()},
             .random =
@@ -37,7 +38,8 @@ class TrialRig : public Rig {
             .clocks = [this] { return clocks_; },
             .now = [this] { return now_; },
             .wall = [this] { return wall_; },
-            .minute_of_day = [this] { return minute_; }});
+            .minute_of_day = [this] { return minute_; },
+            .hold_memory = [this](bool hold) { held_ = hold; }});
         counters_.more = {{"kcryptd", 100'000}, {"writeback", 100'000}, {"@default", 200'000}};
         use(guard(policy));
     }
@@ -88,11 +90,14 @@ class TrialRig : public Rig {
     }
 
     FakeCounters counters_;
+    WriteAtOnce at_once_;
+    RecordWriter* record_ = &at_once_;
     std::unique_ptr<Trials> trials_;
     std::uint64_t now_ = 1'000'000'000;
     std::uint64_t coin_ = 1;
     unsigned minute_ = 12 * 60;
     Clocks clocks_;
+    bool held_ = false;  // memory
 };
 
 }  // namespace wq::test

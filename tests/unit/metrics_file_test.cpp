@@ -8,6 +8,7 @@
 
 #include "as_nobody.h"
 #include "fake_log.h"
+#include "manual_writer.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -25,7 +26,7 @@ constexpr const char* kRecord = "run/wq-tuned/textfile";
 class MetricsFileTest : public testing::Test {
   protected:
     [[nodiscard]] MetricsFile daemon() {
-        MetricsFile out(Paths{tree_.root()}, log_);
+        MetricsFile out(Paths{tree_.root()}, log_, writer_);
         out.recall();
         return out;
     }
@@ -37,6 +38,7 @@ class MetricsFileTest : public testing::Test {
 
     TempTree tree_{Dir("srv/metrics"), Dir("run/wq-tuned")};
     test::FakeLog log_;
+    WriteAtOnce writer_;
 };
 
 TEST_F(MetricsFileTest, NothingIsWantedBeforeAPolicySaysSo) {
@@ -145,6 +147,38 @@ TEST_F(MetricsFileTest, WhatIsNoLongerTrueDoesNotStayWhereTheNewCannotBeWritten)
     tree_.remove("srv/metrics/wq.prom.new");
     file.show("a 2\n");
     EXPECT_EQ(tree_.read(kFile), "a 2\n");
+}
+
+TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    file.show("a 2\n");
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_EQ(slow.waiting(), 1U) << "the newest is enough";
+    slow.answer();
+    EXPECT_EQ(tree_.read(kFile), "a 2\n");
+    file.show("a 3\n");
+    file.remove();
+    EXPECT_TRUE(tree_.exists(kRecord)) << "as long as the file may be there";
+    slow.answer();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+TEST_F(MetricsFileTest, ARemovalThatComesLateLeavesTheRecordOfTheNextFile) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    slow.answer();
+    file.use("/srv/metrics/other.prom");
+    file.show("a 1\n");
+    slow.answer();
+    EXPECT_FALSE(tree_.exists(kFile));
+    EXPECT_EQ(tree_.read("/srv/metrics/other.prom"), "a 1\n");
+    EXPECT_EQ(tree_.read(kRecord), "/srv/metrics/other.prom\n");
 }
 
 TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {

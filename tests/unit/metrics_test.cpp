@@ -143,7 +143,7 @@ TEST_F(MetricsTest, NamesAreEscaped) {
 
 TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
     for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
-        ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)));
+        ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)).save());
     const auto all = metrics();
     const std::string arms = ",baseline=\"cache\",candidate=\"smt\"}";
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
@@ -165,7 +165,7 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     VerdictRecord unmeasured = verdict("nfsiod", 600);
     unmeasured.standing = {};
     for (const auto& r : {early, unmeasured, verdict("kcryptd", 1000), later, elsewhere, cut_off})
-        ASSERT_TRUE(verdicts_->add(r));
+        ASSERT_TRUE(verdicts_->add(r).save());
     const auto all = metrics();
     const std::string arms = ",baseline=\"cache\",candidate=\"smt\"";
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
@@ -183,7 +183,8 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
 }
 
 TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
-    for (int i = 0; i < 150; i++) ASSERT_TRUE(verdicts_->add(verdict("c" + std::string(1 + i, 'x'), i)));
+    for (int i = 0; i < 150; i++)
+        ASSERT_TRUE(verdicts_->add(verdict("c" + std::string(1 + i, 'x'), i)).save());
     const auto all = metrics();
     std::vector<double> times;
     for (const auto& [series, time] : all)
@@ -268,7 +269,7 @@ TEST_F(MetricsTest, EveryTryOfAWindowThatFailsIsAnError) {
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
     VerdictRecord r = verdict("kcryptd", 1000);
     r.standing.effect.percent = std::numeric_limits<double>::infinity();
-    ASSERT_TRUE(verdicts_->add(r));
+    ASSERT_TRUE(verdicts_->add(r).save());
     EXPECT_THAT(text(), HasSubstr("counter=\"latency\"} +Inf\n"));
 }
 

@@ -121,7 +121,7 @@ TEST_F(ReadingsOfTrials, OfANameThatIsNotUtf8AreFoundAgain) {
     VerdictRecord odd = record(1000, "kcryptd-\xff\xe2\x82");
     odd.key.kind = class_of(odd.target);
     VerdictStore store(paths_.verdicts());
-    ASSERT_TRUE(store.add(odd));
+    ASSERT_TRUE(store.add(odd).save());
     ASSERT_TRUE(keep_readings(paths_, odd, readings(2)));
     VerdictStore again(paths_.verdicts());
     ASSERT_TRUE(again.read());

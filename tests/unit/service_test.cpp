@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -76,6 +77,10 @@ class Daemon {
     void send(int signal) const { ::kill(child_, signal); }
     [[nodiscard]] unsigned long resident_files() const {
         return test::resident_files(std::to_string(child_));
+    }
+    [[nodiscard]] std::ptrdiff_t threads() const {
+        return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task"),
+                             {});
     }
     // Exit status, or minus the signal that ended it.
     int wait() {
@@ -533,6 +538,25 @@ TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
 #endif
     EXPECT_TRUE(eventually([&] { return daemon.resident_files() < enough; }));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
+}
+
+// A FIFO in place of the temporary file: who opens it waits for a reader.
+TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
+    tree_.write(kPolicy,
+                "[judge]\njitter = \"0s\"\ncounters = [\"file:/cost\"]\n"
+                "[[workqueue]]\nmatch = \"kcryptd\"\nscope = \"smt\"\n");
+    tree_.write("cost", "10\n");
+    tree_.add(test::Dir("var/lib/wq-tuned"));
+    ASSERT_EQ(::mkfifo(tree_.path("var/lib/wq-tuned/verdicts.json.new").c_str(), 0600), 0);
+    ::setenv("WATCHDOG_USEC", "2000000", 1);
+    Daemon daemon(tree_);
+    ::unsetenv("WATCHDOG_USEC");
+    ASSERT_TRUE(eventually([&] { return daemon.threads() == 2; })) << "a trial is to begin";
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded"));
+    EXPECT_EQ(scope(), "default (cache)\n");
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    EXPECT_TRUE(logged("verdicts.json: not written, the disk does not answer"));
 }
 
 TEST_F(ServiceTest, SaysOnceWhatAKernelLacks) {

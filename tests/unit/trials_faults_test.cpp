@@ -64,21 +64,6 @@ TEST_F(TrialsFaults, WhatCannotBeginForGoodIsSaidOnce) {
     EXPECT_FALSE(said("BPF is busy")) << "it passes";
 }
 
-TEST_F(TrialsFaults, AVerdictThatCannotBeSavedIsActedUponAndSaidToBeForgotten) {
-    tree_.write("var/lib/wq-tuned", "not a folder");
-    candidate_costs(2);
-    wait_for_traffic();
-    EXPECT_TRUE(said("what is learned may be forgotten"));
-    EXPECT_EQ(state("kcryptd"), State::trial);
-    run();
-    EXPECT_TRUE(said("a verdict may be forgotten"));
-    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
-    EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(state("kcryptd"), State::reverted);
-    trials_->keep_ended();
-    EXPECT_TRUE(said("a trial's pairs are not kept"));
-}
-
 TEST_F(TrialsFaults, AWaitingTrialThatCannotGoOnStaysAsItIs) {
     park();
     counters_.attach_error = Error{EAGAIN, "BPF is busy"};

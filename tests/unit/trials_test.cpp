@@ -123,12 +123,10 @@ TEST_F(TrialsTest, NothingThatIsPutBackWaitsForWhatWasRead) {
     EXPECT_TRUE(kept());
 }
 
-TEST_F(TrialsTest, AtTheDaemonsEndWhatWasReadIsKeptWhenItIsTold) {
+TEST_F(TrialsTest, AtTheDaemonsEndWhatWasReadIsKept) {
     wait_for_traffic();
     for (int i = 0; i < 7; i++) step();
     trials_->cancel_all("enough");
-    EXPECT_FALSE(tree_.exists("var/lib/wq-tuned/readings"));
-    trials_->keep_ended();
     const auto readings = read_readings(Paths{tree_.root()}, last());
     ASSERT_TRUE(readings) << readings.error().text;
     EXPECT_THAT(readings->pairs, SizeIs(1));

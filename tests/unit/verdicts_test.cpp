@@ -42,9 +42,9 @@ class Verdicts : public testing::Test {
 
 TEST_F(Verdicts, ComeBackAsTheyWere) {
     ASSERT_TRUE(store_.load());
-    ASSERT_TRUE(store_.begin(record().key));
-    ASSERT_TRUE(store_.begin(record().key));
-    ASSERT_TRUE(store_.add(record()));
+    ASSERT_TRUE(store_.begin(record().key).save());
+    ASSERT_TRUE(store_.begin(record().key).save());
+    ASSERT_TRUE(store_.add(record()).save());
     VerdictStore again(tree_.path(kFile));
     ASSERT_TRUE(again.load());
     ASSERT_THAT(again.records(), SizeIs(1));
@@ -55,7 +55,7 @@ TEST_F(Verdicts, ComeBackAsTheyWere) {
 }
 
 TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
-    ASSERT_TRUE(store_.add(record()));
+    ASSERT_TRUE(store_.add(record()).save());
     json old = on_disk();
     for (const char* key : {"alpha", "tolerance", "max_pairs"}) old["verdicts"][0].erase(key);
     write(old);
@@ -63,8 +63,17 @@ TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
     ASSERT_TRUE(again.load());
     EXPECT_FALSE(again.records().at(0).settings);
     EXPECT_TRUE(to_json(again.records()[0])["alpha"].is_null());
-    ASSERT_TRUE(again.add(record()));
+    ASSERT_TRUE(again.add(record()).save());
     EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "and none are written";
+}
+
+TEST_F(Verdicts, WhatDidNotBeginIsNotCounted) {
+    store_.begin(record().key).begin(record().key).did_not_begin(record().key);
+    EXPECT_EQ(store_.begun(record().key), 1U);
+    store_.did_not_begin(record().key);
+    EXPECT_EQ(store_.begun(record().key), 0U);
+    store_.did_not_begin(record().key);
+    EXPECT_EQ(store_.begun(record().key), 0U);
 }
 
 TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
@@ -72,12 +81,12 @@ TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
     later.outcome = TrialOutcome::improved;
     VerdictRecord cut_off = record(3000);
     cut_off.judged = false;
-    for (const auto& r : {record(), later, cut_off}) ASSERT_TRUE(store_.add(r));
+    for (const auto& r : {record(), later, cut_off}) ASSERT_TRUE(store_.add(r).save());
     EXPECT_EQ(store_.latest(record().key)->outcome, TrialOutcome::improved);
 }
 
 TEST_F(Verdicts, AnythingElseIsAnotherKey) {
-    ASSERT_TRUE(store_.add(record()));
+    ASSERT_TRUE(store_.add(record()).save());
     for (std::string VerdictKey::*part :
          {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::baseline,
           &VerdictKey::candidate, &VerdictKey::judge}) {
@@ -99,7 +108,7 @@ TEST_F(Verdicts, TheOldestGiveWay) {
         kFile,
         nlohmann::json{{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}}.dump());
     ASSERT_TRUE(store_.load());
-    for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)));
+    for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)).save());
     EXPECT_THAT(store_.records(), SizeIs(1000));
     EXPECT_EQ(store_.records().front().time, 0);
     EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
@@ -115,7 +124,7 @@ TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
     for (int i = 1; i < 1000; i++) verdicts.push_back(to_json(record(i)));
     write({{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}});
     ASSERT_TRUE(store_.load());
-    ASSERT_TRUE(store_.add(record(1000)));
+    ASSERT_TRUE(store_.add(record(1000)).save());
     VerdictStore again(tree_.path(kFile));
     ASSERT_TRUE(again.load());
     EXPECT_THAT(again.records(), SizeIs(1000));
@@ -126,7 +135,7 @@ TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
 TEST_F(Verdicts, WhatWasCountedForDaysIsReadAgain) {
     VerdictRecord r = record();
     r.lost = 1'440'000'000;
-    ASSERT_TRUE(store_.add(r));
+    ASSERT_TRUE(store_.add(r).save());
     VerdictStore again(tree_.path(kFile));
     EXPECT_TRUE(again.load());
 }
@@ -135,14 +144,14 @@ TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
     VerdictRecord r = record();
     r.standing.log_regressed = 5000;
     r.standing.log_improved = -5000;
-    ASSERT_TRUE(store_.add(r));
+    ASSERT_TRUE(store_.add(r).save());
     VerdictStore again(tree_.path(kFile));
     EXPECT_TRUE(again.load());
 }
 
 TEST_F(Verdicts, ADiskThatIsFullForgetsNothingThatTheDaemonKnows) {
     tree_.write("var/lib/wq-tuned", "not a folder");
-    EXPECT_FALSE(store_.add(record()));
+    EXPECT_FALSE(store_.add(record()).save());
     EXPECT_NE(store_.latest(record().key), nullptr);
 }
 
@@ -156,8 +165,8 @@ TEST_F(Verdicts, WhatIsNoStoreAndCannotBeSetAsideIsSaidToBeThere) {
 }
 
 TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
-    ASSERT_TRUE(store_.begin(record().key));
-    ASSERT_TRUE(store_.add(record()));
+    ASSERT_TRUE(store_.begin(record().key).save());
+    ASSERT_TRUE(store_.add(record()).save());
     const json good = on_disk();
     const auto with = [&](const char* list, const char* key, const json& value) {
         json bad = good;
@@ -211,7 +220,7 @@ TEST_F(Verdicts, WhatCannotBeReadIsSetAsideToo) {
     ASSERT_FALSE(loaded);
     EXPECT_THAT(loaded.error().text, HasSubstr("set aside as"));
     EXPECT_TRUE(tree_.exists(std::string(kFile) + ".broken"));
-    EXPECT_TRUE(store.begin(record().key)) << "what is begun is on disk again";
+    EXPECT_TRUE(store.begin(record().key).save()) << "what is begun is on disk again";
 }
 
 TEST_F(Verdicts, WhoOnlyReadsSetsNothingAside) {
