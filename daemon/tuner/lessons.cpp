@@ -7,7 +7,9 @@
 // those that improved, from what the kernel had to the incumbent of that verdict, and those that lead on from
 // there. Where none leads anywhere, what regressed is a reason to leave the kernel's setting alone.
 //
-// On one pair of arms the last verdict counts, whatever it was judged by; of several that improved on one
+// Where masks give the workqueues of a class different CPUs, or the class other CPUs than before, the
+// verdicts on the CPUs of the last one count. On one pair of arms the last verdict counts, whatever it was
+// judged by; of several that improved on one
 // setting, the last. A step on the way that is too old still tells that its candidate was one of ours and not
 // the kernel's; that much is known, and no more, so that nothing is said.
 #include "tuner/lessons.h"
@@ -150,9 +152,15 @@ Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
 }  // namespace
 
 std::vector<Lesson> lessons_of(const LessonInput& in) {
+    const auto counts = [&](const VerdictRecord& record) {
+        return record.judged && record.key.kernel == in.kernel && record.key.topology == in.topology;
+    };
+    std::map<std::string, std::string> cpus;  // by class
+    for (const VerdictRecord& record : in.records)
+        if (counts(record)) cpus[record.key.kind] = record.key.cpus;
     std::map<std::string, Verdicts> classes;
     for (const VerdictRecord& record : in.records)
-        if (record.judged && record.key.kernel == in.kernel && record.key.topology == in.topology)
+        if (counts(record) && record.key.cpus == cpus.at(record.key.kind))
             classes[record.key.kind][{record.key.baseline, record.key.candidate}] = &record;
     std::vector<Lesson> out;
     for (const auto& [kind, verdicts] : classes) out.push_back(Class(in, verdicts).lesson());

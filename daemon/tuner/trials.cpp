@@ -348,7 +348,10 @@ std::string Trials::why_cut_off(const Running& trial) const {
     const BaselineEntry* entry = edges_.tuner.baseline_of(trial.name);
     const bool runs = &trial == current_.get() && !is_recording();
     if (pinned_scope(entry) || is_reverted(entry) || (runs && !target.on_trial)) return "an operator's order";
-    if (edges_.tuner.key_for(target.now, trial.arms) != trial.key) return "the policy changed";
+    const VerdictKey key = edges_.tuner.key_for(target.now, trial.arms);
+    if (key.cpus != trial.key.cpus)
+        return fmt::format("its CPUs are {} now, and were {}", key.cpus, trial.key.cpus);
+    if (key != trial.key) return "the policy changed";
     if (!trial.by_hand && target.step.trial != trial.arms) return "the plan changed";
     return "";
 }

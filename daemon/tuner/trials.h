@@ -176,6 +176,7 @@ class Trials {
     VerdictRecord settle(const Running& trial, const TrialVerdict& verdict, bool judged);
     void keep(const VerdictRecord& record, TrialReadings readings);
     void let_go();
+    [[nodiscard]] std::string why_moved();
     void count(const TrialVerdict& verdict, bool judged);
     [[nodiscard]] bool stays(const Running& trial) const;
     void rest(const std::string& name, bool at_once);

@@ -67,11 +67,19 @@ void Trials::start_pair() {
 // Every window begins with a write, so that both arms pay for switching.
 void Trials::start_window() {
     Running& trial = *current_;
+    if (const std::string why = why_moved(); !why.empty()) return cut_off(why);
     const Arm& arm = trial.slots[trial.turn] == 0 ? trial.arms.baseline : trial.arms.candidate;
     const Outcome outcome = edges_.tuner.switch_to(trial.name, arm);
     if (outcome.kind != Outcome::Kind::done) return switch_failed(outcome);
     trial.phase = Phase::washout;
     trial.due = edges_.now() + static_cast<std::uint64_t>(trial.washout.count());
+}
+
+// Masks are changed without any event: they are looked at before a window and before a pair counts.
+std::string Trials::why_moved() {
+    const std::string now = edges_.tuner.look_at_cpus(current_->name);
+    if (now.empty() || now == current_->key.cpus) return "";
+    return fmt::format("its CPUs are {} now, and were {}", now, current_->key.cpus);
 }
 
 void Trials::switch_failed(const Outcome& outcome) {
@@ -87,6 +95,7 @@ void Trials::switch_failed(const Outcome& outcome) {
 // put it; then what went wrong; and the values last.
 void Trials::finish_pair() {
     Running& trial = *current_;
+    if (const std::string why = why_moved(); !why.empty()) return cut_off(why);
     trial.pair->finish(edges_.clocks());
     const PairMeasurement& pair = *trial.pair;
     trial.lost += pair.lost();

@@ -136,6 +136,8 @@ class Tuner {
     // Why trials do not begin, shown where a target waits for one.
     void explain_waiting(std::string why) { waiting_why_ = std::move(why); }
     [[nodiscard]] VerdictKey key_for(const Workqueue& target, const Arms& arms) const;
+    // The CPUs of NAME as key_for() has them, by masks that are read now; "" where they cannot be.
+    std::string look_at_cpus(const std::string& name);
     // What trials are judged by here, where that is not all that the policy names.
     void judge_by(std::vector<JudgedCounter> counters) { counters_ = std::move(counters); }
     [[nodiscard]] const std::vector<JudgedCounter>& counters() const { return counters_; }

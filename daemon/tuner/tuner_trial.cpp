@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "model/hash.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -20,11 +21,35 @@ std::string text_of(const Judging& j, const std::vector<JudgedCounter>& judged) 
                        j.settings.max_pairs, j.settings.min_items, counters);
 }
 
+// CPUs of a verdict's key: the list, or, where that would be a page, a hash of it.
+std::string text_of(const CpuSet& cpus) {
+    constexpr std::size_t kLongest = 100;
+    std::string list = cpus.list();
+    if (list.size() <= kLongest) return list;
+    return fmt::format("{} CPUs {:016x}", cpus.count(), hash_of(list));
+}
+
 }  // namespace
 
+// Pods are cut of the CPUs that the target's mask and the unbound one leave; the fingerprint says how.
 VerdictKey Tuner::key_for(const Workqueue& target, const Arms& arms) const {
-    return {kernel_.release,      fingerprint_,          class_of(target.name),
-            arms.baseline.name(), arms.candidate.name(), text_of(policy_.judge, counters_)};
+    return {kernel_.release,
+            fingerprint_,
+            class_of(target.name),
+            arms.baseline.name(),
+            arms.candidate.name(),
+            text_of(policy_.judge, counters_),
+            text_of(target.effective & known_.topology().online)};
+}
+
+std::string Tuner::look_at_cpus(const std::string& name) {
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return "";
+    Workqueue& target = found->second.now;
+    const auto now = edges_.files.read(name);
+    if (!now || now->inode != target.inode || now->unread || now->effective.empty()) return "";
+    target.effective = now->effective;
+    return text_of(target.effective & known_.topology().online);
 }
 
 Status Tuner::may_try(const std::string& name) {

@@ -27,13 +27,14 @@ constexpr std::size_t kMostBegun = 10'000;
 
 json to_json(const VerdictKey& key) {
     return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
-            {"baseline", key.baseline}, {"candidate", key.candidate}, {"judge", key.judge}};
+            {"baseline", key.baseline}, {"candidate", key.candidate}, {"judge", key.judge},
+            {"cpus", key.cpus}};
 }
 
 VerdictKey key_from(const json& j) {
     const auto text = [&](const char* name) { return j.at(name).get<std::string>(); };
-    return {text("kernel"),   text("topology"),  text("class"),
-            text("baseline"), text("candidate"), text("judge")};
+    return {text("kernel"),    text("topology"), text("class"),      text("baseline"),
+            text("candidate"), text("judge"),    j.value("cpus", "")};
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -134,7 +135,8 @@ json to_json(const VerdictRecord& r) {
 }
 
 std::string VerdictKey::text() const {
-    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, baseline, candidate, judge);
+    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, baseline, candidate, judge,
+                       cpus);
 }
 
 std::string class_of(const std::string& name) {

@@ -14,7 +14,8 @@
 
 namespace wq {
 
-// What a verdict holds for: the same kernel, topology, class of workqueue, arms and settings of the judge.
+// What a verdict holds for: the same kernel, topology, class of workqueue, arms, settings of the judge, and
+// CPUs.
 struct VerdictKey {
     std::string kernel;     // release
     std::string topology;   // fingerprint()
@@ -22,6 +23,10 @@ struct VerdictKey {
     std::string baseline;   // the arms, by name: "cache", "smt strict"
     std::string candidate;  //
     std::string judge;      // text_of() the settings
+    // The CPUs whose pods were compared: the target's within the unbound mask, as a list. With the topology
+    // they say what partition each arm makes. "" in records of versions that did not look: those hold for no
+    // target any more.
+    std::string cpus = {};
     [[nodiscard]] std::string text() const;
     friend bool operator==(const VerdictKey&, const VerdictKey&) = default;
 };

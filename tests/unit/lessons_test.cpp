@@ -91,6 +91,15 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
     EXPECT_THAT(kinds(), ElementsAre(nothing, leave));
 }
 
+// A rule is for the class; what was learned on other CPUs is no part of it.
+TEST_F(Lessons, OnlyOnTheCpusOfTheLastVerdict) {
+    verdict("cache", "smt", improved, 3 * kHour).key.cpus = "0-11";
+    verdict("smt", "cpu", improved, 2 * kHour).key.cpus = "0-23";
+    EXPECT_THAT(rests_on(), ElementsAre("smt/cpu"));
+    verdict("cache", "numa", regressed, kHour).key.cpus = "0-11";
+    EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
+}
+
 TEST_F(Lessons, OnlyWhatIsTrusted) {
     VerdictRecord& record = verdict("cache", "smt", improved, kWeek - 1);
     EXPECT_EQ(lesson(), "smt");

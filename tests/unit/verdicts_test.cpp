@@ -22,7 +22,7 @@ class Verdicts : public testing::Test {
   protected:
     static VerdictRecord record(std::int64_t time = 1000) {
         VerdictRecord r;
-        r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05"};
+        r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05", "0-7"};
         r.target = "kcryptd-1";
         r.time = time;
         r.outcome = TrialOutcome::regressed;
@@ -67,6 +67,22 @@ TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
     EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "and none are written";
 }
 
+// They are history: which CPUs they were reached on nobody knows.
+TEST_F(Verdicts, OfAVersionThatDidNotLookAtCpusHoldForNoTarget) {
+    ASSERT_TRUE(store_.begin(record().key).add(record()).save());
+    json old = on_disk();
+    for (const char* list : {"verdicts", "begun"}) old[list][0].erase("cpus");
+    write(old);
+    VerdictStore again(tree_.path(kFile));
+    ASSERT_TRUE(again.load());
+    EXPECT_THAT(again.records(), SizeIs(1));
+    EXPECT_EQ(again.latest(record().key), nullptr);
+    EXPECT_EQ(again.begun(record().key), 0U);
+    ASSERT_TRUE(again.add(record()).save());
+    EXPECT_THAT(again.records(), SizeIs(2));
+    EXPECT_NE(again.latest(record().key), nullptr);
+}
+
 TEST_F(Verdicts, WhatDidNotBeginIsNotCounted) {
     store_.begin(record().key).begin(record().key).did_not_begin(record().key);
     EXPECT_EQ(store_.begun(record().key), 1U);
@@ -89,7 +105,7 @@ TEST_F(Verdicts, AnythingElseIsAnotherKey) {
     ASSERT_TRUE(store_.add(record()).save());
     for (std::string VerdictKey::*part :
          {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::baseline,
-          &VerdictKey::candidate, &VerdictKey::judge}) {
+          &VerdictKey::candidate, &VerdictKey::judge, &VerdictKey::cpus}) {
         VerdictKey key = record().key;
         key.*part += "x";
         EXPECT_EQ(store_.latest(key), nullptr);
