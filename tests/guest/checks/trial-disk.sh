@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# /var/lib/wq-tuned on a disk that does not answer, in each part of a trial: what is to be taken back is taken back at
+# once, the watchdog is content, orders are answered, and what was learned is on disk once the disk answers again.
+# timeout: 1200
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+store=/var/lib/wq-tuned
+other=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+crypt_open state 1
+mkfs.ext4 -q /dev/mapper/state
+mkdir -p $store
+mount -o noatime /dev/mapper/state $store
+# As a disk that has gone away: who waits for it waits in the kernel, and no signal ends that.
+disk_stops() { dmsetup suspend --noflush --nolockfs state; }
+disk_goes_on() { dmsetup resume state; }
+
+# The cost is worse under the candidate, from soon after its window begins. The longest stretch of the candidate in
+# place, in ms, is kept as well.
+cost=/run/wq-tests/cost longest=/run/wq-tests/longest
+mkfifo /run/wq-tests/never
+follow_scope() {
+  local word since="" now most=0
+  while :; do
+    read -r word _ <"$workqueues/$wq/affinity_scope"
+    now=$((${EPOCHREALTIME/./} / 1000))
+    if [ "$word" = "$other" ]; then
+      echo 20 1<>$cost
+      : "${since:=$now}"
+      [ $((now - since)) -le $most ] || { most=$((now - since)) && echo "$most" >$longest; }
+    else
+      echo 10 1<>$cost
+      since=""
+    fi
+    read -rt 0.02 _ || true
+  done <>/run/wq-tests/never
+}
+echo 10 >$cost
+echo 0 >$longest
+follow_scope &
+follower=$!
+load_on c0
+put_back() {
+  disk_goes_on
+  kill $follower 2>/dev/null || true
+  load_off
+  systemctl stop wq-tuned
+  umount $store
+  rm -f /run/wq-tests/never
+}
+trap put_back EXIT
+
+# A watchdog that a stand of 20 s would trip; a tick every ten seconds. Without BPF, which an emulator under load takes
+# longer than that to load.
+trial_policy "$other" "counters = [\"latency\", \"file:$cost\"]"
+# The disk's own workqueue is left alone: without BPF nobody sees that it has no traffic.
+sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml
+printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
+systemctl daemon-reload
+reason_has() { target "$wq" reason | grep -q "$1"; }
+restarts() { systemctl show -P NRestarts wq-tuned; }
+locked() { sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$(systemctl show -P MainPID wq-tuned)/status"; }
+ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+# `in_time WHAT MOST-MS COMMAND...`
+in_time() {
+  local what=$1 most=$2 before
+  shift 2
+  before=$(ms)
+  "$@" >/dev/null || fail "$what: exit code $?"
+  [ $(($(ms) - before)) -le "$most" ] || fail "$what took $(($(ms) - before)) ms"
+  note "ok: $what took $(($(ms) - before)) ms"
+}
+
+note "-- the disk stands still when a trial is to begin"
+systemctl start wq-tuned
+disk_stops
+wait_until 120 reason_has "the disk has not answered" || fail "reason: $(target "$wq" reason)"
+note "status: $(target "$wq" reason)"
+check_eq "the candidate was never in place" 0 "$(cat $longest)"
+disk_goes_on
+wait_until 90 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+check_eq "the trial is on record before it begins" 1 "$(jq '[.begun[].trials] | add' $verdicts)"
+[ "$(locked)" -gt 0 ] || fail "its memory is not held: $(journalctl -u wq-tuned -o cat)"
+note "resident, locked: $(sed -n 's/^\(VmRSS\|VmLck\|VmSize\):[[:space:]]*//p' "/proc/$(systemctl show -P MainPID wq-tuned)/status" | tr '\n' ' ')"
+
+# Where the baseline was in place at the verdict, nothing had to be taken back: then it is asked again.
+for stand in 8 20; do
+  # shellcheck disable=SC2034
+  for try in 1 2 3 4 5; do
+    wait_until 120 pair_is "$wq" 3 || fail "no third pair: $(target "$wq" reason)"
+    echo 0 >$longest
+    mark
+    disk_stops
+    wait_until 120 state_is "$wq" reverted || fail "no verdict: $(target "$wq" reason)"
+    stood_since=$(ms)
+    expect_scope "$wq" default
+    check_eq "nothing of the trial is written yet" 0 "$(jq '.verdicts | length' <"$verdicts")"
+    in_time "the status" 2000 wq-tunectl status --json
+    while [ $(($(ms) - stood_since)) -lt $((stand * 1000)) ]; do sleep 0.2; done
+    check_eq "no memory is held any more" 0 "$(locked)"
+    disk_goes_on
+    wait_until 10 ended 1 || fail "the verdict is not on disk"
+    check_eq "the verdict on disk" regressed "$(verdict verdict)"
+    check_eq "restarts by the watchdog" 0 "$(restarts)"
+    # A window is a second, and 200 ms of washout behind the last one of a pair.
+    [ "$(cat $longest)" -le $((3200 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
+    note "ok: $stand s: the candidate was in place for $(cat $longest) ms at most, of windows of 1000"
+    systemctl stop wq-tuned
+    rm -r ${store:?}/*
+    systemctl start wq-tuned
+    [ "$(cat $longest)" -lt 1200 ] || break
+  done
+done
+
+note "-- the daemon is stopped meanwhile"
+wait_until 90 pair_is "$wq" 2 || fail "no trial: $(target "$wq" reason)"
+disk_stops
+mark
+stood_since=$(ms)
+systemctl stop --no-block wq-tuned
+expect_scope "$wq" default
+check_eq "no entry is left" 0 "$(entries)"
+said_so() { since_mark | grep -q "not written, the disk does not answer"; }
+wait_until 20 said_so || fail "it says nothing: $(since_mark)"
+disk_goes_on
+is_gone() { [ "$(systemctl show -P ActiveState wq-tuned)" = inactive ]; }
+wait_until 30 is_gone || fail "it is $(systemctl show -P ActiveState wq-tuned)"
+check_eq "the result" success "$(systemctl show -P Result wq-tuned)"
+
+note "-- the disk takes nothing"
+rm -r ${store:?}/*
+systemctl start wq-tuned
+mount -o remount,ro $store # of the file system; the unit's own mount, made at its start, can be written
+wait_until 60 reason_has "the record of trials cannot be written: .*Read-only" || fail "reason: $(target "$wq" reason)"
+note "status: $(target "$wq" reason)"
+wq-tunectl trial "$wq" --arm "$other" 2>/run/wq-tests/err && fail "a trial without a record"
+check_eq "a trial by hand is refused in one line" 1 "$(grep -c 'the record of trials cannot be written' /run/wq-tests/err)"
+check_eq "nothing was written to /sys" 0 "$(daemon_field writes)"
+mount -o remount,rw $store
+wait_until 90 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
