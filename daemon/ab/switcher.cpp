@@ -14,15 +14,12 @@ constexpr unsigned kTries = 3;
 
 Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, const std::vector<Arm>& arms,
                    const KernelInfo& kernel)
-    : files_(files), store_(store), target_(std::move(target)), last_word_(target_.scope.word) {
-    entry_ = {target_.name, target_.inode, target_.scope.word, target_.strict, {}, {}, kTrial};
-    for (const Arm& arm : arms) {
-        entry_.allow(arm.word);
-        if (const auto other = misparse_of(arm.word); !other.empty()) entry_.allow(other);
-        if (!arm.strict) continue;
-        last_strict_ = target_.strict;
-        if (arm.strict != target_.strict) entry_.may_strict = arm.strict;
-    }
+    : files_(files),
+      store_(store),
+      target_(std::move(target)),
+      strict_(std::any_of(arms.begin(), arms.end(), [](const Arm& a) { return a.strict.has_value(); })),
+      entry_(entry_of(target_)) {
+    entry_.order = kTrial;
     if (target_.kind != Kind::default_scope) return;
     // One that no arm has comes first: through it all arms cost the same two moves.
     for (const bool spare : {true, false})
@@ -30,7 +27,6 @@ Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, co
             if (std::none_of(arms.begin(), arms.end(), [&](const Arm& a) { return a.scope == scope; }) ==
                 spare)
                 vias_.emplace_back(name_of(scope));
-    for (const std::string& via : vias_) entry_.allow(via);
 }
 
 Status Switcher::begin() {
@@ -42,17 +38,13 @@ Status Switcher::begin() {
 
 std::string Switcher::word_between(const std::string& to) const {
     for (const std::string& via : vias_)
-        if (via != to && via != last_word_) return via;
+        if (via != to && via != entry_.word_in_place()) return via;
     return "";
 }
 
-Status Switcher::foreign(const std::string& what, bool of_strict) {
-    // It may be a word of ours; that it is not, only we know.
-    if (of_strict)
-        entry_.may_strict.reset();
-    else
-        entry_.may_hold.clear();
-    if (entry_.may_strict || !entry_.may_hold.empty())
+// WHAT may be a word of ours; that it is not, only the entry knows, which is settled.
+Status Switcher::foreign(const std::string& what) {
+    if (entry_.has_claim())
         store_.put(entry_);
     else
         store_.remove(target_.name);
@@ -65,16 +57,11 @@ Status Switcher::foreign(const std::string& what, bool of_strict) {
 Status Switcher::check() {
     const auto scope = files_.read_scope(target_.name, target_.inode);
     if (!scope) return failed({kind_of_error(scope.error().code), false, scope.error().text}, {});
-    bool other_strict = false;
-    if (last_strict_) {
-        const auto strict = files_.read_strict(target_.name, target_.inode);
-        other_strict = strict && *strict != *last_strict_;
-    }
-    if (scope->word != last_word_) {
-        if (other_strict) entry_.may_strict.reset();
-        return foreign(scope->word, false);
-    }
-    if (other_strict) return foreign(*last_strict_ ? "not strict" : "strict", true);
+    const auto strict = strict_ ? files_.read_strict(target_.name, target_.inode) : Result<bool>(false);
+    if (!strict) return failed({kind_of_error(strict.error().code), false, strict.error().text}, {});
+    const Found found = entry_.settle(scope->word, strict_ ? std::optional(*strict) : std::nullopt);
+    if (found.word == Whose::foreign) return foreign(scope->word);
+    if (found.strict == Whose::foreign) return foreign(*strict ? "strict" : "not strict");
     return {};
 }
 
@@ -83,7 +70,9 @@ Status Switcher::failed(const Outcome& outcome, const Arm& arm) {
         case Outcome::Kind::gone:
             return fail(target_.name + ": it vanished, or is another workqueue now");
         case Outcome::Kind::foreign:
-            return foreign(outcome.text, outcome.of_strict);
+            entry_.disown(outcome.of_strict);
+            (void)look_at(files_, entry_);
+            return foreign(outcome.text);
         case Outcome::Kind::unsupported:
             return fail(
                 fmt::format("{}: the kernel made '{}' of '{}'", target_.name, outcome.text, arm.word));
@@ -94,13 +83,18 @@ Status Switcher::failed(const Outcome& outcome, const Arm& arm) {
 
 Status Switcher::to(const Arm& arm) {
     if (auto ours = check(); !ours) return ours;
+    const std::string via = word_between(arm.word);
+    entry_.announce(arm.word, arm.strict);
+    if (!via.empty()) entry_.announce(via);
+    store_.put(entry_);
+    if (auto saved = store_.save(); !saved) return saved;
     Outcome outcome;
     for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
-        outcome = rewrite(files_, entry_, arm.word, arm.strict, word_between(arm.word));
+        outcome = rewrite(files_, entry_, arm.word, arm.strict, via);
     if (outcome.kind != Outcome::Kind::done) return failed(outcome, arm);
-    last_word_ = arm.word;
-    if (arm.strict) last_strict_ = arm.strict;
-    return {};
+    entry_.settle(arm.word, arm.strict);
+    store_.put(entry_);
+    return store_.save();
 }
 
 }  // namespace wq::ab

@@ -29,7 +29,7 @@ class Switcher {
     Status check();
 
   private:
-    Status foreign(const std::string& what, bool of_strict);
+    Status foreign(const std::string& what);
     Status failed(const Outcome& outcome, const Arm& arm);
     [[nodiscard]] std::string word_between(const std::string& to) const;
 
@@ -37,9 +37,8 @@ class Switcher {
     BaselineStore& store_;
     Workqueue target_;
     std::vector<std::string> vias_;  // of @default, which ignores the word that it has; best first
-    BaselineEntry entry_;
-    std::string last_word_;
-    std::optional<bool> last_strict_;
+    bool strict_ = false;            // whether the arms name it
+    BaselineEntry entry_;            // as in the store, while it is there
 };
 
 }  // namespace wq::ab

@@ -65,10 +65,8 @@ Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& t
     Complaints log(LOG_INFO);
     if (restore_entries(files, store, log, true) > 0)
         return fail("what was left of an earlier trial is still there");
-    const BaselineEntry* entry = store.find(target);
-    if (entry == nullptr) return {};
-    const auto scope = files.read_scope(target, entry->inode);
-    if (scope ? scope->word != entry->scope : kind_of_error(scope.error().code) != Outcome::Kind::gone)
+    if (store.find(target) == nullptr) return {};
+    if (!is_back(files, *store.find(target)))
         return fail(target +
                     ": it may hold a setting that wq-tuned left; `wq-tunectl undo --print` is the way back");
     store.remove(target);

@@ -10,12 +10,10 @@ Outcome error_outcome(const Error& error, bool wrote) {
     return {kind_of_error(error.code), wrote, error.text, error.code};
 }
 
-bool is_known(const BaselineEntry& entry, const std::string& word) {
-    return word == entry.scope || entry.may_be_ours(word);
-}
-
-bool is_known(const BaselineEntry& entry, bool strict) {
-    return entry.strict == strict || entry.may_strict == strict;
+// What a kernel stores for WORD is the beginning of it, or nothing: then the file holds what it held.
+// Anything else was written by somebody else since.
+bool is_made_of(const std::string& stored, const std::string& word, const BaselineEntry& entry) {
+    return word.starts_with(stored) || entry.whose(stored) != Whose::foreign;
 }
 
 // Whether what is already so is written all the same, and through which other word.
@@ -34,7 +32,7 @@ Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::stri
     const auto now = files.read_scope(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
     if (now->word == word && !anew.always) return {};
-    if (!is_known(entry, now->word)) return {Outcome::Kind::foreign, false, now->word, 0};
+    if (entry.whose(now->word) == Whose::foreign) return {Outcome::Kind::foreign, false, now->word, 0};
     if (!anew.via.empty())
         if (const auto written = files.write_scope(entry.name, entry.inode, anew.via); !written)
             return error_outcome(written.error(), false);
@@ -42,7 +40,9 @@ Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::stri
         return error_outcome(written.error(), false);
     const auto stored = files.read_scope(entry.name, entry.inode);
     if (!stored) return error_outcome(stored.error(), true);
-    if (stored->word != word) return {Outcome::Kind::unsupported, true, stored->word, 0};
+    if (stored->word != word)
+        return {is_made_of(stored->word, word, entry) ? Outcome::Kind::unsupported : Outcome::Kind::foreign,
+                true, stored->word, 0};
     return {Outcome::Kind::done, true, word, 0};
 }
 
@@ -50,7 +50,7 @@ Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict, b
     const auto now = files.read_strict(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
     if (*now == strict && !always) return {};
-    if (!is_known(entry, *now)) return foreign_strictness(*now);
+    if (entry.whose(*now) == Whose::foreign) return foreign_strictness(*now);
     if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
         return error_outcome(written.error(), false);
     return {Outcome::Kind::done, true, "", 0};
@@ -76,17 +76,14 @@ Outcome::Kind kind_of_error(int code) {
     }
 }
 
-std::string misparse_of(const std::string& word) {
-    return word == "cache_shard" ? "cache" : "";
-}
-
 namespace {
 
 Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
             std::optional<bool> strict, const Anew& anew) {
     // Somebody else's strictness is found before the word is written, not when it is too late for that.
     if (strict)
-        if (const auto now = files.read_strict(entry.name, entry.inode); now && !is_known(entry, *now))
+        if (const auto now = files.read_strict(entry.name, entry.inode);
+            now && entry.whose(*now) == Whose::foreign)
             return foreign_strictness(*now);
     Outcome out = set_scope(files, entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
@@ -96,9 +93,11 @@ Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& wo
         back.stored = out.stored = out.text;
         return back.kind == Outcome::Kind::done ? out : back;
     }
+    out.wrote_word = out.wrote;
     if (out.kind != Outcome::Kind::done || !strict) return out;
     const Outcome second = set_strict(files, entry, *strict, anew.always);
-    return {second.kind, out.wrote || second.wrote, second.text, second.code, "", second.of_strict};
+    return {second.kind, out.wrote || second.wrote, second.text, second.code,
+            "",          second.of_strict,          out.wrote,   second.wrote};
 }
 
 bool left_ours(const Outcome& outcome) {
@@ -119,6 +118,8 @@ Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string
 
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     Outcome scope = set_scope(files, entry, entry.scope);
+    if (scope.kind == Outcome::Kind::unsupported)
+        scope = {Outcome::Kind::permanent, true, "the kernel stored '" + scope.text + "'", 0};
     if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
     const Outcome strict = set_strict(files, entry, *entry.strict);
     // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
@@ -127,12 +128,21 @@ Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
     return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code, "", worse.of_strict};
 }
 
-Outcome restore_rest(ScopeFiles& files, BaselineEntry& entry) {
-    Outcome out = restore(files, entry);
-    if (!left_ours(out)) {
-        entry.may_hold.clear();
-        entry.may_strict.reset();
-    }
+bool is_back(const ScopeFiles& files, const BaselineEntry& entry) {
+    const auto scope = files.read_scope(entry.name, entry.inode);
+    if (!scope) return kind_of_error(scope.error().code) == Outcome::Kind::gone;
+    if (scope->word != entry.scope || !entry.may_strict) return scope->word == entry.scope;
+    const auto strict = files.read_strict(entry.name, entry.inode);
+    return strict && entry.whose(*strict) != Whose::ours;
+}
+
+Look look_at(const ScopeFiles& files, BaselineEntry& entry) {
+    Look out;
+    if (const auto scope = files.read_scope(entry.name, entry.inode)) out.scope = *scope;
+    if (!out.scope) return out;
+    if (entry.strict)
+        if (const auto strict = files.read_strict(entry.name, entry.inode)) out.strict = *strict;
+    out.found = entry.settle(out.scope->word, out.strict);
     return out;
 }
 

@@ -13,7 +13,7 @@ namespace wq {
 struct Outcome {
     enum class Kind {
         done,         // the file holds what was wanted (`wrote` says whether that took a write)
-        foreign,      // somebody else's word is in the file; nothing was written
+        foreign,      // somebody else's value is in a file, and is left there
         unsupported,  // the kernel made another word of it; the baseline was put back
         gone,         // the target vanished or is another workqueue now
         permanent,    // EINVAL, EPERM, EROFS, ...: trying again would not help
@@ -25,11 +25,12 @@ struct Outcome {
     int code = 0;             // errno of an error
     std::string stored = {};  // what the kernel made of our word, where that was another: ours all the same
     bool of_strict = false;   // what was foreign is the strictness; the word is ours or the baseline
+    bool wrote_word = false;  // which of the two files `wrote` is about
+    bool wrote_strict = false;
 };
 
-// Makes NAME hold WORD (and STRICT, if given), as read, compare, write, read back. ENTRY has the baseline and
-// must be on disk already, with WORD and STRICT in it. A word that is neither the baseline nor ours is left
-// alone.
+// Makes the target of ENTRY hold WORD (and STRICT, if given), as read, compare, write, read back. They must
+// have been announced to ENTRY, and that must be on disk already. What is somebody else's is left alone.
 Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
               std::optional<bool> strict);
 
@@ -39,17 +40,24 @@ Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& 
 Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
                 std::optional<bool> strict, const std::string& via);
 
-// Puts the baseline back, where what the target holds is ours. `done` and `foreign` and `gone` all mean that
-// nothing of ours is left.
+// Puts the baseline back, where what the target holds is ours; that must have been announced. `done` and
+// `foreign` and `gone` all mean that nothing of ours is left. Of a target of which somebody else wrote the
+// word or the strictness, the other one goes back.
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry);
 
-// Of a target of which somebody else wrote the word or the strictness: the other one, where that is ours,
-// goes back.
-Outcome restore_rest(ScopeFiles& files, BaselineEntry& entry);
+// What the files of ENTRY hold now. SCOPE and STRICT are empty where they cannot be read.
+struct Look {
+    std::optional<ScopeFile> scope;
+    std::optional<bool> strict;
+    Found found;
+};
 
-// What a kernel may store when WORD is written, WORD aside. Before 7.1 names were matched by prefix, so that
-// `cache_shard` became `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: nothing else.
-std::string misparse_of(const std::string& word);
+// Looks, and settles ENTRY by what is found. A word that cannot be read leaves it as it was.
+Look look_at(const ScopeFiles& files, BaselineEntry& entry);
+
+// Whether nothing of ours is left in the files of ENTRY, and the word is the baseline. So it is of a target
+// that is gone; what cannot be read may be ours.
+bool is_back(const ScopeFiles& files, const BaselineEntry& entry);
 
 // Sorts an errno.
 Outcome::Kind kind_of_error(int code);

@@ -18,6 +18,9 @@ using nlohmann::json;
 // A host with tens of thousands of workqueues stays below this.
 constexpr std::size_t kMaxBaseline = 16U << 20;
 
+// In the place of an order, where there is none.
+constexpr const char* kExternal = "external";
+
 json to_json(const std::optional<bool>& value) {
     return value ? json(*value) : json(nullptr);
 }
@@ -31,7 +34,9 @@ json to_json(const BaselineEntry& e) {
     out["strict"] = to_json(e.strict);
     out["may_hold"] = e.may_hold;
     out["may_strict"] = to_json(e.may_strict);
-    out["order"] = e.order;
+    // Versions before had "external" in the place of an order alone.
+    out["order"] = e.external && e.order.empty() ? kExternal : e.order;
+    if (e.external) out["external"] = true;
     return out;
 }
 
@@ -46,13 +51,16 @@ ino_t inode_from(const json& value) {
 }
 
 BaselineEntry from_json(const json& j) {
-    return {j.at("name").get<std::string>(),
-            inode_from(j.at("inode")),
-            j.at("scope").get<std::string>(),
-            maybe_bool(j.at("strict")),
-            j.at("may_hold").get<std::vector<std::string>>(),
-            maybe_bool(j.at("may_strict")),
-            j.at("order").get<std::string>()};
+    BaselineEntry out{j.at("name").get<std::string>(),
+                      inode_from(j.at("inode")),
+                      j.at("scope").get<std::string>(),
+                      maybe_bool(j.at("strict")),
+                      j.at("may_hold").get<std::vector<std::string>>(),
+                      maybe_bool(j.at("may_strict")),
+                      j.at("order").get<std::string>()};
+    out.external = out.order == kExternal || j.value("external", false);
+    if (out.order == kExternal) out.order.clear();
+    return out;
 }
 
 // A copy of all entries, to tell whether they changed, would be as large as they are.
@@ -76,6 +84,7 @@ std::uint64_t hash_of(const std::map<std::string, BaselineEntry>& entries) {
         for (const std::string& word : e.may_hold) add_text(word);
         add_bool(e.may_strict);
         add_text(e.order);
+        add_number(e.external ? 1 : 0);
     }
     return XXH64_digest(&state);
 }
@@ -92,13 +101,68 @@ void BaselineEntry::allow(const std::string& word) {
     if (!may_be_ours(word)) may_hold.push_back(word);
 }
 
+Whose BaselineEntry::whose(const std::string& word) const {
+    if (word == scope) return may_hold.empty() || may_be_ours(scope) ? Whose::baseline : Whose::foreign;
+    return may_be_ours(word) ? Whose::ours : Whose::foreign;
+}
+
+Whose BaselineEntry::whose(bool value) const {
+    if (may_strict == value) return Whose::ours;
+    const bool possible = !may_strict || may_be_ours(scope);  // the baseline is
+    return strict == value && possible ? Whose::baseline : Whose::foreign;
+}
+
+Found BaselineEntry::whose(const std::string& word, std::optional<bool> value) const {
+    return {whose(word), value ? whose(*value) : Whose::baseline};
+}
+
+void BaselineEntry::announce_baseline() {
+    if (has_claim()) allow(scope);
+}
+
+void BaselineEntry::announce(const std::string& word, std::optional<bool> value) {
+    allow(scope);
+    allow(word);
+    if (const std::string other = misparse_of(word); !other.empty()) allow(other);
+    if (value && strict && value != strict) may_strict = value;
+}
+
+Found BaselineEntry::settle(const std::string& word, std::optional<bool> value) {
+    const Found found = whose(word, value);
+    const bool unsure = may_strict && !value && may_be_ours(scope);
+    may_hold.clear();
+    if (found.word == Whose::ours) may_hold.push_back(word);
+    if (value && may_strict != value) may_strict.reset();
+    if (unsure) allow(scope);
+    return found;
+}
+
+void BaselineEntry::disown(bool its_strict) {
+    if (its_strict) return may_strict.reset();
+    may_hold.clear();
+    announce_baseline();  // whether a strictness was written is not known
+}
+
+void BaselineEntry::release() {
+    may_hold.clear();
+    may_strict.reset();
+}
+
+BaselineEntry entry_of(const Workqueue& target) {
+    return {target.name, target.inode, target.scope.word, target.strict, {}, {}, ""};
+}
+
+std::string misparse_of(const std::string& word) {
+    return word == "cache_shard" ? "cache" : "";
+}
+
 std::optional<std::string> pinned_scope(const BaselineEntry* entry) {
     if (entry == nullptr || !entry->order.starts_with(kPin)) return std::nullopt;
     return entry->order.substr(std::string_view(kPin).size());
 }
 
 bool is_external(const BaselineEntry* entry) {
-    return entry != nullptr && entry->order == kExternal;
+    return entry != nullptr && entry->external;
 }
 
 bool is_on_trial(const BaselineEntry* entry) {

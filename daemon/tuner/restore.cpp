@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include <string>
+#include <vector>
+
 #include "tuner/apply.h"
 
 namespace wq {
@@ -36,19 +39,31 @@ Outcome restore_with_retries(ScopeFiles& files, const BaselineEntry& entry) {
     return outcome;
 }
 
+// The entries that are to go back. On disk they may be back from here on; where that cannot be saved they go
+// back all the same.
+std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
+    std::vector<std::string> out;
+    for (const auto& [name, entry] : store.entries())
+        if (!only_trials || is_on_trial(&entry)) out.push_back(name);
+    for (const std::string& name : out) store.find(name)->announce_baseline();
+    (void)store.save();
+    return out;
+}
+
 }  // namespace
 
 unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials) {
     unsigned stayed = 0;
-    const auto entries = store.entries();  // a copy: the store changes below
-    for (const auto& [name, entry] : entries) {
-        if (only_trials && !is_on_trial(&entry)) continue;
+    for (const std::string& name : announce(store, only_trials)) {
+        BaselineEntry& entry = *store.find(name);
         const Outcome outcome = restore_with_retries(files, entry);
         report(entry, outcome, log);
-        if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient)
+        if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient) {
             stayed++;
-        else
+            (void)look_at(files, entry);
+        } else {
             store.remove(name);
+        }
     }
     if (const auto saved = store.save(); !saved) log.write({LOG_ERR, Event::none, saved.error().text});
     return stayed;

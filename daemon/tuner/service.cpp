@@ -502,7 +502,7 @@ void Service::stop() {
     const bool restarting = is_restarted();
     const bool keep = tuner_->policy().keep_on_exit && !paused_;
     if (restarting) remark(mark_restart(paths_, true));
-    if (!keep && !restarting) tuner_->restore_all();
+    if (!restarting) keep ? tuner_->keep_all() : tuner_->restore_all();
     if (!restarting) metrics_.remove();
     finish_records();
     ::sd_event_exit(event_.get(), 0);

@@ -54,8 +54,12 @@ void Tuner::set_policy(Policy policy) {
         target.failures = target.stuck = 0;
     }
     if (targets_.empty()) return;  // at the start, which is no reload
-    for (const auto& [name, entry] : edges_.store.entries())
-        if (is_reverted(&entry) || is_external(&entry)) edges_.store.find(name)->order.clear();
+    for (const auto& [name, known] : edges_.store.entries()) {
+        BaselineEntry& entry = *edges_.store.find(name);
+        if (is_reverted(&known)) entry.order.clear();
+        entry.external = false;
+        entry.announce_baseline();  // what somebody else put back is taken up again
+    }
     topology_stale_ = true;
     doubts_ = 0;
 }
@@ -106,6 +110,18 @@ void Tuner::restore_all() {
         target.last_word.clear();
         target.last_strict.reset();
     }
+}
+
+void Tuner::keep_all() {
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : edges_.store.entries()) names.push_back(name);
+    for (const std::string& name : names) {
+        BaselineEntry& entry = *edges_.store.find(name);
+        entry.order.clear();
+        if (!entry.has_claim() && !entry.external) edges_.store.remove(name);
+    }
+    if (const auto saved = edges_.store.save(); !saved)
+        edges_.log.write({LOG_ERR, Event::none, saved.error().text});
 }
 
 bool Tuner::wants_retry() const {

@@ -61,14 +61,17 @@ struct Target {
     State state = State::unmanaged;
     std::string reason;
 
-    std::string last_word;            // what the file held when we last looked, to notice other writers
-    std::optional<bool> last_strict;  // likewise
-    std::string external_text;        // what somebody else wrote
+    // What the files held when we last looked, to notice other writers where there is no baseline entry yet;
+    // where there is one, that says what they hold.
+    std::string last_word;
+    std::optional<bool> last_strict;
+    std::string external_text;  // what somebody else wrote
     std::unique_ptr<Refusal> refused;
     unsigned failures = 0;          // transient ones in a row
     std::optional<bool> opted_out;  // by udev; empty: it has not said yet
     bool ask_udev = true;           // whether it is
     unsigned stuck = 0;             // baselines refused in a row
+    std::string stuck_why;          // of the last of them
     bool decided = false;           // apply_wishes() has seen it
     bool external = false;          // somebody else's until a reload finds it otherwise
     bool gone = false;              // found to have vanished while it was written
@@ -118,6 +121,8 @@ class Tuner {
     void record() { (void)edges_.store.save(); }
     // Puts everything back that is ours, and forgets it.
     void restore_all();
+    // Leaves everything in force, but ends the orders: they last until the daemon stops.
+    void keep_all();
 
     // An operator's orders. The error says what stands against it.
     Status pin(const std::string& name, const std::string& scope);
@@ -127,7 +132,7 @@ class Tuner {
     // What a trial asks. Between begin_trial() and end_trial() the target is left to it.
     // Whether NAME may go on trial by an operator's order; the error says what stands against it.
     Status may_try(const std::string& name);
-    // Every word that the trial may leave in the files is in the baseline, on disk, when this returns.
+    // From here on a process that finds the target puts it back, settings being kept or not.
     Status begin_trial(const std::string& name, const Arms& arms);
     // Writes ARM, also where it is in place. Every outcome but `done` ends the trial for this target.
     Outcome switch_to(const std::string& name, const Arm& arm);
@@ -188,14 +193,17 @@ class Tuner {
     void refresh_target(const std::string& name, const CpuSet& unbound_mask);
     void ask_udev(Target& target);
     void keep_unread(Target& target, const Workqueue* seen);
-    void notice_foreign(Target& target);
+    void notice_foreign(Target& target, std::optional<bool> strict);
+    void notice_change(Target& target);
+    [[nodiscard]] bool minds(const Target& target, bool strict) const;
     [[nodiscard]] bool default_is_held(const Target& target) const;
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
     void plan_targets();
     void take(PlanLine line);
     void make_step(Target& target);
     [[nodiscard]] static bool moves_nobody(const Target& target);
-    [[nodiscard]] Outcome found_foreign(const Target& target, const Arm& arm) const;
+    Outcome found_foreign(Target& target, const Arm& arm);
+    Outcome write_arm(const Target& target, BaselineEntry& entry, const Arm& arm);
     [[nodiscard]] std::string word_between(const Arms& arms) const;
     [[nodiscard]] static bool is_refused(const Target& target);
     Wish wish_for(Target& target);
@@ -203,10 +211,12 @@ class Tuner {
     Wish wish_by_step(Target& target);
     Wish wish_for_arm(Target& target, State state, const Arm& arm);
     void apply_wishes();
-    void prepare(const Target& target, const Wish& wish);
+    BaselineEntry& entry_for(const Workqueue& target);
+    void announce(const Target& target, const Wish& wish);
     void carry_out(Target& target, const Wish& wish);
     void look_again(Target& target);
     void put_back(Target& target);
+    [[nodiscard]] bool goes_back(const Target& target, const Wish& wish) const;
     static void show_stuck(Target& target);
     void settle_failure(Target& target, const std::string& word, const Outcome& outcome);
     [[nodiscard]] static bool is_so(const Target& target, const Wish& wish);
@@ -214,9 +224,9 @@ class Tuner {
     void forget(const std::string& name);
     void say_once(int priority, Event event, const std::string& text,
                   std::vector<std::pair<std::string, std::string>> fields = {});
-    void set_external(Target& target, const std::string& word);
-    void set_external(Target& target, const Outcome& found);
-    void set_external_strict(Target& target);
+    void set_external(Target& target, const std::string& text);
+    void take_failure(Target& target, const Outcome& outcome);
+    void note_others(const Target& target, const Wish& wish, Outcome& outcome);
     void refuse(Target& target, State as, const std::string& word, const std::string& reason, int code);
     Result<Target*> find_for_order(const std::string& name);
     [[nodiscard]] bool holds_ours(const Target& target) const;

@@ -35,6 +35,19 @@ const Origin* rule_of(const Workqueue& target, const Policy& policy) {
     return rule == nullptr ? nullptr : &rule->origin;
 }
 
+// ENTRY as far as TARGET was like it when we last looked: what has changed since, before WORD is written, is
+// somebody else's, the baseline included.
+BaselineEntry as_seen(const BaselineEntry& entry, const Target& target, const std::string& word) {
+    BaselineEntry out = entry;
+    if (target.last_word.empty() || target.now.scope.word.empty()) return out;  // the last look failed
+    out.may_hold.clear();
+    if (entry.whose(target.now.scope.word) != Whose::foreign) out.allow(target.now.scope.word);
+    out.allow(word);
+    if (const std::string other = misparse_of(word); !other.empty()) out.allow(other);
+    if (out.may_strict && out.may_strict != target.now.strict) out.announce_baseline();  // its strictness is
+    return out;
+}
+
 bool failed(const Outcome& outcome) {
     return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
 }
@@ -71,8 +84,11 @@ Tuner::Wish Tuner::wish_for(Target& target) {
             return {};
         }
         set(State::pinned, "by an operator's order");
-        // No new writes while pods are unknown, on an old order either.
-        return {.word = *scope, .hands_off = !pods_unknown_.empty()};
+        // A pin holds a scope, and no strictness: one of ours goes back. No new writes while pods are
+        // unknown, on an old order either.
+        return {.word = *scope,
+                .strict = entry->may_strict ? entry->strict : std::nullopt,
+                .hands_off = !pods_unknown_.empty()};
     }
     if (is_reverted(entry)) {
         set(State::reverted, "by an operator's order");
@@ -136,7 +152,8 @@ Tuner::Wish Tuner::wish_for_arm(Target& target, State state, const Arm& arm) {
     return {.word = arm.word, .strict = arm.strict || !strict_is_ours ? arm.strict : entry->strict};
 }
 
-// All baselines are on disk before the first write, in one go: a thousand targets cost one fsync.
+// All that is to be written is announced on disk before the first write, and settled there after the last, in
+// one go each: a thousand targets cost two saves.
 void Tuner::apply_wishes() {
     std::vector<std::pair<std::string, Wish>> wishes;
     for (auto& [name, target] : targets_) {
@@ -144,10 +161,13 @@ void Tuner::apply_wishes() {
         target.decided = true;
         const Wish& wish = wishes.back().second;
         if (wish.word && !wish.hands_off) target.stuck = 0;  // no longer to be put back
-        if (wish.word && !wish.hands_off && !is_so(target, wish))
-            prepare(target, wish);
-        else
-            target.failures = 0;  // no try is left to be made
+        if (wish.word && !wish.hands_off && !is_so(target, wish)) {
+            announce(target, wish);
+            continue;
+        }
+        target.failures = 0;  // no try is left to be made
+        if (BaselineEntry* entry = edges_.store.find(name); goes_back(target, wish) && entry != nullptr)
+            entry->announce_baseline();
     }
     const auto saved = edges_.store.save();
     unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
@@ -155,8 +175,8 @@ void Tuner::apply_wishes() {
     for (const auto& [name, wish] : wishes) {
         Target& target = targets_.at(name);
         // Of what is somebody else's, a plan's half stays until the end, but not through a kill switch.
-        if (target.external && !observing().empty() && holds_ours(target)) {
-            (void)restore_rest(edges_.files, *edges_.store.find(name));
+        if (target.external && goes_back(target, wish)) {
+            (void)restore(edges_.files, *edges_.store.find(name));
             look_again(target);
         }
         if (wish.hands_off) continue;
@@ -177,14 +197,21 @@ bool Tuner::is_so(const Target& target, const Wish& wish) {
     return target.now.scope.word == wish.word && (!wish.strict || wish.strict == target.now.strict);
 }
 
-void Tuner::prepare(const Target& target, const Wish& wish) {
-    const Workqueue& now = target.now;
-    if (edges_.store.find(now.name) == nullptr)
-        edges_.store.put({now.name, now.inode, now.scope.word, now.strict, {}, {}, ""});
-    BaselineEntry& entry = *edges_.store.find(now.name);
-    entry.allow(*wish.word);
-    if (const std::string other = misparse_of(*wish.word); !other.empty()) entry.allow(other);
-    if (wish.strict && wish.strict != entry.strict) entry.may_strict = wish.strict;
+// Whether what is ours in TARGET is about to be put back.
+bool Tuner::goes_back(const Target& target, const Wish& wish) const {
+    if (target.external) return !observing().empty() && holds_ours(target);
+    return !wish.hands_off && !wish.word && target.stuck < kTries;
+}
+
+// The entry of TARGET, which is as it was before us where there is none yet.
+BaselineEntry& Tuner::entry_for(const Workqueue& target) {
+    if (edges_.store.find(target.name) == nullptr) edges_.store.put(entry_of(target));
+    return *edges_.store.find(target.name);
+}
+
+void Tuner::announce(const Target& target, const Wish& wish) {
+    // A strictness that is there already is not claimed: somebody else may have written it.
+    entry_for(target.now).announce(*wish.word, wish.strict != target.now.strict ? wish.strict : std::nullopt);
 }
 
 void Tuner::carry_out(Target& target, const Wish& wish) {
@@ -194,11 +221,12 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
         return;
     }
     const std::string old = target.now.scope.word;
-    const Outcome outcome = apply(edges_.files, *edges_.store.find(target.now.name), *wish.word, wish.strict);
+    const BaselineEntry seen = as_seen(*edges_.store.find(target.now.name), target, *wish.word);
+    Outcome outcome = apply(edges_.files, seen, *wish.word, wish.strict);
     using Kind = Outcome::Kind;
+    if (outcome.kind == Kind::done) note_others(target, wish, outcome);
     if (outcome.kind != Kind::done) {
-        if (!outcome.stored.empty()) edges_.store.find(target.now.name)->allow(outcome.stored);
-        look_again(target);
+        take_failure(target, outcome);
         return settle_failure(target, *wish.word, outcome);
     }
     target.failures = 0;
@@ -207,18 +235,39 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
                         *wish.word == "default" ? target.now.scope.effective : scope_named(*wish.word)};
     if (wish.strict) target.now.strict = target.last_strict = wish.strict;
     BaselineEntry& entry = *edges_.store.find(target.now.name);
-    if (wish.strict == entry.strict) entry.may_strict.reset();  // back at the baseline: ours no more
+    entry.settle(*wish.word, wish.strict);
     if (is_on_trial(&entry)) entry.order.clear();
     log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
 }
 
-// After a failure the file may hold our word, the baseline or a misparse: what we left there is not foreign.
+// What is as wished, was not so when we last looked, and was not written by us, somebody else wrote since.
+void Tuner::note_others(const Target& target, const Wish& wish, Outcome& outcome) {
+    if (target.last_word.empty() || target.now.scope.word.empty()) return;  // the last look failed
+    const bool word = target.now.scope.word != wish.word && !outcome.wrote_word;
+    const bool strict = wish.strict && target.now.strict != wish.strict && !outcome.wrote_strict;
+    if (!word && !strict) return;
+    if (strict) edges_.store.find(target.now.name)->disown(true);
+    outcome.kind = Outcome::Kind::foreign;
+    outcome.of_strict = !word;
+    outcome.text = word ? *wish.word : *wish.strict ? "strict" : "not strict";
+}
+
+// The entry of TARGET after an OUTCOME that was not `done`: its files may hold our word, the baseline or a
+// misparse, and what somebody else wrote.
+void Tuner::take_failure(Target& target, const Outcome& outcome) {
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    if (!outcome.stored.empty()) entry.allow(outcome.stored);
+    if (outcome.kind == Outcome::Kind::foreign) entry.disown(outcome.of_strict);
+    look_again(target);
+}
+
 void Tuner::look_again(Target& target) {
-    const auto scope = edges_.files.read_scope(target.now.name, target.now.inode);
-    target.last_word = scope ? scope->word : "";
-    target.last_strict.reset();
-    if (scope) target.now.scope = *scope;
+    const Look seen = look_at(edges_.files, *edges_.store.find(target.now.name));
+    target.last_word = seen.scope ? seen.scope->word : "";
+    target.last_strict = seen.strict;
+    if (seen.scope) target.now.scope = *seen.scope;
+    if (seen.strict) target.now.strict = seen.strict;
 }
 
 void Tuner::settle_failure(Target& target, const std::string& word, const Outcome& outcome) {
@@ -232,7 +281,7 @@ void Tuner::settle_failure(Target& target, const std::string& word, const Outcom
             target.gone = true;
             return;
         case Kind::foreign:
-            return set_external(target, outcome);
+            return set_external(target, outcome.text);
         case Kind::unsupported:
             if (word != outcome.text && !outcome.text.empty() && word.starts_with(outcome.text))
                 names_cut_short_ = true;
@@ -267,19 +316,21 @@ void Tuner::put_back(Target& target) {
     BaselineEntry* entry = edges_.store.find(target.now.name);
     if (entry == nullptr) return;
     if (target.stuck >= kTries) return show_stuck(target);
-    const Outcome outcome = restore(edges_.files, *entry);
+    const Outcome outcome = restore(edges_.files, as_seen(*entry, target, entry->scope));
     if (failed(outcome)) {
         look_again(target);
         write_errors_++;
         target.stuck++;
-        if (!target.refused) target.refused = std::make_unique<Refusal>();
-        target.refused->reason = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
+        target.stuck_why = fmt::format("not put back to '{}': {}", entry->scope, outcome.text);
         show_stuck(target);
         return say_once(LOG_ERR, Event::quarantined, fmt::format("{}: {}", entry->name, target.reason),
                         {{"WQ_NAME", entry->name}, {"ERRNO", std::to_string(outcome.code)}});
     }
     target.stuck = 0;
-    if (outcome.kind == Outcome::Kind::foreign) return set_external(target, outcome);
+    if (outcome.kind == Outcome::Kind::foreign) {
+        take_failure(target, outcome);
+        return set_external(target, outcome.text);
+    }
     if (outcome.kind == Outcome::Kind::gone) target.gone = true;
     if (outcome.wrote) {
         log(LOG_INFO, Event::restored, target, fmt::format("back to '{}'", entry->scope),
@@ -289,8 +340,7 @@ void Tuner::put_back(Target& target) {
         target.last_word = entry->scope;
         target.last_strict = target.now.strict;
     }
-    entry->may_hold.clear();
-    entry->may_strict.reset();
+    entry->release();
     if (is_on_trial(entry)) entry->order.clear();
     if (entry->order.empty()) edges_.store.remove(target.now.name);
 }
@@ -298,7 +348,7 @@ void Tuner::put_back(Target& target) {
 // A baseline that the kernel refuses to take is tried again at exit and after a reload, not at every tick.
 void Tuner::show_stuck(Target& target) {
     target.state = State::quarantined;
-    target.reason = target.refused->reason;
+    target.reason = target.stuck_why;
 }
 
 ScopeFile Tuner::plan_scope_of(const Target& target, const std::string& word) const {

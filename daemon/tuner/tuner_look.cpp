@@ -8,6 +8,17 @@
 #include "tuner/tuner.h"
 
 namespace wq {
+namespace {
+
+bool is_planned(const Target& target) {
+    return target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
+}
+
+std::string text_of_strict(const Target& target) {
+    return target.now.strict == true ? "strict" : "not strict";
+}
+
+}  // namespace
 
 void Tuner::refresh_topology() {
     if (!topology_stale_) return;
@@ -70,7 +81,7 @@ void Tuner::refresh_target(const std::string& name, const CpuSet& unbound_mask) 
     if (target.ask_udev) ask_udev(target);
     if (target.now.untouchable.empty() && target.opted_out.value_or(true))
         target.now.untouchable = target.opted_out ? kOptedOutByUdev : kNotProcessedByUdev;
-    notice_foreign(target);
+    notice_foreign(target, now->strict);
 }
 
 // What it once said holds until it says something else.
@@ -87,7 +98,7 @@ void Tuner::keep_unread(Target& target, const Workqueue* seen) {
     if (seen == nullptr || seen->scope.word.empty()) return;
     target.now.scope = seen->scope;
     if (seen->strict) target.now.strict = seen->strict;
-    notice_foreign(target);
+    notice_foreign(target, seen->strict);
 }
 
 void Tuner::forget(const std::string& name) {
@@ -97,82 +108,69 @@ void Tuner::forget(const std::string& name) {
 
 // The word and the strictness of a target that we manage change by our writes alone, written to already or
 // not. What else is found is somebody else's; one of our own words, too, if it is not the one that we left
-// there.
-void Tuner::notice_foreign(Target& target) {
+// there. STRICT: as it was read this time.
+void Tuner::notice_foreign(Target& target, std::optional<bool> strict) {
     const std::string& word = target.now.scope.word;
-    const BaselineEntry* entry = edges_.store.find(target.now.name);
-    const bool planned = target.plan.finding == Finding::in_place || target.plan.finding == Finding::change;
-    if (is_external(entry) && !target.external) {
-        target.external = true;
-        target.external_text = word;
-    }
     if (word.empty()) return;  // not read: that is nobody's word
-    if ((entry != nullptr || planned) && !target.external) {
-        const bool unknown = entry != nullptr && word != entry->scope && !entry->may_be_ours(word);
-        const bool changed = !target.last_word.empty() && word != target.last_word;
-        const bool strict_is_ours = planned ? target.plan.strict.has_value() : entry->may_strict.has_value();
-        const bool strict_changed = strict_is_ours && target.last_strict && target.now.strict &&
-                                    target.now.strict != target.last_strict;
-        if (unknown || changed)
-            set_external(target, word);
-        else if (strict_changed)
-            set_external_strict(target);
+    if (BaselineEntry* entry = edges_.store.find(target.now.name); entry != nullptr) {
+        const bool strict_counts = strict && minds(target, *strict);
+        const bool known = entry->external && !target.external;  // since before the start
+        const bool word_is_ours = entry->whose(word) == Whose::ours;
+        const Found found = entry->settle(word, strict);
+        const bool of_strict =
+            found.word != Whose::foreign && strict_counts && found.strict == Whose::foreign;
+        const std::string text = of_strict || (known && word_is_ours) ? text_of_strict(target) : word;
+        if (known) {
+            target.external = true;
+            target.external_text = text;
+        } else if (!target.external && (of_strict || found.word == Whose::foreign)) {
+            set_external(target, text);
+        }
+    } else if (!target.external) {
+        notice_change(target);
     }
     target.last_word = word;
-    if (target.now.strict) target.last_strict = target.now.strict;
+    if (strict) target.last_strict = strict;
 }
 
-// What a write came upon.
-void Tuner::set_external(Target& target, const Outcome& found) {
-    if (found.of_strict) {
-        target.now.strict = found.text == "strict";
-        set_external_strict(target);
-    } else {
-        set_external(target, found.text);
-    }
-    (void)wish_for(target);  // shows it
+// Whether STRICT, where it is not what we know of, would be in our way.
+bool Tuner::minds(const Target& target, bool strict) const {
+    const BaselineEntry* entry = edges_.store.find(target.now.name);
+    if (entry != nullptr && entry->may_strict) return true;
+    return is_planned(target) && target.plan.strict && target.plan.strict != strict;
 }
 
-namespace {
-
-// The entry of TARGET. Where we have not written yet, what was there before somebody else did is its
-// baseline.
-BaselineEntry& entry_of_another(BaselineStore& store, const Target& target, const std::string& word) {
-    if (store.find(target.now.name) == nullptr)
-        store.put({target.now.name, target.now.inode, word, target.last_strict, {}, {}, ""});
-    BaselineEntry& entry = *store.find(target.now.name);
-    entry.order = kExternal;
-    return entry;
+// Where we have not written yet: what was there before somebody else wrote is the baseline.
+void Tuner::notice_change(Target& target) {
+    if (!is_planned(target) || target.last_word.empty()) return;
+    const bool word = target.now.scope.word != target.last_word;
+    const bool strict = target.plan.strict && target.last_strict && target.now.strict &&
+                        target.now.strict != target.last_strict;
+    if (!word && !strict) return;
+    Workqueue before = target.now;
+    before.scope.word = target.last_word;
+    before.strict = target.last_strict;
+    entry_for(before);
+    set_external(target, word ? target.now.scope.word : text_of_strict(target));
 }
 
-}  // namespace
-
-// Lasting: no restore and no restart takes the word for ours again, even if it once was.
-void Tuner::set_external(Target& target, const std::string& word) {
-    entry_of_another(edges_.store, target, target.last_word).may_hold.clear();
+// Lasting: no restore and no restart takes TEXT, a word or a strictness, for ours again, even if it once was.
+// The other one, where it is ours, still goes back in the end.
+void Tuner::set_external(Target& target, const std::string& text) {
+    BaselineEntry& entry = *edges_.store.find(target.now.name);
+    entry.external = true;
+    if (is_on_trial(&entry)) entry.order.clear();
     target.external = true;
-    target.external_text = word;
+    target.external_text = text;
     log(LOG_NOTICE, Event::external, target,
-        fmt::format("holds '{}', which somebody else wrote; hands off until a reload", word),
-        {{"WQ_SCOPE_NEW", word}});
-}
-
-// The strictness alone is somebody else's; the word, where it is ours, still goes back in the end.
-void Tuner::set_external_strict(Target& target) {
-    entry_of_another(edges_.store, target, target.now.scope.word).may_strict.reset();
-    target.external = true;
-    target.external_text = target.now.strict == true ? "strict" : "not strict";
-    log(LOG_NOTICE, Event::external, target,
-        fmt::format("is {}, which somebody else wrote; hands off until a reload", target.external_text),
+        fmt::format("holds '{}', which somebody else wrote; hands off until a reload", text),
         {{"WQ_SCOPE_NEW", target.now.scope.word}});
+    (void)wish_for(target);  // shows it
 }
 
 bool Tuner::holds_ours(const Target& target) const {
     const BaselineEntry* entry = edges_.store.find(target.now.name);
-    if (entry == nullptr) return false;
-    const bool strict =
-        entry->may_strict && target.now.strict == entry->may_strict && entry->may_strict != entry->strict;
-    return strict || (target.now.scope.word != entry->scope && entry->may_be_ours(target.now.scope.word));
+    return entry != nullptr && entry->whose(target.now.scope.word, target.now.strict).is_ours();
 }
 
 Workqueue Tuner::as_before_us(const Target& target) const {

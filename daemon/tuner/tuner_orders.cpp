@@ -37,14 +37,12 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
     target.on_trial = false;
     const BaselineEntry* known = edges_.store.find(name);
     const std::string before = known == nullptr || is_on_trial(known) ? "" : known->order;
-    prepare(target, {.word = scope});
-    edges_.store.find(name)->order = kPin + scope;
+    entry_for(target.now).order = kPin + scope;
     apply_wishes();
     const auto after = targets_.find(name);
     if (after == targets_.end()) return fail(name + ": vanished", ENOENT);
     if (after->second.state == State::pinned) return {};
-    if (BaselineEntry* entry = edges_.store.find(name); entry != nullptr && !is_external(entry))
-        entry->order = before;
+    if (BaselineEntry* entry = edges_.store.find(name); entry != nullptr) entry->order = before;
     const std::string reason = after->second.reason;
     apply_wishes();
     return fail(name + ": " + reason, EIO);
@@ -86,11 +84,8 @@ Status Tuner::revert(const std::optional<std::string>& name) {
     }
     std::vector<std::string> ours;
     for (const std::string& each : names) {
-        const Workqueue& now = targets_.at(each).now;
         if (holds_ours(targets_.at(each))) ours.push_back(each);
-        if (edges_.store.find(each) == nullptr)
-            edges_.store.put({each, now.inode, now.scope.word, now.strict, {}, {}, ""});
-        edges_.store.find(each)->order = kRevert;
+        entry_for(targets_.at(each).now).order = kRevert;
         targets_.at(each).on_trial = false;
         targets_.at(each).stuck = 0;
     }

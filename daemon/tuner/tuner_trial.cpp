@@ -78,14 +78,8 @@ Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
     if (auto may = may_try(name); !may) return may;
     Target& target = targets_.at(name);
     if (target.now.inode != inode) return fail(name + ": is another workqueue by now", ENODEV);
-    prepare(target, {.word = arms.candidate.word, .strict = arms.candidate.strict});
-    prepare(target, {.word = arms.baseline.word, .strict = arms.baseline.strict});
-    BaselineEntry& entry = *edges_.store.find(name);
-    if (target.now.kind == Kind::default_scope) {
-        default_via_ = word_between(arms);
-        entry.allow(default_via_);
-    }
-    entry.order = kTrial;
+    if (target.now.kind == Kind::default_scope) default_via_ = word_between(arms);
+    entry_for(target.now).order = kTrial;
     target.on_trial = true;
     if (const auto saved = edges_.store.save(); !saved) {
         end_trial(name);
@@ -96,17 +90,35 @@ Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
 }
 
 // What changed since our last write is somebody else's, an arm's own word and the baseline included.
-Outcome Tuner::found_foreign(const Target& target, const Arm& arm) const {
-    const Workqueue& now = target.now;
-    if (target.external) return {Outcome::Kind::foreign, false, now.scope.word, 0};
-    const auto scope = edges_.files.read_scope(now.name, now.inode);
-    if (scope && !target.last_word.empty() && scope->word != target.last_word)
-        return {Outcome::Kind::foreign, false, scope->word, 0};
-    if (!arm.strict || !target.last_strict) return {};
-    const auto strict = edges_.files.read_strict(now.name, now.inode);
-    if (strict && *strict != *target.last_strict)
-        return {Outcome::Kind::foreign, false, *strict ? "strict" : "not strict", 0, "", true};
+Outcome Tuner::found_foreign(Target& target, const Arm& arm) {
+    if (target.external) return {Outcome::Kind::foreign, false, target.now.scope.word, 0};
+    const Look seen = look_at(edges_.files, *edges_.store.find(target.now.name));
+    if (!seen.scope) return {};  // the write says why
+    target.now.scope = *seen.scope;
+    if (seen.strict) target.now.strict = seen.strict;
+    if (seen.found.word == Whose::foreign) return {Outcome::Kind::foreign, false, seen.scope->word, 0};
+    if (arm.strict && seen.found.strict == Whose::foreign)
+        return {Outcome::Kind::foreign, false, *seen.strict ? "strict" : "not strict", 0, "", true};
     return {};
+}
+
+// Between two windows the entry on disk has the word in place and no other.
+Outcome Tuner::write_arm(const Target& target, BaselineEntry& entry, const Arm& arm) {
+    const std::string via = target.now.kind == Kind::default_scope ? default_via_ : "";
+    entry.announce(arm.word, arm.strict);
+    if (!via.empty()) entry.announce(via);
+    if (const auto saved = edges_.store.save(); !saved)
+        return {Outcome::Kind::transient, false, saved.error().in("its baseline cannot be saved").text,
+                saved.error().code};
+    Outcome outcome;
+    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
+        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // the last one is settled later
+        outcome = rewrite(edges_.files, entry, arm.word, arm.strict, via);
+    }
+    if (outcome.kind != Outcome::Kind::done) return outcome;
+    entry.settle(arm.word, arm.strict ? arm.strict : target.now.strict);
+    if (const auto saved = edges_.store.save(); !saved) say_once(LOG_ERR, Event::none, saved.error().text);
+    return outcome;
 }
 
 Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
@@ -117,12 +129,7 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
     if (entry == nullptr || !target.on_trial)
         return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
     Outcome outcome = found_foreign(target, arm);
-    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
-        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // the last one is settled below
-        if (outcome.kind != Outcome::Kind::foreign)
-            outcome = rewrite(edges_.files, *entry, arm.word, arm.strict,
-                              target.now.kind == Kind::default_scope ? default_via_ : "");
-    }
+    if (outcome.kind == Outcome::Kind::done) outcome = write_arm(target, *entry, arm);
     if (outcome.kind == Outcome::Kind::done) {
         target.last_word = arm.word;
         target.now.scope = {arm.word, arm.scope};
@@ -130,8 +137,7 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
         return outcome;
     }
     target.on_trial = false;
-    if (!outcome.stored.empty()) entry->allow(outcome.stored);
-    look_again(target);
+    take_failure(target, outcome);
     if (!target.external) settle_failure(target, arm.word, outcome);
     return outcome;
 }
@@ -142,7 +148,9 @@ void Tuner::end_trial(const std::string& name) {
     Target& target = found->second;
     target.on_trial = false;
     if (target.external && holds_ours(target)) {  // nobody decided upon the half that is still ours
-        (void)restore_rest(edges_.files, *edges_.store.find(name));
+        edges_.store.find(name)->announce_baseline();
+        (void)edges_.store.save();  // it goes back all the same
+        (void)restore(edges_.files, *edges_.store.find(name));
         look_again(target);
     }
     make_step(target);

@@ -288,6 +288,25 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
     expect_baseline();
 }
 
+// The word is the baseline; the strictness is what wq-tuned left there.
+TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
+    const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    store.put({"kcryptd-1", inode, "default", false, {}, true, ""});
+    ASSERT_TRUE(store.save());
+    const std::string file = test::wq_path("kcryptd-1", "affinity_strict");
+    tree_.write(file, "1\n");
+    const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("a setting that wq-tuned left"));
+    EXPECT_FALSE(tree_.exists("ran"));
+    ASSERT_EQ(on_disk().size(), 1U);
+    EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
+    tree_.write(file, "0\n");  // as `undo --print` says
+    EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
+    expect_baseline();
+}
+
 TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
     const auto ran = ab(kTwo, {"sh", "-c", "echo numa >'" + tree_.path(test::wq_path("kcryptd-1")) + "'"});
     EXPECT_EQ(ran.code, kFailure);

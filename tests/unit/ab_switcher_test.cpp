@@ -88,7 +88,9 @@ TEST_F(SwitcherTest, TheParameterGoesThroughAScopeOfNoArm) {
     for (const std::string& call : files_.asked)
         if (call.starts_with("write")) writes.push_back(call.substr(call.rfind(' ') + 1));
     EXPECT_THAT(writes, ElementsAre("cpu", "cache", "cpu", "smt", "cpu", "smt"));
-    files_.files[kDefaultTarget].word = "cpu";  // killed between the two
+    files_.write_errors = {0, EPERM};  // the second of the two
+    EXPECT_FALSE(s.to(arms_[0]));
+    EXPECT_EQ(files_.files[kDefaultTarget].word, "cpu");
     put_back();
     EXPECT_EQ(files_.files[kDefaultTarget].word, "cache");
 }

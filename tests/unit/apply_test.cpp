@@ -17,7 +17,7 @@ using test::FakeScopeFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// An entry for the target "a", whose baseline is `default` and which may hold `smt` because of us.
+// An entry for the target "a", whose baseline is `default` and of which these words are announced.
 BaselineEntry entry(std::vector<std::string> may_hold = {"smt"}) {
     BaselineEntry out;
     out.name = "a";
@@ -25,6 +25,7 @@ BaselineEntry entry(std::vector<std::string> may_hold = {"smt"}) {
     out.scope = "default";
     out.strict = false;
     out.may_hold = std::move(may_hold);
+    out.allow(out.scope);
     return out;
 }
 
@@ -100,6 +101,27 @@ TEST(Apply, PutsItBackEvenIfNobodyForesawThatWord) {
     files.prefixes = true;
     EXPECT_EQ(apply(files, entry({"cache_shard"}), "cache_shard", {}).kind, Kind::unsupported);
     EXPECT_EQ(files.files["a"].word, "default");
+}
+
+// Nobody but somebody else can have made that of our word.
+TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
+    auto files = holding("default");
+    files.after_write = [&] { files.files["a"].word = "numa"; };
+    const Outcome out = apply(files, entry(), "smt", {});
+    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.text, "numa");
+    EXPECT_EQ(files.files["a"].word, "numa");
+}
+
+TEST(Apply, LeavesAnEarlierWordAndTheBaselineWhereTheEntryIsSettled) {
+    for (const std::string word : {"default", "cpu"}) {
+        BaselineEntry e = entry({"cpu"});
+        e.announce("smt");
+        e.settle("smt", {});
+        auto files = holding(word);
+        EXPECT_EQ(apply(files, e, "numa", {}).kind, Kind::foreign) << word;
+        EXPECT_EQ(files.writes(), 0U);
+    }
 }
 
 TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {

@@ -71,6 +71,7 @@ TEST_F(Baseline, SavesAChangeOfAnything) {
     EXPECT_TRUE(comes_back([](auto& e) { e.may_hold.clear(); }));
     EXPECT_TRUE(comes_back([](auto& e) { e.may_strict = !e.may_strict.value_or(true); }));
     EXPECT_TRUE(comes_back([](auto& e) { e.order = kRevert; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.external = true; }));
 }
 
 TEST_F(Baseline, HasTheKeysThatScriptsRead) {
@@ -186,6 +187,71 @@ TEST_F(Baseline, AFileThatCouldNotBeReadIsNeverReplaced) {
     store_.put(kEntry);
     EXPECT_FALSE(store_.save());
     EXPECT_EQ(tree_.read("baseline.json"), "{\"entries\": [");
+}
+
+// ---- whose a value is
+
+BaselineEntry announced() {
+    BaselineEntry out{"kcryptd", 1, "default", false, {"cpu"}, {}, ""};
+    out.announce("smt", true);
+    return out;
+}
+
+TEST(Claim, OfAnnouncedWordsIsWide) {
+    const BaselineEntry entry = announced();
+    for (const std::string word : {"cpu", "smt"}) EXPECT_EQ(entry.whose(word), Whose::ours) << word;
+    EXPECT_EQ(entry.whose(kEntry.scope), Whose::baseline);
+    EXPECT_EQ(entry.whose(std::string("numa")), Whose::foreign);
+    EXPECT_EQ(entry.whose(true), Whose::ours);
+    EXPECT_EQ(entry.whose(false), Whose::baseline);
+}
+
+TEST(Claim, OfWhatIsInPlaceIsThatAlone) {
+    BaselineEntry entry = announced();
+    EXPECT_TRUE(entry.settle("smt", true).is_ours());
+    EXPECT_THAT(entry.may_hold, testing::ElementsAre("smt"));
+    for (const std::string word : {"cpu", "default", "numa"})
+        EXPECT_EQ(entry.whose(word), Whose::foreign) << word;
+    EXPECT_EQ(entry.whose(false), Whose::foreign);
+    entry.announce_baseline();
+    EXPECT_EQ(entry.whose(kEntry.scope), Whose::baseline);
+    EXPECT_EQ(entry.whose(false), Whose::baseline);
+}
+
+TEST(Claim, OfTheBaselineIsNone) {
+    BaselineEntry entry = announced();
+    EXPECT_FALSE(entry.settle("default", false).is_ours());
+    EXPECT_FALSE(entry.has_claim());
+    EXPECT_EQ(entry.whose(std::string("smt")), Whose::foreign);
+}
+
+TEST(Claim, OfWhatSomebodyElseWroteIsNone) {
+    BaselineEntry entry = announced();
+    EXPECT_EQ(entry.settle("numa", true).word, Whose::foreign);
+    EXPECT_THAT(entry.may_hold, IsEmpty());
+    EXPECT_EQ(entry.may_strict, true) << "which is ours";
+}
+
+TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
+    BaselineEntry entry = announced();
+    entry.settle("smt", {});
+    EXPECT_EQ(entry.whose(false), Whose::baseline);
+    EXPECT_EQ(entry.whose(true), Whose::ours);
+}
+
+// As older versions wrote it, who had no order beside it.
+TEST_F(Baseline, ThatIsExternalKeepsItsOrder) {
+    tree_.write("baseline.json",
+                "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":null,"
+                "\"may_hold\":[],\"may_strict\":null,\"order\":\"external\"}]}");
+    ASSERT_TRUE(store_.load());
+    EXPECT_TRUE(is_external(store_.find("a")));
+    EXPECT_EQ(store_.find("a")->order, "");
+    store_.find("a")->order = "pin cpu";
+    ASSERT_TRUE(store_.save());
+    BaselineStore later(path_);
+    ASSERT_TRUE(later.load());
+    EXPECT_EQ(*later.find("a"), *store_.find("a"));
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ Status FakeKernel::write_scope(const std::string& name, ino_t inode, const std::
 
 Status FakeKernel::write_strict(const std::string& name, ino_t inode, bool strict) {
     asked.push_back(name + " strict=" + (strict ? "1" : "0"));
+    if (const int error = on_write_strict ? on_write_strict(name) : 0; error != 0)
+        return fail_errno(name, error);
     return WorkqueueFs::write_strict(name, inode, strict);
 }
 

@@ -21,6 +21,7 @@ class FakeKernel : public WorkqueueFs {
     // Called before each write of a scope and each read of one; the errno it returns, if any, is how it ends.
     std::function<int(const std::string& name, const std::string& word)> on_write;
     std::function<int(const std::string& name)> on_read;
+    std::function<int(const std::string& name)> on_write_strict;  // likewise, of the strictness
     std::vector<std::string> asked;  // "kcryptd=smt", "kcryptd strict=1": every write, failed ones included
 
     [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;

@@ -36,6 +36,7 @@ Status FakeScopeFiles::write_scope(const std::string& name, ino_t inode, const s
     if (before_write) before_write();
     if (auto ok = check(name, inode, write_errors); !ok) return ok;
     files.at(name).word = prefixes && word == "cache_shard" ? "cache" : word;
+    if (after_write) after_write();
     return {};
 }
 

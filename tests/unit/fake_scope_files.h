@@ -28,6 +28,7 @@ class FakeScopeFiles : public ScopeFiles {
     std::deque<int> write_errors;
     std::deque<int> write_strict_errors;
     std::function<void()> before_write;  // runs in every write_scope(), before it does anything
+    std::function<void()> after_write;   // and after it has written
 
     mutable std::vector<std::string> asked;  // "read a", "write a smt", "read strict a", "write strict a 1"
 

@@ -236,6 +236,23 @@ TEST_F(TunerFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd)
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
+TEST_F(TunerFaults, WhatWasPutBackInTheEndHasTheReasonForWhichItWas) {
+    Policy policy = kcryptd_only();
+    policy.rules[0].strict = true;
+    tuner_->set_policy(policy);
+    files_->on_write_strict = [](const auto&) { return EPERM; };
+    files_->on_write = [left = 1](const auto&, const auto& word) mutable {
+        return word == "default" && left-- > 0 ? EBUSY : 0;
+    };
+    reconcile(1);
+    ASSERT_THAT(reason("kcryptd"), HasSubstr("not put back to 'default'"));
+    reconcile(2);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("Operation not permitted"));
+    EXPECT_THAT(reason("kcryptd"), testing::Not(HasSubstr("not put back")));
+}
+
 TEST_F(TunerFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
@@ -291,7 +308,7 @@ TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
         return 0;
     };
     reconcile(1);
-    EXPECT_THAT(may_hold, ElementsAre("cache_shard", "cache"));
+    EXPECT_THAT(may_hold, ElementsAre("default", "cache_shard", "cache"));
 }
 
 TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {

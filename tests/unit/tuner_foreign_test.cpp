@@ -11,6 +11,7 @@ namespace {
 
 using test::fixed;
 using test::rule_for_all;
+using test::wq_path;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -103,6 +104,55 @@ TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
     reconcile(2);
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+// smt, then cpu by a reload: then smt is somebody else's, whoever looks next.
+TEST_F(OtherWriters, ThatWriteAnEarlierWordOfOursKeepItWhenWeStop) {
+    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    reconcile(1);
+    ASSERT_EQ(scope("kcryptd"), "cpu");
+    EXPECT_THAT(on_disk().at("kcryptd").may_hold, ElementsAre("cpu")) << "on disk as in memory";
+    set_scope("kcryptd", "smt");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(OtherWriters, ThatWriteWhileWeAreStoppedKeepIt) {
+    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    reconcile(1);
+    for (const char* word : {"smt", "default (cache)", "numa"}) {
+        tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+        set_scope("kcryptd", "default (cache)");
+        tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+        reconcile(1);
+        ASSERT_EQ(scope("kcryptd"), "cpu") << word;
+        tuner_->keep_all();
+        set_scope("kcryptd", word);
+        restart();
+        reconcile(2);
+        EXPECT_EQ(scope("kcryptd"), word);
+        EXPECT_EQ(state("kcryptd"), State::external) << word;
+    }
+}
+
+TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
+    Policy policy = kcryptd_only();
+    policy.rules[0].strict = true;
+    tuner_->set_policy(policy);
+    reconcile(1);
+    for (const bool noticed : {true, false}) {
+        tree_.write(wq_path("kcryptd", "affinity_strict"), "0\n");
+        if (noticed) reconcile(1);
+        restart();
+        reconcile(1);
+        EXPECT_EQ(state("kcryptd"), State::external);
+        EXPECT_THAT(reason("kcryptd"), HasSubstr("'not strict'"));
+        EXPECT_EQ(strict("kcryptd"), "0");
+        tuner_->set_policy(policy);
+        reconcile(1);
+        ASSERT_EQ(strict("kcryptd"), "1");
+    }
 }
 
 TEST_F(OtherWriters, AreNoticedByALook) {

@@ -56,7 +56,7 @@ TEST_F(Orders, PinHasItsBaselineOnDiskBeforeTheWrite) {
     };
     ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
     EXPECT_EQ(seen.scope, "default");
-    EXPECT_THAT(seen.may_hold, ElementsAre("cpu"));
+    EXPECT_THAT(seen.may_hold, ElementsAre("default", "cpu"));
     EXPECT_EQ(seen.order, "pin cpu");
 }
 
@@ -83,6 +83,62 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
     EXPECT_EQ(target("kcryptd").now.scope.effective, Scope::system);
     tuner_->restore_all();
     EXPECT_EQ(default_scope(), "cache");
+}
+
+// A pin names a scope, and no strictness.
+TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
+    Policy guard = rule_for_all({}, true);
+    guard.apply_unjudged = false;
+    tuner_->set_policy(guard);
+    tuner_->reconcile();
+    const Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
+    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    ASSERT_EQ(strict("kcryptd"), "1");
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
+    EXPECT_FALSE(on_disk().at("kcryptd").may_strict);
+    apply_the_plan();
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
+}
+
+TEST_F(Orders, PinPutsBackTheStrictnessOfARuleToo) {
+    tuner_->set_policy(rule_for_all({}, true));
+    tuner_->reconcile();
+    ASSERT_EQ(strict("kcryptd"), "1");
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_EQ(strict("kcryptd"), "0");
+    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1");
+}
+
+TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(tuner_->revert("writeback"));
+    tuner_->keep_all();
+    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
+    EXPECT_EQ(scope("kcryptd"), "cpu");
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
+    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    set_scope("kcryptd", "numa");
+    tuner_->reconcile();
+    ASSERT_EQ(state("kcryptd"), State::external);
+    restart();
+    tuner_->reconcile();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    apply_the_plan();
+    EXPECT_EQ(state("kcryptd"), State::external) << "it is still there";
+    set_scope("kcryptd", "default (cache)");
+    apply_the_plan();
+    EXPECT_EQ(state("kcryptd"), State::pinned);
+    EXPECT_EQ(scope("kcryptd"), "cpu");
 }
 
 TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {

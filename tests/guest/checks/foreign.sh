@@ -27,6 +27,35 @@ systemctl stop wq-tuned
 note "after kill -9 and stop it holds '$(scope_of "$wq")'"
 check_eq "somebody else's word" numa "$(scope_of "$wq")"
 
+note "-- an earlier word of ours: written while we run, then while we are stopped with settings kept"
+echo default >"$workqueues/$wq/affinity_scope"
+apply_policy "$(other_scope)"
+then_cpu() { # after another word of ours
+  systemctl start wq-tuned
+  wq-tunectl pin "$wq" smt
+  wq-tunectl pin "$wq" cpu
+  check_eq "it holds" cpu "$(scope_of "$wq")"
+  check_eq "the claim" '["cpu"]' "$(jq -c --arg n "$wq" '.entries[] | select(.name == $n) | .may_hold' /run/wq-tuned/baseline.json)"
+}
+then_cpu
+echo smt >"$workqueues/$wq/affinity_scope"
+systemctl stop wq-tuned
+check_eq "after stop" smt "$(scope_of "$wq")"
+echo default >"$workqueues/$wq/affinity_scope"
+sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+then_cpu
+systemctl stop wq-tuned
+check_eq "kept" cpu "$(scope_of "$wq")"
+echo smt >"$workqueues/$wq/affinity_scope"
+systemctl start wq-tuned
+check_eq "state after a start" external "$(target "$wq" state)"
+check_eq "after a start" smt "$(scope_of "$wq")"
+echo default >"$workqueues/$wq/affinity_scope"
+apply_policy "$(other_scope)" # nothing is kept any more
+systemctl reload wq-tuned
+systemctl stop wq-tuned
+check_eq "and back" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
+
 note "-- a word of somebody else's where wq-tuned never wrote"
 echo default >"$workqueues/$wq/affinity_scope"
 apply_policy cache # whose pods are those of the default here, or differ: either way it is planned
