@@ -20,6 +20,8 @@ class Guardian {
     Guardian& operator=(Guardian&&) = delete;
     ~Guardian();  // as finish()
 
+    [[nodiscard]] pid_t pid() const { return pid_; }
+
     // The process group that goes with us, 0 for none. Safe behind fork(). Where the guardian was killed:
     // SIGPIPE.
     void watch(pid_t group) const;

@@ -11,6 +11,7 @@
 #include "ab/arms.h"
 #include "ab/guardian.h"
 #include "ab/kworkers.h"
+#include "ab/own_scope.h"
 #include "ab/runner.h"
 #include "ab/session.h"
 #include "ab/switcher.h"
@@ -80,6 +81,7 @@ class Run {
         const KernelInfo& kernel, BaselineStore& store)
         : what_(what),
           paths_{options.root},
+          on_machine_(options.root.empty()),
           files_(paths_),
           line_(std::move(line)),
           arms_(std::move(arms)),
@@ -100,6 +102,7 @@ class Run {
 
     const AbOptions& what_;
     Paths paths_;
+    bool on_machine_;
     WorkqueueFs files_;
     PlanLine line_;
     std::vector<Arm> arms_;
@@ -171,6 +174,8 @@ Status Run::go() {
     auto guardian = ab::Guardian::start([&] { return put_back(); });
     if (!guardian) return tl::unexpected(guardian.error());
     guardian_ = &*guardian;
+    if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid()) : Status{}; !moved)
+        complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
     auto done = rounds();
     guardian_ = nullptr;
     comparison_.end(done ? "no more pairs" : "cut off");

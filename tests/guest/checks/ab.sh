@@ -100,3 +100,16 @@ wait_until 10 no_guardians || fail "the guardian lives"
 check_eq "the entry is on disk" 1 "$(entries)"
 /usr/libexec/wq-tuned-restore
 all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+
+note "-- its whole cgroup is killed: a logout, the OOM killer"
+rm -f /run/wq-tests/{once,ran}
+systemd-run --quiet --collect --unit=ab-victim -- wq-tunectl ab --target "$wq" --arms "$other,$default" -- \
+  sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; sleep 1234; fi; touch /run/wq-tests/once'
+wait_until 20 test -e /run/wq-tests/ran || fail "no second run: $(journalctl -u ab-victim --no-pager)"
+check_eq "the guardian's own scope" 1 "$(systemctl list-units --no-legend --plain 'wq-tunectl-ab-*.scope' | wc -l)"
+! scope_is "$wq" default || fail "it does not hold an arm"
+systemctl kill --kill-whom=all --signal=KILL ab-victim
+wait_until 10 all_back || fail "left: $(scope_of "$wq"), $(entries) entries, $(guardians) guardians"
+wait_until 10 no_loads || fail "the command's child is left"
+no_scopes() { [ -z "$(systemctl list-units --all --no-legend --plain 'wq-tunectl-ab-*.scope')" ]; }
+wait_until 10 no_scopes || fail "a scope is left: $(systemctl list-units --all --no-legend 'wq-tunectl-ab-*.scope')"
