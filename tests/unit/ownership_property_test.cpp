@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Random walks of a daemon among other writers, with kills at each call on a file. What must hold: no value
+// of somebody else's is ever overwritten, no value of ours is ever taken for the kernel's, and what is on
+// disk says the same as what is in memory (ownership_world.h).
+//
+// WQ_TUNED_WALKS=N walks N seeds instead of a few; WQ_TUNED_SEED=S walks S alone, and says each step.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "ownership_world.h"
+#include "tuner/step.h"
+
+namespace wq {
+namespace {
+
+using test::OwnershipWorld;
+
+constexpr std::uint64_t kWalks = 60;
+constexpr unsigned kSteps = 80;
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+    const char* text = std::getenv(variable);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+class Walk {
+  public:
+    explicit Walk(std::uint64_t seed) : world_(seed) {
+        world_.reload(random_policy());
+        start();
+    }
+
+    // What went wrong, with the way there; "" where nothing did.
+    std::string go() {
+        for (unsigned i = 0; i < kSteps && world_.wrong().empty(); i++) step();
+        if (world_.wrong().empty()) end();
+        if (world_.wrong().empty()) return "";
+        std::string out = world_.wrong() + ", after:";
+        for (std::size_t i = way_.size() > 12 ? way_.size() - 12 : 0; i < way_.size(); i++)
+            out += "\n  " + way_[i];
+        return out;
+    }
+    [[nodiscard]] const std::vector<std::string>& way() const { return way_; }
+
+  private:
+    void step();
+    void step_running();
+    void step_stopped();
+    void somebody_else();
+    void order();
+    void trial();
+    void start();
+    void stop();
+    void end();
+    Policy random_policy();
+    std::optional<bool> random_strict();
+    ScopeWish random_wish();
+    const std::string& random_name() {
+        return OwnershipWorld::kNames[world_.below(OwnershipWorld::kNames.size())];
+    }
+    std::string random_word();
+    void run(const std::string& what, const std::function<void()>& step, bool looks);
+    void died();
+
+    OwnershipWorld world_;
+    std::vector<std::string> way_;
+    bool observing_ = false;
+};
+
+std::string Walk::random_word() {
+    constexpr const char* kWords[] = {"cpu", "smt", "cache", "numa", "system", "default"};
+    return kWords[world_.below(std::size(kWords))];
+}
+
+ScopeWish Walk::random_wish() {
+    const auto& scopes = world_.kernel().scopes;
+    if (world_.chance(15)) return test::leave();
+    if (world_.chance(20)) return {};
+    return test::fixed(scopes[world_.below(scopes.size())]);
+}
+
+std::optional<bool> Walk::random_strict() {
+    if (world_.chance(50)) return {};
+    return world_.chance(70);
+}
+
+Policy Walk::random_policy() {
+    Policy out = test::rule_for_all();
+    out.rules = {{"kcryptd", random_wish(), random_strict(), {"rules.toml", 1}},
+                 {"writeback", random_wish(), random_strict(), {"rules.toml", 2}}};
+    out.default_scope.manage = world_.chance(30);
+    out.default_scope.wish = random_wish();
+    out.keep_on_exit = world_.chance(50);
+    out.apply_unjudged = world_.chance(85);
+    return out;
+}
+
+// The daemon's own work. LOOKS: it looks at all files, and saves what it found, in the end.
+void Walk::run(const std::string& what, const std::function<void()>& step, bool looks) {
+    way_.push_back(what);
+    if (world_.run(step, true)) {
+        if (looks) {
+            world_.tuner()->look();
+            world_.tuner()->record();
+        }
+        return world_.check(looks);
+    }
+    way_.back() += " (killed)";
+    died();
+}
+
+// systemd runs ExecStopPost=, which may be killed too; then it starts the daemon again, or does not.
+void Walk::died() {
+    observing_ = false;
+    if (world_.chance(70)) {
+        way_.push_back("--restore");
+        const bool keep = world_.policy().keep_on_exit;
+        if (!world_.run([&] { world_.restore(keep); }, true)) way_.back() += " (killed)";
+    }
+    if (world_.chance(60)) start();
+}
+
+void Walk::start() {
+    way_.emplace_back("start");
+    observing_ = false;
+    world_.start();
+    if (!world_.run([&] { world_.tuner()->reconcile(); }, true)) {
+        way_.back() += " (killed)";
+        return died();
+    }
+    run(
+        "look", [&] {}, true);
+}
+
+// As service.cpp does it, with the unit's ExecStopPost=.
+void Walk::stop() {
+    const bool keep = world_.policy().keep_on_exit;
+    const bool restarting = world_.chance(30);
+    way_.push_back(restarting ? "restart" : keep ? "stop, keep" : "stop");
+    const bool done = world_.run(
+        [&] {
+            for (const std::string& name : OwnershipWorld::kNames)
+                if (world_.is_on_trial(name)) world_.tuner()->end_trial(name);
+            if (!keep && !restarting) world_.tuner()->restore_all();
+        },
+        true);
+    if (!done) {
+        way_.back() += " (killed)";
+        return died();
+    }
+    world_.lose();
+    world_.check(false);
+    if (restarting) return start();
+    way_.push_back("--restore");
+    if (!world_.run([&] { world_.restore(keep); }, true)) way_.back() += " (killed)";
+}
+
+void Walk::somebody_else() {
+    const std::string name = random_name();
+    const auto kind = name == kDefaultTarget ? 0 : world_.below(10);
+    if (kind < 6) {
+        const std::string word = random_word();
+        way_.push_back(fmt::format("others write {} to {}", word, name));
+        world_.others_write(name, word);
+    } else if (kind < 8) {
+        const bool strict = world_.chance(50);
+        way_.push_back(fmt::format("others write strict {} to {}", strict ? 1 : 0, name));
+        world_.others_write_strict(name, strict);
+    } else if (kind < 9) {
+        way_.push_back("others write the mask of " + name);
+        world_.others_write_mask(name, world_.chance(50) ? "ffffff" : "000fff");
+    } else {
+        way_.push_back(name + " is opened anew");
+        world_.recreate(name);
+    }
+}
+
+void Walk::order() {
+    const std::string name = random_name();
+    switch (world_.below(5)) {
+        case 0:
+        case 1: {
+            const std::string word = random_word();
+            return run(
+                fmt::format("pin {} {}", name, word), [&] { (void)world_.tuner()->pin(name, word); }, true);
+        }
+        case 2:
+            return run(
+                "unpin " + name, [&] { (void)world_.tuner()->unpin(name); }, true);
+        case 3:
+            return run(
+                "revert " + name, [&] { (void)world_.tuner()->revert(name); }, true);
+        default:
+            if (world_.chance(70)) return;
+            return run(
+                "revert all", [&] { (void)world_.tuner()->revert(std::nullopt); }, true);
+    }
+}
+
+// One call of a trial's: its begin, a window, its end.
+void Walk::trial() {
+    Tuner& tuner = *world_.tuner();
+    const std::string name = random_name();
+    const auto found = tuner.targets().find(name);
+    if (found == tuner.targets().end()) return;
+    const Workqueue before = tuner.as_before_us(found->second);
+    const auto& scopes = world_.kernel().scopes;
+    const Arms arms{baseline_arm(before, found->second.plan),
+                    arm_of(found->second.plan, scopes[world_.below(scopes.size())])};
+    if (!world_.is_on_trial(name))
+        return run(
+            fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.baseline.name()),
+            [&] {
+                if (tuner.begin_trial(name, arms)) (void)tuner.switch_to(name, arms.candidate);
+            },
+            true);
+    if (world_.chance(30))
+        return run(
+            "end of the trial of " + name, [&] { tuner.end_trial(name); }, true);
+    const Arm arm = world_.chance(50) ? arms.baseline : arms.candidate;
+    run(
+        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)tuner.switch_to(name, arm); }, true);
+}
+
+void Walk::step_running() {
+    Tuner& tuner = *world_.tuner();
+    const auto dice = world_.below(100);
+    if (dice < 25)
+        return run(
+            "tick", [&] { tuner.reconcile(); }, true);
+    if (dice < 45) return somebody_else();
+    if (dice < 60) return order();
+    if (dice < 75) return trial();
+    if (dice < 85) {
+        const Policy policy = random_policy();
+        return run(
+            "reload",
+            [&] {
+                world_.reload(policy);
+                tuner.reconcile();
+            },
+            true);
+    }
+    if (dice < 90) {
+        observing_ = !observing_;
+        tuner.observe(observing_ ? "switched off" : "");
+        return run(
+            observing_ ? "switched off" : "switched on", [&] { tuner.reconcile(); }, true);
+    }
+    stop();
+}
+
+void Walk::step_stopped() {
+    const auto dice = world_.below(100);
+    if (dice < 50) return somebody_else();
+    if (dice < 60) {
+        way_.emplace_back("--restore");
+        if (!world_.run([&] { world_.restore(world_.policy().keep_on_exit); }, true))
+            way_.back() += " (killed)";
+        return;
+    }
+    if (dice < 70) {
+        way_.emplace_back("another policy");
+        return world_.reload(random_policy());
+    }
+    start();
+}
+
+void Walk::step() {
+    if (world_.tuner() == nullptr) return step_stopped();
+    step_running();
+}
+
+void Walk::end() {
+    way_.emplace_back("the end");
+    world_.lose();
+    world_.restore(false);
+    world_.check_end();
+}
+
+TEST(Ownership, HoldsOnRandomWalks) {
+    if (const std::uint64_t seed = number_from("WQ_TUNED_SEED", 0); seed != 0) {
+        Walk walk(seed);
+        const std::string wrong = walk.go();
+        for (const std::string& step : walk.way()) std::cout << step << '\n';
+        EXPECT_EQ(wrong, "");
+        return;
+    }
+    for (std::uint64_t seed = 1; seed <= number_from("WQ_TUNED_WALKS", kWalks); seed++) {
+        const std::string wrong = Walk(seed).go();
+        if (!wrong.empty()) ADD_FAILURE() << "WQ_TUNED_SEED=" << seed << ": " << wrong;
+    }
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ownership_world.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "tuner/restore.h"
+
+namespace wq::test {
+namespace {
+
+constexpr const char* kWords[] = {"cpu", "smt", "cache", "numa", "system", "default"};
+
+std::string digit(bool strict) {
+    return strict ? "1" : "0";
+}
+
+std::string digit(std::optional<bool> strict) {
+    return strict ? digit(*strict) : "";
+}
+
+std::string first_word(const std::string& text) {
+    return text.substr(0, text.find_first_of(" \n"));
+}
+
+std::string path_of(const std::string& name) {
+    return name == kDefaultTarget ? kDefaultPath : wq_path(name);
+}
+
+// Whether ENTRY says that the file may hold VALUE because of us.
+bool claims(const BaselineEntry& entry, const std::string& value, bool strict) {
+    return strict ? digit(entry.may_strict) == value : entry.may_be_ours(value);
+}
+
+std::string baseline_of(const BaselineEntry& entry, bool strict) {
+    return strict ? digit(entry.strict) : entry.scope;
+}
+
+}  // namespace
+
+const std::vector<std::string> OwnershipWorld::kNames = {kDefaultTarget, "kcryptd", "writeback"};
+
+// Every call on the files that are written goes by the world, which may end the process there.
+class OwnershipWorld::Kernel : public FakeKernel {
+  public:
+    Kernel(TempTree& tree, OwnershipWorld& world) : FakeKernel(tree), world_(world) {}
+
+    [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override {
+        world_.io(Io::read, name);
+        return FakeKernel::read_scope(name, inode);
+    }
+    [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override {
+        world_.io(Io::read, name);
+        return FakeKernel::read_strict(name, inode);
+    }
+    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override {
+        if (const int error = before(name); error != 0) return fail_errno(name, error);
+        auto done = FakeKernel::write_scope(name, inode, word);
+        if (done) {
+            const std::string stored = prefixes && word == "cache_shard" ? "cache" : word;
+            world_.wrote(name, world_.model_.at(name).word, stored, false);
+            world_.read_back_ = true;
+        }
+        world_.io(Io::write, name);
+        return done;
+    }
+    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override {
+        if (const int error = before(name); error != 0) return fail_errno(name, error);
+        auto done = FakeKernel::write_strict(name, inode, strict);
+        if (done) world_.wrote(name, world_.model_.at(name).strict, digit(strict), true);
+        world_.io(Io::write, name);
+        return done;
+    }
+
+  private:
+    int before(const std::string& name) {
+        world_.io(Io::write, name);
+        if (!world_.chance(world_.refuse_)) return 0;
+        world_.refused_ = true;
+        return world_.chance(50) ? EBUSY : EINVAL;
+    }
+    OwnershipWorld& world_;
+};
+
+OwnershipWorld::OwnershipWorld(std::uint64_t seed)
+    : random_(seed),
+      tree_(kernel_tree(
+          {workqueue("kcryptd", {.cpumask = "ffffff"}), workqueue("writeback", {.cpumask = "ffffff"})},
+          "cache", "", "ffffff")),
+      kernel_(seed % 3 == 0 ? kernel_72() : kernel_612()),
+      prefixes_(seed % 3 != 2),
+      verdicts_(tree_.path("var/lib/wq-tuned/verdicts.json")) {
+    for (const std::string& name : kNames) {
+        model_[name].word.value = first_word(tree_.read(path_of(name)));
+        if (name != kDefaultTarget) model_[name].strict.value = "0";
+    }
+}
+
+OwnershipWorld::~OwnershipWorld() = default;
+
+bool OwnershipWorld::is_on_trial(const std::string& name) const {
+    const auto found = tuner_->targets().find(name);
+    return found != tuner_->targets().end() && found->second.on_trial;
+}
+
+void OwnershipWorld::fault(const std::string& text) {
+    if (wrong_.empty()) wrong_ = text;
+}
+
+// The entry of a workqueue that is gone is none of its successor's.
+std::map<std::string, BaselineEntry> OwnershipWorld::on_disk() const {
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    (void)store.load();
+    auto out = store.entries();
+    std::erase_if(out, [&](const auto& item) {
+        const std::string path = tree_.path(path_of(item.first));
+        struct stat st {};
+        const bool parameter = item.first == kDefaultTarget;
+        return ::stat((parameter ? path : path.substr(0, path.rfind('/'))).c_str(), &st) != 0 ||
+               st.st_ino != item.second.inode;
+    });
+    return out;
+}
+
+// ---- the edge
+
+void OwnershipWorld::io(Io kind, const std::string& name) {
+    if (!in_operation_) return;
+    step_++;
+    if (step_ == kill_at_) throw Killed();
+    // What is written between our read and our write is lost, as the manual says: not tried here.
+    if (kind == Io::read && step_ >= meddle_at_ && meddle_at_ > 0) meddle(name);
+    read_back_ = false;
+}
+
+void OwnershipWorld::meddle(const std::string& name) {
+    if (read_back_) return;  // it may be what the kernel made of our word
+    meddle_at_ = 0;
+    if (name != kDefaultTarget && chance(30))
+        others_write_strict(name, model_.at(name).strict.value == "0");
+    else
+        others_write(name, kWords[below(std::size(kWords))]);
+}
+
+// What our side wrote, by what is on disk at that moment.
+void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::string& value, bool strict) {
+    const auto entries = on_disk();
+    const auto entry = entries.find(name);
+    const std::string what =
+        fmt::format("{}{}: '{}' over '{}'", name, strict ? " strict" : "", value, file.value);
+    if (entry == entries.end()) return fault(what + ", with no entry on disk");
+    const std::string baseline = baseline_of(entry->second, strict);
+    if (file.writer == Writer::other) return fault(what + ", which somebody else wrote");
+    if (file.writer == Writer::kernel && file.value != baseline)
+        return fault(fmt::format("{}, and the baseline on disk is '{}'", what, baseline));
+    if (file.writer == Writer::ours && file.before != baseline)
+        return fault(
+            fmt::format("{}: the baseline on disk is '{}', it was '{}'", what, baseline, file.before));
+    if (value != baseline && !claims(entry->second, value, strict))
+        return fault(what + ", which the entry on disk does not have");
+    if (file.writer == Writer::kernel) file.before = file.value;
+    if (file.writer == Writer::unsure) file.before = baseline;
+    file.value = file.left = value;
+    file.writer = value == file.before ? Writer::kernel : Writer::ours;
+}
+
+// ---- other writers
+
+void OwnershipWorld::changed(const std::string& name, ModelFile& file, const std::string& value,
+                             bool strict) {
+    if (value == file.value) return;  // nobody can tell
+    const auto entries = on_disk();
+    const auto entry = entries.find(name);
+    model_.at(name).touched = true;
+    file.value = value;
+    if (entry == entries.end()) return;  // nothing of ours is there: the next baseline
+    // What was announced, and may or may not have been written yet, cannot be told from ours.
+    const bool unsure = in_operation_ || (!tuner_ && entry->second.may_be_ours(entry->second.scope));
+    if (value == baseline_of(entry->second, strict) && (file.writer != Writer::ours || unsure))
+        file.writer = Writer::kernel;
+    else if (unsure && claims(entry->second, value, strict))
+        file.writer = Writer::unsure;
+    else if (value == file.left && claims(entry->second, value, strict))
+        file.writer = Writer::ours;  // as we left it
+    else
+        file.writer = Writer::other;
+    if (file.writer == Writer::ours) file.before = baseline_of(entry->second, strict);
+}
+
+void OwnershipWorld::others_write(const std::string& name, const std::string& word) {
+    if (name == kDefaultTarget && word == "default") return;  // EINVAL
+    tree_.write(path_of(name), word == "default" ? "default (cache)\n" : word + "\n");
+    changed(name, model_.at(name).word, word, false);
+}
+
+void OwnershipWorld::others_write_strict(const std::string& name, bool strict) {
+    tree_.write(wq_path(name, "affinity_strict"), digit(strict) + "\n");
+    changed(name, model_.at(name).strict, digit(strict), true);
+}
+
+void OwnershipWorld::others_write_mask(const std::string& name, const std::string& mask) {
+    tree_.write(wq_path(name, "cpumask"), mask + "\n");
+}
+
+void OwnershipWorld::recreate(const std::string& name) {
+    tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name + "-new", {.cpumask = "ffffff"})}));
+    const std::string path = tree_.path("sys/devices/virtual/workqueue/" + name);
+    (void)::rename(path.c_str(), tree_.path(fmt::format("old-{}", renamed_++)).c_str());
+    (void)::rename((path + "-new").c_str(), path.c_str());
+    model_[name] = {{"default", "", "", Writer::kernel}, {"0", "", "", Writer::kernel}, false};
+}
+
+// ---- our side
+
+void OwnershipWorld::start() {
+    files_ = std::make_unique<Kernel>(tree_, *this);
+    files_->prefixes = prefixes_;
+    store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
+    if (!store_->load()) fault("the baseline is broken");
+    const auto& entries = store_->entries();
+    for (auto& [name, target] : model_)
+        if (!entries.contains(name)) target.touched = false;
+    tuner_ = std::make_unique<Tuner>(
+        Tuner::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
+                     [](const std::string&) { return false; }, verdicts_,
+                     [] { return std::int64_t{1'700'000'000}; }},
+        kernel_);
+    tuner_->set_policy(policy_);
+    refused_ = false;
+}
+
+void OwnershipWorld::lose() {
+    tuner_.reset();
+}
+
+// A reload finds a baseline that somebody else put back, and begins anew.
+void OwnershipWorld::reload(Policy policy) {
+    policy_ = std::move(policy);
+    if (!tuner_) return;
+    for (const auto& [name, entry] : on_disk()) {
+        ModelTarget& target = model_.at(name);
+        if (target.word.value == entry.scope) target.word.writer = Writer::kernel;
+        if (target.strict.value == digit(entry.strict)) target.strict.writer = Writer::kernel;
+    }
+    tuner_->set_policy(policy_);
+    refused_ = false;
+}
+
+void OwnershipWorld::restore(bool only_trials) {
+    Kernel files(tree_, *this);
+    files.prefixes = prefixes_;
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    if (!store.load()) return fault("the baseline is broken");
+    (void)restore_entries(files, store, log_, only_trials);
+}
+
+bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) {
+    log_.lines.clear();
+    step_ = 0;
+    kill_at_ = may_be_killed && chance(15) ? 1 + static_cast<unsigned>(below(20)) : 0;
+    meddle_at_ = chance(15) ? 1 + static_cast<unsigned>(below(10)) : 0;
+    refuse_ = chance(10) ? 30 : 0;
+    in_operation_ = true;
+    bool died = false;
+    try {
+        step();
+    } catch (const Killed&) {
+        died = true;
+        tuner_.reset();
+    }
+    in_operation_ = false;
+    refuse_ = 0;
+    check(false);
+    return !died;
+}
+
+// ---- checks
+
+void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* entry, bool looked) {
+    ModelTarget& target = model_.at(name);
+    for (const bool strict : {false, true}) {
+        ModelFile& file = strict ? target.strict : target.word;
+        const std::string what = fmt::format("{}{} holds '{}'", name, strict ? " strict" : "", file.value);
+        if (entry == nullptr && file.writer == Writer::ours) return fault(what + ", ours, and has no entry");
+        if (entry == nullptr) {
+            file.writer = Writer::kernel;
+            continue;
+        }
+        const bool claimed = claims(*entry, file.value, strict);
+        if (file.writer == Writer::unsure) {
+            file.writer = claimed ? Writer::ours : Writer::other;
+            file.before = baseline_of(*entry, strict);
+        }
+        if (file.writer == Writer::ours && !claimed)
+            return fault(
+                fmt::format("{}, which its entry does not have: {}", what, fmt::join(entry->may_hold, " ")));
+        if (file.writer == Writer::ours && baseline_of(*entry, strict) != file.before)
+            return fault(fmt::format("{}: its baseline is '{}', not '{}'", what, baseline_of(*entry, strict),
+                                     file.before));
+        if (looked && file.writer == Writer::other && claimed)
+            return fault(what + " of somebody else's, which its entry has as ours");
+    }
+    if (!looked || entry == nullptr) return;
+    const bool exact =
+        entry->may_hold.empty() || (entry->may_hold.size() == 1 && entry->may_hold[0] == target.word.value &&
+                                    entry->may_hold[0] != entry->scope);
+    if (!exact)
+        fault(fmt::format("{} holds '{}', and may hold {}", name, target.word.value, entry->may_hold.size()));
+    if (entry->may_strict && digit(entry->may_strict) != target.strict.value)
+        fault(fmt::format("{} strict holds '{}', and may be '{}'", name, target.strict.value,
+                          digit(entry->may_strict)));
+}
+
+// What a state says must be so in the files, where nothing was refused.
+void OwnershipWorld::check_state(const std::string& name) {
+    const auto found = tuner_->targets().find(name);
+    if (found == tuner_->targets().end() || refused_) return;
+    const Target& target = found->second;
+    const ModelTarget& model = model_.at(name);
+    const std::string what = fmt::format("{} is {}: ", name, name_of(target.state));
+    if (target.state == State::external && !model.touched) fault(what + target.reason + ", and nobody did");
+    const bool resting = target.state == State::leave || target.state == State::as_planned ||
+                         target.state == State::reverted || target.state == State::unsupported ||
+                         target.state == State::unmanaged;
+    if (resting && model.word.writer == Writer::ours)
+        fault(fmt::format("{}holds '{}', which is ours", what, model.word.value));
+    const WorkqueueRule* rule = policy_.rule_for(name);
+    const bool asked = rule != nullptr && rule->strict;
+    if ((resting || target.state == State::pinned || target.state == State::applied) &&
+        model.strict.writer == Writer::ours && (resting || !asked) && target.state != State::as_planned)
+        fault(fmt::format("{}strict is '{}', ours, and no rule asks for it", what, model.strict.value));
+}
+
+void OwnershipWorld::check(bool looked) {
+    const auto entries = on_disk();
+    for (const std::string& name : kNames) {
+        const auto entry = entries.find(name);
+        check_entry(name, entry == entries.end() ? nullptr : &entry->second, looked);
+        if (looked && tuner_) check_state(name);
+    }
+}
+
+void OwnershipWorld::check_end() {
+    if (!on_disk().empty()) fault("an entry is left");
+    for (const auto& [name, target] : model_)
+        if (target.word.writer == Writer::ours || target.strict.writer == Writer::ours)
+            fault(fmt::format("{} is left at '{}' '{}'", name, target.word.value, target.strict.value));
+}
+
+}  // namespace wq::test

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fake_kernel.h"
+#include "fake_log.h"
+#include "fake_machine.h"
+#include "tuner/tuner.h"
+
+namespace wq::test {
+
+// Thrown out of a call on a file: the process ends there, and its memory is lost.
+struct Killed {};
+
+// Who wrote what is in a file.
+enum class Writer {
+    kernel,  // what was there before us
+    ours,
+    other,   // somebody else, over ours or beside it
+    unsure,  // somebody else wrote just what we had announced: taken for his or for ours
+};
+
+// One file of the kernel's, as the model has it.
+struct ModelFile {
+    std::string value;   // the first word
+    std::string before;  // what it held before we wrote: what has to go back
+    std::string left;    // what we wrote last
+    Writer writer = Writer::kernel;
+};
+
+struct ModelTarget {
+    ModelFile word;
+    ModelFile strict;      // value "" where the target has none
+    bool touched = false;  // somebody else wrote to it since it had no entry
+};
+
+// A kernel's tree with a daemon, with other writers, and with a model that knows who wrote each value. It
+// breaks off where our side does what it must not: wrong() says what.
+class OwnershipWorld {
+  public:
+    explicit OwnershipWorld(std::uint64_t seed);
+    ~OwnershipWorld();
+
+    [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
+    [[nodiscard]] bool chance(unsigned percent) { return below(100) < percent; }
+    [[nodiscard]] const std::string& wrong() const { return wrong_; }
+    [[nodiscard]] Tuner* tuner() { return tuner_.get(); }
+    [[nodiscard]] const Policy& policy() const { return policy_; }
+    [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
+    [[nodiscard]] bool is_on_trial(const std::string& name) const;
+
+    // ---- what happens
+    void start();                    // a daemon
+    void lose();                     // the daemon's process ends; what it wrote stays
+    void reload(Policy policy);      // also what the next start reads
+    void restore(bool only_trials);  // ExecStopPost=
+    void others_write(const std::string& name, const std::string& word);
+    void others_write_strict(const std::string& name, bool strict);
+    void others_write_mask(const std::string& name, const std::string& mask);
+    void recreate(const std::string& name);  // closed, and opened under the same name
+    // Runs STEP, which may be killed, meddled with or refused in its middle, as SEED has it. Whether it came
+    // to its end.
+    bool run(const std::function<void()>& step, bool may_be_killed);
+    // Whether the claims on disk fit what the files hold. LOOKED: the daemon has just looked at all files.
+    void check(bool looked);
+    void check_end();  // after everything was restored
+
+    static const std::vector<std::string> kNames;
+
+  private:
+    class Kernel;
+    enum class Io { read, write };
+    void io(Io kind, const std::string& name);
+    void wrote(const std::string& name, ModelFile& file, const std::string& value, bool strict);
+    void fault(const std::string& text);
+    void changed(const std::string& name, ModelFile& file, const std::string& value, bool strict);
+    void check_entry(const std::string& name, const BaselineEntry* entry, bool looked);
+    void check_state(const std::string& name);
+    void meddle(const std::string& name);
+    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
+
+    std::mt19937_64 random_;
+    TempTree tree_;
+    KernelInfo kernel_;
+    bool prefixes_;
+    Policy policy_;
+    Topology topology_ = machine({.cores = 12, .threads = 2});
+    FakeLog log_;
+    VerdictStore verdicts_;
+    std::unique_ptr<Kernel> files_;
+    std::unique_ptr<BaselineStore> store_;
+    std::unique_ptr<Tuner> tuner_;
+    std::map<std::string, ModelTarget> model_;
+    std::string wrong_;
+    unsigned step_ = 0;  // calls on files since the operation began
+    unsigned kill_at_ = 0;
+    unsigned meddle_at_ = 0;
+    bool in_operation_ = false;
+    bool refused_ = false;    // a write was, since the last start or reload
+    unsigned refuse_ = 0;     // percent of writes
+    bool read_back_ = false;  // the next read of a scope is that of what was just written
+    unsigned renamed_ = 0;
+};
+
+}  // namespace wq::test
