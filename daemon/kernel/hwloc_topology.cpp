@@ -191,10 +191,12 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
 
 // CPUs of which no cache is known have those of their thread siblings: a core is never cut.
 void complete(std::vector<Cache>& caches, const CpuFiles& files) {
-    if (files.warnings.empty()) return;
-    for (const CpuSet& core : files.cores)
+    for (const CpuSet& core : files.cores) {
+        const CpuSet missing = core - files.cache_known;
+        if (missing.empty() || missing == core) continue;
         for (Cache& cache : caches)
-            if (cache.cpus.intersects(core)) cache.cpus |= core - files.cache_known;
+            if (cache.cpus.intersects(core)) cache.cpus |= missing;
+    }
 }
 
 // The kernel's files first, strictly; hwloc then gets to see no CPU whose cache files are not sane. A tree is

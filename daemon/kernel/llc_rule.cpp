@@ -217,7 +217,7 @@ class Rule {
         if (const CpuSet* cache = outermost_.of(one.cpu)) return cut(*cache, one);
         const CpuSet* package = packages_.of(one.cpu);
         if (t_.cores.size() > 1 && (package == nullptr || !one.core.contains(*package)))
-            doubt(fmt::format("no cache of CPU {} is named, and the architecture is not known", one.cpu));
+            doubt(fmt::format("no cache of CPU {} is named, and nothing tells the architecture", one.cpu));
         return one.core;
     }
 

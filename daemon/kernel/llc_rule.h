@@ -14,16 +14,16 @@ namespace wq {
 struct Cache {
     unsigned level = 0;
     bool has_size = true;  // the kernel knows more of it than that the CPU claims it
-    CpuSet cpus;           // the online CPUs that share it
+    CpuSet cpus = {};      // the online CPUs that share it
 };
 
 // What the rule looks at beside cores, nodes and packages. What a function tells is asked for only where the
 // answer depends on it.
 struct LlcFacts {
-    std::string arch;  // as of `uname -m`; "" where the source does not tell
+    std::string arch = {};  // as of `uname -m`; "" where the source does not tell
     // Of each CPU: those of level 2 and 3, and the outermost one.
-    std::vector<Cache> caches;
-    std::vector<CpuSet> clusters;  // disjoint; a CPU of none is a cluster by itself
+    std::vector<Cache> caches = {};
+    std::vector<CpuSet> clusters = {};  // disjoint; a CPU of none is a cluster by itself
     // The vendor_id of the CPUs (x86), "" where it is not known.
     std::function<std::string()> vendor = [] { return ""; };
     // CONFIG_SCHED_CLUSTER; empty where it is not known.
