@@ -20,8 +20,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-tree=guest append="" machine_args=() stream=no stage="" results="" kernel="" smp="" deadline=900 caches="" acpi=no bare=no
-accel=()
+tree=guest append="" machine_args=() stream=no stage="" results="" kernel="" smp="" deadline=900 caches="" acpi=no bare=no icount=no
 while [ $# -gt 0 ]; do
   case $1 in
     --kernel) kernel=$2; shift 2 ;;
@@ -37,7 +36,7 @@ while [ $# -gt 0 ]; do
     --caches) caches=$2; shift 2 ;;
     --acpi) acpi=yes; shift ;;
     --bare) bare=yes; shift ;;
-    --icount) accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off"); shift ;;
+    --icount) icount=yes; shift ;;
     -*) die "unknown option $1" ;;
     *) break ;;
   esac
@@ -80,7 +79,8 @@ ln -s ../wq-tests.service "$overlay/etc/systemd/system/multi-user.target.wants/w
 cat "$tree" "$modules" "$work/overlay.cpio" >"$work/initrd"
 [ $bare = no ] || kernel_words+=" rdinit=/usr/lib/wq-tests/bare.sh"
 
-hardware=("${machine_words[@]}" -m 3G "${accel[@]}" -smp "$smp" "${machine_args[@]}")
+hardware=("${machine_words[@]}" -m 3G -smp "$smp" "${machine_args[@]}")
+[ $icount = no ] || hardware=("${hardware[@]/thread=multi/thread=single}" -icount "shift=0,sleep=off")
 if [ -n "$caches" ]; then
   "$arm64_dir/name-caches.sh" "$work/caches.dtb" "${smp%%,*}" "${caches%,*}" "${caches#*,}" "$qemu" "${hardware[@]}"
   hardware+=(-dtb "$work/caches.dtb")
