@@ -6,6 +6,8 @@
 #include <syslog.h>
 
 #include "fake_rig.h"
+#include "kernel/workqueue_fs.h"
+#include "model/lacks_scopes.h"
 
 namespace wq {
 namespace {
@@ -116,6 +118,27 @@ TEST(Probe, ReadsParametersAsTheKernelDoes) {
 }
 
 // ---- a kernel before 6.6, the whole way
+
+TEST(LacksScopes, NamesTheReleaseAndTheNeed) {
+    KernelInfo kernel;
+    kernel.release = "6.1.0-50-cloud-amd64";
+    EXPECT_EQ(lacks_scopes(kernel),
+              "Linux 6.1.0-50-cloud-amd64 has no affinity scopes: 6.6 or later is needed");
+    kernel.scopes = classic_scopes();
+    EXPECT_EQ(lacks_scopes(kernel), "");
+}
+
+// By feature: a workqueue that has the file, or the module parameter.
+TEST(LacksScopes, MakesNoTargets) {
+    test::TempTree tree(test::kernel_tree({test::workqueue("a"), test::workqueue("b")}));
+    const WorkqueueFs files(Paths{tree.root()});
+    tree.remove(test::wq_path("a", "affinity_scope"));
+    EXPECT_EQ(files.names()->size(), 3U);
+    tree.remove(test::kDefaultPath);
+    EXPECT_EQ(files.names()->size(), 2U) << "b has a scope";
+    tree.remove(test::wq_path("b", "affinity_scope"));
+    EXPECT_TRUE(files.names()->empty());
+}
 
 class OldKernel : public test::Rig {
   protected:
