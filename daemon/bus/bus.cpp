@@ -132,12 +132,13 @@ Result<BusPtr> connect_system_bus() {
 Result<BusPtr> open_system_bus() {
     auto bus = connect_system_bus();
     if (!bus) return bus;
-    const std::uint64_t end = now_us() + kBusPatience;
+    std::uint64_t heard = now_us();
     while (::sd_bus_is_ready(bus->get()) <= 0) {
         int r = ::sd_bus_process(bus->get(), nullptr);
         const std::uint64_t now = now_us();
-        if (r == 0 && now >= end) return fail("the system bus does not answer", ETIMEDOUT);
-        if (r == 0) r = ::sd_bus_wait(bus->get(), end - now);
+        if (r > 0) heard = now;
+        if (r == 0 && now >= heard + kBusPatience) return fail("the system bus does not answer", ETIMEDOUT);
+        if (r == 0) r = ::sd_bus_wait(bus->get(), heard + kBusPatience - now);
         if (r < 0 && r != -EINTR) return fail_errno("system bus", -r);
     }
     return bus;

@@ -41,7 +41,8 @@ inline constexpr std::uint64_t kPatience = 120'000'000;  // us
 
 // Begins to connect to the system bus, and does not wait.
 Result<BusPtr> connect_system_bus();
-// As connect_system_bus(), and waits until it can be used. Error: ETIMEDOUT after kBusPatience.
+// As connect_system_bus(), and waits until it can be used. Error: ETIMEDOUT where it says nothing for
+// kBusPatience.
 Result<BusPtr> open_system_bus();
 
 // Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that
