@@ -50,6 +50,16 @@ bool take_restart(const Paths& paths, Log& log) {
     return marked && result != nullptr && std::string_view(result) == "success";
 }
 
+Status put_back(const Paths& paths, bool all, Log& log) {
+    BaselineStore store(paths.baseline());
+    if (auto loaded = store.load(); !loaded) return loaded;
+    WorkqueueFs files(paths);
+    const bool keep = !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
+    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
+        return fail(fmt::format("{} targets were not put back", stayed));
+    return {};
+}
+
 }  // namespace
 
 Status mark_keep(const Paths& paths, bool keep) {
@@ -75,17 +85,13 @@ Status restore_after_exit(const RestoreOptions& options) {
     if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
     if (!lock) return tl::unexpected(lock.error());
     if (take_restart(paths, log) && !options.all) return {};
+    const Status done = put_back(paths, options.all, log);
+    // After what matters: its disk may not answer.
     WriteAtOnce writer;
     MetricsFile metrics(paths, log, writer);
     metrics.recall();
     metrics.remove();
-    BaselineStore store(paths.baseline());
-    if (auto loaded = store.load(); !loaded) return loaded;
-    WorkqueueFs files(paths);
-    const bool keep = !options.all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
-    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
-        return fail(fmt::format("{} targets were not put back", stayed));
-    return {};
+    return done;
 }
 
 }  // namespace wq
