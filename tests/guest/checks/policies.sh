@@ -9,7 +9,7 @@ policy_state() {
   wq-tunectl status --json |
     jq -r '.daemon.policy | "\(.state) \((.error // "null") | split(": ")[0]) \(.in_force)"'
 }
-first_line() { wq-tunectl status | head -n 1; }
+first_line() { wq-tunectl status | sed -n 1p; }
 
 scope=$(other_scope)
 crypt_open c0
