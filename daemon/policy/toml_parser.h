@@ -10,18 +10,18 @@
 
 namespace wq {
 
-// Why a text is not taken, in one sentence.
+// Why a text is not taken, in one sentence that is safe to print.
 struct TomlFlaw {
     std::size_t offset = 0;  // at most the text's size
     std::string message;
 };
 
-// Reads TEXT as TOML 1.0, or tells the first thing that is not. Below what TOML allows are, on purpose:
-// - brackets nested deeper than 64, and keys of more than 64 parts: this and the destructors recurse;
+// Reads TEXT as TOML 1.0 with toml++, or tells the first thing that is not. Refused, though TOML has them,
+// are
+// - values nested deeper than 16 levels, and more than 128 dots in a line: the library recurses per level of
+//   brackets and per part of a key, and so do the destructors of its tables and ours;
 // - a line longer than kMaxPolicyLine;
 // - the character NUL in a string: where it ends, a name would.
-// The daemon is root and its policy is short: what is simple and the same everywhere was worth more than a
-// library, whose two versions in Debian 12 and 13 differ in what they take, and need a guard before them.
 tl::expected<TomlValue, TomlFlaw> parse_toml(std::string_view text);
 
 }  // namespace wq

@@ -16,20 +16,10 @@ struct TomlDate {};  // a date, a time or both: checked, and not kept, since no 
 using TomlArray = std::vector<TomlValue>;
 using TomlMembers = std::map<std::string, std::unique_ptr<TomlValue>>;
 
-// How a value came to be. It decides what the rest of the file may add to it, see toml_definitions.h.
-enum class TomlMade {
-    closed,    // a string, a number, ..., [an array] or {an inline table}: all of it is there at once
-    implicit,  // the table `a` of a header [a.b]
-    header,    // the table of a header [a], and each element of [[a]]
-    dotted,    // the table `a` of a key a.b
-    list,      // the array of [[a]]
-};
-
 // A value of a TOML text. Offsets are in bytes, from the text's beginning.
 struct TomlValue {
-    TomlMade made = TomlMade::closed;
     std::size_t offset = 0;      // of its first byte; of a table with a header, the header's
-    std::size_t key_offset = 0;  // of the last part of its key; of an element of an array, as `offset`
+    std::size_t key_offset = 0;  // of the last part of its key; of an element of an array, 0
     std::variant<bool, std::int64_t, double, std::string, TomlDate, TomlArray, TomlMembers> value{false};
 };
 

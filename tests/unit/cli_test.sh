@@ -221,7 +221,7 @@ for text in 'host=[{name="x"}]\n[host.shard]' 'host=[{name="x", workqueue=[{matc
   # shellcheck disable=SC2059
   printf "$text\n" >"$root/odd.toml"
   expect 1 check "$root/odd.toml"
-  grep -q 'cannot be added to: it is an array in brackets' "$root/err" || complain "check of $text: $(cat "$root/err")"
+  grep -q 'odd.toml:[12]:[0-9]*: .*cannot redefine existing array' "$root/err" || complain "check of $text: $(cat "$root/err")"
 done
 for columns in 40 80; do
   for source in "$synthetic" "$interleaved"; do

@@ -103,8 +103,8 @@ TEST(TomlDefinitions, EachAfterEach) {
         {"a = []", false, false, false, false},         {"a = [{b = 1}]", false, false, false, false},
         {"a = {}", false, false, false, false},         {"a = {b = 1}", false, false, false, false},
         {"a = {b.c = 1}", false, false, false, false},  {"a.b = 1", true, true, false, false},
-        {"a.b.c = 1", true, true, false, false},        {"[t.a.b]", true, false, true, false},
-        {"[[t.a.b]]", true, false, true, false},        {"[t.a]", true, false, false, false},
+        {"a.b.c = 1", true, true, false, false},        {"[t.a.b]", true, true, true, false},
+        {"[[t.a.b]]", true, true, true, false},         {"[t.a]", true, false, false, false},
         {"[t.a]\nb = 1", true, false, false, false},    {"[[t.a]]", true, false, false, true},
         {"[[t.a]]\n[[t.a]]", true, false, false, true},
     };
@@ -172,12 +172,23 @@ TEST(TomlDefinitions, WhatIsClosedStaysClosed) {
         EXPECT_FALSE(parse_toml(text)) << text;
 }
 
-TEST(TomlDefinitions, AConflictNamesBothPlaces) {
-    EXPECT_EQ(read("a=[{}]\n[a.b]"), "8: \"a\" of line 1 cannot be added to: it is an array in brackets");
-    EXPECT_EQ(read("\n[a.b]\n[a]\n b=1"),
-              "12: \"b\" is defined twice, first in line 2 as a table with a header");
+TEST(TomlDefinitions, AConflictHasItsPlace) {
+    EXPECT_EQ(read("a=[{}]\n[a.b]"), "7: in the table header: cannot redefine existing array 'a.b' as table");
+    EXPECT_EQ(read("\n[a.b]\n[a]\n b=1"), "14: in the key-value pair: cannot redefine existing table 'b'");
     EXPECT_EQ(read("[[a]]\n[a . b]\n\n[a.b]"),
-              "18: \"a.b\" is defined twice, first in line 2 as a table with a header");
+              "15: in the table header: cannot redefine existing table 'a.b'");
+}
+
+// TOML leaves open whether keys with dots may add to a table that stands only in the path of a header.
+TEST(TomlDefinitions, KnownToTakeDotsBelowAPath) {
+    EXPECT_EQ(read("[a.b.c]\n[a]\nb.x=1"), "{a:{b:{c:{},x:1}}}");
+    EXPECT_FALSE(parse_toml("[a.b.c]\n[a]\nb.x=1\n[a.b]"));
+}
+
+// What the dots made is then as closed to a header as any other table of dots, but for tables in it.
+TEST(TomlDefinitions, KnownToTakeWhatTomlForbids) {
+    EXPECT_EQ(read("[a.b.c]\n[a]\nb.x.y=1\n[a.b]"), "{a:{b:{c:{},x:{y:1}}}}");
+    EXPECT_EQ(read("[a.b.c]\n[a]\nb.x={}\n[a.b]"), "{a:{b:{c:{},x:{}}}}");
 }
 
 TEST(TomlDefinitions, WhatStringsMean) {
