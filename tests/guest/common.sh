@@ -72,7 +72,7 @@ kernel_folder() { # VERSION
 }
 
 # What arm64 programs are built against, and run with under QEMU's user emulation.
-sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtoml11-dev libexpected-dev libfmt-dev
+sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtomlplusplus-dev libexpected-dev libfmt-dev
   libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
 sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$sysroot_packages"))"; }
 
