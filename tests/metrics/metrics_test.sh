@@ -141,6 +141,8 @@ finds() { [ "$(query "$1" | jq length)" -gt 0 ] 2>/dev/null; }
 # ---- A trial with a verdict, and another that runs
 within 60 has '^wq_tuned_verdicts_total\{outcome="regressed"\} 1$' || die "no verdict: $(cat "$textfile")"
 within 10 has '^wq_tuned_trial_info\{target="writeback",' || die "no second trial: $(cat "$textfile")"
+# It begins once its record is on disk.
+within 20 grep -qxF 'wq_tuned_targets{state="trial"} 1' "$textfile" || die "it does not begin: $(cat "$textfile")"
 arms='class="kcryptd",baseline="cache",candidate="smt"'
 for line in "wq_tuned_effect_ratio{$arms,counter=\"file:/run/cost\"} 1.25" "wq_tuned_verdict_info{$arms,outcome=\"regressed\"} 1" \
   'wq_tuned_reverts_total{by="verdict"} 1' 'wq_tuned_targets{state="trial"} 1' 'wq_tuned_policy_files 1'; do
