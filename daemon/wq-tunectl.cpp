@@ -10,14 +10,14 @@
 #include <functional>
 #include <optional>
 
-#include "ctl/ab.h"
-#include "ctl/dump.h"
-#include "ctl/judge.h"
+#include "base/version.h"
+#include "ctl/ab/ab_command.h"
+#include "ctl/commands/judge_command.h"
+#include "ctl/dump/dump_command.h"
 #include "ctl/machine.h"
 #include "ctl/options.h"
 #include "ctl/setting_option.h"
-#include "ctl/top.h"
-#include "model/version.h"
+#include "ctl/top/top_command.h"
 
 namespace {
 

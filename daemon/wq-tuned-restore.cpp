@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "kernel/journal.h"
-#include "tuner/restorer.h"
+#include "base/journal.h"
+#include "service/restorer.h"
 
 namespace {
 

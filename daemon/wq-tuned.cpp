@@ -5,12 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "counters/bpf_pods.h"
-#include "kernel/journal.h"
+#include "base/journal.h"
+#include "base/version.h"
+#include "bpf/bpf_pods.h"
 #include "kernel/paths.h"
 #include "kernel/pods_file.h"
-#include "model/version.h"
-#include "tuner/service.h"
+#include "service/service.h"
 
 int main(int argc, char** argv) {
     wq::ServiceOptions options;

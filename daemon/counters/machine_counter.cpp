@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -15,19 +14,18 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/fd.h"
-#include "kernel/file.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "counters/counter_table.h"
 
 namespace wq {
 namespace {
 
-constexpr std::array<std::string_view, 5> kPressures = {"cpu.some", "io.some", "io.full", "memory.some",
-                                                        "memory.full"};  // cpu.full is always 0
-constexpr std::size_t kMaxNumberFile = 4096;                             // bytes
-constexpr std::size_t kMaxDiskstats = 4 << 20;                           // tens of thousands of disks
-constexpr std::size_t kMaxDevice = 31;                                   // DISK_NAME_LEN, without its NUL
-constexpr double kSectorsPerKb = 2;      // of 512 bytes, whatever the disk's own are
-constexpr std::size_t kSectorsRead = 5;  // fields of a line of /proc/diskstats, from 0
+constexpr std::size_t kMaxNumberFile = 4096;    // bytes
+constexpr std::size_t kMaxDiskstats = 4 << 20;  // tens of thousands of disks
+constexpr std::size_t kMaxDevice = 31;          // DISK_NAME_LEN, without its NUL
+constexpr double kSectorsPerKb = 2;             // of 512 bytes, whatever the disk's own are
+constexpr std::size_t kSectorsRead = 5;         // fields of a line of /proc/diskstats, from 0
 constexpr std::size_t kSectorsWritten = 9;
 constexpr double kMicroseconds = 1e6;
 
@@ -61,7 +59,7 @@ std::optional<Name> take_apart(const std::string& name) {
     if (colon == std::string::npos) return std::nullopt;
     const std::string kind = name.substr(0, colon);
     const std::string rest = name.substr(colon + 1);
-    if (kind == "psi" && std::find(kPressures.begin(), kPressures.end(), rest) != kPressures.end())
+    if (kind == "psi" && find_counter(name) != nullptr)
         return Name{Name::Kind::pressure, rest.substr(0, rest.find('.')), rest.substr(rest.find('.') + 1)};
     if (kind == "diskstats") return disk_name(rest);
     const bool path = rest.starts_with('/') && rest.size() < PATH_MAX;
@@ -142,14 +140,11 @@ tl::unexpected<Error> no_such_counter(const std::string& name) {
 
 }  // namespace
 
-Status check_machine_counter(const std::string& name) {
-    if (!take_apart(name)) return no_such_counter(name);
-    return {};
-}
-
-bool machine_counter_higher_is_better(const std::string& name) {
-    const auto counter = take_apart(name);
-    return counter && counter->kind == Name::Kind::disk;
+std::string machine_counter_pattern(std::string_view name) {
+    if (name.starts_with("psi:")) return "";
+    const auto counter = take_apart(std::string(name));
+    if (!counter) return "";
+    return counter->kind == Name::Kind::file ? "file:/PATH" : "diskstats:DEV." + counter->part;
 }
 
 Result<double> read_machine_counter(const Paths& paths, const std::string& name) {

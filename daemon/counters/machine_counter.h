@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "base/result.h"
 #include "kernel/paths.h"
-#include "model/result.h"
 
 namespace wq {
 
@@ -15,10 +16,9 @@ namespace wq {
 //   file:/PATH                             the number in a file, as it is when the window ends
 // They count for as long as the machine runs: a window's value is made of a reading at each of its ends.
 
-// Whether NAME is the name of such a counter, in form; the thing it names need not exist.
-Status check_machine_counter(const std::string& name);
-// Whether more of it is better, where the policy does not say.
-bool machine_counter_higher_is_better(const std::string& name);
+// The row of counter_table.h for a NAME with a part of its own: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
+// "file:/PATH" for a path; "" for any other.
+std::string machine_counter_pattern(std::string_view name);
 
 // The counter as it stands now: us of stall, kB of 1024 bytes, or the file's number. Errors name the file and
 // repeat nothing of what is in it: unreadable, not a regular file, no such device, not one number that is

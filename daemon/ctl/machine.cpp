@@ -8,11 +8,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ctl/terminal.h"
+#include "bpf/read_pods.h"
+#include "ctl/render/terminal.h"
 #include "kernel/features.h"
-#include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
+#include "kernel/read_host_facts.h"
 #include "kernel/udev.h"
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"

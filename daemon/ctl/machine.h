@@ -12,7 +12,7 @@
 #include "model/kernel_info.h"
 #include "model/topology.h"
 #include "plan/plan.h"
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 namespace wq::ctl {
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "evidence/comparison.h"
 #include "evidence/e_detector.h"
-#include "model/result.h"
 
 namespace wq {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "policy/source_text.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

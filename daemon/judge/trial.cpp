@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "counters/counter_table.h"
+
 // How a change is judged, and why that may be believed
 // ====================================================
 //
@@ -73,18 +75,11 @@ bool measured(double value) {
     return std::isfinite(value) && value > 0;
 }
 
-// What is next to nothing is three times as much by chance: a disk that is idle stalls nobody in one window,
-// and for 40 us in the next.
-double least_alarming(const std::string& counter) {
-    if (counter.starts_with("psi:")) return 0.01;       // of the time
-    if (counter.starts_with("diskstats:")) return 100;  // kB/s
-    if (counter == "lock") return 100;                  // ns an item
-    return 0;
-}
-
 // Not by the logarithms, whose rounding would miss a cost of exactly so many times.
 bool alarming(const JudgedCounter& counter, const Readings& r) {
-    if (std::max(r.baseline, r.candidate) < least_alarming(counter.name)) return false;
+    // An idle disk stalls nobody in one window, and for 40 us in the next.
+    const CounterKind* kind = find_counter(counter.name);
+    if (kind != nullptr && std::max(r.baseline, r.candidate) < kind->least_alarming) return false;
     return counter.higher_is_better ? r.baseline >= kEmergency * r.candidate
                                     : r.candidate >= kEmergency * r.baseline;
 }

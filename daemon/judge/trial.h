@@ -9,7 +9,7 @@
 
 #include "evidence/effect.h"
 #include "judge/evidence.h"
-#include "judge/settings.h"
+#include "model/judge_settings.h"
 
 namespace wq {
 

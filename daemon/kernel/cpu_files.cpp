@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kernel/file.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {
@@ -324,6 +324,13 @@ class Reader {
 
 Result<CpuFiles> read_cpu_files(const std::string& root) {
     return Reader(root).read();
+}
+
+std::string cpu_state(const Paths& paths) {
+    std::string out;
+    for (const char* file : {"online", "present", "possible", "isolated"})
+        out += read_file(paths.cpus() + "/" + file).value_or("") + ";";
+    return out;
 }
 
 }  // namespace wq

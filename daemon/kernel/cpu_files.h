@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu_set.h"
-#include "model/result.h"
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "kernel/paths.h"
 #include "model/topology.h"
 
 namespace wq {
@@ -28,5 +29,8 @@ struct CpuFiles {
 // ROOT is the prefix of /sys; "" is this machine. Error: no such tree, or one that does not tell which CPUs
 // are online.
 Result<CpuFiles> read_cpu_files(const std::string& root);
+
+// What tells CPUs that came or went, as the kernel says it now.
+std::string cpu_state(const Paths& paths);
 
 }  // namespace wq

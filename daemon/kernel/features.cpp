@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/features.h"
 
-#include "counters/bpf_pods.h"
-#include "counters/bpf_types.h"
-#include "kernel/pods_file.h"
+#include "kernel/btf_types.h"
 
 namespace wq {
-namespace {
-
-// Whether each scope's pods are disjoint, none of them empty, and together the same CPUs in all scopes.
-bool make_sense(const KernelPods& all) {
-    std::optional<CpuSet> cpus;
-    for (const auto& [scope, pods] : all) {
-        CpuSet seen;
-        for (const KernelPod& pod : pods) {
-            if (pod.cpus.empty() || pod.cpus.intersects(seen)) return false;
-            seen |= pod.cpus;
-        }
-        if (cpus.value_or(seen) != seen) return false;
-        cpus = seen;
-    }
-    return cpus && !cpus->empty();
-}
-
-}  // namespace
 
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
     KernelFeatures out = read_types(paths.btf()).value_or(KernelFeatures{});
     out.cache_shard = kernel.has(Scope::cache_shard);
     return out;
-}
-
-void read_pods(const Paths& paths, KernelInfo& kernel) {
-    if (!paths.root.empty() || kernel.scopes.empty()) return;
-    auto left = find_pods(pods_path(paths));
-    auto pods = left ? std::move(*left) : read_kernel_pods();
-    if (!pods)
-        kernel.pods_unread = pods.error().text;
-    else if (!make_sense(*pods))
-        kernel.pods_unread = "the pods that were read contradict each other";
-    else
-        kernel.pods = std::move(*pods);
 }
 
 }  // namespace wq

@@ -11,8 +11,4 @@ namespace wq {
 // written. Reads all of the kernel's types (megabytes, for a moment).
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
 
-// Adds to KERNEL the pods that it made at boot, or why they are not known: as `wq-tuned --pods` left them,
-// else read by BPF. A tree of PATHS has none, and what contradicts itself is not believed.
-void read_pods(const Paths& paths, KernelInfo& kernel);
-
 }  // namespace wq

@@ -21,11 +21,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fd.h"
 #include "kernel/cpu_files.h"
-#include "kernel/fd.h"
-#include "kernel/host_facts.h"
 #include "kernel/llc_rule.h"
 #include "kernel/paths.h"
+#include "kernel/read_host_facts.h"
 #include "kernel/sched_cluster.h"
 
 namespace wq {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/result.h"
+#include "base/result.h"
 #include "model/topology.h"
 
 namespace wq {

@@ -45,6 +45,8 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
+
 namespace wq {
 namespace {
 
@@ -73,14 +75,6 @@ class SetOf {
 
 bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {
     return std::ranges::find(words, word) != words.end();
-}
-
-// A word of a file, for a terminal.
-std::string printable(std::string word) {
-    word.resize(std::min<std::size_t>(word.size(), 32));
-    std::ranges::replace_if(
-        word, [](char c) { return c < ' ' || c > '~'; }, '?');
-    return word;
 }
 
 class Rule {
@@ -173,7 +167,8 @@ class Rule {
         if (arch.starts_with("s390")) return package_of(one);
         if (arch.empty()) return of_unknown(one);
         if (t_.cores.size() > 1)
-            doubt(fmt::format("which CPUs share a cache on {} is not known here", printable(arch)));
+            doubt(fmt::format("which CPUs share a cache on {} is not known here",
+                              printable(arch.substr(0, 32))));
         return outermost(one);
     }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
-#include "kernel/file.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "kernel/paths.h"
 #include "model/kernel_pods.h"
-#include "model/result.h"
 
 namespace wq {
 

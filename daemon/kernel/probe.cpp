@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel/file.h"
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "counters/bpf_types.h"
-#include "kernel/file.h"
+#include "base/file.h"
+#include "kernel/btf_types.h"
 
 namespace wq {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "model/result.h"
+#include "base/result.h"
 
 namespace wq {
 

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <memory>
 
-#include "kernel/file.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

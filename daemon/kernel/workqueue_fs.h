@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/fd.h"
+#include "base/fd.h"
 #include "kernel/paths.h"
 #include "kernel/scope_files.h"
 #include "model/workqueue.h"

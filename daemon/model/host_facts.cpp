@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/hash.h"
+#include "base/hash.h"
 
 namespace wq {
 namespace {

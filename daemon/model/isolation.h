@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 
 namespace wq {
 

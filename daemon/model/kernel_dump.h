@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 #include "model/kernel_pods.h"
 #include "model/scope.h"
 

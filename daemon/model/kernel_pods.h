@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 #include "model/scope.h"
 
 namespace wq {

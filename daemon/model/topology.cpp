@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "model/hash.h"
+#include "base/hash.h"
 
 namespace wq {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 
 namespace wq {
 

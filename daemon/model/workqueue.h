@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 #include "model/scope.h"
 
 namespace wq {

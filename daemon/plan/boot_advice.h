@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/kernel_info.h"
+#include "model/policy.h"
 #include "model/topology.h"
 #include "model/workqueue.h"
-#include "policy/policy.h"
 
 namespace wq {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 #include "model/kernel_info.h"
 #include "model/scope.h"
 #include "model/topology.h"

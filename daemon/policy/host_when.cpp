@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "policy/number_range.h"
 #include "policy/quantity.h"
 

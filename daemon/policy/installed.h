@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 namespace wq {
 

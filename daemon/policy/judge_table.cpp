@@ -9,7 +9,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "counters/machine_counter.h"
+#include "base/text.h"
+#include "counters/counter_table.h"
 #include "policy/quantity.h"
 
 namespace wq {
@@ -21,22 +22,11 @@ using std::chrono::seconds;
 constexpr unsigned kMaxMinItems = 1'000'000'000;
 constexpr seconds kMaxJitter = std::chrono::hours(7 * 24);
 
-// What is counted of a workqueue's work, see counters/work_counters.h.
-constexpr std::array<std::string_view, 5> kWorkCounters = {"latency", "tail", "exec", "lock", "items"};
-// What a counter may be called; the last ones are patterns.
-constexpr std::string_view kMachineCounters[] = {"psi:cpu.some",      "psi:io.some",     "psi:io.full",
-                                                 "psi:memory.some",   "psi:memory.full", "diskstats:DEV.rkB",
-                                                 "diskstats:DEV.wkB", "file:/PATH"};
-
-bool is_work_counter(std::string_view name) {
-    return std::find(kWorkCounters.begin(), kWorkCounters.end(), name) != kWorkCounters.end();
-}
-
 // Why there is no such counter, or "".
 std::string unknown(const std::string& name) {
-    if (is_work_counter(name) || check_machine_counter(name)) return "";
-    std::vector<std::string_view> known(kWorkCounters.begin(), kWorkCounters.end());
-    known.insert(known.end(), std::begin(kMachineCounters), std::end(kMachineCounters));
+    if (find_counter(name) != nullptr) return "";
+    std::vector<std::string_view> known;
+    for (const CounterKind& kind : counter_kinds()) known.push_back(kind.name);
     if (const auto nearest = suggestion(name, known); !nearest.empty())
         return fmt::format("unknown counter {}{}", in_quotes(name), nearest);
     return fmt::format("unknown counter {}; there are {}", in_quotes(name), fmt::join(known, ", "));
@@ -125,7 +115,8 @@ void assign(T& target, const std::optional<T>& value) {
 }  // namespace
 
 bool counter_higher_is_better(const std::string& name) {
-    return is_work_counter(name) ? name == "items" : machine_counter_higher_is_better(name);
+    const CounterKind* kind = find_counter(name);
+    return kind != nullptr && kind->higher_is_better;
 }
 
 void JudgeReader::read(TomlTable& table, const SourceText& text) {

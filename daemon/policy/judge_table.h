@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "model/policy.h"
 #include "policy/toml_table.h"
 
 namespace wq {

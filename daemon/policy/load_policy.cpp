@@ -8,7 +8,9 @@
 #include <list>
 #include <tuple>
 
+#include "base/text.h"
 #include "policy/host_when.h"
+#include "policy/load_policy.h"
 #include "policy/policy_tables.h"
 
 namespace wq {

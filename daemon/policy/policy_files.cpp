@@ -9,7 +9,7 @@
 #include <memory>
 #include <string_view>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 namespace wq {
 namespace {

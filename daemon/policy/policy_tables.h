@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include "model/policy.h"
 #include "policy/judge_table.h"
-#include "policy/policy.h"
 #include "policy/rule_warnings.h"
 #include "policy/toml_table.h"
 

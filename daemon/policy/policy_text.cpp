@@ -6,7 +6,8 @@
 
 #include <cmath>
 
-#include "model/hash.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "policy/judge_table.h"
 #include "policy/quantity.h"
 #include "policy/source_text.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/policy.h"
+#include "model/policy.h"
 
 namespace wq {
 

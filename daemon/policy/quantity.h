@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "model/result.h"
-#include "policy/policy.h"
+#include "base/result.h"
+#include "model/policy.h"
 
 namespace wq {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/rule_warnings.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>

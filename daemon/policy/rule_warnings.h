@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "policy/policy.h"
+#include "model/policy.h"
+#include "policy/policy_error.h"
 #include "policy/source_text.h"
 
 namespace wq {

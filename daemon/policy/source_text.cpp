@@ -9,24 +9,20 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "kernel/fd.h"
+#include "base/fd.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
 
 constexpr std::size_t kExcerpt = 100;  // bytes
-constexpr std::size_t kQuoted = 64;    // bytes of a user's words that a message repeats
-
-bool is_continuation(char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
-}
 
 // LINE's first LENGTH bytes, or a little less where that would cut a character in two. No character has more
 // than three further bytes.
 std::string_view head(std::string_view line, std::size_t length) {
     if (line.size() <= length) return line;
     const std::size_t shortest = length - 3;
-    while (length > shortest && is_continuation(line[length])) --length;
+    while (length > shortest && is_utf8_continuation(line[length])) --length;
     return line.substr(0, length);
 }
 
@@ -36,7 +32,7 @@ std::size_t excerpt_start(std::string_view line, std::size_t column) {
     if (line.size() <= kExcerpt || column <= kExcerpt / 2) return 0;
     std::size_t start = std::min(column - kExcerpt / 2, line.size() - kExcerpt);
     const std::size_t last = start + 3;
-    while (start < last && is_continuation(line[start])) ++start;
+    while (start < last && is_utf8_continuation(line[start])) ++start;
     return start;
 }
 
@@ -119,44 +115,6 @@ tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path)
     auto text = read_all(fd.get(), kMaxPolicyFile);
     if (!text) return refuse(why(text.error().code));
     return SourceText(path, std::move(*text));
-}
-
-std::string printable(std::string_view text) {
-    std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t length = utf8_length(text, at);
-        const auto byte = static_cast<unsigned char>(text[at]);
-        // 0xC2 0x80..0x9F are control characters too (C1).
-        const bool control = (byte < 0x20 && byte != '\t') || byte == 0x7F ||
-                             (byte == 0xC2 && length == 2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
-        if (length == 0 || control)
-            out.append(std::max<std::size_t>(length, 1), '?');
-        else
-            out += text.substr(at, length);
-        at += std::max<std::size_t>(length, 1);
-    }
-    return out;
-}
-
-std::string in_quotes(std::string_view words) {
-    if (words.size() <= kQuoted) return "\"" + printable(words) + "\"";
-    std::size_t length = 0;
-    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
-    return "\"" + printable(words.substr(0, length)) + "...\"";
-}
-
-std::size_t utf8_length(std::string_view text, std::size_t offset) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[offset + i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0xC2 || first > 0xF4 || text.size() - offset < length) return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if (!is_continuation(text[offset + i])) return 0;
-    // Too long a form, a surrogate, or past U+10FFFF.
-    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
-    if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
-    return length;
 }
 
 }  // namespace wq

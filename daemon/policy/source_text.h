@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
-#include "policy/policy.h"
+#include "policy/policy_error.h"
 
 namespace wq {
 
@@ -44,14 +45,5 @@ class SourceText {
 // Reads a policy file. A link to /dev/null reads as empty. The one error: it cannot be read, is not a regular
 // file, is too large, or may be written by everyone, itself or its folder (a sticky one aside).
 tl::expected<SourceText, PolicyErrors> read_policy_file(const std::string& path);
-
-// TEXT with what a terminal might obey (control characters, bytes that are not UTF-8) replaced, byte by byte.
-std::string printable(std::string_view text);
-
-// WORDS of a user's as a message repeats them: in quotes, printable, and not too long.
-std::string in_quotes(std::string_view words);
-
-// How many bytes the UTF-8 character at OFFSET has; 0 where there is no valid one.
-std::size_t utf8_length(std::string_view text, std::size_t offset);
 
 }  // namespace wq

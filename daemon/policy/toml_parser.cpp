@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.h"
 #include "policy/source_text.h"
 
 // All of the library is in this file, so that nothing is linked. Some of its assertions do not hold

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "policy/known_keys.h"
 #include "policy/toml_parser.h"
 

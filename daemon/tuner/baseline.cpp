@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "kernel/file.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernel/fd.h"
+#include "base/fd.h"
 #include "kernel/paths.h"
 
 namespace wq {

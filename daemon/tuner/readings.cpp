@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "kernel/file.h"
-#include "model/hash.h"
+#include "base/file.h"
+#include "base/hash.h"
 
 namespace wq {
 namespace {

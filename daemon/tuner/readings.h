@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "judge/trial.h"
 #include "kernel/paths.h"
-#include "model/result.h"
 #include "tuner/verdicts.h"
 
 namespace wq {

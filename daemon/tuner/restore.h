@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernel/journal.h"
+#include "base/journal.h"
 #include "kernel/scope_files.h"
 #include "tuner/baseline.h"
 

@@ -9,7 +9,8 @@
 #include <cerrno>
 #include <cmath>
 
-#include "kernel/isolation.h"
+#include "counters/counter_table.h"
+#include "kernel/read_isolation.h"
 
 namespace wq {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "counters/work_counters.h"
+#include "base/journal.h"
+#include "bpf/work_counters.h"
 #include "judge/trial.h"
-#include "kernel/journal.h"
 #include "tuner/readings.h"
 #include "tuner/record_writer.h"
 #include "tuner/tuner.h"

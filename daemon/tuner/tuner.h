@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "kernel/journal.h"
+#include "base/journal.h"
 #include "kernel/workqueue_fs.h"
 #include "model/kernel_info.h"
 #include "model/known_cpus.h"
+#include "model/policy.h"
 #include "plan/plan.h"
-#include "policy/policy.h"
 #include "tuner/apply.h"
 #include "tuner/baseline.h"
 #include "tuner/step.h"

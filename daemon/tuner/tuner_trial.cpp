@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "model/hash.h"
+#include "base/hash.h"
 #include "tuner/tuner.h"
 
 namespace wq {

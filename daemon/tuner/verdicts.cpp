@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "kernel/file.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

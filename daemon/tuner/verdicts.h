@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "judge/trial.h"
-#include "model/result.h"
 
 namespace wq {
 

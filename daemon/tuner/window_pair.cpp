@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "counters/counter_table.h"
 #include "counters/machine_counter.h"
 
 namespace wq {
@@ -15,21 +16,7 @@ constexpr std::int64_t kJump = 500'000'000;  // ns
 constexpr std::uint64_t kMostLost = 20;      // one item in so many, of both windows together
 constexpr std::uint64_t kSlack = 50'000;     // us that any window may be late
 
-// NaN where NAME is no counter of work.
-double value_of(const WorkCount& count, const std::string& name, double seconds) {
-    if (name == "latency") return count.latency;
-    if (name == "tail") return count.tail;
-    if (name == "exec") return count.exec;
-    if (name == "lock") return std::max(count.lock, 1.0);  // a lock that nobody waits for costs nothing
-    if (name == "items") return static_cast<double>(count.items) / seconds;
-    return kNoValue;
-}
-
 }  // namespace
-
-bool is_work_counter(const std::string& name) {
-    return !std::isnan(value_of({}, name, 1));
-}
 
 void PairMeasurement::spoil(const std::string& why) {
     if (fault_.empty()) fault_ = why;
@@ -86,8 +73,9 @@ void PairMeasurement::read_work(unsigned slot) {
     unfinished_ += count->unfinished;
     Window& window = windows_.at(slot);
     for (std::size_t i = 0; i < meters_->counters.size(); i++)
-        if (const std::string& name = meters_->counters[i].name; is_work_counter(name))
-            window.values[i] = value_of(*count, name, window.seconds);
+        if (const CounterKind* kind = find_counter(meters_->counters[i].name);
+            kind != nullptr && kind->of_work != nullptr)
+            window.values[i] = kind->of_work(*count, window.seconds);
 }
 
 void PairMeasurement::finish(const Clocks& clocks) {

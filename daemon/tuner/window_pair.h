@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/work_counters.h"
+#include "bpf/work_counters.h"
 #include "judge/trial.h"
 #include "kernel/paths.h"
 
@@ -19,9 +19,6 @@ struct Meters {
     WorkCounters* work = nullptr;  // attached; nullptr where nothing of BPF can be had
     Paths paths;                   // of the machine's counters
 };
-
-// Whether NAME is counted by WorkCounters rather than by the machine.
-bool is_work_counter(const std::string& name);
 
 // Clocks that must not jump within a pair, in ns: how far each is ahead of CLOCK_MONOTONIC.
 struct Clocks {

@@ -26,9 +26,9 @@
 #include <string>
 #include <vector>
 
-#include "counters/bpf_counters.h"
-#include "counters/bpf_top.h"
-#include "kernel/fd.h"
+#include "base/fd.h"
+#include "bpf/bpf_counters.h"
+#include "bpf/bpf_top.h"
 #include "peers.skel.h"
 
 namespace {

@@ -4,9 +4,9 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "kernel/file.h"
 #include "speed_bare.h"
 #include "tuner/tuner.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "host.h"
 
+#include "service/restorer.h"
 #include "tuner/lock.h"
-#include "tuner/restorer.h"
 
 namespace wq::faults {
 namespace {

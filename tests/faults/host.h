@@ -9,15 +9,15 @@
 #include "../unit/fake_counters.h"
 #include "../unit/fake_log.h"
 #include "../unit/fake_machine.h"
+#include "base/fd.h"
 #include "edge.h"
-#include "kernel/fd.h"
 #include "tuner/trials.h"
 
 namespace wq::faults {
 
 class Host;
 
-// The daemon as tuner/service.cpp puts it together, on a host's tree, with its clock and its work.
+// The daemon as service/service.cpp puts it together, on a host's tree, with its clock and its work.
 class Daemon {
   public:
     explicit Daemon(Host& host);

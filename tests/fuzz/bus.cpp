@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "bus/bus.h"
-#include "bus/server.h"
 #include "fuzz.h"
+#include "service/bus.h"
+#include "service/server.h"
 
 using wq::BusPtr;
 using wq::MessagePtr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // CPU lists and masks: "A;B", each read both ways, against std::bitset.
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 
 #include <algorithm>
 #include <bitset>

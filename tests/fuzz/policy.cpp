@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Policies: a main file and drop-ins, with a line "#---" between them, loaded on a host with known facts.
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/text.h"
 #include "fuzz.h"
 #include "policy/policy_text.h"
 #include "policy/source_text.h"

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/text.h"
 #include "fuzz.h"
-#include "policy/source_text.h"
 #include "records.h"
 #include "tuner/verdicts.h"
 

@@ -13,10 +13,10 @@
 
 #include "counters/machine_counter.h"
 #include "fuzz.h"
-#include "kernel/host_facts.h"
 #include "kernel/hwloc_topology.h"
-#include "kernel/isolation.h"
 #include "kernel/probe.h"
+#include "kernel/read_host_facts.h"
+#include "kernel/read_isolation.h"
 #include "kernel/workqueue_fs.h"
 #include "plan/plan.h"
 #include "plan/pods.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "counters/machine_counter.h"
+#include "counters/counter_table.h"
 #include "fuzz.h"
-#include "judge/settings.h"
+#include "model/judge_settings.h"
 #include "model/scope.h"
 #include "policy/number_range.h"
 #include "policy/quantity.h"
@@ -69,6 +69,6 @@ FUZZ_TARGET(words) {
     check_settings(text);
     check_numbers(text);
     const std::string name(text);
-    accepted(wq::check_machine_counter(name));
+    (void)wq::find_counter(name);
     require(wq::class_of(wq::class_of(name)) == wq::class_of(name), "a class is of its own class");
 }

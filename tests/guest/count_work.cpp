@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "counters/bpf_counters.h"
+#include "bpf/bpf_counters.h"
 
 namespace {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "bus/bus.h"
 #include "flood.h"
+#include "service/bus.h"
 
 namespace {
 

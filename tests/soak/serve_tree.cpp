@@ -10,7 +10,7 @@
 #include <iostream>
 
 #include "../unit/fake_machine.h"
-#include "tuner/service.h"
+#include "service/service.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab.h"
+#include "ctl/ab/ab_command.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,12 +12,12 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "ab/guardian.h"
-#include "ab/kworkers.h"
-#include "ab/runner.h"
+#include "base/file.h"
+#include "ctl/ab/guardian.h"
+#include "ctl/ab/kworkers.h"
+#include "ctl/ab/runner.h"
 #include "fake_machine.h"
 #include "judge/recording.h"
-#include "kernel/file.h"
 #include "kernel/workqueue_fs.h"
 #include "tuner/baseline.h"
 #include "tuner/lock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ab/comparison.h"
+#include "ctl/ab/ab_comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <random>
 
-#include "ab/session.h"
+#include "ctl/ab/session.h"
 
 namespace wq::ab {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ab/switcher.h"
+#include "ctl/ab/switcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-#include "ab/arms.h"
+#include "ctl/ab/arms.h"
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "fake_scope_files.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Who may order: over a socket, at whose other end somebody who is not root orders, and answers for polkit.
-#include "bus/authority.h"
+#include "service/authority.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "as_nobody.h"
-#include "bus/bus.h"
+#include "service/bus.h"
 
 namespace wq {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "../soak/flood.h"
 #include "as_nobody.h"
-#include "bus/bus.h"
-#include "bus/server.h"
 #include "private_bus.h"
 #include "resident.h"
+#include "service/bus.h"
+#include "service/server.h"
 
 namespace wq {
 namespace {

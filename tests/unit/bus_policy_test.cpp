@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "as_nobody.h"
-#include "bus/bus.h"
 #include "private_bus.h"
+#include "service/bus.h"
 
 namespace wq {
 namespace {

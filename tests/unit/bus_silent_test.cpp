@@ -7,9 +7,9 @@
 #include <csignal>
 #include <functional>
 
-#include "bus/bus.h"
-#include "bus/server.h"
 #include "private_bus.h"
+#include "service/bus.h"
+#include "service/server.h"
 
 namespace wq {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Who calls: over a socket, at whose other end are all callers, and the bus that knows their users.
-#include "bus/callers.h"
+#include "service/callers.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bus/budget.h"
-#include "bus/server.h"
+#include "service/budget.h"
+#include "service/server.h"
 
 namespace wq {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/coalescer.h"
+#include "service/coalescer.h"
 
 #include <gtest/gtest.h>
 

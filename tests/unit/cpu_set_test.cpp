@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <random>
 
-#include "ctl/exported_policy.h"
+#include "ctl/commands/exported_policy.h"
 #include "ctl/machine.h"
 #include "kernel/hwloc_topology.h"
 #include "policy/installed.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/work_counters.h"
+#include "bpf/work_counters.h"
 
 namespace wq::test {
 

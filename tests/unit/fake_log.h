@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/journal.h"
+#include "base/journal.h"
 
 namespace wq::test {
 

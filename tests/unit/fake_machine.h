@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "model/kernel_info.h"
+#include "model/policy.h"
 #include "model/topology.h"
 #include "model/workqueue.h"
-#include "policy/policy.h"
 #include "temp_tree.h"
 
 namespace wq::test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "counters/histogram.h"
-#include "counters/work_monitor.h"
+#include "bpf/histogram.h"
+#include "bpf/work_monitor.h"
 
 namespace wq {
 

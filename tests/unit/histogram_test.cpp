@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "counters/histogram.h"
+#include "bpf/histogram.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "counters/bpf_shared.h"
+#include "bpf/bpf_shared.h"
 
 namespace wq {
 namespace {

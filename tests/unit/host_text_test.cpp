@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What `status` says of the host, as a daemon has told it.
-#include "ctl/host_text.h"
+#include "ctl/render/host_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

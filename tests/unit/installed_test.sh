@@ -19,21 +19,21 @@ else
   unchecked=77
 fi
 same "methods in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/bus/server.cpp | sort)" \
+  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/service/server.cpp | sort)" \
   "$(sed -nE 's/^\.It Fn ([A-Za-z]+).*/\1/p' man/org.wqtuned1.5 | sort)"
 same "properties in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/bus/log_control.cpp | sort)" \
+  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/service/log_control.cpp | sort)" \
   "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
 same "states in org.wqtuned1(5)" \
   "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/tuner/tuner.cpp | sort)" \
   "$(sed -n '/^\.It Ic state$/,/^\.\(It Ic iso.*\|El\)$/p' man/org.wqtuned1.5 | grep -v '^\.' | tr -s ' ,.' '\n' | sed 's/^or$//; /^$/d' | sort)"
-actions=$(grep -oE '"org\.wqtuned1\.[a-z]+"' daemon/bus/server.cpp | tr -d '"' | sort)
+actions=$(grep -oE '"org\.wqtuned1\.[a-z]+"' daemon/service/server.cpp | tr -d '"' | sort)
 same "polkit's actions" "$actions" "$(sed -nE 's/.*<action id="([^"]*)">/\1/p' conf/org.wqtuned1.policy | sort)"
 same "actions in org.wqtuned1(5)" "$actions" "$(grep -oE '^\.Ql org\.wqtuned1\.[a-z]+' man/org.wqtuned1.5 | cut -c5- | sort)"
 same "MESSAGE_IDs of the catalog" \
-  "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/kernel/journal.cpp | sort)" \
+  "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/base/journal.cpp | sort)" \
   "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
-metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/tuner/metrics.cpp | tr -d '"' | sort)
+metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/service/metrics.cpp | tr -d '"' | sort)
 same "metrics in wq-tuned(8)" "$metrics" "$(grep -oE '^\.It Va wq_tuned_[a-z_]+' man/wq-tuned.8 | cut -c8- | sort)"
 used() { # FILE...: the metrics that it asks for, recorded ones aside
   sed -E 's/[a-z_]+:wq_tuned_[a-z_]+:[a-z0-9]+//g' "$@" | grep -oE 'wq_tuned_[a-z_]+' | sort -u

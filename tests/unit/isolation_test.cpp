@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // CPUs that are set apart, as the files tell of them, and how status shows them and their work.
-#include "kernel/isolation.h"
+#include "kernel/read_isolation.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "counters/watched.h"
+#include "bpf/watched.h"
+#include "service/host_status.h"
 #include "temp_tree.h"
-#include "tuner/host_status.h"
 
 namespace wq {
 namespace {

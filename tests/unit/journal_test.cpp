@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/journal_socket.h"
+#include "base/journal_socket.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/judge.h"
+#include "base/file.h"
+#include "ctl/commands/judge_command.h"
 #include "ctl/options.h"
-#include "kernel/file.h"
 #include "temp_tree.h"
 
 namespace wq::ctl {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "judge/settings.h"
+#include "model/judge_settings.h"
 
 namespace wq {
 namespace {

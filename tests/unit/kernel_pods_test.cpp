@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/topology.h"
+#include "ctl/commands/topology_command.h"
 #include "fake_machine.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
-#include "tuner/host_status.h"
+#include "service/host_status.h"
 
 namespace wq {
 namespace {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

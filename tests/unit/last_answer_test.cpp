@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/last_answer.h"
+#include "service/last_answer.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ctl/topology.h"
+#include "ctl/commands/topology_command.h"
 #include "kernel/hwloc_topology.h"
 #include "temp_tree.h"
 

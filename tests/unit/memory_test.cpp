@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/memory.h"
+#include "base/memory.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

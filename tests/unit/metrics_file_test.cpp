@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/metrics_file.h"
+#include "service/metrics_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

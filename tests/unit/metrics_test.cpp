@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The text that node_exporter reads. That Prometheus takes it: tests/metrics.
-#include "tuner/metrics.h"
+#include "service/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <regex>
 #include <sstream>
 
+#include "base/version.h"
 #include "fake_trials.h"
-#include "model/version.h"
 
 namespace wq {
 namespace {

@@ -10,7 +10,7 @@
 #include <ctime>
 #include <sstream>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 #include "policy/toml_table.h"
 #include "temp_tree.h"
 

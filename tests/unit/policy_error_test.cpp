@@ -4,7 +4,8 @@
 
 #include <chrono>
 
-#include "policy/policy.h"
+#include "base/text.h"
+#include "policy/load_policy.h"
 #include "policy/toml_table.h"
 #include "temp_tree.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 namespace wq {
 namespace {

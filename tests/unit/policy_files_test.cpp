@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "as_nobody.h"
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

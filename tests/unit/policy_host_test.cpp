@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

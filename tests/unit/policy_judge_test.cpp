@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

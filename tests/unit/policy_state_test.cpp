@@ -8,7 +8,7 @@
 
 #include "ctl/options.h"
 #include "fake_rig.h"
-#include "tuner/status.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {

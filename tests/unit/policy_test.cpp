@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "policy/policy.h"
+#include "policy/load_policy.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernel/file.h"
+#include "base/file.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How a trial that runs is shown: by the status document, and from that to people.
-#include "ctl/progress.h"
+#include "ctl/render/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 
 #include <array>
 
-#include "ctl/progress_line.h"
+#include "base/fd.h"
+#include "ctl/render/progress_line.h"
 #include "fake_trials.h"
-#include "kernel/fd.h"
-#include "tuner/status.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/record_thread.h"
+#include "service/record_thread.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "kernel/fd.h"
+#include "base/fd.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "kernel/file.h"
+#include "base/file.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ctl/report_machine.h"
-#include "ctl/report_page.h"
-#include "ctl/report_plan.h"
-#include "ctl/report_trial.h"
+#include "ctl/report/report_machine.h"
+#include "ctl/report/report_page.h"
+#include "ctl/report/report_plan.h"
+#include "ctl/report/report_trial.h"
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
 

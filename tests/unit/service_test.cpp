@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The daemon itself, as a child process, on a tree that stands for the machine.
-#include "tuner/service.h"
+#include "service/service.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@
 
 #include "fake_machine.h"
 #include "resident.h"
+#include "service/restorer.h"
 #include "tuner/baseline.h"
-#include "tuner/restorer.h"
 
 namespace wq {
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "model/cpu_set.h"
+#include "base/cpu_set.h"
 
 namespace wq::test {
 namespace fs = std::filesystem;

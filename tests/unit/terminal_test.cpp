@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/terminal.h"
+#include "ctl/render/terminal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

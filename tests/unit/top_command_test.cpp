@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "ctl/options.h"
-#include "ctl/top.h"
+#include "ctl/top/top_command.h"
 #include "fake_monitor.h"
 
 namespace wq::ctl {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top_rates.h"
+#include "ctl/top/top_rates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "counters/bpf_shared.h"
+#include "bpf/bpf_shared.h"
 #include "fake_monitor.h"
 
 namespace wq::ctl {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top_screen.h"
+#include "ctl/top/top_screen.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "ctl/top_wait.h"
+#include "ctl/top/top_wait.h"
 #include "fake_monitor.h"
 
 namespace wq::ctl {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top_table.h"
+#include "ctl/top/top_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "counters/work_monitor.h"
+#include "bpf/work_monitor.h"
 
 namespace wq::ctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/topology.h"
+#include "ctl/commands/topology_command.h"
 #include "kernel/hwloc_topology.h"
 #include "temp_tree.h"
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "ctl/topology.h"
+#include "ctl/commands/topology_command.h"
 #include "kernel/hwloc_topology.h"
 #include "model/known_cpus.h"
 #include "plan/plan.h"

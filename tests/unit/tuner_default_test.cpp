@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fake_rig.h"
-#include "tuner/status.h"
+#include "service/status.h"
 #include "tuner/tuner.h"
 
 namespace wq {

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "fake_rig.h"
-#include "tuner/status.h"
+#include "service/status.h"
 #include "tuner/tuner.h"
 
 namespace wq {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace wq {
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+        const ssize_t n = ::read(fd, buffer, sizeof buffer);
+        if (n == 0) return text;
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            return fail_errno("reading", errno);
+        }
+        text.append(buffer, static_cast<std::size_t>(n));
+        if (text.size() > limit) return fail_errno("reading", EFBIG);
+    }
+}
+
+Status write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t n = ::write(fd, text.data(), text.size());
+        if (n < 0) {
+            if (errno == EINTR) continue;
+            return fail_errno("writing", errno);
+        }
+        text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!fd) return fail_errno(path, errno);
+    return read_all(fd.get(), limit).map_error([&](const Error& e) { return e.in(path); });
+}
+
+Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit) {
+    auto text = read_file(path, limit);
+    const int first = text ? 0 : text.error().code;
+    if (!text) text = read_file(path, limit);
+    if (!text && text.error().code == ENOENT && first == ENOENT) return std::nullopt;
+    if (!text) return tl::unexpected(text.error());
+    return std::optional(std::move(*text));
+}
+
+namespace {
+
+Status write_synced(const std::string& path, const std::string& text) {
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd) return fail_errno("creating", errno);
+    if (auto done = write_all(fd.get(), text); !done) return done;
+    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
+    return {};
+}
+
+Status sync_directory_of(const std::string& path) {
+    const auto slash = path.rfind('/');
+    const std::string dir = slash == std::string::npos ? "." : path.substr(0, slash);
+    Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) return fail_errno("fsync of " + dir, errno);
+    return {};
+}
+
+Status write_public(const std::string& path, const std::string& text) {
+    ::unlink(path.c_str());
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd) return fail_errno("creating", errno);
+    if (::fchmod(fd.get(), 0644) != 0) return fail_errno("fchmod", errno);
+    return write_all(fd.get(), text);
+}
+
+// DONE is how PATH.new was made; it takes the place of PATH, or goes.
+Status rename_into_place(const Status& done, const std::string& path) {
+    const std::string temporary = path + ".new";
+    if (!done) {
+        ::unlink(temporary.c_str());
+        return tl::unexpected(done.error().in(path));
+    }
+    if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+    const int code = errno;
+    ::unlink(temporary.c_str());
+    return fail_errno(path + ": rename", code);
+}
+
+// A file beside PATH that was not there before; TEMPORARY is its name.
+Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
+    for (int i = 0; i < 100; i++) {
+        temporary = fmt::format("{}.{:016x}", path, random_number());
+        Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+        if (fd || errno != EEXIST) return fd;
+    }
+    return Fd();
+}
+
+// REPLACED: the file whose owner, as far as we may, and mode it gets; its mode is never wider than that
+// meanwhile.
+Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat* replaced,
+                       const std::string& temporary, const std::string& path) {
+    if (replaced != nullptr) {
+        (void)!::fchown(fd.get(), static_cast<uid_t>(-1), replaced->st_gid);
+        (void)!::fchown(fd.get(), replaced->st_uid, static_cast<gid_t>(-1));
+        if (::fchmod(fd.get(), replaced->st_mode & 0777) != 0) return fail_errno("fchmod", errno);
+    }
+    if (auto done = write_all(fd.get(), text); !done) return done;
+    if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno("rename", errno);
+    return {};
+}
+
+}  // namespace
+
+Status write_output(const std::string& path, const std::string& text) {
+    struct stat st {};
+    const bool there = ::lstat(path.c_str(), &st) == 0;
+    if (there && !S_ISREG(st.st_mode)) return fail(path + ": is there, and is not a file", EEXIST);
+    std::string temporary;
+    const Fd fd = create_beside(path, there ? st.st_mode & 0777 : 0666, temporary);
+    if (!fd) return fail_errno(path + ": creating a file beside it", errno);
+    auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
+    if (done) return {};
+    ::unlink(temporary.c_str());
+    return tl::unexpected(done.error().in(path));
+}
+
+Status replace_file(const std::string& path, const std::string& text) {
+    auto done = rename_into_place(write_synced(path + ".new", text), path);
+    if (!done) return done;
+    return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
+}
+
+Status publish_file(const std::string& path, const std::string& text) {
+    return rename_into_place(write_public(path + ".new", text), path);
+}
+
+}  // namespace wq

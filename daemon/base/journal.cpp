@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/journal.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/journal_socket.h"
+
+namespace wq {
+
+// systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have
+// redirected it.
+bool Journal::is_connected() {
+    const char* stream = ::getenv("JOURNAL_STREAM");
+    struct stat st = {};
+    if (stream == nullptr || ::fstat(STDERR_FILENO, &st) != 0) return false;
+    return fmt::format("{}:{}", static_cast<unsigned long>(st.st_dev), st.st_ino) == stream;
+}
+
+// Random, and never to change.
+const char* message_id(Event event) {
+    switch (event) {
+        case Event::none:
+            return "";
+        case Event::applied:
+            return "f887b053ec2f4684928457e69598bd0c";
+        case Event::restored:
+            return "2f8fec0c460140d0bcee5e705550124c";
+        case Event::external:
+            return "34b04f0aa3c1420ba52a63ab7e5b89ae";
+        case Event::unsupported:
+            return "cd9ae711b9814256b59d3e96ccb54415";
+        case Event::quarantined:
+            return "6ed98fe7a32941abb3047babe76c5f1e";
+        case Event::pods_unknown:
+            return "d75145f5888a48a2b7962f608428eb9e";
+        case Event::policy_broken:
+            return "589d1264198e4a5ebe60cdde8b52c107";
+        case Event::policy_loaded:
+            return "3a5f7ce8356248e595d98392b8d0e2ad";
+        case Event::baseline_broken:
+            return "f1c03d547f074d718a2a08a21045be51";
+        case Event::trial_begun:
+            return "575fd024588e4efb8850d8d96b649744";
+        case Event::trial_cut_off:
+            return "6e9d66801bff4da188e8a252bd80e252";
+        case Event::verdict:
+            return "4885ad00593a4746804849483c8ed1e2";
+        case Event::verdicts_broken:
+            return "d8ac01476b4f44dcb68cdd738c6ea166";
+        case Event::metrics_failed:
+            return "c63c5dd0082743fb9e68aec8b75c5b32";
+    }
+    return "";
+}
+
+// What the journal does not take as a datagram, too long a line, it takes as text.
+void Journal::write(const LogLine& line) {
+    static const bool journal = is_connected();
+    if (line.priority > max_level_) return;
+    if (journal && send_to_journal(journal_datagram(line))) return;
+    const std::string prefix = journal ? fmt::format("<{}>", line.priority) : "";
+    std::fputs((prefix + line.text + "\n").c_str(), stderr);
+}
+
+}  // namespace wq

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/journal_socket.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+
+#include "base/fd.h"
+
+namespace wq {
+namespace {
+
+// The form that holds any value: the name, the length in 64 bits, lowest byte first, the bytes.
+void add_field(std::string& datagram, const std::string& name, const std::string& value) {
+    datagram += name + '\n';
+    for (unsigned shift = 0; shift < 64; shift += 8)
+        datagram += static_cast<char>(static_cast<std::uint64_t>(value.size()) >> shift);
+    datagram += value + '\n';
+}
+
+}  // namespace
+
+std::string journal_datagram(const LogLine& line) {
+    std::string out;
+    add_field(out, "MESSAGE", line.text);
+    add_field(out, "PRIORITY", std::to_string(line.priority));
+    add_field(out, "SYSLOG_IDENTIFIER", "wq-tuned");
+    if (line.event != Event::none) add_field(out, "MESSAGE_ID", message_id(line.event));
+    for (const auto& [name, value] : line.fields) add_field(out, name, value);
+    return out;
+}
+
+bool send_to_journal(const std::string& datagram) {
+    static const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un to{AF_UNIX, "/run/systemd/journal/socket"};
+    return ::sendto(socket.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
+                    reinterpret_cast<const sockaddr*>(&to), sizeof to) >= 0;
+}
+
+}  // namespace wq

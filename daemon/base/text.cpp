@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace wq {
+namespace {
+
+constexpr std::size_t kQuoted = 64;  // bytes of a user's words that a message repeats
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t length = utf8_length(text, at);
+        const auto byte = static_cast<unsigned char>(text[at]);
+        // 0xC2 0x80..0x9F are control characters too (C1).
+        const bool control = (byte < 0x20 && byte != '\t') || byte == 0x7F ||
+                             (byte == 0xC2 && length == 2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
+        if (length == 0 || control)
+            out.append(std::max<std::size_t>(length, 1), '?');
+        else
+            out += text.substr(at, length);
+        at += std::max<std::size_t>(length, 1);
+    }
+    return out;
+}
+
+std::string in_quotes(std::string_view words) {
+    if (words.size() <= kQuoted) return "\"" + printable(words) + "\"";
+    std::size_t length = 0;
+    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
+    return "\"" + printable(words.substr(0, length)) + "...\"";
+}
+
+std::size_t utf8_length(std::string_view text, std::size_t offset) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[offset + i]); };
+    const unsigned char first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || text.size() - offset < length) return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if (!is_utf8_continuation(text[offset + i])) return 0;
+    // Too long a form, a surrogate, or past U+10FFFF.
+    if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
+    if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
+    return length;
+}
+
+}  // namespace wq

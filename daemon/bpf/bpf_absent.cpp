@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
+#include "bpf/bpf_counters.h"
+
+#include <cstdint>
+#include "bpf/bpf_dump.h"
+#include "bpf/bpf_pods.h"
+#include "bpf/bpf_top.h"
+#include "kernel/btf_types.h"
+
+namespace wq {
+namespace {
+
+class AbsentCounters : public WorkCounters {
+  public:
+    Status attach(const std::string&) override { return absent(); }
+    Status begin(unsigned) override { return absent(); }
+    void pause() override {}
+    Result<WorkCount> read(unsigned) override { return absent(); }
+    void detach() override {}
+    void watch(const CpuSet&) override {}
+    [[nodiscard]] Watched watched() override { return {}; }
+    Result<std::map<std::string, std::uint64_t>> traffic() override { return absent(); }
+    [[nodiscard]] std::string limits() const override { return ""; }
+
+  private:
+    static tl::unexpected<Error> absent() { return fail("built without BPF"); }
+};
+
+class AbsentMonitor : public WorkMonitor {
+  public:
+    Status attach(const std::vector<std::string>&, bool) override { return fail("built without BPF"); }
+    Result<WorkSample> sample() override { return fail("built without BPF"); }
+    [[nodiscard]] std::string limits() const override { return ""; }
+};
+
+}  // namespace
+
+Result<KernelFeatures> read_types(const std::string&) {
+    return fail("built without BPF");
+}
+
+std::optional<bool> types_have_clusters(const std::string&) {
+    return std::nullopt;
+}
+
+Result<KernelDump> read_kernel_dump() {
+    return fail("built without BPF");
+}
+
+Result<KernelPods> read_kernel_pods() {
+    return fail("built without BPF");
+}
+
+std::unique_ptr<WorkCounters> make_bpf_counters() {
+    return std::make_unique<AbsentCounters>();
+}
+
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<AbsentMonitor>();
+}
+
+}  // namespace wq

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "base/result.h"
+#include "bpf/bpf_masks.h"
+#include "bpf/bpf_shared.h"
+#include "model/kernel_pods.h"
+
+struct bpf_map;
+
+namespace wq {
+
+// For objects that have the program of pods_program.h: its map MAP gets its size before they are loaded,
+void make_room_for_pods(bpf_map* map, const MaskLayout& layout);
+// and is read once the program has run. NR_PODS: as it left them.
+Result<KernelPods> read_pods_map(const bpf_map* map, const __s32 (&nr_pods)[WQ_SCOPES],
+                                 const MaskLayout& layout);
+
+}  // namespace wq

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "bpf/bpf_top.h"
+
+#include <bpf/bpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "bpf/bpf_shared.h"
+#include "kernel/bpf_errors.h"
+#include "kernel/btf_types.h"
+#include "top.skel.h"
+
+namespace wq {
+namespace {
+
+static_assert(kTimeBits == WQ_TOP_BITS);
+
+struct Destroy {
+    void operator()(top_bpf* skeleton) const { top_bpf::destroy(skeleton); }
+};
+using Skeleton = std::unique_ptr<top_bpf, Destroy>;
+
+bool is_named(const KernelWorkqueue& workqueue, const std::vector<std::string>& names) {
+    return names.empty() || std::ranges::find(names, workqueue.name) != names.end();
+}
+
+// Takes workqueues that are there into the map, one by one: room for all of them there need not be.
+void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& workqueues) {
+    const wq_times none{};
+    for (const auto& one : workqueues)
+        bpf_map__update_elem(skeleton.maps.times, &one.address, sizeof(one.address), &none, sizeof(none),
+                             BPF_NOEXIST);
+}
+
+Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
+    constexpr const char* kWhat = "loading the programs that watch work";
+    const BpfErrors errors;
+    Skeleton skeleton(top_bpf::open());
+    if (!skeleton) return errors.fail(kWhat, errno);
+    skeleton->rodata->only_named = only_named;
+    skeleton->rodata->functions_too = functions;
+    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
+    bpf_program__set_autoload(skeleton->progs.wqt_top_enter, with_entry);
+    bpf_program__set_autoload(skeleton->progs.wqt_top_end, functions);
+    if (!functions) bpf_map__set_max_entries(skeleton->maps.functions, 1);  // never used
+    if (int code = top_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
+    return skeleton;
+}
+
+// The last place that an item passes first, so that none that is noted at one passes the next unseen.
+Status attach_all(top_bpf& skeleton) {
+    const BpfErrors errors;
+    auto& programs = skeleton.progs;
+    auto& links = skeleton.links;
+    const std::pair<const bpf_program*, bpf_link**> backwards[] = {
+        {programs.wqt_top_end, &links.wqt_top_end},
+        {programs.wqt_top_start, &links.wqt_top_start},
+        {programs.wqt_top_queue, &links.wqt_top_queue},
+        {programs.wqt_top_enter, &links.wqt_top_enter}};
+    for (const auto& [program, link] : backwards) {
+        if (!bpf_program__autoload(program)) continue;
+        *link = bpf_program__attach(program);
+        if (*link == nullptr) return errors.fail("attaching the programs that watch work", errno);
+    }
+    return {};
+}
+
+// Every entry of MAP. None goes meanwhile but by us; one that comes may be missed until the next time.
+template <class Key, class Value, class Use>
+void for_each(const bpf_map* map, Use use) {
+    Key key{};
+    const Key* before = nullptr;
+    const auto value = std::make_unique<Value>();
+    while (bpf_map__get_next_key(map, before, &key, sizeof(key)) == 0) {
+        before = &key;
+        if (bpf_map__lookup_elem(map, &key, sizeof(key), value.get(), sizeof(Value), 0) == 0)
+            use(key, *value);
+    }
+}
+
+WorkTimes summed(std::uint64_t address, const wq_times& times) {
+    WorkTimes out;
+    out.address = address;
+    out.waited.resize(WQ_TOP_BUCKETS);
+    for (const auto& stripe : times.stripes) {
+        out.queued += stripe.queued;
+        out.lock_ns += stripe.lock;
+        for (unsigned i = 0; i < WQ_TOP_BUCKETS; i++) out.waited[i] += stripe.waited[i];
+    }
+    return out;
+}
+
+// Some kernels refuse to attach to a function.
+std::string why_no_entry(const Error& error) {
+    constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
+    const int code = error.code;
+    if (code == EPERM || code == EACCES || code == EOPNOTSUPP || code == kNotSupported)
+        return "this kernel refuses fentry";
+    return error.text;
+}
+
+class BpfMonitor : public WorkMonitor {
+  public:
+    Status attach(const std::vector<std::string>& names, bool functions) override;
+    Result<WorkSample> sample() override;
+    [[nodiscard]] std::string limits() const override { return limits_; }
+
+  private:
+    Result<std::vector<KernelWorkqueue>> list_named();
+    void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const;
+
+    std::vector<std::string> names_;
+    std::optional<WorkqueueWalk> walk_;
+    Skeleton skeleton_;
+    std::string limits_;
+};
+
+Result<std::vector<KernelWorkqueue>> BpfMonitor::list_named() {
+    auto all = walk_->list();
+    if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
+    return all;
+}
+
+Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions) {
+    skeleton_.reset();
+    names_ = names;
+    limits_.clear();
+    auto walk = WorkqueueWalk::load();
+    if (!walk) return tl::unexpected(walk.error());
+    walk_.emplace(std::move(*walk));
+    const auto there = list_named();
+    if (!there) return tl::unexpected(there.error());
+    for (const auto& name : names)
+        if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
+            return fail("there is no workqueue '" + name + "'", ENOENT);
+
+    std::optional<Error> refused;  // first, with the entry
+    for (const bool with_entry : {true, false}) {
+        auto skeleton = loaded(with_entry, !names.empty(), functions);
+        if (skeleton && !names.empty()) add_named(**skeleton, *there);
+        Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
+        if (done) {
+            if (!with_entry) limits_ = why_no_entry(*refused) + ": waiting for pool->lock is not seen";
+            skeleton_ = std::move(*skeleton);
+            return {};
+        }
+        if (with_entry) refused = done.error();
+        if (!with_entry || passes(*refused)) return done;
+    }
+    return {};
+}
+
+// What is left of workqueues that are gone makes room. It was read before the list, so that none of them has
+// come since.
+void BpfMonitor::forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
+    std::set<std::uint64_t> alive;
+    for (const auto& one : there) alive.insert(one.address);
+    for (const auto& one : sample.times)
+        if (!alive.contains(one.address))
+            bpf_map__delete_elem(skeleton_->maps.times, &one.address, sizeof(one.address), 0);
+    for (const auto& one : sample.functions) {
+        const wq_function_key key{one.workqueue, one.function};
+        if (!alive.contains(one.workqueue))
+            bpf_map__delete_elem(skeleton_->maps.functions, &key, sizeof(key), 0);
+    }
+}
+
+Result<WorkSample> BpfMonitor::sample() {
+    if (!skeleton_) return fail("nothing is attached", ENOTCONN);
+    WorkSample out;
+    out.lost = skeleton_->bss->lost;
+    for_each<std::uint64_t, wq_times>(skeleton_->maps.times, [&](std::uint64_t address, const wq_times& one) {
+        out.times.push_back(summed(address, one));
+    });
+    for_each<wq_function_key, wq_function>(
+        skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
+            out.functions.push_back({key.workqueue, key.function, one.name, one.items, one.busy});
+        });
+    auto there = list_named();
+    if (!there) return tl::unexpected(there.error());
+    forget_gone(*there, out);
+    if (!names_.empty()) add_named(*skeleton_, *there);
+    out.workqueues = std::move(*there);
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return out;
+}
+
+}  // namespace
+
+std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<BpfMonitor>();
+}
+
+}  // namespace wq

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/ab/ab_command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "ctl/ab/ab_report.h"
+#include "ctl/ab/arms.h"
+#include "ctl/ab/guardian.h"
+#include "ctl/ab/kworkers.h"
+#include "ctl/ab/own_scope.h"
+#include "ctl/ab/runner.h"
+#include "ctl/ab/session.h"
+#include "ctl/ab/switcher.h"
+#include "ctl/machine.h"
+#include "ctl/render/progress_line.h"
+#include "ctl/render/terminal.h"
+#include "kernel/cpu_files.h"
+#include "kernel/hwloc_topology.h"
+#include "kernel/workqueue_fs.h"
+#include "tuner/lock.h"
+#include "tuner/restore.h"
+
+namespace wq::ctl {
+namespace {
+
+// What the tuner's code says, as this command's own complaints.
+class Complaints : public Log {
+  public:
+    explicit Complaints(int least) : least_(least) {}
+    void write(const LogLine& line) override {
+        if (line.priority <= least_) complain(line.text);
+    }
+
+  private:
+    int least_;
+};
+
+// The plan of TARGET by its CPUs alone: what the policy has to say is for the daemon.
+Result<PlanLine> plan_of(Machine& machine, const std::string& target) {
+    machine.policy.rules = {{"*", {}, {}, {}}};
+    machine.policy.default_scope.manage = true;
+    machine.policy.default_scope.wish = {};
+    machine.kernel.default_on_cmdline = false;
+    for (PlanLine& line : machine.plan())
+        if (line.target.name == target) return std::move(line);
+    return fail(target + ": no such target; `wq-tunectl plan` lists them");
+}
+
+Result<Fd> lock_out_daemon(const Paths& paths) {
+    auto lock = take_lock(paths);
+    if (!lock && lock.error().code == EWOULDBLOCK)
+        return fail("wq-tuned is running, or another ab: systemctl stop wq-tuned first", EWOULDBLOCK);
+    return lock;
+}
+
+// The store, without what an ab or a trial left in it that was cut off with all its guardians, and without a
+// setting of TARGET's that somebody has put back since.
+Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& target) {
+    if (auto loaded = store.load(); !loaded) return loaded;
+    Complaints log(LOG_INFO);
+    if (restore_entries(files, store, log, true) > 0)
+        return fail("what was left of an earlier trial is still there");
+    if (store.find(target) == nullptr) return {};
+    if (!is_back(files, *store.find(target)))
+        return fail(target +
+                    ": it may hold a setting that wq-tuned left; `wq-tunectl undo --print` is the way back");
+    store.remove(target);
+    return store.save();
+}
+
+// One comparison, from the first write to the last.
+class Run {
+  public:
+    Run(const Options& options, const AbOptions& what, std::vector<Arm> arms, PlanLine line,
+        const KernelInfo& kernel, BaselineStore& store)
+        : what_(what),
+          paths_{options.root},
+          on_machine_(options.root.empty()),
+          files_(paths_),
+          line_(std::move(line)),
+          arms_(std::move(arms)),
+          switcher_(files_, store, line_.target, arms_, kernel),
+          comparison_(arms_.size(), what.settings,
+                      {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
+
+    // What ended it early, if anything did; the target is at its baseline in any case, or that is an error
+    // too.
+    Status go();
+    [[nodiscard]] AbReport report(const std::string& stopped) const;
+
+  private:
+    Status rounds();
+    Status warm_up();
+    Result<double> measure(const std::string& arm);
+    bool put_back();
+
+    const AbOptions& what_;
+    Paths paths_;
+    bool on_machine_;
+    WorkqueueFs files_;
+    PlanLine line_;
+    std::vector<Arm> arms_;
+    ab::Interrupts interrupts_;
+    const ab::Guardian* guardian_ = nullptr;  // while it runs
+    ab::Switcher switcher_;
+    ab::Comparison comparison_;
+    std::vector<std::vector<double>> kworkers_;
+    unsigned runs_ = 0;
+};
+
+// In the guardian, or here where that was killed. By what is on disk: who dropped the entry wants nothing
+// back.
+bool Run::put_back() {
+    BaselineStore store(paths_.baseline());
+    if (const auto loaded = store.load(); !loaded) {
+        complain(loaded.error().text);
+        return false;
+    }
+    Complaints log(LOG_NOTICE);
+    return restore_entries(files_, store, log, true) == 0;
+}
+
+Result<double> Run::measure(const std::string& arm) {
+    using Output = ab::Output;
+    const bool capture = what_.pattern.has_value();
+    const Output output = capture ? (what_.show_output ? Output::capture_and_show : Output::capture)
+                                  : (what_.show_output ? Output::show : Output::drop);
+    const auto name = [&] { return fmt::format("run {} ({})", runs_, arm); };
+    runs_++;
+    const auto run = ab::run_command(what_.command, output, interrupts_, guardian_);
+    if (!run && run.error().code == EINTR) return tl::unexpected(run.error());
+    if (!run) return tl::unexpected(run.error().in(name()));
+    if (!run->failure.empty() && !what_.ignore_failure)
+        return fail(fmt::format("{}: {}: {}", name(), what_.command.front(), run->failure));
+    if (!capture) return static_cast<double>(run->wall.count());
+    return what_.pattern->read(run->output).map_error([&](const Error& e) { return e.in(name()); });
+}
+
+Status Run::warm_up() {
+    if (what_.warmup == 0) return {};
+    if (auto switched = switcher_.to(arms_.front()); !switched) return switched;
+    for (unsigned i = 0; i < what_.warmup; i++)
+        if (const auto run = measure("warm-up"); !run) return tl::unexpected(run.error());
+    return {};
+}
+
+Status Run::rounds() {
+    if (auto begun = switcher_.begin(); !begun) return begun;
+    if (auto warm = warm_up(); !warm) return warm;
+    ProgressLine line;
+    const ab::Edges edges{
+        .switch_to = [&](std::size_t arm) { return switcher_.to(arms_[arm]); },
+        .measure = [&](std::size_t arm) { return measure(arms_[arm].name()); },
+        .kworkers = [&] { return ab::count_kworkers(paths_); },
+        .conditions =
+            [&] {
+                return ab::Conditions{time_suspended(), cpu_state(paths_)};
+            },
+        .random = random_number,
+        .progress =
+            [&](const ab::Comparison& c) { line.show(ab_progress(c, arms_, what_.settings.max_pairs)); }};
+    auto done = ab::run_rounds(comparison_, edges, kworkers_);
+    line.end();
+    return done ? switcher_.check() : done;
+}
+
+Status Run::go() {
+    auto guardian = ab::Guardian::start([&] { return put_back(); });
+    if (!guardian) return tl::unexpected(guardian.error());
+    guardian_ = &*guardian;
+    if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid()) : Status{}; !moved)
+        complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
+    auto done = rounds();
+    guardian_ = nullptr;
+    comparison_.end(done ? "no more pairs" : "cut off");
+    const auto finished = guardian->finish();
+    const bool back = finished ? *finished : put_back();
+    if (!back && done) return fail(line_.target.name + ": not put back");
+    return done;
+}
+
+AbReport Run::report(const std::string& stopped) const {
+    AbReport out{line_.target.name, {}, comparison_, what_.settings, stopped};
+    for (std::size_t i = 0; i < arms_.size(); i++) {
+        const Candidate* candidate = ab::candidate_with(line_, arms_[i].scope);
+        out.rows.push_back({arms_[i], candidate != nullptr ? std::optional(candidate->pools) : std::nullopt,
+                            i < kworkers_.size() ? kworkers_[i] : std::vector<double>{}});
+    }
+    return out;
+}
+
+// Before the first run: what took hours is not to be lost for a mistyped name.
+Status check_export(const std::string& path) {
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
+        return fail(path + ": is there, and is not a file");
+    const auto slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        return fail_errno(path + ": its directory", errno);
+    if (slash != std::string::npos && slash + 1 == path.size()) return fail(path + ": is a directory");
+    return {};
+}
+
+// What is known to fail before anything is made below the root.
+Status check_first(const Options& options, const AbOptions& what) {
+    if (const auto read = read_topology(options.topology, options.root); !read)
+        return tl::unexpected(read.error());
+    if (what.recording.empty()) return {};
+    return check_export(what.recording).map_error([](const Error& e) { return e.in("--export"); });
+}
+
+// The file first: it is what is left where stdout went with its terminal.
+int show(const AbReport& report, const AbOptions& what) {
+    const auto saved = what.recording.empty() ? Status{} : write_output(what.recording, ab_recording(report));
+    if (what.json)
+        fmt::print("{}\n", ab_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else if (report.comparison.rounds() > 0)
+        fmt::print("{}", ab_table(report, terminal_columns(), wants_colour()));
+    return saved ? kOk : complain(saved.error().in("--export").text);
+}
+
+}  // namespace
+
+int ab(const Options& options, const AbOptions& what) {
+    if (options.root.empty() && ::geteuid() != 0) return complain("ab writes affinity scopes: only root can");
+    if (const auto first = check_first(options, what); !first) return complain(first.error().text);
+    const Paths paths{options.root};
+    const auto lock = lock_out_daemon(paths);
+    if (!lock) return complain(lock.error().text);
+    WorkqueueFs files(paths);
+    BaselineStore store(paths.baseline());
+    if (const auto opened = open_store(store, files, what.target); !opened)
+        return complain(opened.error().text);
+    auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    auto line = plan_of(*machine, what.target);
+    if (!line) return complain(line.error().text);
+    if (const auto why = ab::why_not(*line, what.arms, machine->kernel); !why.empty())
+        return complain(what.target + ": " + why);
+    const auto arms = what.sweep ? ab::arms_to_sweep(*line) : what.arms;
+    if (!arms) return complain(arms.error().text);
+    Run run(options, what, *arms, std::move(*line), machine->kernel, store);
+    const auto done = run.go();
+    if (!done) complain(done.error().text);
+    const int shown = show(run.report(done ? "" : done.error().text), what);
+    return done ? shown : kFailure;
+}
+
+}  // namespace wq::ctl

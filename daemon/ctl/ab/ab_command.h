@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ctl/ab/metric.h"
+#include "ctl/options.h"
+#include "model/judge_settings.h"
+#include "tuner/step.h"
+
+namespace wq::ctl {
+
+struct AbOptions {
+    std::string target;
+    std::vector<Arm> arms;
+    bool sweep = false;                 // in place of arms
+    std::string metric;                 // as given
+    std::optional<ab::Metric> pattern;  // empty: wall time
+    bool higher_is_better = false;
+    JudgeSettings settings{.emergency = false};
+    bool all_pairs = false;
+    bool ignore_failure = false;
+    bool show_output = false;
+    bool json = false;
+    unsigned warmup = 0;
+    std::string recording;  // file for `judge`; "" = none
+    std::vector<std::string> command;
+};
+
+// `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts the target back.
+int ab(const Options& options, const AbOptions& what);
+
+// Adds the command to APP. COMMAND is what followed `--`, see cut_command().
+void add_ab(CLI::App& app, const Options& options, const std::vector<std::string>& command, int& code);
+
+// Where ARGV is of `ab`, moves what follows its `--` to COMMAND: those words are for somebody else, and CLI11
+// would look into them. What is left of ARGC.
+int cut_command(int argc, char** argv, std::vector<std::string>& command);
+
+}  // namespace wq::ctl

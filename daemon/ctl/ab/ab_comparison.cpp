@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/ab/ab_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+// Why the order within a random order is a fair coin
+// ==================================================
+//
+// judge/trial.cpp says why a verdict may be believed: because a fair coin chose which window of a pair is the
+// candidate's. Two arms in random order are such a pair. With more of them a round is a random order of all
+// arms, and each pair is the baseline's window and one candidate's. Take any order, and let the baseline and
+// that candidate change places: each order has exactly one such partner, and both were equally likely. So
+// whatever the two places are, and wherever the other arms stand, it is an even chance which of the two is in
+// which. Where the candidate does nothing, changing places with the baseline changes no number that is
+// measured, not the others' either; so given all sizes, the sign of the difference is a fair coin. The trial
+// asks for no more.
+//
+// The two windows need not be adjacent then: drift between them is more noise, never a bias. The pairs of two
+// candidates share the baseline's windows, so that their verdicts depend on each other; alpha is of each by
+// itself and on each side, and of n candidates that do nothing one is called something with probability 2 n
+// alpha at most. Which
+// arms take part in a round is decided by the past alone, and the past is given to the coin.
+
+namespace wq::ab {
+
+std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
+    // Without the numbers at the top that would make some remainders likelier.
+    const auto below = [&](std::uint64_t n) {
+        const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / n * n;
+        for (;;)
+            if (const std::uint64_t value = random(); value < limit) return value % n;
+    };
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = count; i > 1; i--) std::swap(order[i - 1], order[below(i)]);
+    return order;
+}
+
+Comparison::Comparison(std::size_t arms, const JudgeSettings& settings, JudgedCounter counter, bool all_pairs)
+    : counter_(std::move(counter)),
+      max_rounds_(settings.max_pairs),
+      all_pairs_(all_pairs),
+      values_(arms),
+      candidates_(arms - 1, Candidate{Trial(settings, {counter_})}) {}
+
+bool Comparison::is_over() const {
+    if (rounds_ >= max_rounds_) return true;
+    return !all_pairs_ && std::all_of(candidates_.begin(), candidates_.end(),
+                                      [](const Candidate& c) { return c.verdict.has_value(); });
+}
+
+std::vector<std::size_t> Comparison::next_round(const Random& random) const {
+    if (is_over()) return {};
+    std::vector<std::size_t> running{0};
+    for (std::size_t i = 0; i < candidates_.size(); i++)
+        if (all_pairs_ || !candidates_[i].verdict) running.push_back(i + 1);
+    std::vector<std::size_t> out;
+    for (const std::size_t place : random_order(running.size(), random)) out.push_back(running[place]);
+    return out;
+}
+
+void Comparison::add(const std::map<std::size_t, double>& values) {
+    rounds_++;
+    for (const auto& [arm, value] : values) {
+        values_.at(arm).push_back(value);
+        if (arm == 0) continue;
+        Candidate& candidate = candidates_.at(arm - 1);
+        candidate.pairs.push_back({values.at(0), value});
+        if (!candidate.verdict) candidate.verdict = candidate.trial.add({{candidate.pairs.back()}, {}});
+    }
+}
+
+void Comparison::end(const std::string& reason) {
+    for (Candidate& candidate : candidates_)
+        if (!candidate.verdict) candidate.verdict = candidate.trial.end(reason);
+}
+
+const std::optional<TrialVerdict>& Comparison::verdict(std::size_t arm) const {
+    return candidates_.at(arm - 1).verdict;
+}
+
+const std::vector<Readings>& Comparison::pairs(std::size_t arm) const {
+    return candidates_.at(arm - 1).pairs;
+}
+
+Standing Comparison::standing(std::size_t arm) const {
+    const Candidate& candidate = candidates_.at(arm - 1);
+    return candidate.verdict ? candidate.verdict->standing : candidate.trial.standing();
+}
+
+Effect Comparison::effect(std::size_t arm) const {
+    std::vector<double> differences;
+    for (const Readings& pair : pairs(arm)) differences.push_back(difference_of(counter_, pair));
+    return effect_of(std::move(differences));
+}
+
+Summary summary_of(std::vector<double> values) {
+    if (values.empty()) return {};
+    std::sort(values.begin(), values.end());
+    Summary out;
+    const std::size_t n = values.size();
+    out.min = values.front();
+    out.max = values.back();
+    out.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(n);
+    out.median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    double squares = 0;
+    for (const double value : values) squares += (value - out.mean) * (value - out.mean);
+    if (n > 1) out.deviation = std::sqrt(squares / static_cast<double>(n - 1));
+    return out;
+}
+
+}  // namespace wq::ab

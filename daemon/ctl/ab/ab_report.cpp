@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/ab/ab_report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ctl/render/terminal.h"
+#include "ctl/render/verdict_text.h"
+
+namespace wq::ctl {
+namespace {
+
+using ab::Comparison;
+using ab::Summary;
+using ab::summary_of;
+
+struct Unit {
+    double size = 1;
+    const char* name = "";
+};
+
+// The one in which TYPICAL is at least 1.
+Unit unit_for(const Comparison& comparison, double typical) {
+    if (comparison.counter().name != kTimeCounter) return {};
+    constexpr std::array units{Unit{1e9, " s"}, Unit{1e6, " ms"}, Unit{1e3, " us"}};
+    for (const Unit& unit : units)
+        if (typical >= unit.size) return unit;
+    return {1, " ns"};
+}
+
+// Four digits, and all that stand before the point.
+std::string number_text(double value) {
+    return value >= 1000 && value < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+std::string pools_text(const AbReport::Row& row) {
+    return row.pools ? std::to_string(*row.pools) : "-";
+}
+
+std::vector<std::string> table_row(const AbReport& report, std::size_t arm) {
+    const Comparison& comparison = report.comparison;
+    const AbReport::Row& row = report.rows[arm];
+    const std::size_t runs = comparison.values(arm).size();
+    std::vector<std::string> out{row.arm.name(), pools_text(row), "-", std::to_string(runs), "-", "-", "-"};
+    if (runs > 0) {
+        const Summary summary = summary_of(comparison.values(arm));
+        const Unit unit = unit_for(comparison, summary.median);
+        out[2] = fmt::format("{:.0f}", summary_of(row.kworkers).median);
+        out[4] = number_text(summary.mean / unit.size) + unit.name;
+        out[5] = number_text(summary.median / unit.size) + unit.name;
+        out[6] =
+            number_text(summary.min / unit.size) + ".." + number_text(summary.max / unit.size) + unit.name;
+    }
+    const bool compared = arm > 0 && !comparison.pairs(arm).empty();
+    out.push_back(compared ? effect_text(comparison.effect(arm)) : "-");
+    if (arm == 0)
+        out.emplace_back("baseline");
+    else
+        out.push_back(comparison.verdict(arm) ? verdict_text(*comparison.verdict(arm)) : "-");
+    return out;
+}
+
+nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
+    const Comparison& comparison = report.comparison;
+    const AbReport::Row& row = report.rows[arm];
+    const Summary summary = summary_of(comparison.values(arm));
+    nlohmann::ordered_json out{{"arm", row.arm.name()},
+                               {"role", arm == 0 ? "baseline" : "candidate"},
+                               {"pools", nullptr},
+                               {"kworkers", nullptr},
+                               {"runs", comparison.values(arm).size()},
+                               {"mean", nullptr},
+                               {"median", nullptr},
+                               {"deviation", nullptr},
+                               {"min", nullptr},
+                               {"max", nullptr},
+                               {"values", comparison.values(arm)}};
+    if (row.pools) out["pools"] = *row.pools;
+    if (!comparison.values(arm).empty()) {
+        out["kworkers"] = summary_of(row.kworkers).median;
+        out["mean"] = summary.mean;
+        out["median"] = summary.median;
+        out["deviation"] = summary.deviation;
+        out["min"] = summary.min;
+        out["max"] = summary.max;
+    }
+    if (arm == 0) return out;
+    const Standing at = comparison.standing(arm);
+    const auto& verdict = comparison.verdict(arm);
+    const Effect effect = comparison.effect(arm);
+    out["verdict"] = verdict ? nlohmann::ordered_json(name_of(verdict->outcome)) : nullptr;
+    out["reason"] = verdict ? verdict->reason : "";
+    out["pairs"] = at.pairs;
+    out["e_regressed"] = evidence_of(at.log_regressed);
+    out["e_improved"] = evidence_of(at.log_improved);
+    out["effect_percent"] = nullptr;
+    out["interval_percent"] = nullptr;
+    if (!comparison.pairs(arm).empty()) out["effect_percent"] = effect.percent;
+    if (effect.interval) out["interval_percent"] = {effect.interval->low, effect.interval->high};
+    return out;
+}
+
+std::string lines(const std::string& text, std::size_t columns) {
+    std::string out;
+    for (const std::string& line : wrap(text, columns)) out += line + "\n";
+    return out;
+}
+
+}  // namespace
+
+std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
+    Table table({"ARM", "POOLS", "KWORKERS", "RUNS", "MEAN", "MEDIAN", "SPREAD", "EFFECT", "VERDICT"});
+    for (std::size_t arm = 0; arm < report.rows.size(); arm++) table.add(table_row(report, arm));
+    std::string out = table.text(columns, colour);
+    out += lines("Effects are of the cost, pair by pair: above zero is worse than the baseline.", columns);
+    for (const auto& [reason, count] : report.comparison.dropped())
+        out += lines(fmt::format("Dropped: {} round{} ({}).", count, count == 1 ? "" : "s", reason), columns);
+    return out;
+}
+
+nlohmann::ordered_json ab_json(const AbReport& report) {
+    const Comparison& comparison = report.comparison;
+    const bool time = comparison.counter().name == kTimeCounter;
+    nlohmann::ordered_json out{{"target", report.target},
+                               {"metric", comparison.counter().name},
+                               {"unit", time ? nlohmann::ordered_json("ns") : nullptr},
+                               {"higher_is_better", comparison.counter().higher_is_better},
+                               {"alpha", report.settings.alpha},
+                               {"tolerance_percent", 100 * report.settings.tolerance},
+                               {"rounds", comparison.rounds()},
+                               {"max_rounds", report.settings.max_pairs},
+                               {"dropped", comparison.dropped()},
+                               {"stopped", report.stopped},
+                               {"arms", nlohmann::ordered_json::array()}};
+    for (std::size_t arm = 0; arm < report.rows.size(); arm++) out["arms"].push_back(row_json(report, arm));
+    return out;
+}
+
+std::string ab_recording(const AbReport& report) {
+    const Comparison& comparison = report.comparison;
+    const bool inverse = comparison.counter().higher_is_better;
+    const char* counter = comparison.counter().name == kTimeCounter ? "time"
+                          : inverse                                 ? "1/metric"
+                                                                    : "metric";
+    const auto cost = [&](double value) { return inverse ? 1 / value : value; };
+    std::string out = "trial,pair,arm,counter,value\n";
+    for (std::size_t arm = 1; arm < report.rows.size(); arm++) {
+        const std::string trial = report.target + " " + report.rows[arm].arm.name();
+        unsigned pair = 0;
+        for (const Readings& each : comparison.pairs(arm)) {
+            pair++;
+            out += fmt::format("{},{},baseline,{},{}\n", trial, pair, counter, cost(each.baseline));
+            out += fmt::format("{},{},candidate,{},{}\n", trial, pair, counter, cost(each.candidate));
+        }
+    }
+    return out;
+}
+
+std::string ab_progress(const Comparison& comparison, const std::vector<Arm>& arms, unsigned max_rounds) {
+    std::string out = fmt::format("round {} of {}", comparison.rounds() + 1, max_rounds);
+    for (std::size_t arm = 1; arm < arms.size() && comparison.rounds() > 0; arm++) {
+        const auto& verdict = comparison.verdict(arm);
+        out += fmt::format("{} {} {:+.1f}%{}", arm == 1 ? ";" : ",", arms[arm].name(),
+                           comparison.effect(arm).percent,
+                           verdict ? fmt::format(" {}", name_of(verdict->outcome)) : "");
+    }
+    return out;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/ab/guardian.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+namespace wq::ab {
+namespace {
+
+[[noreturn]] void guard(const Fd& pipe, const std::function<bool()>& restore) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    ::setsid();
+    ::prctl(PR_SET_NAME, "wq-ab-guardian");
+    pid_t group = 0;
+    for (;;) {
+        pid_t told = 0;
+        const ssize_t n = ::read(pipe.get(), &told, sizeof told);
+        if (n < 0 && errno == EINTR) continue;
+        if (n != sizeof told) break;
+        group = told;
+    }
+    // Before anything goes back: it is not to run under what it was not meant for.
+    if (group > 1) ::kill(-group, SIGKILL);
+    ::_exit(restore() ? 0 : 1);
+}
+
+}  // namespace
+
+Result<Guardian> Guardian::start(const std::function<bool()>& restore) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("the guardian's pipe", errno);
+    Fd end(ends[0]);
+    Fd alive(ends[1]);
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail_errno("the guardian", errno);
+    if (pid == 0) {
+        alive = Fd();
+        guard(end, restore);
+    }
+    return Guardian(pid, std::move(alive));
+}
+
+Guardian::Guardian(Guardian&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), alive_(std::move(other.alive_)) {}
+
+Guardian::~Guardian() {
+    (void)finish();
+}
+
+void Guardian::watch(pid_t group) const {
+    (void)!::write(alive_.get(), &group, sizeof group);
+}
+
+Result<bool> Guardian::finish() {
+    if (pid_ < 0) return true;
+    alive_ = Fd();
+    const pid_t pid = std::exchange(pid_, -1);
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return fail_errno("the guardian", errno);
+    if (!WIFEXITED(status)) return fail("the guardian was killed");
+    return WEXITSTATUS(status) == 0;
+}
+
+}  // namespace wq::ab

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/ab/switcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wq::ab {
+namespace {
+
+constexpr unsigned kTries = 3;
+
+}  // namespace
+
+Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, const std::vector<Arm>& arms,
+                   const KernelInfo& kernel)
+    : files_(files),
+      store_(store),
+      target_(std::move(target)),
+      strict_(std::any_of(arms.begin(), arms.end(), [](const Arm& a) { return a.strict.has_value(); })),
+      entry_(entry_of(target_)) {
+    entry_.order = kTrial;
+    if (target_.kind != Kind::default_scope) return;
+    // One that no arm has comes first: through it all arms cost the same two moves.
+    for (const bool spare : {true, false})
+        for (const Scope scope : kernel.scopes)
+            if (std::none_of(arms.begin(), arms.end(), [&](const Arm& a) { return a.scope == scope; }) ==
+                spare)
+                vias_.emplace_back(name_of(scope));
+}
+
+Status Switcher::begin() {
+    if (store_.find(target_.name) != nullptr)
+        return fail(target_.name + ": a setting of wq-tuned's is there already");
+    store_.put(entry_);
+    return store_.save();
+}
+
+std::string Switcher::word_between(const std::string& to) const {
+    for (const std::string& via : vias_)
+        if (via != to && via != entry_.word_in_place()) return via;
+    return "";
+}
+
+// WHAT may be a word of ours; that it is not, only the entry knows, which is settled.
+Status Switcher::foreign(const std::string& what) {
+    if (entry_.has_claim())
+        store_.put(entry_);
+    else
+        store_.remove(target_.name);
+    const std::string text =
+        fmt::format("{}: somebody else wrote '{}', which is left as it is", target_.name, what);
+    if (const auto saved = store_.save(); !saved) return tl::unexpected(saved.error().in(text));
+    return fail(text);
+}
+
+Status Switcher::check() {
+    const auto scope = files_.read_scope(target_.name, target_.inode);
+    if (!scope) return failed({kind_of_error(scope.error().code), false, scope.error().text}, {});
+    const auto strict = strict_ ? files_.read_strict(target_.name, target_.inode) : Result<bool>(false);
+    if (!strict) return failed({kind_of_error(strict.error().code), false, strict.error().text}, {});
+    const Found found = entry_.settle(scope->word, strict_ ? std::optional(*strict) : std::nullopt);
+    if (found.word == Whose::foreign) return foreign(scope->word);
+    if (found.strict == Whose::foreign) return foreign(*strict ? "strict" : "not strict");
+    return {};
+}
+
+Status Switcher::failed(const Outcome& outcome, const Arm& arm) {
+    switch (outcome.kind) {
+        case Outcome::Kind::gone:
+            return fail(target_.name + ": it vanished, or is another workqueue now");
+        case Outcome::Kind::foreign:
+            entry_.disown(outcome.of_strict);
+            (void)look_at(files_, entry_);
+            return foreign(outcome.text);
+        case Outcome::Kind::unsupported:
+            return fail(
+                fmt::format("{}: the kernel made '{}' of '{}'", target_.name, outcome.text, arm.word));
+        default:
+            return fail(outcome.text, outcome.code);
+    }
+}
+
+Status Switcher::to(const Arm& arm) {
+    if (auto ours = check(); !ours) return ours;
+    const std::string via = word_between(arm.word);
+    entry_.announce(arm.word, arm.strict);
+    if (!via.empty()) entry_.announce(via);
+    store_.put(entry_);
+    if (auto saved = store_.save(); !saved) return saved;
+    Outcome outcome;
+    for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
+        outcome = rewrite(files_, entry_, arm.word, arm.strict, via);
+    if (outcome.kind != Outcome::Kind::done) return failed(outcome, arm);
+    entry_.settle(arm.word, arm.strict);
+    store_.put(entry_);
+    return store_.save();
+}
+
+}  // namespace wq::ab

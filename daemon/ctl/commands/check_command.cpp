@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ctl/machine.h"
+#include "ctl/render/terminal.h"
+#include "policy/load_policy.h"
+
+namespace wq::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> files_to_check(const Options& options, const std::vector<std::string>& files) {
+    if (!files.empty()) return files;
+    if (options.config) return {*options.config};
+    return policy_files(options.root);
+}
+
+Json to_json(const PolicyErrors& errors) {
+    Json out = Json::array();
+    for (const PolicyError& error : errors)
+        out.push_back({{"file", error.file},
+                       {"line", error.line},
+                       {"column", error.column},
+                       {"message", error.message}});
+    return out;
+}
+
+void print_json(const std::vector<std::string>& files, const PolicyErrors& errors,
+                const PolicyErrors& warnings) {
+    const Json report = {{"ok", errors.empty()},
+                         {"files", files},
+                         {"errors", to_json(errors)},
+                         {"warnings", to_json(warnings)}};
+    // A file's name may be anything, JSON is UTF-8.
+    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string counted(std::ptrdiff_t number, const char* what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+// "3 rules, 2 host tables of which 1 matches": what FILE has, and of host tables what is for this host.
+std::string contents(const Policy& policy, const std::string& file) {
+    const auto is_here = [&](const auto& part) { return part.origin.file == file; };
+    const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };
+    const auto hosts = std::ranges::count_if(policy.hosts, is_here);
+    std::string out = counted(std::ranges::count_if(policy.rules, is_here), "rule");
+    if (hosts == 0) return out;
+    const auto matching = std::ranges::count_if(policy.hosts, matches);
+    return fmt::format("{}, {} of which {} match{} here", out, counted(hosts, "host table"), matching,
+                       matching == 1 ? "es" : "");
+}
+
+void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
+    if (files.empty()) fmt::print("no policy file: as the shipped one, every workqueue, auto\n");
+    for (const std::string& file : files) fmt::print("{}: ok, {}\n", file, contents(policy, file));
+}
+
+}  // namespace
+
+int check(const Options& options, const std::vector<std::string>& files) {
+    const auto names = files_to_check(options, files);
+    PolicyErrors warnings;
+    const auto policy = load_policy(names, facts_of(options), &warnings);
+    const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
+    if (options.json) {
+        print_json(names, errors, warnings);
+        return policy ? kOk : kFailure;
+    }
+    for (const PolicyError& error : errors) say(error.underlined() + "\n");
+    for (PolicyError& warning : warnings) {
+        warning.message.insert(0, "warning: ");
+        say(warning.underlined() + "\n");
+    }
+    if (policy) print_accepted(names, *policy);
+    return policy ? kOk : kFailure;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "ctl/machine.h"
+#include "ctl/render/terminal.h"
+#include "kernel/paths.h"
+#include "service/status.h"
+#include "tuner/readings.h"
+#include "tuner/verdicts.h"
+
+namespace wq::ctl {
+namespace {
+
+nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
+    nlohmann::json out = to_json(record);
+    const auto readings = read_readings(paths, record);
+    if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
+    out["readings"] = readings ? to_json(*readings) : nlohmann::json(nullptr);
+    return out;
+}
+
+}  // namespace
+
+int history(const Options& options) {
+    const Paths paths{options.root};
+    VerdictStore store(paths.verdicts());
+    if (const auto read = store.read(); !read) return complain(read.error().text);
+    if (options.json) {
+        nlohmann::json verdicts = nlohmann::json::array();
+        for (const VerdictRecord& record : store.records()) verdicts.push_back(with_readings(paths, record));
+        fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
+        return kOk;
+    }
+    if (store.records().empty()) {
+        fmt::print("No trial has ended on this machine yet.\n");
+        return kOk;
+    }
+    Table table({"ENDED", "TARGET", "TRIED", "AGAINST", "VERDICT", "PAIRS", "EFFECT", "REASON"});
+    for (const VerdictRecord& r : store.records())
+        table.add({local_time(r.time), r.target, r.key.candidate, r.key.baseline,
+                   r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
+                   effect_text(r.standing), r.reason});
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    fmt::print(
+        "Effects are of the cost of the counter, in percent: above zero is worse. They describe the trial,\n"
+        "which stopped when it had seen enough, and so tend to be overstated.\n");
+    return kOk;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-bus.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace wq::ctl {
+
+// Has the daemon do what METHOD says. Who is not root may be asked for a password, on the terminal. Errors:
+// as call_daemon().
+Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
+
+}  // namespace wq::ctl

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ctl/commands/topology_command.h"
+#include "ctl/machine.h"
+#include "ctl/render/terminal.h"
+#include "model/lacks_scopes.h"
+#include "plan/pods.h"
+#include "policy/policy_text.h"
+#include "service/host_status.h"
+#include "service/status.h"
+
+namespace wq::ctl {
+namespace {
+
+// "default (cache)", as the kernel prints it.
+std::string scope_text(const ScopeFile& scope) {
+    if (scope.word.empty()) return "-";
+    if (scope.word == "default" && scope.effective)
+        return fmt::format("default ({})", name_of(*scope.effective));
+    return scope.word;
+}
+
+std::string planned_text(const PlanLine& line) {
+    return line.planned ? std::string(name_of(*line.planned)) : "-";
+}
+
+std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
+    return restrict_to(pods_in(machine.kernel, c.scope, machine.topology, machine.shard_size),
+                       line.target.effective);
+}
+
+// What the terminal has left after an indent.
+std::size_t room_after(std::size_t indent) {
+    return std::max<std::size_t>(terminal_columns(), 20) - indent;
+}
+
+std::string candidate_text(const Machine& machine, const PlanLine& line, const Candidate& c) {
+    std::string names;
+    for (auto scope = c.same.rbegin(); scope != c.same.rend(); ++scope)
+        names += fmt::format("{}{}", names.empty() ? "" : " = ", name_of(*scope));
+    const std::string cores = c.min_cores == c.max_cores ? std::to_string(c.max_cores)
+                                                         : fmt::format("{}..{}", c.min_cores, c.max_cores);
+    std::vector<std::string> pods;
+    for (const CpuSet& pod : pods_of_candidate(machine, line, c)) pods.push_back(pod.list());
+    const std::string head = fmt::format("{}: {} pool{} of {} core{}", names, c.pools,
+                                         c.pools == 1 ? "" : "s", cores, cores == "1" ? "" : "s");
+    std::string out;
+    for (const std::string& part : wrap(head, room_after(2))) out += fmt::format("  {}\n", part);
+    for (const std::string& part : wrap_lists(pods, room_after(6))) out += fmt::format("      {}\n", part);
+    return out;
+}
+
+void print_explanation(const Machine& machine, const PlanLine& line) {
+    fmt::print("{}\n", line.target.name);
+    fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
+               scope_text(line.target.scope));
+    const char* label = "CPUs";
+    if (!line.target.effective.empty())
+        for (const std::string& part : wrap_lists({line.target.effective.list()}, room_after(13))) {
+            fmt::print("  {:<11}{}\n", label, part);
+            label = "";
+        }
+    fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
+    fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
+    Table reason({"  reason   ", line.reason});
+    fmt::print("{}", reason.text(terminal_columns(), false));
+    if (const auto hosts = host_lines(machine.policy); !hosts.empty()) {
+        Table table({"  hosts    ", hosts.front()});
+        for (std::size_t i = 1; i < hosts.size(); i++) table.add({"", hosts[i]});
+        fmt::print("{}", table.text(terminal_columns(), false));
+    }
+    if (line.candidates.empty()) return;
+    for (const std::string& part : wrap("candidates, coarsest first, with their pods:", room_after(0)))
+        fmt::print("{}\n", part);
+    for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
+}
+
+// The plan line, and what `plan` leaves out: which scopes are one candidate, its pods, and the host tables.
+nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
+    nlohmann::json out = plan_json(line);
+    out["hosts"] = hosts_json(machine.policy);
+    for (std::size_t i = 0; i < line.candidates.size(); i++) {
+        const Candidate& c = line.candidates[i];
+        nlohmann::json& candidate = out["candidates"][i];
+        for (const Scope scope : c.same) candidate["same"].push_back(name_of(scope));
+        for (const CpuSet& pod : pods_of_candidate(machine, line, c)) candidate["pods"].push_back(pod.list());
+    }
+    return out;
+}
+
+// What the table does not show, a sentence each.
+std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanLine>& lines) {
+    std::vector<std::string> out;
+    if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
+        out.emplace_back(
+            "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
+            "6.10.");
+    if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
+    return out;
+}
+
+}  // namespace
+
+int plan(const Options& options) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    const auto lines = machine->plan();
+    if (options.json) {
+        nlohmann::json targets = nlohmann::json::array();
+        for (const PlanLine& line : lines) targets.push_back(plan_json(line));
+        fmt::print("{}\n", dump_json({{"kernel", kernel_json(machine->kernel)},
+                                      {"pods", pods_json(machine->kernel, machine->topology)},
+                                      {"targets", std::move(targets)}}));
+        return kOk;
+    }
+    if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) {
+        fmt::print("{}\n", lacks);
+        return kOk;
+    }
+    Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
+    for (const PlanLine& line : lines)
+        table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
+                   std::string(name_of(line.action)), line.reason});
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    const char* gap = "\n";
+    for (const std::string& remark : remarks(*machine, lines))
+        for (const std::string& part : wrap(remark, room_after(0))) {
+            fmt::print("{}{}\n", gap, part);
+            gap = "";
+        }
+    return kOk;
+}
+
+int explain(const Options& options, const std::string& name) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    for (const PlanLine& line : machine->plan()) {
+        if (line.target.name != name) continue;
+        if (options.json)
+            fmt::print("{}\n", dump_json(explanation_json(*machine, line)));
+        else
+            print_explanation(*machine, line);
+        return kOk;
+    }
+    if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);
+    return complain(name + ": no such target; `wq-tunectl plan` lists them");
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/commands/status_command.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "bpf/read_pods.h"
+#include "ctl/machine.h"
+#include "ctl/render/host_text.h"
+#include "ctl/render/progress.h"
+#include "ctl/render/terminal.h"
+#include "kernel/features.h"
+#include "kernel/hwloc_topology.h"
+#include "kernel/probe.h"
+#include "kernel/read_isolation.h"
+#include "kernel/udev.h"
+#include "policy/installed.h"
+#include "service/bus.h"
+#include "service/host_status.h"
+#include "service/status.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// What the kernel has, seen without a daemon: a tuner that only looks.
+json absent_status(const Options& options, std::string why) {
+    const Paths paths{options.root};
+    WorkqueueFs files(paths);
+    BaselineStore store(paths.baseline());
+    const auto loaded = store.load();
+    struct : Log {
+        void write(const LogLine& /*line*/) override {}  // the reasons are in the document
+    } quiet;
+    VerdictStore verdicts(paths.verdicts());
+    (void)verdicts.read();
+    KernelInfo kernel = probe_kernel(paths);
+    read_pods(paths, kernel);
+    Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
+                 [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
+                 [] { return static_cast<std::int64_t>(::time(nullptr)); }},
+                std::move(kernel));
+    auto policy = load_installed_policy(options.root, options.config, facts_of(options));
+    PolicyState on_disk;
+    if (!policy) on_disk.error = policy.error().front().text();
+    if (!policy) why += ", and the policy is broken";
+    if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
+    if (policy) tuner.set_policy(std::move(*policy));
+    tuner.observe(why);
+    tuner.look();
+    json document = status_json(tuner, nullptr, "absent", on_disk);
+    document["isolation"] = isolation_json(read_isolation(paths), {});
+    document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
+    document["kernel"]["pods"] = pods_json(tuner.kernel(), tuner.known_topology());
+    if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
+    if (!loaded)  // what a file holds now may be ours
+        for (json& target : document["targets"]) target["baseline"] = nullptr;
+    return document;
+}
+
+std::string text_of(const json& value) {
+    return value.is_string() ? value.get<std::string>() : "-";
+}
+
+std::string scope_text(const json& target) {
+    const std::string word = text_of(target["scope"]);
+    return word == "default" ? fmt::format("default ({})", text_of(target["effective"])) : word;
+}
+
+std::string reason_text(const json& target) {
+    const json trial = target.value("trial", json(nullptr));
+    return !trial.is_object() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
+}
+
+std::string time_text(const json& seconds) {
+    return seconds.is_number_integer() ? local_time(seconds.get<std::int64_t>()) : "an unknown time";
+}
+
+// What a policy that is broken on disk means; "" where it is not.
+std::string policy_text(const json& daemon) {
+    const json policy = daemon.value("policy", json::object());
+    if (policy.value("state", "") != "broken") return "";
+    const bool absent = daemon["state"] == "absent";
+    const std::string since = absent ? "" : " since " + time_text(policy["since"]);
+    const std::string in_force =
+        policy["in_force"].is_null()
+            ? "none is in force" + std::string(absent ? "" : ": observing")
+            : "the policy loaded at " + time_text(policy["in_force"]) + " stays in force";
+    return fmt::format("the policy on disk is broken{}: {}; {}", since, printable(text_of(policy["error"])),
+                       in_force);
+}
+
+void print_status(const json& document) {
+    const json& daemon = document["daemon"];
+    if (const std::string policy = policy_text(daemon); !policy.empty())
+        for (const std::string& line : wrap(policy, terminal_columns())) fmt::print("{}\n", line);
+    const std::string reason = text_of(daemon["reason"]);
+    const std::string head =
+        fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),
+                    text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
+    for (const std::string& line : wrap(head, terminal_columns())) fmt::print("{}\n", line);
+    if (const json hosts = daemon.value("hosts", json::array()); !hosts.empty()) {
+        std::string names;
+        for (const json& name : hosts) names += (names.empty() ? "" : ", ") + text_of(name);
+        for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
+            fmt::print("{}\n", line);
+    }
+    fmt::print("\n");
+    Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
+    for (const json& target : document["targets"])
+        table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
+                   text_of(target["planned"]), text_of(target["state"]), reason_text(target)});
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    print_host(document);
+}
+
+}  // namespace
+
+Result<std::string> ask_daemon(const Options& options) {
+    if (!options.root.empty()) return fail("no daemon runs", ESRCH);
+    const auto bus = open_system_bus();
+    if (!bus) return fail("a daemon cannot be asked: " + bus.error().text, ESRCH);
+    return call_daemon(bus->get(), "GetStatus", {});
+}
+
+int status(const Options& options) {
+    const auto answer = ask_daemon(options);
+    if (!answer && answer.error().code != ESRCH) return complain(answer.error().text);
+    const json document =
+        answer ? json::parse(*answer, nullptr, false) : absent_status(options, answer.error().text);
+    if (document.is_discarded()) return complain("the daemon's answer is not JSON");
+    if (options.json)
+        fmt::print("{}\n", dump_json(document));
+    else
+        print_status(document);
+    return answer ? kOk : kNoDaemon;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "ctl/commands/order.h"
+#include "ctl/machine.h"
+#include "ctl/render/progress.h"
+#include "ctl/render/progress_line.h"
+#include "ctl/render/terminal.h"
+#include "kernel/paths.h"
+#include "service/bus.h"
+#include "service/status.h"
+#include "tuner/verdicts.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// The trial of TARGET in a status document; null where there is none.
+json trial_in(const json& status, const std::string& target) {
+    for (const json& each : status.value("targets", json::array()))
+        if (each.value("name", "") == target) return each.value("trial", json(nullptr));
+    return nullptr;
+}
+
+// Follows the trial until the daemon has none of TARGET any more.
+Status follow(sd_bus* bus, const std::string& target) {
+    ProgressLine line;
+    for (;;) {
+        const auto answer = call_daemon(bus, "GetStatus", {});
+        if (!answer) {
+            line.end();
+            return tl::unexpected(answer.error());
+        }
+        const json status = json::parse(*answer, nullptr, false);
+        if (!status.is_object()) return fail("the daemon's answer is not a status");
+        const json trial = trial_in(status, target);
+        if (trial.is_null()) break;
+        line.show(progress_text(trial));
+        ::sleep(1);
+    }
+    line.end();
+    return {};
+}
+
+}  // namespace
+
+int trial(const Options& options, const std::string& target, const std::string& arm) {
+    if (!options.root.empty()) {
+        complain("a tree has no daemon to run a trial");
+        return kNoDaemon;
+    }
+    const auto failed = [](const Error& error) {
+        complain(error.text);
+        return error.code == ESRCH ? kNoDaemon : kFailure;
+    };
+    const auto bus = open_system_bus();
+    if (!bus) return failed({ESRCH, bus.error().text});
+    const std::string path = Paths{}.verdicts();
+    const auto began = static_cast<std::int64_t>(::time(nullptr));
+    if (const auto begun = order_daemon(bus->get(), "Trial", {target, arm}); !begun)
+        return failed(begun.error());
+    if (!options.json)
+        say(fmt::format(
+            "The trial goes on without this command; `wq-tunectl revert {}` ends it, and holds the "
+            "baseline.\n",
+            target));
+    if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
+    VerdictStore after(path);
+    if (const auto read = after.read(); !read) return complain(read.error().text);
+    // Others may have ended since.
+    const auto& records = after.records();
+    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
+        return each.target == target && each.time >= began;
+    });
+    if (found == records.rend())
+        return complain("the trial ended, and no verdict of it was saved; the journal says how");
+    const VerdictRecord& record = *found;
+    if (options.json)
+        fmt::print("{}\n", dump_json(to_json(record)));
+    else
+        fmt::print("{} against {}: {}{}: {}\n", record.key.candidate, record.key.baseline,
+                   record.judged ? name_of(record.outcome) : "cut off",
+                   record.reason.empty() ? "" : " (" + record.reason + ")", text_of(record.standing));
+    return record.judged ? kOk : kFailure;
+}
+
+}  // namespace wq::ctl

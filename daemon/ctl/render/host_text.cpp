@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/render/host_text.h"
+
+#include <fmt/format.h>
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ctl/render/terminal.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostWork = 20;  // lines; --json has all
+
+std::string text_of(const json& object, const char* key, const char* otherwise = "") {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+void print_wrapped(const std::string& text) {
+    for (const std::string& line : wrap(text, terminal_columns())) fmt::print("{}\n", line);
+}
+
+// The scopes whose pods the kernel made otherwise: "smt, cache".
+std::string differing(const json& kernel) {
+    std::string out;
+    if (kernel.contains("pods"))
+        for (const auto& [scope, pods] : kernel["pods"]["differ"].items())
+            out += (out.empty() ? "" : ", ") + scope;
+    return out;
+}
+
+void print_features(const json& kernel) {
+    std::string text;
+    for (const char* name : {"cache_shard", "exact_parsing", "deferred_wakeups", "pwlocks"}) {
+        const json known = kernel["features"].value(name, json(nullptr));
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                            !known.is_boolean() ? "unknown"
+                            : known.get<bool>() ? "yes"
+                                                : "no");
+    }
+    fmt::print("\n");
+    print_wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
+    if (const std::string differ = differing(kernel); !differ.empty())
+        print_wrapped(
+            fmt::format("Its pods of {} are not those that the topology suggests; they are planned "
+                        "with, and `wq-tunectl topology` shows them.",
+                        differ));
+}
+
+void print_cpus(const json& isolation) {
+    Table table({"ISOLATED BY", "CPUS", "CGROUP"});
+    for (const char* name : {"isolcpus", "nohz_full"})
+        if (const std::string cpus = text_of(isolation, name); !cpus.empty()) table.add({name, cpus, "-"});
+    for (const json& partition : isolation["partitions"])
+        table.add({text_of(partition, "type") + " partition", text_of(partition, "cpus"),
+                   text_of(partition, "cgroup", "(not found)")});
+    fmt::print("\n{}", table.text(terminal_columns(), wants_colour()));
+    if (!isolation.value("partitions_complete", true))
+        print_wrapped("There are more cgroups than were looked at.");
+}
+
+void print_work(const json& isolation) {
+    const double seconds = isolation.value("work_seconds", 0.0);
+    fmt::print("\n");
+    if (seconds <= 0)
+        return print_wrapped(
+            "Work on these CPUs is counted while a trial runs; nothing was counted so far, or no daemon "
+            "tells.");
+    print_wrapped(
+        fmt::format("Work items that started on them, counted during trials, {:.0f} s in all:", seconds));
+    Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
+    const json& work = isolation["work"];
+    for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
+        table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
+                   text_of(work[i], "workqueue", "(soft interrupt)"), text_of(work[i], "kind", "-"),
+                   text_of(work[i], "function", "-")});
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    if (work.size() > kMostWork) fmt::print("and {} more; --json has them\n", work.size() - kMostWork);
+    if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
+        fmt::print("and {} items of others, for which there was no room\n", lost);
+}
+
+bool is_any_isolated(const json& isolation) {
+    return !text_of(isolation, "isolcpus").empty() || !text_of(isolation, "nohz_full").empty() ||
+           !isolation["partitions"].empty();
+}
+
+}  // namespace
+
+void print_host(const json& status) {
+    if (status.contains("kernel")) print_features(status["kernel"]);
+    if (!status.contains("isolation") || !is_any_isolated(status["isolation"])) return;
+    print_cpus(status["isolation"]);
+    print_work(status["isolation"]);
+}
+
+}  // namespace wq::ctl

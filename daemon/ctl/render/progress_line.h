@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "ctl/render/terminal.h"
+
+namespace wq::ctl {
+
+// On stderr: one line per change; on a terminal, the one line is written anew, without wrapping: what is in
+// rows above the cursor could not be erased.
+class ProgressLine {
+  public:
+    void show(const std::string& text) {
+        if (text == shown_) return;
+        say(terminal_ ? "\r\033[K\033[?7l" + text + "\033[?7h" : text + "\n");
+        std::fflush(stderr);
+        shown_ = text;
+    }
+    void end() const {
+        if (terminal_ && !shown_.empty()) say("\n");
+    }
+
+  private:
+    bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+    std::string shown_;
+};
+
+}  // namespace wq::ctl

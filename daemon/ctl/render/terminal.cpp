@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/render/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <set>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr std::size_t kUnlimited = 100'000;
+constexpr std::size_t kLeastText = 24;        // columns; below this, free text gets a line of its own
+constexpr std::string_view kNextLine = "  ";  // before what did not fit in a row's first line
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kPlain = "\x1b[0m";
+
+std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(rows.front().size());
+    for (const auto& row : rows)
+        for (std::size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
+    return widths;
+}
+
+// The columns that begin a line: more than the first one where those before the last do not fit in one line.
+std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::size_t columns) {
+    std::set<std::size_t> starts{0};
+    std::size_t used = 0;
+    for (std::size_t i = 0; i + 1 < widths.size(); i++) {
+        if (i > 0 && used + widths[i] > columns) {
+            starts.insert(i);
+            used = kNextLine.size();
+        }
+        used += widths[i] + 2;
+    }
+    return starts;
+}
+
+}  // namespace
+
+std::size_t terminal_columns() {
+    if (const char* text = ::getenv("COLUMNS"); text != nullptr) {
+        unsigned value = 0;
+        const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+        if (error == std::errc{} && value > 0) return value;
+    }
+    if (::isatty(STDOUT_FILENO) == 0) return kUnlimited;
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void say(const std::string& text) {
+    std::fputs(text.c_str(), stderr);
+}
+
+bool wants_colour() {
+    const char* no = ::getenv("NO_COLOR");
+    return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+}
+
+std::string local_time(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm local{};
+    char out[32] = "";
+    if (::localtime_r(&time, &local) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &local);
+    return out;
+}
+
+std::string printable(std::string text) {
+    std::replace(text.begin(), text.end(), '\t', '?');
+    return wq::printable(text);
+}
+
+std::vector<std::string> wrap(const std::string& text, std::size_t width) {
+    std::vector<std::string> lines;
+    std::string rest = text;
+    while (rest.size() > width) {
+        auto cut = rest.rfind(' ', width);
+        if (cut == std::string::npos || cut == 0) cut = rest.find(' ');
+        if (cut == std::string::npos) break;
+        lines.push_back(rest.substr(0, cut));
+        rest = rest.substr(cut + 1);
+    }
+    lines.push_back(rest);
+    return lines;
+}
+
+std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
+    std::vector<std::string> lines(1);
+    const auto append = [&](std::string_view piece, std::string_view gap) {
+        std::string& line = lines.back();
+        if (!line.empty() && line.size() + gap.size() + piece.size() > width)
+            lines.emplace_back(piece);
+        else
+            line.append(line.empty() ? "" : gap).append(piece);
+    };
+    for (std::string_view list : lists) {
+        std::string_view gap = "  ";
+        while (list.size() > width) {
+            const auto comma = list.rfind(',', width - 1);
+            if (comma == std::string_view::npos) break;
+            append(list.substr(0, comma + 1), gap);
+            list.remove_prefix(comma + 1);
+            gap = "";
+        }
+        append(list, gap);
+    }
+    return lines;
+}
+
+std::string Table::text(std::size_t columns, bool colour) const {
+    const auto widths = widths_of(rows_);
+    std::size_t indent = 0;
+    for (std::size_t i = 0; i + 1 < widths.size(); i++) indent += widths[i] + 2;
+    const bool below = indent + kLeastText > columns && indent + widths.back() > columns;
+    const std::size_t at = below ? 4 : indent;
+    const std::size_t room = columns > at + 8 ? columns - at : 8;
+    const auto starts = line_starts(widths, columns);
+    std::string out;
+    for (std::size_t r = 0; r < rows_.size(); r++) {
+        std::string line;
+        const auto end_line = [&] {
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += r == 0 && colour ? fmt::format("{}{}{}\n", kBold, line, kPlain) : line + "\n";
+            line = kNextLine;
+        };
+        for (std::size_t i = 0; i + 1 < widths.size(); i++) {
+            if (i > 0 && starts.contains(i)) end_line();
+            line += fmt::format("{:<{}}  ", printable(rows_[r][i]), widths[i]);
+        }
+        auto lines = wrap(printable(rows_[r].back()), room);
+        if (!below) line += lines.front();
+        end_line();
+        for (std::size_t i = below ? 0 : 1; i < lines.size(); i++)
+            if (!lines[i].empty()) out += fmt::format("{:{}}{}\n", "", at, lines[i]);
+    }
+    return out;
+}
+
+}  // namespace wq::ctl

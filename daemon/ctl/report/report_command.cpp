@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "ctl/commands/status_command.h"
+#include "ctl/machine.h"
+#include "ctl/report/report_machine.h"
+#include "ctl/report/report_page.h"
+#include "ctl/report/report_plan.h"
+#include "ctl/report/report_trial.h"
+#include "kernel/read_isolation.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+// What a daemon knows is of this machine as it is, under its own policy.
+bool is_this_machine(const Options& options) {
+    return options.topology == "live" && options.root.empty() && !options.kernel_scopes && !options.config &&
+           !options.shard_size;
+}
+
+// The daemon's status, or null; TEXT says how it is.
+json daemon_status(const Options& options, std::string& text) {
+    if (!is_this_machine(options)) {
+        text = "not asked: this is not the machine as it runs, under its own policy";
+        return nullptr;
+    }
+    const auto answer = ask_daemon(options);
+    if (!answer) {
+        text = answer.error().text;
+        return nullptr;
+    }
+    json status = json::parse(*answer, nullptr, false);
+    const json daemon = status.is_object() ? status.value("daemon", json::object()) : json::object();
+    if (!daemon.is_object() || daemon.empty()) {
+        text = "its answer is not JSON";
+        return nullptr;
+    }
+    const auto word = [&](const char* key) {
+        const json value = daemon.value(key, json(nullptr));
+        return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    text = fmt::format("{}, mode {}, version {}", word("state"), word("mode"), word("version"));
+    if (const std::string reason = word("reason"); !reason.empty()) text += fmt::format(" ({})", reason);
+    return status;
+}
+
+Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {
+    VerdictStore store(paths.verdicts());
+    if (const auto read = store.read(); !read) return tl::unexpected(read.error());
+    std::vector<ReportTrial> out;
+    for (const VerdictRecord& record : store.records()) {
+        out.push_back({record, {}});
+        auto readings = read_readings(paths, record);
+        if (readings && !readings->pairs.empty()) out.back().readings = std::move(*readings);
+        if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
+    }
+    return out;
+}
+
+Status write_report(const std::string& path, const std::string& text) {
+    if (path == "-") return write_all(STDOUT_FILENO, text);
+    auto done = write_output(path, text);
+    if (!done && done.error().code == EEXIST)
+        return fail(done.error().text + "; '-' is the standard output", EEXIST);
+    return done;
+}
+
+}  // namespace
+
+int report(const Options& options, const std::string& output) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    std::vector<ReportTrial> trials;
+    Isolation isolation;
+    if (const auto tree = tree_of(options)) {
+        isolation = read_isolation(*tree);
+        auto read = read_trials(*tree);
+        if (!read) return complain(read.error().text);
+        trials = std::move(*read);
+    }
+    const HostFacts facts = facts_of(options, machine->topology)();
+    ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
+    const json status = daemon_status(options, head.daemon);
+    const std::string page = report_page(
+        head, machine_html({machine->topology, machine->kernel, machine->shard_size, isolation}) +
+                  plan_html(machine->plan(), status) + trials_html(trials) + history_html(trials));
+    if (const auto done = write_report(output, page); !done) return complain(done.error().text);
+    return kOk;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/report/report_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "ctl/report/report_page.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr double kWidth = 420;
+constexpr double kHeight = 220;
+constexpr double kLeft = 50;
+constexpr double kRight = kWidth - 58;  // room for the names of lines
+constexpr double kTop = 12;
+constexpr double kBottom = kHeight - 34;
+
+// The drawing's frame: pairs 1..N from left to right, LOW..HIGH from bottom to top.
+struct Frame {
+    std::size_t pairs = 1;
+    double low = 0;
+    double high = 1;
+
+    [[nodiscard]] double x(std::size_t pair) const {
+        return kLeft + (kRight - kLeft) * (static_cast<double>(pair) - 0.5) / static_cast<double>(pairs);
+    }
+    [[nodiscard]] double y(double value) const {
+        return kBottom - (kBottom - kTop) * (std::clamp(value, low, high) - low) / (high - low);
+    }
+};
+
+// 1, 2 or 5 times a power of ten: the step of about COUNT marks over SPAN.
+double step_for(double span, double count) {
+    const double power = std::pow(10, std::floor(std::log10(span / count)));
+    for (const double factor : {1.0, 2.0, 5.0})
+        if (span / (factor * power) <= count) return factor * power;
+    return 10 * power;
+}
+
+std::string text_at(double x, double y, const char* anchor, const std::string& text, const char* kind = "") {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, kind,
+                       text);
+}
+
+std::string level(const char* kind, double y) {
+    return fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>\n", kind, kLeft, y, kRight);
+}
+
+std::string pair_marks(const Frame& frame) {
+    std::string out;
+    const auto step = static_cast<std::size_t>(std::max(1.0, step_for(static_cast<double>(frame.pairs), 8)));
+    for (std::size_t pair = step; pair <= frame.pairs; pair += step)
+        out += text_at(frame.x(pair), kBottom + 14, "middle", std::to_string(pair));
+    return out + text_at((kLeft + kRight) / 2, kBottom + 29, "middle", "pair");
+}
+
+std::string open_svg(const std::string& label) {
+    return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, kHeight,
+                       escape(label));
+}
+
+// A line through LOGS; both axes of it are logarithms of ten.
+std::string line(const Frame& frame, const char* kind, const std::vector<double>& logs) {
+    std::string path;
+    for (std::size_t i = 0; i < logs.size(); i++)
+        path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", frame.x(i + 1),
+                            frame.y(logs[i] / std::numbers::ln10));
+    if (logs.size() == 1) path += "h3";
+    return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
+}
+
+// A name at the right end of what is at height Y.
+struct Name {
+    double y;
+    const char* text;
+};
+
+// NAMES from the top down, apart enough to be read, within the frame.
+std::string names_at_right(std::vector<Name> names) {
+    static constexpr double kApart = 12;
+    std::ranges::stable_sort(names, {}, &Name::y);
+    for (std::size_t i = 1; i < names.size(); i++) names[i].y = std::max(names[i].y, names[i - 1].y + kApart);
+    double most = kBottom;
+    for (std::size_t i = names.size(); i-- > 0; most = names[i].y - kApart)
+        names[i].y = std::min(names[i].y, most);
+    std::string out;
+    for (const Name& name : names)
+        out += text_at(kRight + 4, name.y + 4, "start", name.text, " class=\"mark\"");
+    return out;
+}
+
+// Of a logarithm of ten.
+std::string evidence_of_ten(double log10) {
+    return log10 < 6 ? fmt::format("{:.4g}", std::pow(10, log10))
+                     : fmt::format("1e{:.0f}", std::floor(log10));
+}
+
+std::string decade(int power) {
+    if (power >= 0 && power <= 4) return std::to_string(static_cast<int>(std::pow(10, power)));
+    if (power < 0 && power >= -3) return fmt::format("{:.{}f}", std::pow(10, power), -power);
+    return fmt::format("1e{}", power);
+}
+
+}  // namespace
+
+std::string effects_svg(const std::vector<double>& percent, const Effect& effect, double tolerance,
+                        const std::string& label) {
+    const double limit = 100 * tolerance;
+    Frame frame{percent.size(), 0, limit};
+    bool beyond = false;
+    for (const double value : percent) {
+        beyond = beyond || value > kMostPercent;
+        frame.low = std::min(frame.low, value);
+        frame.high = std::max(frame.high, std::min(value, kMostPercent));
+    }
+    const double room = std::max(0.5, 0.08 * (frame.high - frame.low));
+    frame.low -= room;
+    frame.high += room;
+
+    std::string out = open_svg(label);
+    if (effect.interval)
+        out += fmt::format("<rect class=\"band\" x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\"/>\n",
+                           kLeft, frame.y(effect.interval->high), kRight - kLeft,
+                           frame.y(effect.interval->low) - frame.y(effect.interval->high));
+    const double step = step_for(frame.high - frame.low, 6);
+    const auto last = static_cast<int>(std::floor(frame.high / step));
+    for (auto mark = static_cast<int>(std::ceil(frame.low / step)); mark <= last; mark++) {
+        const double value = mark * step;
+        out +=
+            level(mark == 0 ? "zero" : "grid", frame.y(value)) +
+            text_at(kLeft - 6, frame.y(value) + 4, "end", mark == 0 ? "0%" : fmt::format("{:+.4g}%", value));
+    }
+    std::vector<Name> names = {{frame.y(effect.percent), "median"}};
+    if (tolerance > 0) {
+        out += level("limit", frame.y(limit));
+        names.push_back({frame.y(limit), "tolerated"});
+    }
+    if (beyond) names.push_back({kTop, "&gt;1000%"});
+    out += level("median", frame.y(effect.percent)) + names_at_right(std::move(names));
+    std::string dots;
+    for (std::size_t i = 0; i < percent.size(); i++)
+        dots += fmt::format("M{:.1f} {:.1f}h0", frame.x(i + 1), frame.y(percent[i]));
+    const double size = std::clamp(0.7 * (kRight - kLeft) / static_cast<double>(frame.pairs), 2.0, 7.0);
+    out += fmt::format("<path class=\"dots\" stroke-width=\"{:.1f}\" d=\"{}\"/>\n", size, dots);
+    return out + pair_marks(frame) + "</svg>\n";
+}
+
+std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> log_enough,
+                         const std::string& label) {
+    static constexpr double kLeast = -3;
+    const auto enough = log_enough ? std::optional(*log_enough / std::numbers::ln10) : std::nullopt;
+    bool cut = false;
+    Frame frame{evidence.log_regressed.size(), -1, enough.value_or(1) + 0.3};
+    for (const auto* logs : {&evidence.log_regressed, &evidence.log_improved})
+        for (const double log : *logs) {
+            cut = cut || log < kLeast * std::numbers::ln10;
+            frame.low = std::max(kLeast, std::min(frame.low, log / std::numbers::ln10));
+            frame.high = std::max(frame.high, log / std::numbers::ln10 + 0.3);
+        }
+
+    std::string out = open_svg(label);
+    const int step = std::max(1, static_cast<int>(std::ceil((frame.high - frame.low) / 7)));
+    for (int power = static_cast<int>(std::ceil(frame.low / step)) * step; power <= frame.high; power += step)
+        out += level(power == 0 ? "zero" : "grid", frame.y(power)) +
+               text_at(kLeft - 6, frame.y(power) + 4, "end", decade(power));
+    if (cut) out += text_at(kLeft - 6, frame.y(kLeast) + 4, "end", "≤0.001");
+    if (enough) {
+        const double y = frame.y(*enough);
+        out += level("limit", y) +
+               text_at(kLeft + 4, y - 4, "start", "decides: " + evidence_of_ten(*enough), " class=\"mark\"");
+    }
+    out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
+    out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},
+                           {frame.y(evidence.log_improved.back() / std::numbers::ln10), "better"}});
+    return out + pair_marks(frame) + "</svg>\n";
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ctl/report/report_plot.h"
+#include "tuner/readings.h"
+#include "tuner/verdicts.h"
+
+namespace wq::ctl {
+
+// A trial that ended, with what was read where that was kept.
+struct ReportTrial {
+    VerdictRecord record;
+    std::optional<TrialReadings> readings;
+};
+
+// The evidence of counter number COUNTER after each pair, as the judge had it.
+RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance);
+
+// The sections with the plots of TRIALS (oldest first, as the store has them) and with the table of them all;
+// both show the last first.
+std::string trials_html(const std::vector<ReportTrial>& trials);
+std::string history_html(const std::vector<ReportTrial>& trials);
+
+}  // namespace wq::ctl

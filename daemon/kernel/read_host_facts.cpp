@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/read_host_facts.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+
+namespace wq {
+namespace {
+
+constexpr std::size_t kCpuinfo = 8192;  // the first CPU is in there; thousands follow
+constexpr std::size_t kMaxSmbios = 4096;
+
+using Name = std::pair<std::string_view, std::string_view>;
+
+// "CPU implementer" of arm64, as lscpu names them.
+constexpr Name kImplementers[] = {{"0x41", "ARM"},       {"0x42", "Broadcom"},  {"0x43", "Cavium"},
+                                  {"0x46", "FUJITSU"},   {"0x48", "HiSilicon"}, {"0x4e", "NVIDIA"},
+                                  {"0x50", "APM"},       {"0x51", "Qualcomm"},  {"0x61", "Apple"},
+                                  {"0x6d", "Microsoft"}, {"0x70", "Phytium"},   {"0xc0", "Ampere"}};
+// Servers' "CPU implementer" and "CPU part".
+constexpr Name kParts[] = {
+    {"0x41 0xd0c", "Neoverse-N1"},  {"0x41 0xd40", "Neoverse-V1"},   {"0x41 0xd49", "Neoverse-N2"},
+    {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
+    {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
+    {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
+// How DMI's vendor or product, or the device tree's model, begins in a virtual machine.
+constexpr std::string_view kHypervisors[] = {"QEMU",
+                                             "KVM",
+                                             "VMware",
+                                             "VMW",
+                                             "innotek GmbH",
+                                             "VirtualBox",
+                                             "Xen",
+                                             "Bochs",
+                                             "BHYVE",
+                                             "Parallels",
+                                             "HVM domU",
+                                             "OpenStack",
+                                             "Google Compute Engine",
+                                             "Virtual Machine",
+                                             "Hetzner vServer",
+                                             "Apple Virtualization",
+                                             "KubeVirt",
+                                             "XENVM",
+                                             "oVirt"};
+
+std::string trimmed(std::string_view text) {
+    constexpr std::string_view kSpace{" \t\r\n\0", 5};
+    const auto begin = text.find_first_not_of(kSpace);
+    if (begin == std::string_view::npos) return "";
+    return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+}
+
+std::string first_line(const std::string& path) {
+    const auto text = read_file(path);
+    return text ? trimmed(text->substr(0, text->find('\n'))) : "";
+}
+
+template <std::size_t N>
+std::string name_in(const Name (&names)[N], std::string_view word) {
+    for (const auto& [key, name] : names)
+        if (key == word) return std::string(name);
+    return "";
+}
+
+using Cpuinfo = std::map<std::string, std::string>;
+
+// The first CPU's lines: what precedes the first empty line.
+Cpuinfo read_cpuinfo(const Paths& paths) {
+    std::string text(kCpuinfo, '\0');
+    std::ifstream file(paths.cpuinfo(), std::ios::binary);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::istringstream lines(text.substr(0, static_cast<std::size_t>(file.gcount())));
+    Cpuinfo out;
+    for (std::string line; std::getline(lines, line);) {
+        const auto colon = line.find(':');
+        if (colon == std::string::npos) break;
+        out.emplace(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    }
+    return out;
+}
+
+std::string value(const Cpuinfo& cpuinfo, const char* key) {
+    const auto found = cpuinfo.find(key);
+    return found == cpuinfo.end() ? "" : found->second;
+}
+
+// "Processor Version" of an SMBIOS type 4 structure: the number of a string at 0x10; the strings follow the
+// structure, whose length is at 1, each with a NUL.
+std::string smbios_processor(const Paths& paths) {
+    constexpr std::size_t kVersion = 0x10;
+    const auto raw = read_file(paths.dmi_processor(), kMaxSmbios);
+    if (!raw || raw->size() <= kVersion) return "";
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>((*raw)[at]); };
+    std::size_t at = byte(1);
+    for (unsigned number = byte(kVersion); number > 1 && at < raw->size(); number--)
+        at = std::min(raw->find('\0', at), raw->size()) + 1;
+    if (byte(kVersion) == 0 || at >= raw->size()) return "";
+    return trimmed(raw->substr(at, raw->find('\0', at) - at));
+}
+
+std::string vendor(const Cpuinfo& cpuinfo) {
+    if (auto id = value(cpuinfo, "vendor_id"); !id.empty()) return id;
+    return name_in(kImplementers, value(cpuinfo, "CPU implementer"));
+}
+
+std::vector<std::string> models(const Paths& paths, const Cpuinfo& cpuinfo) {
+    const std::string part = value(cpuinfo, "CPU implementer") + " " + value(cpuinfo, "CPU part");
+    std::vector<std::string> out;
+    for (const std::string& name : {value(cpuinfo, "model name"), smbios_processor(paths),
+                                    name_in(kParts, part), first_line(paths.device_tree_model())})
+        if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
+    return out;
+}
+
+bool is_hypervisor(const std::string& name) {
+    return std::ranges::any_of(kHypervisors, [&](auto known) { return name.starts_with(known); });
+}
+
+std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
+    if (!first_line(paths.container()).empty()) return true;
+    if (first_line(paths.xen_capabilities()).find("control_d") != std::string::npos) return false;
+    const std::string flags = " " + value(cpuinfo, "flags") + " ";
+    const std::string vendor = first_line(paths.dmi_id() + "/sys_vendor");
+    const std::string product = first_line(paths.dmi_id() + "/product_name");
+    const std::string model = first_line(paths.device_tree_model());
+    if (flags.find(" hypervisor ") != std::string::npos) return true;
+    if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
+    if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
+    // Their machines without a hypervisor have the same vendor.
+    if (vendor == "Amazon EC2") return product.find(".metal") == std::string::npos;
+    if (cpuinfo.contains("flags") || !vendor.empty() || !model.empty()) return false;
+    return std::nullopt;
+}
+
+// While an image has not been booted yet it is "uninitialized".
+std::string machine_id(const Paths& paths) {
+    const std::string id = first_line(paths.machine_id());
+    const bool whole = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return whole ? id : "";
+}
+
+}  // namespace
+
+std::string read_arch(const Paths& paths) {
+    if (auto word = first_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
+    utsname names{};
+    return ::uname(&names) == 0 ? names.machine : "";
+}
+
+std::string read_cpu_vendor(const Paths& paths) {
+    return vendor(read_cpuinfo(paths));
+}
+
+HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) {
+    const Cpuinfo cpuinfo = read_cpuinfo(paths);
+    HostFacts facts;
+    facts.arch = read_arch(paths);
+    facts.cpu_vendor = vendor(cpuinfo);
+    facts.cpu_models = models(paths, cpuinfo);
+    facts.kernel = first_line(paths.osrelease());
+    facts.hostname = read_hostname(paths);
+    facts.machine_id = machine_id(paths);
+    facts.is_virtual = is_virtual(paths, cpuinfo);
+    if (topology) take_counts(*topology, facts);
+    return facts;
+}
+
+std::string read_hostname(const Paths& paths) {
+    return first_line(paths.hostname());
+}
+
+}  // namespace wq

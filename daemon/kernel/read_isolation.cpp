@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/read_isolation.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace wq {
+namespace {
+
+constexpr unsigned kMostDeep = 16;
+constexpr unsigned kMostCgroups = 10'000;
+
+std::string first_line(const std::string& path) {
+    const auto text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// A list of CPUs. nohz_full reads "(null)" where the option was not given.
+CpuSet list_in(const std::string& path) {
+    return CpuSet::parse_list(first_line(path)).value_or(CpuSet{});
+}
+
+// A controller that a cgroup has not is missing below it too: most hosts have cpusets nowhere, and there the
+// walk ends at the first level.
+class Walk {
+  public:
+    Walk(std::string root, Isolation& out) : root_(std::move(root)), out_(out) {}
+
+    void below(const std::string& cgroup, unsigned depth) {
+        const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir((root_ + cgroup).c_str()), ::closedir);
+        while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+            const std::string name = entry->d_name;
+            if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
+            if (depth == kMostDeep || ++seen_ > kMostCgroups) {
+                out_.complete = false;
+                return;
+            }
+            const std::string child = fmt::format("{}/{}", cgroup, name);
+            if (look_at(child)) below(child, depth + 1);
+        }
+    }
+
+  private:
+    // Whether it has cpusets. "root invalid (...)" is no partition.
+    bool look_at(const std::string& cgroup) {
+        const std::string file = root_ + cgroup + "/cpuset.cpus.partition";
+        if (::access(file.c_str(), F_OK) != 0) return false;
+        const std::string type = first_line(file);
+        if (type != "root" && type != "isolated") return true;
+        if (CpuSet cpus = list_in(root_ + cgroup + "/cpuset.cpus.effective"); !cpus.empty())
+            out_.partitions.push_back({printable(cgroup), std::move(cpus), type});
+        return true;
+    }
+
+    std::string root_;
+    Isolation& out_;
+    unsigned seen_ = 0;
+};
+
+}  // namespace
+
+Isolation read_isolation(const Paths& paths) {
+    Isolation out;
+    out.isolcpus = list_in(paths.cpus() + "/isolated");
+    out.nohz_full = list_in(paths.cpus() + "/nohz_full");
+    Walk(paths.cgroups(), out).below("", 0);
+    std::ranges::sort(out.partitions, {}, &Partition::cgroup);
+    // The kernel's own list has them all, those that were not walked to as well, and those isolated at boot.
+    if (CpuSet rest = list_in(paths.cgroups() + "/cpuset.cpus.isolated") - out.cpus(); !rest.empty())
+        out.partitions.push_back({"", std::move(rest), "isolated"});
+    return out;
+}
+
+}  // namespace wq

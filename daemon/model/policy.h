@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/host_facts.h"
+#include "model/judge_settings.h"
+#include "model/scope.h"
+
+namespace wq {
+
+// Where a setting came from. An empty file is the built-in default.
+struct Origin {
+    std::string file;
+    unsigned line = 0;
+    [[nodiscard]] std::string text() const;  // "FILE:LINE", or "built-in"
+};
+
+// What a rule asks for: the planner's own choice, hands off, or one scope.
+struct ScopeWish {
+    enum class Kind { automatic, leave, fixed };
+    Kind kind = Kind::automatic;
+    Scope scope = Scope::cache;              // of a fixed wish
+    [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
+};
+
+// The most rules that one file, or one host table, may have.
+inline constexpr unsigned kMaxRules = 1024;
+// The most host tables that one file may have.
+inline constexpr unsigned kMaxHosts = 256;
+// The largest [shard] size, in cores.
+inline constexpr unsigned kMaxShardSize = 1024;
+
+// [[workqueue]]: the first rule whose glob matches a workqueue's name decides.
+struct WorkqueueRule {
+    std::string match;  // fnmatch(3) pattern
+    ScopeWish wish;
+    std::optional<bool> strict;  // affinity_strict is written only where a rule says so
+    Origin origin;
+};
+
+enum class Mode { observe, guard, tune };
+std::string_view name_of(Mode mode);
+
+// What becomes of a planned scope that a trial could not tell from the baseline.
+enum class Keep { unless_regressed, if_improved };
+std::string_view name_of(Keep keep);
+
+// A part of the day in local time, from minute `begin` up to but without minute `end`; where end is not after
+// begin it goes over midnight. 0 to 1440.
+struct Hours {
+    unsigned begin = 0;
+    unsigned end = 24 * 60;
+    [[nodiscard]] bool contains(unsigned minute_of_day) const;
+    friend bool operator==(const Hours&, const Hours&) = default;
+};
+
+// [judge]: how trials are run and judged.
+struct Judging {
+    JudgeSettings settings{.min_items = 1200};  // alpha: of all trials of the same arms together
+    std::chrono::milliseconds window{10'000};   // kMinWindow..kMaxWindow
+    std::chrono::milliseconds washout{2'000};   // its first part, not counted; less than the window
+    std::vector<JudgedCounter> counters{{"latency", false}};  // at least one, at most kMaxCounters
+    std::chrono::seconds retry_after{7 * 24 * 3600};          // how long a verdict is trusted
+    std::chrono::seconds jitter{3600};                        // trials start after a random part of this
+    Hours hours;                                              // when pairs may be measured
+    friend bool operator==(const Judging&, const Judging&) = default;
+};
+inline constexpr std::chrono::milliseconds kMinWindow{500};
+inline constexpr std::chrono::milliseconds kMaxWindow{3'600'000};
+inline constexpr std::size_t kMaxCounters = 8;
+
+// [metrics]: what is told to a fleet's monitoring.
+struct Metrics {
+    std::string textfile;  // absolute, ends in ".prom", for node_exporter's textfile collector; "" = none
+    friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
+// [[host]]: whether it is for this host.
+struct HostMatch {
+    std::string name;
+    Origin origin;
+    std::vector<std::string> misses;  // each condition that does not hold: "arch is \"x86_64\", not ..."
+    [[nodiscard]] bool matches() const { return misses.empty(); }
+};
+
+struct Policy {
+    Mode mode = Mode::guard;
+    bool keep_on_exit = false;    // on_exit = "keep"
+    bool apply_unjudged = false;  // apply the plan at once, without a trial
+    Keep keep = Keep::unless_regressed;
+    Judging judge;
+    unsigned shard_size = 8;           // cores, 1..kMaxShardSize
+    std::vector<WorkqueueRule> rules;  // in the order in which they are tried
+    struct DefaultScope {
+        bool manage = false;
+        ScopeWish wish;
+        Origin origin;
+    } default_scope;
+    Metrics metrics;
+    std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
+    std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
+
+    // The rule for a workqueue of this name, or nullptr.
+    [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
+};
+
+}  // namespace wq

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/authority.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "service/bus.h"
+
+namespace wq {
+namespace {
+
+// Less than wq-tunectl waits: nothing is carried out for who was told that it was not. (Other callers may
+// give up sooner.)
+constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
+
+// Somebody whose agent never answers would have polkit keep every question for ever, and the bus lets us wait
+// for 128 answers at a time: so many persons are asked at once, and a question that is given up is taken
+// back.
+constexpr unsigned kMostAsked = 16;
+unsigned asked_now = 0;
+// And so many questions wait for polkit in all: one that hangs must not make them pile up here.
+constexpr unsigned kMostPending = 64;
+unsigned pending_now = 0;
+
+struct Pending {
+    MessagePtr request;
+    std::function<Status()> order;
+    std::string id;  // to take the question back by; "" where no person is asked
+
+    Pending(sd_bus_message* message, std::function<Status()> what, std::string name)
+        : request(::sd_bus_message_ref(message)), order(std::move(what)), id(std::move(name)) {
+        pending_now++;
+        if (!id.empty()) asked_now++;
+    }
+    ~Pending() {
+        pending_now--;
+        if (!id.empty()) asked_now--;
+    }
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+};
+
+constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
+constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
+constexpr const char* kAuthorityInterface = "org.freedesktop.PolicyKit1.Authority";
+
+// The reply to an order: nothing, or the error in words.
+int reply(sd_bus_message* request, const Status& done) {
+    if (done) return ::sd_bus_reply_method_return(request, "");
+    return ::sd_bus_reply_method_errorf(request, "org.wqtuned1.Error.Failed", "%s",
+                                        done.error().text.c_str());
+}
+
+int refuse(sd_bus_message* request, const char* why) {
+    return ::sd_bus_reply_method_errorf(request, SD_BUS_ERROR_ACCESS_DENIED, "not allowed: %s", why);
+}
+
+int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
+    const auto* pending = static_cast<const Pending*>(userdata);
+    sd_bus_message* request = pending->request.get();
+    if (!pending->id.empty() && ::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0)
+        (void)::sd_bus_call_method_async(::sd_bus_message_get_bus(request), nullptr, kPolkit, kAuthority,
+                                         kAuthorityInterface, "CancelCheckAuthorization", nullptr, nullptr,
+                                         "s", pending->id.c_str());
+    if (::sd_bus_message_is_method_error(answer, nullptr) != 0) {
+        const sd_bus_error* error = ::sd_bus_message_get_error(answer);
+        const std::string why = error->message != nullptr ? error->message : error->name;
+        return refuse(request, ("polkit cannot be asked (" + why + "), so only root may do this").c_str());
+    }
+    int authorized = 0;
+    int challenge = 0;
+    if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
+        ::sd_bus_message_read(answer, "bb", &authorized, &challenge) < 0)
+        return refuse(request, "polkit's answer makes no sense");
+    if (authorized != 0) return reply(request, pending->order());
+    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit says no");
+}
+
+// ID: "" where no person is to be asked.
+Result<MessagePtr> make_question(sd_bus_message* request, const char* action, const std::string& id) {
+    sd_bus_message* raw = nullptr;
+    int r = ::sd_bus_message_new_method_call(::sd_bus_message_get_bus(request), &raw, kPolkit, kAuthority,
+                                             kAuthorityInterface, "CheckAuthorization");
+    MessagePtr question(raw);
+    // The subject, the action, no details, whether to ask the user, the id to cancel it by.
+    if (r >= 0)
+        r = ::sd_bus_message_append(raw, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
+                                    ::sd_bus_message_get_sender(request), action, 0,
+                                    static_cast<std::uint32_t>(!id.empty()), id.c_str());
+    if (r < 0) return fail_errno("polkit", -r);
+    return question;
+}
+
+}  // namespace
+
+int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order) {
+    if (by_root) return reply(message, order());
+    if (pending_now >= kMostPending)
+        return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                            "polkit has too many questions to answer, try again later");
+    // Beyond that polkit still says yes to whom it need not ask.
+    const bool interactive =
+        ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;
+    static std::uint64_t number = 0;
+    const std::string id = interactive ? "wq-tuned " + std::to_string(++number) : "";
+    const auto question = make_question(message, action, id);
+    if (!question) return -question.error().code;
+    auto pending = std::make_unique<Pending>(message, std::move(order), id);
+    sd_bus_slot* slot = nullptr;
+    const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
+                                      pending.get(), interactive ? kAnswerTimeout : 0);
+    if (r < 0) return r;
+    // The bus owns the slot from here on, and the slot what is pending, until an answer comes or the time is
+    // up. What is pending holds the bus in turn: a daemon that ends before that leaves both to its own end.
+    ::sd_bus_slot_set_destroy_callback(slot, [](void* done) { delete static_cast<Pending*>(done); });
+    (void)pending.release();
+    ::sd_bus_slot_set_floating(slot, 1);
+    ::sd_bus_slot_unref(slot);
+    return 1;
+}
+
+}  // namespace wq

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/bus.h"
+
+#include <systemd/sd-login.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/clock.h"
+
+namespace wq {
+namespace {
+
+struct BusError {
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    ~BusError() { ::sd_bus_error_free(&error); }
+};
+
+struct Free {
+    void operator()(char* text) const { ::free(text); }
+};
+using Text = std::unique_ptr<char, Free>;
+
+// Nobody waits for these; what is held for them is let go then.
+constexpr std::uint64_t kTimeout = 5'000'000;        // us, of questions that a daemon asks
+constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us: loading BPF takes its time on a slow machine
+
+bool is_absent(const sd_bus_error& error) {
+    return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
+           ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
+}
+
+// A call that waits while the daemon ends gets no reply, as one does that takes too long.
+bool went_away(sd_bus* bus, const sd_bus_error& error) {
+    return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY) != 0 &&
+           ::sd_bus_get_name_creds(bus, kBusName, 0, nullptr) == -ENXIO;
+}
+
+Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
+                             bool interactive) {
+    sd_bus_message* raw = nullptr;
+    int r = ::sd_bus_message_new_method_call(bus, &raw, kBusName, kBusPath, kBusInterface, method);
+    MessagePtr message(raw);
+    for (const std::string& argument : arguments)
+        if (r >= 0) r = ::sd_bus_message_append(raw, "s", argument.c_str());
+    if (r >= 0) r = ::sd_bus_message_set_auto_start(raw, 0);
+    if (r >= 0) r = ::sd_bus_message_set_allow_interactive_authorization(raw, static_cast<int>(interactive));
+    if (r < 0) return fail_errno(method, -r);
+    return message;
+}
+
+std::uint64_t now_us() {
+    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
+}
+
+// Calls over BUS that must all be answered by END (us); the time that is left goes to the next one.
+class Questions {
+  public:
+    Questions(sd_bus* bus, std::uint64_t end) : bus_(bus), end_(end) {}
+
+    // A method with one string argument that returns an object's path. "" after an error.
+    std::string path(const char* method, const char* argument) {
+        sd_bus_message* raw = nullptr;
+        BusError error;
+        if (!is_time_left() || ::sd_bus_call_method(bus_, kManager, "/org/freedesktop/systemd1",
+                                                    "org.freedesktop.systemd1.Manager", method, &error.error,
+                                                    &raw, "s", argument) < 0)
+            return "";
+        const MessagePtr reply(raw);
+        const char* path = nullptr;
+        return ::sd_bus_message_read(raw, "o", &path) > 0 ? path : "";
+    }
+    // The unit's job, an object's path; "" where there is none.
+    std::string job(const std::string& unit) {
+        sd_bus_message* raw = nullptr;
+        if (!is_time_left() ||
+            ::sd_bus_get_property(bus_, kManager, unit.c_str(), "org.freedesktop.systemd1.Unit", "Job",
+                                  nullptr, &raw, "(uo)") < 0)
+            return "";
+        const MessagePtr reply(raw);
+        unsigned id = 0;
+        const char* path = nullptr;
+        return ::sd_bus_message_read(raw, "(uo)", &id, &path) > 0 && id != 0 ? path : "";
+    }
+    std::string job_type(const std::string& job) {
+        char* raw = nullptr;
+        if (!is_time_left() ||
+            ::sd_bus_get_property_string(bus_, kManager, job.c_str(), "org.freedesktop.systemd1.Job",
+                                         "JobType", nullptr, &raw) < 0)
+            return "";
+        return Text(raw).get();
+    }
+
+  private:
+    static constexpr const char* kManager = "org.freedesktop.systemd1";
+    bool is_time_left() {
+        const std::uint64_t now = now_us();
+        return now < end_ && ::sd_bus_set_method_call_timeout(bus_, end_ - now) >= 0;
+    }
+    sd_bus* bus_;
+    std::uint64_t end_;
+};
+
+// The type of the unit's job, "restart" for one; "" where there is none.
+std::string job_type(sd_bus* bus, const char* unit_name) {
+    Questions ask(bus, now_us() + kBusPatience);
+    const std::string unit = ask.path("GetUnit", unit_name);
+    const std::string job = unit.empty() ? "" : ask.job(unit);
+    return job.empty() ? "" : ask.job_type(job);
+}
+
+}  // namespace
+
+Result<BusPtr> connect_system_bus() {
+    sd_bus* raw = nullptr;
+    int r = ::sd_bus_new(&raw);
+    if (r < 0) return fail_errno("system bus", -r);
+    BusPtr bus(raw);
+    const char* address = ::getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    r = ::sd_bus_set_address(raw, address != nullptr ? address : "unix:path=/run/dbus/system_bus_socket");
+    if (r >= 0) r = ::sd_bus_set_bus_client(raw, 1);
+    // Messages that wait for polkit's answer would hold their senders' descriptors.
+    if (r >= 0) r = ::sd_bus_negotiate_fds(raw, 0);
+    if (r >= 0) r = ::sd_bus_start(raw);
+    if (r < 0) return fail_errno("system bus", -r);
+    ::sd_bus_set_method_call_timeout(raw, kTimeout);
+    return bus;
+}
+
+// libsystemd itself waits 90 s for a bus that takes connections and says nothing.
+Result<BusPtr> open_system_bus() {
+    auto bus = connect_system_bus();
+    if (!bus) return bus;
+    std::uint64_t heard = now_us();
+    while (::sd_bus_is_ready(bus->get()) <= 0) {
+        int r = ::sd_bus_process(bus->get(), nullptr);
+        const std::uint64_t now = now_us();
+        if (r > 0) heard = now;
+        if (r == 0 && now >= heard + kBusPatience) return fail("the system bus does not answer", ETIMEDOUT);
+        if (r == 0) r = ::sd_bus_wait(bus->get(), heard + kBusPatience - now);
+        if (r < 0 && r != -EINTR) return fail_errno("system bus", -r);
+    }
+    return bus;
+}
+
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
+                                bool interactive) {
+    const auto message = make_call(bus, method, arguments, interactive);
+    if (!message) return tl::unexpected(message.error());
+    BusError error;
+    sd_bus_message* raw = nullptr;
+    const std::uint64_t timeout = interactive ? kPatience : kOrderTimeout;
+    const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
+    MessagePtr reply(raw);
+    if (r < 0 && is_absent(error.error)) return fail("no daemon runs", ESRCH);
+    if (r < 0 && went_away(bus, error.error)) return fail("the daemon ended meanwhile", ESRCH);
+    if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
+    const char* text = "";
+    if (::sd_bus_message_has_signature(raw, "s") > 0) ::sd_bus_message_read(raw, "s", &text);
+    return std::string(text);
+}
+
+bool unit_is_restarting(sd_bus* bus) {
+    char* raw = nullptr;
+    if (bus == nullptr || ::sd_pid_get_unit(0, &raw) < 0) return false;
+    const Text unit(raw);
+    return job_type(bus, unit.get()) == "restart";
+}
+
+}  // namespace wq

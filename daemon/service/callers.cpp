@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/callers.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace wq {
+namespace {
+
+// "" where the bus is a connection to the caller itself.
+const char* sender_of(sd_bus_message* message) {
+    const char* sender = ::sd_bus_message_get_sender(message);
+    return sender != nullptr ? sender : "";
+}
+
+// Of the process at the other end of a connection without a bus; the socket knows it.
+bool is_peer_root(sd_bus_message* message) {
+    sd_bus_creds* creds = nullptr;
+    if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
+    uid_t uid = 0;
+    const bool root = ::sd_bus_creds_get_euid(creds, &uid) >= 0 && uid == 0;
+    ::sd_bus_creds_unref(creds);
+    return root;
+}
+
+int refuse(sd_bus_message* message) {
+    if (::sd_bus_message_get_expect_reply(message) <= 0) return 1;
+    return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                        "too many calls by others than root, try again later");
+}
+
+}  // namespace
+
+Callers::Callers(sd_bus* bus) : bus_(bus) {
+    sd_bus_slot* slot = nullptr;
+    (void)::sd_bus_add_filter(bus, &slot, on_message, this);  // fails for want of memory alone
+    filter_.reset(slot);
+}
+
+int Callers::when_known(sd_bus_message* message, Then then) {
+    const auto found = callers_.find(sender_of(message));
+    if (found == callers_.end()) return refuse(message);
+    Caller& caller = found->second;
+    if (caller.who != Who::asked) return then(message, caller.who == Who::root);
+    caller.held.push_back({MessagePtr(::sd_bus_message_ref(message)), std::move(then)});
+    return 1;
+}
+
+int Callers::on_message(sd_bus_message* message, void* self, sd_bus_error* /*error*/) {
+    std::uint8_t type = 0;
+    if (::sd_bus_message_get_type(message, &type) < 0 || type != SD_BUS_MESSAGE_METHOD_CALL) return 0;
+    return static_cast<Callers*>(self)->may_call(message) ? 0 : refuse(message);
+}
+
+bool Callers::may_call(sd_bus_message* message) {
+    Caller* caller = find_or_ask(message);
+    if (caller == nullptr) return false;
+    if (caller->who == Who::asked) return caller->unanswered++ < kMostUnanswered;
+    return caller->who == Who::root || is_within_budget();
+}
+
+bool Callers::is_within_budget() {
+    std::uint64_t replies = 0;
+    if (::sd_bus_get_n_queued_write(bus_, &replies) < 0 || replies > kMostReplies) return false;
+    return budget_.take(static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000);
+}
+
+// nullptr: there are too many whose user is not known yet.
+Callers::Caller* Callers::find_or_ask(sd_bus_message* message) {
+    const char* name = sender_of(message);
+    if (const auto found = callers_.find(name); found != callers_.end()) return &found->second;
+    if (callers_.size() >= kMostKnown) forget_known();
+    if (callers_.size() >= kMostKnown) return nullptr;
+    Caller& caller = callers_.emplace(name, Caller{this, name}).first->second;
+    if (ask(caller, message)) return &caller;
+    callers_.erase(caller.name);
+    return nullptr;
+}
+
+// They are asked about again when they call again.
+void Callers::forget_known() {
+    std::erase_if(callers_, [](const auto& each) { return each.second.who != Who::asked; });
+}
+
+bool Callers::ask(Caller& caller, sd_bus_message* message) {
+    if (caller.name.empty()) {
+        caller.who = is_peer_root(message) ? Who::root : Who::other;
+        return true;
+    }
+    sd_bus_slot* slot = nullptr;
+    const int r = ::sd_bus_call_method_async(bus_, &slot, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                             "org.freedesktop.DBus", "GetConnectionUnixUser", on_answer,
+                                             &caller, "s", caller.name.c_str());
+    caller.question.reset(slot);
+    return r >= 0;
+}
+
+// An error means that the caller is gone, or that the bus is slow: he is not root then, and is asked about
+// again.
+int Callers::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
+    auto* caller = static_cast<Caller*>(userdata);
+    std::uint32_t uid = 0;
+    const bool known = ::sd_bus_message_is_method_error(answer, nullptr) == 0 &&
+                       ::sd_bus_message_read(answer, "u", &uid) > 0;
+    caller->who = known && uid == 0 ? Who::root : Who::other;
+    caller->question.reset();
+    for (const Held& each : std::exchange(caller->held, {}))
+        (void)each.then(each.message.get(), caller->who == Who::root);
+    if (!known) caller->all->callers_.erase(std::string(caller->name));
+    return 1;
+}
+
+}  // namespace wq

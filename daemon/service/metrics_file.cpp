@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/metrics_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace wq {
+namespace {
+
+// What an administrator can do about it; the unit lets the daemon write to few folders, and being root does
+// not help it, since it has no CAP_DAC_OVERRIDE.
+std::string advice(int code) {
+    switch (code) {
+        case EROFS:
+            return "; the folder needs ReadWritePaths= in a drop-in for wq-tuned.service and "
+                   "wq-tuned-restore.service, or, if it was made "
+                   "after the start, a restart; see METRICS in wq-tuned(8)";
+        case EACCES:
+        case EPERM:
+            return "; the folder must be root's, or its group's that SupplementaryGroups= in a drop-in for "
+                   "wq-tuned.service and wq-tuned-restore.service names; see METRICS in wq-tuned(8)";
+        case ENOENT:
+            return "; nobody has made the folder";
+        default:
+            return "";
+    }
+}
+
+Status unlink_if_there(const std::string& path) {
+    if (::unlink(path.c_str()) == 0) return {};
+    const int error = errno;
+    // Where all is read-only the kernel does not even look for the name.
+    struct stat st = {};
+    if (::lstat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
+    return fail_errno(path + ": removing", error);
+}
+
+bool is_there(const std::string& file) {
+    return ::access(file.c_str(), F_OK) == 0;
+}
+
+// None are better than what was true once: alerts see that they are gone.
+Status publish(const std::string& file, const std::string& text) {
+    auto done = publish_file(file, text);
+    if (!done) (void)unlink_if_there(file);
+    return done;
+}
+
+}  // namespace
+
+void MetricsFile::recall() {
+    auto path = read_file(paths_.textfile_record());
+    if (!path) return;
+    if (path->ends_with('\n')) path->pop_back();
+    if (path->starts_with('/')) path_ = *path;
+}
+
+void MetricsFile::use(const std::string& path) {
+    if (path == path_) return;
+    remove();
+    path_ = path;
+    if (path.empty()) return;
+    if (const auto saved = replace_file(paths_.textfile_record(), path + "\n"); !saved)
+        say(saved.error().in("the metrics may be left behind").text);
+}
+
+void MetricsFile::show(const std::string& text) {
+    const std::uint64_t hash = hash_of(text);
+    const bool same = shown_ == hash;
+    const std::string file = paths_.of_user(path_);
+    writer_.put(
+        file, [file, text, same] { return same && is_there(file) ? Status() : publish(file, text); },
+        [this, file, hash](const Status& done) {
+            if (file == paths_.of_user(path_)) shown(hash, done);
+        });
+}
+
+void MetricsFile::shown(std::uint64_t hash, const Status& done) {
+    if (!done) {
+        shown_.reset();
+        return say(fmt::format("no metrics: {}{}", done.error().text, advice(done.error().code)));
+    }
+    shown_ = hash;
+    said_.clear();
+}
+
+void MetricsFile::remove() {
+    shown_.reset();
+    if (path_.empty()) return;
+    const std::string file = paths_.of_user(path_);
+    path_.clear();
+    writer_.put(
+        file, [file] { return unlink_if_there(file); }, [this](const Status& done) { removed(done); });
+}
+
+// The record is of another file by now, if there is one.
+void MetricsFile::removed(const Status& done) {
+    Status all = done;
+    if (all && path_.empty()) all = unlink_if_there(paths_.textfile_record());
+    if (!all) say(all.error().in("metrics of a daemon that is gone").text);
+}
+
+void MetricsFile::say(const std::string& text) {
+    if (text != said_) log_.write({LOG_WARNING, Event::metrics_failed, text});
+    said_ = text;
+}
+
+}  // namespace wq

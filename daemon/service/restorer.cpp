@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/restorer.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/journal.h"
+#include "kernel/workqueue_fs.h"
+#include "service/metrics_file.h"
+#include "tuner/baseline.h"
+#include "tuner/lock.h"
+#include "tuner/record_writer.h"
+#include "tuner/restore.h"
+
+namespace wq {
+namespace {
+
+std::string keep_mark(const Paths& paths) {
+    return paths.run() + "/keep";
+}
+
+std::string restart_mark(const Paths& paths) {
+    return paths.run() + "/restart";
+}
+
+// A mark says something by being there: what cannot be read or was never written means "put back".
+Status set_mark(const std::string& path, bool there) {
+    if (there) return replace_file(path, "");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path + ": removing", errno);
+    return {};
+}
+
+bool is_marked(const std::string& path) {
+    struct stat st {};
+    return ::lstat(path.c_str(), &st) == 0;
+}
+
+// The mark holds for one end of the daemon: a start that fails afterwards must find it gone.
+bool take_restart(const Paths& paths, Log& log) {
+    const char* result = ::getenv("SERVICE_RESULT");
+    const bool marked = is_marked(restart_mark(paths));
+    if (const auto gone = mark_restart(paths, false); !gone)
+        log.write({LOG_WARNING, Event::none, gone.error().text});
+    return marked && result != nullptr && std::string_view(result) == "success";
+}
+
+Status put_back(const Paths& paths, bool all, Log& log) {
+    BaselineStore store(paths.baseline());
+    if (auto loaded = store.load(); !loaded) return loaded;
+    WorkqueueFs files(paths);
+    const bool keep = !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
+    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
+        return fail(fmt::format("{} targets were not put back", stayed));
+    return {};
+}
+
+}  // namespace
+
+Status mark_keep(const Paths& paths, bool keep) {
+    return set_mark(keep_mark(paths), keep);
+}
+
+Status mark_restart(const Paths& paths, bool restarting) {
+    return set_mark(restart_mark(paths), restarting);
+}
+
+std::string why_disabled(const Paths& paths) {
+    struct stat st {};
+    const std::string path = paths.disabled();
+    if (::lstat(path.c_str(), &st) == 0) return path + " exists";
+    if (errno == ENOENT || errno == ENOTDIR) return "";
+    return fail_errno(path, errno).value().text;
+}
+
+Status restore_after_exit(const RestoreOptions& options) {
+    const Paths paths{options.root};
+    Journal log;
+    const auto lock = take_lock(paths);
+    if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
+    if (!lock) return tl::unexpected(lock.error());
+    if (take_restart(paths, log) && !options.all) return {};
+    const Status done = put_back(paths, options.all, log);
+    // After what matters: its disk may not answer.
+    WriteAtOnce writer;
+    MetricsFile metrics(paths, log, writer);
+    metrics.recall();
+    metrics.remove();
+    return done;
+}
+
+}  // namespace wq

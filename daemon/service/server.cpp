@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/server.h"
+
+#include <malloc.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "service/authority.h"
+#include "service/log_control.h"
+
+namespace wq {
+namespace {
+
+constexpr std::size_t kMaxArgument = 255;  // bytes; a workqueue's name has at most 31
+
+// Whatever else the loop has to do goes first: signals, timers, udev.
+constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
+
+const BusHandlers& handlers(void* server) {
+    return static_cast<BusServer*>(server)->handlers();
+}
+
+int when_known(sd_bus_message* message, void* server, Callers::Then then) {
+    return static_cast<BusServer*>(server)->callers().when_known(message, std::move(then));
+}
+
+// Has ORDER, called with the N string arguments of the message, carried out for who may do ACTION.
+template <class Order>
+int give_order(sd_bus_message* message, void* server, const char* action, std::size_t n, Order order) {
+    const char* arguments[2] = {"", ""};
+    for (std::size_t i = 0; i < n; i++) {
+        if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
+        // Whoever asks, polkit may take minutes to say no: what waits for it must be small.
+        if (std::strlen(arguments[i]) > kMaxArgument)
+            return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS,
+                                                "an argument is longer than %zu bytes", kMaxArgument);
+    }
+    auto ordered = [order, one = std::string(arguments[0]), two = std::string(arguments[1])] {
+        return order(one, two);
+    };
+    return when_known(message, server, [action, ordered](sd_bus_message* call, bool by_root) {
+        return carry_out(call, by_root, action, ordered);
+    });
+}
+
+int on_status(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return when_known(message, server, [server](sd_bus_message* call, bool by_root) {
+        return ::sd_bus_reply_method_return(call, "s", handlers(server).status(by_root).c_str());
+    });
+}
+
+using Text = const std::string&;
+
+int on_pin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.pin", 2, handlers(server).pin);
+}
+
+int on_unpin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.unpin", 1,
+                      [server](Text target, Text) { return handlers(server).unpin(target); });
+}
+
+int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.revert", 1, [server](Text target, Text) {
+        return handlers(server).revert(target.empty() ? std::nullopt : std::optional(target));
+    });
+}
+
+int on_trial(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.trial", 2, handlers(server).trial);
+}
+
+int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.reload", 0,
+                      [server](Text, Text) { return handlers(server).reload(); });
+}
+
+const sd_bus_vtable kVtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), on_status,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_pin,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_unpin,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_revert,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Trial", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_trial,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END};
+
+}  // namespace
+
+Result<std::unique_ptr<BusServer>> BusServer::serve(BusPtr bus, Journal& journal, BusHandlers handlers) {
+    std::unique_ptr<BusServer> server(new BusServer(std::move(bus), std::move(handlers)));
+    int r =
+        ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kVtable, server.get());
+    if (r >= 0) r = add_log_control(server->bus(), journal);
+    if (r < 0) return fail_errno(kBusInterface, -r);
+    return server;
+}
+
+Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
+    // Memory of long messages goes back to the kernel at once. By itself malloc would keep it, once it has
+    // seen a few.
+    ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    auto bus = connect_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    auto server = serve(std::move(*bus), journal, std::move(handlers));
+    if (!server) return server;
+    sd_bus* const raw = (*server)->bus();
+    (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait for the bus to take what is unsent
+    sd_bus_slot* slot = nullptr;
+    int r = ::sd_bus_attach_event(raw, event, kPriority);
+    if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, server->get());
+    if (r < 0) return fail_errno("the name on the bus", -r);
+    (*server)->name_.reset(slot);
+    (*server)->state_ = State::waiting;
+    return server;
+}
+
+BusServer::State BusServer::state() const {
+    return ::sd_bus_is_open(bus_.get()) > 0 ? state_ : State::lost;
+}
+
+int BusServer::on_name(sd_bus_message* answer, void* self, sd_bus_error* /*error*/) {
+    constexpr std::uint32_t kOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER
+    auto* server = static_cast<BusServer*>(self);
+    std::uint32_t given = 0;
+    bool owner = false;
+    if (const sd_bus_error* error = ::sd_bus_message_get_error(answer); error != nullptr)
+        server->why_lost_ = error->message != nullptr ? error->message : error->name;
+    else if (::sd_bus_message_read(answer, "u", &given) > 0 && given == kOwner)
+        owner = true;
+    else
+        server->why_lost_ = "another process has the name";
+    server->state_ = owner ? State::serving : State::lost;
+    return 1;
+}
+
+}  // namespace wq

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/service.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/signalfd.h>
+#include <syslog.h>
+#include <systemd/sd-daemon.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "bpf/bpf_counters.h"
+#include "bpf/no_counters.h"
+#include "bpf/read_pods.h"
+#include "kernel/cpu_files.h"
+#include "kernel/features.h"
+#include "kernel/hwloc_topology.h"
+#include "kernel/probe.h"
+#include "kernel/read_host_facts.h"
+#include "kernel/read_isolation.h"
+#include "model/lacks_scopes.h"
+#include "policy/installed.h"
+#include "policy/policy_text.h"
+#include "service/host_status.h"
+#include "service/restorer.h"
+#include "service/status.h"
+#include "tuner/lock.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
+constexpr std::uint64_t kAccuracy = 10'000;         // us
+constexpr std::size_t kMostErrors = 10;             // of a policy, in the journal
+constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
+// What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
+constexpr std::chrono::seconds kLastWrites{5};
+
+std::uint64_t now_monotonic() {
+    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
+}
+
+std::uint64_t now_us(sd_event* event) {
+    std::uint64_t now = 0;
+    ::sd_event_now(event, CLOCK_MONOTONIC, &now);
+    return now;
+}
+
+std::int64_t wall_clock() {
+    return static_cast<std::int64_t>(::time(nullptr));
+}
+
+unsigned minute_of_day() {
+    const std::time_t now = ::time(nullptr);
+    std::tm local{};
+    ::tzset();  // localtime_r() need not notice another time zone
+    ::localtime_r(&now, &local);
+    return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
+}
+
+void log_policy_errors(Log& log, const PolicyErrors& errors) {
+    for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
+        log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
+    if (errors.size() > kMostErrors)
+        log.write({LOG_ERR, Event::none,
+                   fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
+}
+
+tl::expected<Policy, PolicyErrors> load_policy_for(const ServiceOptions& options) {
+    return load_installed_policy(options.root, options.config, [&] {
+        const Paths paths{options.root};
+        HostFacts facts = read_host_facts(paths, read_topology("live", options.root));
+        facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
+        return facts;
+    });
+}
+
+bool is_machine(const ServiceOptions& options) {
+    return options.root.empty();
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options)
+    : options_(std::move(options)),
+      paths_{options_.root},
+      metrics_(paths_, log_, writer_),
+      files_(paths_),
+      store_(paths_.baseline()),
+      verdicts_(paths_.verdicts()) {}
+
+Service::~Service() {
+    ::sd_event_source_disable_unref(tick_source_);
+    ::sd_event_source_disable_unref(work_source_);
+    ::sd_event_source_disable_unref(trial_source_);
+    ::sd_event_source_disable_unref(hostname_source_);
+}
+
+Status Service::run() {
+    if (auto started = start(); !started) return started;
+    wait_for_bus();
+    if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
+    notify("READY=1\nSTATUS=" + tuner_->summary());
+    const int r = ::sd_event_loop(event_.get());
+    if (r < 0) return fail_errno("event loop", -r);
+    return {};
+}
+
+Status Service::start() {
+    auto lock = take_lock(paths_);
+    if (!lock) {
+        kept_out_ = lock.error().code == EWOULDBLOCK;
+        return tl::unexpected(lock.error());
+    }
+    lock_ = std::move(*lock);
+    started_ = wall_clock();
+    remark(mark_restart(paths_, false));
+    metrics_.recall();
+    notify("STATUS=reading the baseline, the topology and the policy");
+    if (const auto loaded = store_.load(); !loaded) {
+        baseline_error_ = loaded.error().text;
+        log_.write({LOG_ERR, Event::baseline_broken, baseline_error_ + "; observing, nothing is written"});
+    }
+    if (const auto loaded = verdicts_.load(); !loaded)
+        log_.write({LOG_WARNING, Event::verdicts_broken, loaded.error().text});
+    sd_event* event = nullptr;
+    if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
+    event_.reset(event);
+    auto writes = writer_.start(event, [this] {
+        answer_.drop();
+        arm_trial();
+    });
+    if (!writes) return writes;
+    KernelInfo kernel = probe_kernel(paths_);
+    read_pods(paths_, kernel);  // once: they are made at boot
+    tuner_ = std::make_unique<Tuner>(
+        Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
+                     [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
+                     verdicts_, wall_clock},
+        std::move(kernel));
+    if (const std::string lacks = lacks_scopes(tuner_->kernel()); !lacks.empty())
+        log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
+    if (is_machine(options_))
+        counters_ = make_bpf_counters();
+    else
+        counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
+    trials_ = std::make_unique<Trials>(trial_edges());
+    if (auto added = add_sources(); !added) return added;
+    slept_ = time_suspended();
+    cpus_ = cpu_state(paths_);
+    // Events from here on wait in the queue: what changes while we look is looked at again.
+    start_udev();
+    watch_hostname();
+    load_policy_at_start();
+    start_bus();
+    reconcile();
+    publish();
+    return {};
+}
+
+Status Service::add_sources() {
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&mask, signal);
+    ::sigprocmask(SIG_BLOCK, &mask, nullptr);
+    int r = 0;
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+        if (r >= 0) r = ::sd_event_add_signal(event_.get(), nullptr, signal, on_signal, this);
+    std::uint64_t watchdog = 0;
+    tick_period_ = ::sd_watchdog_enabled(0, &watchdog) > 0 ? watchdog / 2 : kDefaultTick;
+    if (r >= 0)
+        r = ::sd_event_add_time_relative(event_.get(), &tick_source_, CLOCK_MONOTONIC, tick_period_,
+                                         tick_period_ / 10, on_tick, this);
+    if (r >= 0)
+        r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
+    if (r >= 0) r = ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
+    if (r >= 0)
+        r = ::sd_event_add_time(event_.get(), &trial_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_trial, this);
+    if (r >= 0) r = ::sd_event_source_set_enabled(trial_source_, SD_EVENT_OFF);
+    if (r < 0) return fail_errno("sd-event", -r);
+    return {};
+}
+
+// Without udev the ticks still find what changed, later.
+void Service::start_udev() {
+    const auto on_change = [this](Udev::Change change) { changed(change); };
+    if (options_.events) options_.events(event_.get(), on_change);
+    if (!is_machine(options_)) return;
+    auto udev = Udev::start(event_.get(), on_change);
+    if (udev)
+        udev_ = std::move(*udev);
+    else
+        log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
+}
+
+// The kernel wakes who polls this file when the name changes (proc_sys_poll()); a tree's file cannot be
+// polled.
+void Service::watch_hostname() {
+    hostname_file_ = Fd(::open(paths_.hostname().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (hostname_file_)
+        (void)::sd_event_add_io(event_.get(), &hostname_source_, hostname_file_.get(), 0, on_hostname, this);
+    hostname_ = read_hostname(paths_);
+}
+
+// Host tables may be for this host now that were not, or no longer. Where the same ones are in force, nothing
+// is done: a reload would forget what operators ordered.
+void Service::look_at_hostname() {
+    std::string now = read_hostname(paths_);
+    if (now == std::exchange(hostname_, now) || tuner_->policy().hosts.empty()) return;
+    const auto policy = load_policy_for(options_);
+    if (policy && hosts_in_force(*policy) == hosts_in_force(tuner_->policy())) return;
+    log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", now)});
+    (void)reload();  // said in the journal and in STATUS=
+}
+
+BusHandlers Service::bus_handlers() {
+    BusHandlers out;
+    out.status = [this](bool by_root) { return status(by_root); };
+    // The switches may have been thrown since the last look.
+    out.pin = [this](const auto& target, const auto& scope) {
+        check_switches();
+        return ordered(tuner_->pin(target, scope));
+    };
+    out.unpin = [this](const auto& target) {
+        check_switches();
+        return ordered(tuner_->unpin(target));
+    };
+    out.revert = [this](const auto& target) {
+        check_switches();
+        return ordered(tuner_->revert(target));
+    };
+    out.trial = [this](const auto& target, const auto& scope) {
+        check_switches();
+        return ordered(trials_->order(target, scope));
+    };
+    out.reload = [this] { return reload(); };
+    return out;
+}
+
+// Anybody may ask, as often as he likes: not every question is worth a look at every target. Root's are.
+std::string Service::status(bool by_root) {
+    const std::string* said = by_root ? nullptr : answer_.at(now_monotonic());
+    if (said != nullptr) return *said;
+    const std::int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    std::string text = look_for_status();
+    answer_.keep(text, now_monotonic(),
+                 static_cast<std::uint64_t>(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / 1000);
+    return text;
+}
+
+std::string Service::look_for_status() {
+    tuner_->look();
+    trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
+    arm_trial();
+    tuner_->record();
+    if (!features_) features_ = read_features(paths_, tuner_->kernel());
+    nlohmann::json document = status_json(*tuner_, trials_.get(), state(), policy_state_);
+    document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
+    document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
+    document["kernel"]["pods"] = pods_json(tuner_->kernel(), tuner_->known_topology());
+    publish();
+    return dump_json(document);
+}
+
+// Where there is no bus, the daemon still works; ticks try again.
+void Service::start_bus() {
+    if (!is_machine(options_)) return;
+    bus_.reset();
+    auto bus = BusServer::start(event_.get(), log_, bus_handlers());
+    if (bus)
+        bus_ = std::move(*bus);
+    else
+        warn_of_bus(bus.error().text);
+}
+
+// Who calls after READY=1 finds the daemon on the bus; but nothing waits for a bus that says nothing.
+void Service::wait_for_bus() {
+    const std::uint64_t end = now_monotonic() + kBusPatience;
+    for (std::uint64_t now = now_monotonic(); now < end; now = now_monotonic()) {
+        if (!bus_ || bus_->state() != BusServer::State::waiting) break;
+        if (::sd_event_run(event_.get(), end - now) < 0) break;
+    }
+    if (bus_ && bus_->state() == BusServer::State::waiting) warn_of_bus("the system bus does not answer");
+    if (bus_ && bus_->state() == BusServer::State::lost) warn_of_bus(bus_->why_lost());
+}
+
+void Service::check_bus() {
+    if (bus_ && bus_->state() == BusServer::State::serving)
+        bus_warned_ = false;
+    else if (!bus_ || bus_->state() == BusServer::State::lost)
+        start_bus();
+}
+
+// Once until there is one again.
+void Service::warn_of_bus(const std::string& why) {
+    if (!std::exchange(bus_warned_, true))
+        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
+}
+
+// What the restorer is not told it takes for "put back".
+void Service::remark(const Status& marked) {
+    if (!marked) log_.write({LOG_WARNING, Event::none, marked.error().text});
+}
+
+void Service::take(Policy policy) {
+    remark(mark_keep(paths_, policy.keep_on_exit));
+    metrics_.use(policy.metrics.textfile);
+    if (metrics_.is_wanted()) {
+        const auto files = options_.config ? std::vector{*options_.config} : policy_files(options_.root);
+        policy_facts_ = {policy_hash(policy), sources_hash(files), files.size()};
+    }
+    tuner_->set_policy(std::move(policy));
+    policy_state_.loaded(wall_clock());
+    trials_->policy_changed();
+}
+
+// A broken policy at start means observe, never a guess. Metrics, where a restart left them, go on to say so.
+void Service::load_policy_at_start() {
+    auto policy = load_policy_for(options_);
+    if (policy) return take(std::move(*policy));
+    log_policy_errors(log_, policy.error());
+    policy_state_.broken(policy.error(), wall_clock());
+    remark(mark_keep(paths_, false));
+    Policy none;
+    none.mode = Mode::observe;
+    tuner_->set_policy(none);
+}
+
+// A broken policy at a reload keeps the old one.
+Status Service::reload() {
+    notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
+    auto policy = load_policy_for(options_);
+    Status done;
+    if (policy) {
+        take(std::move(*policy));
+        const auto hosts = hosts_in_force(tuner_->policy());
+        log_.write({LOG_INFO, Event::policy_loaded,
+                    hosts.empty()
+                        ? "policy reloaded"
+                        : fmt::format("policy reloaded; host tables in force: {}", fmt::join(hosts, ", "))});
+    } else {
+        log_policy_errors(log_, policy.error());
+        policy_state_.broken(policy.error(), wall_clock());
+        done = fail("the policy in use stays: " + policy_state_.error, EINVAL);
+    }
+    reconcile();  // kill switches are looked at even where the policy is broken
+    publish();
+    notify("READY=1\nSTATUS=" + summary());
+    return done;
+}
+
+// What stops us without a policy: looked at before anything is written.
+void Service::check_switches() {
+    std::string why;
+    if (tuner_->kernel().switched_off)
+        why = "wq_tuned=off on the kernel command line";
+    else
+        why = why_disabled(paths_);
+    paused_ = !why.empty();
+    if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
+    if (why.empty() && policy_state_.nothing_to_plan_by())
+        why = "the policy is broken: " + policy_state_.error;
+    tuner_->observe(why);
+}
+
+void Service::reconcile() {
+    answer_.drop();
+    if (std::exchange(events_lost_, false))
+        log_.write({LOG_NOTICE, Event::none,
+                    "udev's queue overflowed: events were lost, and everything is looked at again"});
+    check_switches();
+    tuner_->reconcile();
+    log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
+    trials_->check();
+    arm_trial();
+    pending_.done();
+    retries_ = tuner_->wants_retry() ? retries_ + 1 : 0;
+    arm();
+}
+
+void Service::changed(Udev::Change change) {
+    if (change != Udev::Change::workqueue) {
+        tuner_->topology_changed();
+        trials_->cpus_changed();
+    }
+    if (change == Udev::Change::cpu_online || change == Udev::Change::lost) tuner_->cpu_came_online();
+    if (change == Udev::Change::workqueue || change == Udev::Change::lost) tuner_->rules_changed();
+    if (change == Udev::Change::lost) events_lost_ = true;
+    answer_.drop();
+    pending_.event(now_us(event_.get()));
+    arm();
+}
+
+// Sets the one-shot timer to what is due first: a burst that ended, or another try.
+void Service::arm() {
+    auto due = pending_.due();
+    if (!due && retries_ > 0) due = now_us(event_.get()) + (kFirstRetry << std::min(retries_ - 1, 4U));
+    if (!due) {
+        ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
+        return;
+    }
+    ::sd_event_source_set_time(work_source_, *due);
+    ::sd_event_source_set_enabled(work_source_, SD_EVENT_ONESHOT);
+}
+
+void Service::tick() {
+    notify("WATCHDOG=1");
+    answer_.drop();
+    // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
+    // the other.
+    if (was_busy() && trials_->running() == nullptr) give_back_pages();
+    check_bus();
+    const std::int64_t slept = time_suspended();
+    if (std::abs(slept - slept_) > 100'000'000) {
+        slept_ = slept;
+        tuner_->topology_changed();  // CPUs that suspend took down and up sent no uevent
+        tuner_->cpu_came_online();
+    }
+    // Nor do cpuset partitions, nor anything where udev does not run.
+    if (std::string cpus = cpu_state(paths_); cpus != cpus_) {
+        cpus_ = std::move(cpus);
+        tuner_->topology_changed();
+    }
+    look_at_hostname();
+    reconcile();
+    trials_->tick();
+    arm_trial();
+    publish();
+    show_summary();
+    // A look copies all targets, as they are without us.
+    if (trials_->running() == nullptr) give_back_heap();
+}
+
+// Whether the loop did anything but tick since the last one; the start counts.
+bool Service::was_busy() {
+    std::uint64_t now = 0;
+    ::sd_event_get_iteration(event_.get(), &now);
+    return now != std::exchange(ticked_at_, now) + 1;
+}
+
+Trials::Edges Service::trial_edges() {
+    return {.tuner = *tuner_,
+            .counters = *counters_,
+            .verdicts = verdicts_,
+            .record = writer_,
+            .log = log_,
+            .paths = paths_,
+            .random = random_number,
+            .clocks =
+                [] {
+                    return Clocks{time_suspended(), clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)};
+                },
+            .now = now_monotonic,
+            .wall = wall_clock,
+            .minute_of_day = minute_of_day,
+            .hold_memory = [this](bool hold) { hold_memory(hold); }};
+}
+
+// What could not be held may have to come from a disk that does not answer: a risk, and no reason to stop.
+void Service::hold_memory(bool hold) {
+    if (!hold) return let_go_of_memory();
+    const auto held = wq::hold_memory();
+    const std::string why = held ? "" : held.error().text;
+    if (why != not_held_ && !why.empty())
+        log_.write({LOG_NOTICE, Event::none, why + "; taking a candidate back may have to wait for a disk"});
+    not_held_ = why;
+}
+
+// An order may have ended a trial, or begun one.
+Status Service::ordered(Status done) {
+    answer_.drop();
+    trials_->check();
+    arm_trial();
+    publish();
+    return done;
+}
+
+void Service::publish() {
+    if (!metrics_.is_wanted()) return;
+    policy_facts_.broken = !policy_state_.error.empty();
+    metrics_.show(metrics_text({*tuner_, *trials_, verdicts_, state(), policy_facts_, started_}));
+}
+
+void Service::arm_trial() {
+    const auto due = trials_->due();
+    if (due) ::sd_event_source_set_time(trial_source_, *due);
+    ::sd_event_source_set_enabled(trial_source_, due ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+void Service::stop() {
+    notify("STOPPING=1\nSTATUS=restoring");
+    check_switches();
+    trials_->cancel_all("wq-tuned stopped");
+    const bool restarting = is_restarted();
+    const bool keep = tuner_->policy().keep_on_exit && !paused_;
+    if (restarting) remark(mark_restart(paths_, true));
+    if (!restarting) keep ? tuner_->keep_all() : tuner_->restore_all();
+    if (!restarting) metrics_.remove();
+    finish_records();
+    ::sd_event_exit(event_.get(), 0);
+}
+
+// Asked over a connection that nobody else knows: to wait on the one that has our name would be to read
+// whatever others send meanwhile.
+bool Service::is_restarted() const {
+    if (!bus_ || bus_->state() != BusServer::State::serving) return false;
+    const auto bus = open_system_bus();
+    return bus && unit_is_restarting(bus->get());
+}
+
+// A thread that is stuck in a write keeps the process from being gone; nothing is ours any more by then, and
+// systemd gives up on it in the end.
+void Service::finish_records() {
+    for (const std::string& name : writer_.finish(kLastWrites))
+        log_.write({LOG_WARNING, Event::none, name + ": not written, the disk does not answer"});
+}
+
+std::string Service::state() const {
+    if (paused_) return "paused";
+    return tuner_->observing().empty() ? "running" : "observing";
+}
+
+std::string Service::summary() const {
+    std::string out = tuner_->summary();
+    if (!policy_state_.error.empty() && policy_state_.in_force)
+        out += "; the policy on disk is broken: " + policy_state_.error;
+    return out;
+}
+
+// systemd wakes for every message: only what changed is sent.
+void Service::show_summary() {
+    const std::string now = summary();
+    if (now != shown_) notify("STATUS=" + now);
+    shown_ = now;
+}
+
+void Service::notify(const std::string& text) const {
+    if (is_machine(options_)) ::sd_notify(0, text.c_str());
+}
+
+int Service::on_signal(sd_event_source* /*source*/, const signalfd_siginfo* info, void* self) {
+    auto* service = static_cast<Service*>(self);
+    if (info->ssi_signo == SIGHUP)
+        (void)service->reload();  // said in the journal and in STATUS=
+    else
+        service->stop();
+    return 0;
+}
+
+int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self) {
+    auto* service = static_cast<Service*>(self);
+    service->tick();
+    ::sd_event_source_set_time_relative(source, service->tick_period_);
+    return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int Service::on_hostname(sd_event_source* /*source*/, int /*fd*/, std::uint32_t /*events*/, void* self) {
+    static_cast<Service*>(self)->look_at_hostname();
+    return 0;
+}
+
+int Service::on_trial(sd_event_source* /*source*/, std::uint64_t due, void* self) {
+    auto* service = static_cast<Service*>(self);
+    const std::uint64_t now = now_monotonic();
+    service->log_.write(
+        {LOG_DEBUG, Event::none, fmt::format("a trial's timer came {} us late", now - std::min(now, due))});
+    const bool ran = service->trials_->running() != nullptr;
+    service->answer_.drop();
+    service->check_switches();  // a window begins with a write
+    service->trials_->check();
+    service->trials_->on_time();
+    service->arm_trial();
+    // Not at each window: what is measured shall not be our own writing.
+    if (ran && service->trials_->running() == nullptr) service->publish();
+    return 0;
+}
+
+int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
+    auto* service = static_cast<Service*>(self);
+    service->reconcile();
+    service->publish();
+    service->show_summary();
+    return 0;
+}
+
+}  // namespace wq

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/journal.h"
+#include "bpf/work_counters.h"
+#include "kernel/udev.h"
+#include "model/kernel_features.h"
+#include "service/coalescer.h"
+#include "service/last_answer.h"
+#include "service/metrics.h"
+#include "service/metrics_file.h"
+#include "service/record_thread.h"
+#include "service/server.h"
+#include "service/status.h"
+#include "tuner/trials.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+struct ServiceOptions {
+    std::string root;                   // "" is the machine; a test's tree has no udev and no bus
+    std::optional<std::string> config;  // instead of the installed policy
+    // For a test's tree, in place of udev: called once with the loop, and with what to tell each event to.
+    std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
+};
+
+// The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): there is one
+class Service {
+  public:
+    explicit Service(ServiceOptions options);
+    ~Service();
+    // Runs until SIGTERM or SIGINT. Error: what kept it from starting.
+    Status run();
+    // Whether that was the lock, which another daemon or `wq-tunectl ab` holds.
+    [[nodiscard]] bool was_kept_out() const { return kept_out_; }
+
+  private:
+    Status start();
+    Status add_sources();
+    void start_udev();
+    void start_bus();
+    void watch_hostname();
+    void look_at_hostname();
+    void wait_for_bus();
+    void check_bus();
+    void warn_of_bus(const std::string& why);
+    void load_policy_at_start();
+    Status reload();
+    void remark(const Status& marked);
+    void take(Policy policy);
+    void publish();
+    void check_switches();
+    void reconcile();
+    void changed(Udev::Change change);
+    void arm();
+    void tick();
+    bool was_busy();
+    void stop();
+    void finish_records();
+    void hold_memory(bool hold);
+    void show_summary();
+    Trials::Edges trial_edges();
+    void arm_trial();
+    Status ordered(Status done);
+    BusHandlers bus_handlers();
+    std::string status(bool by_root);
+    std::string look_for_status();
+    [[nodiscard]] bool is_restarted() const;
+    [[nodiscard]] std::string state() const;
+    [[nodiscard]] std::string summary() const;
+    void notify(const std::string& text) const;
+
+    bool kept_out_ = false;
+
+    static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
+    static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_work(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_hostname(sd_event_source* source, int fd, std::uint32_t events, void* self);
+    static int on_trial(sd_event_source* source, std::uint64_t now, void* self);
+
+    struct EventUnref {
+        void operator()(sd_event* event) const { ::sd_event_unref(event); }
+    };
+
+    ServiceOptions options_;
+    Paths paths_;
+    Journal log_;
+    Fd lock_;
+    std::unique_ptr<sd_event, EventUnref> event_;
+    RecordThread writer_;
+    MetricsFile metrics_;
+    PolicyFacts policy_facts_;
+    WorkqueueFs files_;
+    BaselineStore store_;
+    std::unique_ptr<Udev> udev_;
+    VerdictStore verdicts_;
+    std::unique_ptr<WorkCounters> counters_;
+    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Trials> trials_;
+    std::unique_ptr<BusServer> bus_;
+    Coalescer pending_;
+    sd_event_source* tick_source_ = nullptr;
+    sd_event_source* work_source_ = nullptr;
+    sd_event_source* trial_source_ = nullptr;
+    sd_event_source* hostname_source_ = nullptr;
+    Fd hostname_file_;
+    std::string hostname_;                  // when host tables were last looked at
+    std::uint64_t tick_period_ = 0;         // us
+    std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
+    std::int64_t started_ = 0;              // s since 1970
+    std::int64_t slept_ = 0;                // ns that this boot spent suspended, when last looked
+    std::string cpus_;                      // cpu/{online,present,possible,isolated}, when last looked
+    unsigned retries_ = 0;                  // in a row, for backing off
+    PolicyState policy_state_;
+    std::string baseline_error_;
+    std::optional<KernelFeatures> features_;  // read when first asked for
+    LastAnswer answer_;                       // to who asked for the status last
+    bool events_lost_ = false;                // since the last reconcile()
+    std::string shown_;                       // STATUS= as last sent by a tick or an event
+    bool paused_ = false;                     // by a kill switch
+    std::string not_held_;                    // why memory could not be held, as last said
+    bool bus_warned_ = false;                 // that there is no bus, since it last was there
+};
+
+}  // namespace wq

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "model/policy.h"
+#include "policy/policy_error.h"
+#include "tuner/trials.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+// The policy on disk as it was when it was last read, and the one in force. Times are seconds since 1970;
+// without one it is not known.
+struct PolicyState {
+    std::string error;                     // "FILE:LINE:COLUMN: why"; "" where it could be read
+    std::optional<std::int64_t> since;     // when it was found broken, or was loaded
+    std::optional<std::int64_t> in_force;  // when the one in force was loaded; empty: there is none
+
+    void loaded(std::int64_t now);
+    void broken(const PolicyErrors& errors, std::int64_t now);
+    // Whether targets have no plan for want of a policy.
+    [[nodiscard]] bool nothing_to_plan_by() const { return !error.empty() && !in_force; }
+};
+
+// The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
+// is running, paused (a kill switch), observing or absent.
+nlohmann::json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state,
+                           const PolicyState& policy = {});
+
+// The names of the host tables that POLICY has in force, in the order in which they are merged.
+std::vector<std::string> hosts_in_force(const Policy& policy);
+
+// One line of JSON. Names that are not UTF-8 are shown with replacement characters.
+std::string dump_json(const nlohmann::json& document);
+
+}  // namespace wq
