@@ -25,8 +25,18 @@ bool is_peer_root(sd_bus_message* message) {
     return root;
 }
 
+bool wants_reply(sd_bus_message* message) {
+    return ::sd_bus_message_get_expect_reply(message) > 0;
+}
+
+// Who does not read his replies is not told.
+bool has_room_for_replies(sd_bus* bus) {
+    std::uint64_t unsent = 0;
+    return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent <= Callers::kMostReplies;
+}
+
 int refuse(sd_bus_message* message) {
-    if (::sd_bus_message_get_expect_reply(message) <= 0) return 1;
+    if (!wants_reply(message) || !has_room_for_replies(::sd_bus_message_get_bus(message))) return 1;
     return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                         "too many calls by others than root, try again later");
 }
@@ -58,13 +68,13 @@ bool Callers::may_call(sd_bus_message* message) {
     Caller* caller = find_or_ask(message);
     if (caller == nullptr) return false;
     if (caller->who == Who::asked) return caller->unanswered++ < kMostUnanswered;
-    return caller->who == Who::root || is_within_budget();
+    return caller->who == Who::root || is_within_budget(message);
 }
 
-bool Callers::is_within_budget() {
-    std::uint64_t replies = 0;
-    if (::sd_bus_get_n_queued_write(bus_, &replies) < 0 || replies > kMostReplies) return false;
-    return budget_.take(static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000);
+// Nothing is done for who does not want to hear of it.
+bool Callers::is_within_budget(sd_bus_message* message) {
+    return wants_reply(message) && has_room_for_replies(bus_) &&
+           budget_.take(static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000);
 }
 
 // nullptr: there are too many whose user is not known yet.
@@ -106,8 +116,12 @@ int Callers::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*e
                        ::sd_bus_message_read(answer, "u", &uid) > 0;
     caller->who = known && uid == 0 ? Who::root : Who::other;
     caller->question.reset();
+    const bool root = caller->who == Who::root;
     for (const Held& each : std::exchange(caller->held, {}))
-        (void)each.then(each.message.get(), caller->who == Who::root);
+        if (root || caller->all->is_within_budget(each.message.get()))
+            (void)each.then(each.message.get(), root);
+        else
+            (void)refuse(each.message.get());
     if (!known) caller->all->callers_.erase(std::string(caller->name));
     return 1;
 }

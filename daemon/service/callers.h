@@ -19,8 +19,9 @@ namespace wq {
 // The user behind a caller's unique name is asked of the bus once, and nobody waits for the answer: while a
 // call of sd-bus waits, sd-bus reads everything else into its own queue, which has no bound in bytes. Until
 // the answer is there a few calls of each caller are held; what comes beyond that or beyond the budget is
-// refused at once (LimitsExceeded), or dropped where no reply is wanted. So a flood waits in the bus, which
-// bounds it, and each of its messages costs the daemon the same small work.
+// refused at once (LimitsExceeded), or dropped where no reply is wanted. Of others than root, calls that want
+// no reply are dropped. So a flood waits in the bus, which bounds it, and each of its messages costs the
+// daemon the same small work.
 class Callers {
   public:
     // Returns what a handler of sd-bus is to return.
@@ -57,7 +58,7 @@ class Callers {
     static int on_message(sd_bus_message* message, void* self, sd_bus_error* error);
     static int on_answer(sd_bus_message* answer, void* caller, sd_bus_error* error);
     bool may_call(sd_bus_message* message);
-    bool is_within_budget();
+    bool is_within_budget(sd_bus_message* message);
     Caller* find_or_ask(sd_bus_message* message);
     bool ask(Caller& caller, sd_bus_message* message);
     void forget_known();

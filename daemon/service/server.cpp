@@ -120,8 +120,28 @@ Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& jo
     if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, server->get());
     if (r < 0) return fail_errno("the name on the bus", -r);
     (*server)->name_.reset(slot);
+    sd_event_source* post = nullptr;
+    r = ::sd_event_add_post(event, &post, on_post, server->get());
+    if (r >= 0) r = ::sd_event_source_set_priority(post, kPriority);
+    (*server)->post_.reset(post);
+    if (r < 0) return fail_errno("sd-event", -r);
     (*server)->state_ = State::waiting;
     return server;
+}
+
+// sd-bus takes one message in each turn of the loop, and a turn costs more than to drop a message of a flood.
+int BusServer::on_post(sd_event_source* /*source*/, void* self) {
+    constexpr int kMostInATurn = 32;
+    for (int i = 0; i < kMostInATurn; i++)
+        if (::sd_bus_process(static_cast<BusServer*>(self)->bus(), nullptr) <= 0) break;
+    return 0;
+}
+
+bool BusServer::is_stuck() {
+    std::uint64_t unsent = 0;
+    (void)::sd_bus_get_n_queued_write(bus_.get(), &unsent);
+    const std::uint64_t before = std::exchange(unsent_, unsent);
+    return before > 0 && unsent >= before;
 }
 
 BusServer::State BusServer::state() const {

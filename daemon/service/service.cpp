@@ -295,10 +295,14 @@ void Service::wait_for_bus() {
 }
 
 void Service::check_bus() {
-    if (bus_ && bus_->state() == BusServer::State::serving)
-        bus_warned_ = false;
-    else if (!bus_ || bus_->state() == BusServer::State::lost)
+    if (bus_ && bus_->is_stuck()) {
+        warn_of_bus("the bus takes nothing from this connection; making a new one");
         start_bus();
+    } else if (bus_ && bus_->state() == BusServer::State::serving) {
+        bus_warned_ = false;
+    } else if (!bus_ || bus_->state() == BusServer::State::lost) {
+        start_bus();
+    }
 }
 
 // Once until there is one again.

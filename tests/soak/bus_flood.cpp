@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// bus-flood calls SECONDS BYTES              calls that want no reply (flood.h); says how many
+// bus-flood calls SECONDS BYTES|unread       calls that want no reply, or whose replies are not read
+// (flood.h); says how
+//                                            many
 // bus-flood orders SECONDS TARGET ONE OTHER  pins TARGET at two scopes in turn, over a connection of its own
 // each
 //                                            time; says how many orders there were, what the longest took,
@@ -26,7 +28,9 @@ using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
 int calls(const Words& words) {
-    const auto sent = wq::test::flood(std::stoul(words[1]) * 1'000'000, std::stoul(words[2]));
+    const bool unread = words[2] == "unread";
+    const auto sent = wq::test::flood(std::stoul(words[1]) * 1'000'000,
+                                      {.junk = unread ? 0 : std::stoul(words[2]), .unread = unread});
     std::cout << nlohmann::json{{"sent", sent}} << std::endl;
     return sent > 0 ? 0 : 1;
 }

@@ -6,9 +6,14 @@
 
 namespace wq::test {
 
-// Calls the daemon's GetStatus for this many microseconds, as fast as the system bus takes the calls, and
-// wants no reply. Where JUNK is not 0, every second call has an argument of so many bytes, which the method
-// does not take. Returns how many calls were sent; 0 where there is no bus.
-unsigned long flood(std::uint64_t us, std::size_t junk);
+struct Flood {
+    std::size_t junk =
+        0;  // bytes of an argument that every second call has, and that the method does not take
+    bool unread = false;  // calls want replies, and nobody reads them; otherwise they want none
+};
+
+// Calls the daemon's GetStatus for this many microseconds, as fast as the system bus takes the calls. Returns
+// how many calls were sent; 0 where there is no bus.
+unsigned long flood(std::uint64_t us, const Flood& kind);
 
 }  // namespace wq::test

@@ -107,7 +107,7 @@ Status order() {
     return {};
 }
 
-class BusFlood : public testing::TestWithParam<std::size_t> {
+class BusFlood : public testing::TestWithParam<test::Flood> {
   protected:
     void SetUp() override {
         if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
@@ -154,9 +154,13 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
     EXPECT_LT(ms, 5000) << figures;
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, BusFlood, testing::Values(0, 256 * 1024), [](const auto& info) {
-    return info.param == 0 ? "WithoutArguments" : "WithLongArguments";
-});
+INSTANTIATE_TEST_SUITE_P(Calls, BusFlood,
+                         testing::Values(test::Flood{}, test::Flood{.junk = 256 * 1024},
+                                         test::Flood{.unread = true}),
+                         [](const auto& info) {
+                             if (info.param.unread) return "WhoseRepliesNobodyReads";
+                             return info.param.junk == 0 ? "WithoutArguments" : "WithLongArguments";
+                         });
 
 }  // namespace
 }  // namespace wq

@@ -57,6 +57,9 @@ class CallersTest : public testing::Test {
     void call_often(const std::string& sender, unsigned times) {
         for (unsigned i = 0; i < times; i++) call(sender);
     }
+    // From now on the others' end takes nothing.
+    void stop_reading() { reading_ = false; }
+    BusServer& server() { return *server_; }
     // The bus's answer to the oldest question about SENDER.
     void tell(const std::string& sender, std::uint32_t uid) {
         ::sd_bus_reply_method_return(take(sender).get(), "u", uid);
@@ -80,8 +83,9 @@ class CallersTest : public testing::Test {
     }
     void settle() {
         for (int idle = 0; idle < 2;) {
-            const bool busy =
-                ::sd_bus_process(server_->bus(), nullptr) > 0 || ::sd_bus_process(others_.get(), nullptr) > 0;
+            if (!reading_) (void)::sd_bus_flush(others_.get());
+            const bool busy = ::sd_bus_process(server_->bus(), nullptr) > 0 ||
+                              (reading_ && ::sd_bus_process(others_.get(), nullptr) > 0);
             idle = busy ? 0 : idle + 1;
         }
     }
@@ -104,6 +108,7 @@ class CallersTest : public testing::Test {
     }
 
     Journal journal_;
+    bool reading_ = true;
     std::unique_ptr<BusServer> server_;
     BusPtr others_;
 };
@@ -142,6 +147,31 @@ TEST_F(CallersTest, BeforeTheAnswerAFewCallsOfACallerAreHeld) {
     EXPECT_EQ(asked.size(), Callers::kMostUnanswered + 1) << "one does not keep another out";
 }
 
+TEST_F(CallersTest, WhatWasHeldIsOfTheBudgetToo) {
+    for (unsigned i = 0; i < Budget::kBurst; i++) {
+        const std::string name = fmt::format(":1.{}", i);
+        call_often(name, Callers::kMostUnanswered);
+        tell(name, 65534);
+    }
+    EXPECT_LT(asked.size(), Budget::kBurst * 2)
+        << "a new connection for every four calls is no way around it";
+    EXPECT_GT(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], Budget::kBurst);
+}
+
+TEST_F(CallersTest, WhoReadsNoRepliesGetsNoMoreAndTheConnectionIsSaidToBeStuck) {
+    call(":1.7");
+    tell(":1.7", 65534);
+    stop_reading();
+    EXPECT_FALSE(server().is_stuck());
+    for (int i = 0; i < 20'000; i++) call(":1.7");
+    std::uint64_t unsent = 0;
+    ASSERT_EQ(::sd_bus_get_n_queued_write(server().bus(), &unsent), 0);
+    EXPECT_LE(unsent, Callers::kMostReplies + 1);
+    ASSERT_GT(unsent, 0U) << "the socket has room for all of it";
+    EXPECT_FALSE(server().is_stuck()) << "it may still be taken";
+    EXPECT_TRUE(server().is_stuck());
+}
+
 TEST_F(CallersTest, OthersThanRootHaveOneBudget) {
     call(":1.6");
     tell(":1.6", 0);
@@ -165,7 +195,10 @@ TEST_F(CallersTest, WhatWantsNoReplyIsDropped) {
     for (int i = 0; i < 100; i++) call(":1.7", false);
     EXPECT_TRUE(replies.empty());
     tell(":1.7", 65534);
-    EXPECT_EQ(asked.size(), Callers::kMostUnanswered);
+    EXPECT_THAT(asked, ElementsAre()) << "nothing is done for who does not want to hear of it";
+    call(":1.8", false);
+    tell(":1.8", 0);
+    EXPECT_THAT(asked, ElementsAre(true)) << "root's is done";
 }
 
 TEST_F(CallersTest, OnlySoManyAreRemembered) {
