@@ -28,7 +28,7 @@ void add_setting(CLI::App& command, const char* name, const char* text, Result<T
         if (!value) throw CLI::ValidationError(name, value.error().text);
         out = *value;
     };
-    command.add_option_function<std::string>(name, take, text);
+    command.add_option_function<std::string>(name, take, text)->type_name("N");
 }
 
 }  // namespace wq::ctl

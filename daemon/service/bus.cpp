@@ -153,7 +153,8 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
     const std::uint64_t timeout = interactive ? kPatience : kOrderTimeout;
     const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
     MessagePtr reply(raw);
-    if (r < 0 && is_absent(error.error)) return fail("no daemon runs", ESRCH);
+    if (r < 0 && is_absent(error.error))
+        return fail("no daemon runs; `systemctl start wq-tuned` starts it", ESRCH);
     if (r < 0 && went_away(bus, error.error)) return fail("the daemon ended meanwhile", ESRCH);
     if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
     const char* text = "";

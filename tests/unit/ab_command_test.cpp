@@ -283,7 +283,7 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
     EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
     EXPECT_EQ(on_disk().size(), 1U);
     EXPECT_EQ(word(), "numa");
-    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo --print` says
+    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo` says
     EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
     expect_baseline();
 }
@@ -302,7 +302,7 @@ TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
     EXPECT_FALSE(tree_.exists("ran"));
     ASSERT_EQ(on_disk().size(), 1U);
     EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
-    tree_.write(file, "0\n");  // as `undo --print` says
+    tree_.write(file, "0\n");  // as `undo` says
     EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
     expect_baseline();
 }

@@ -17,8 +17,8 @@ expect() { # EXIT-CODE ARGUMENTS...
 one_line() { [ "$(wc -l <"$root/err")" = 1 ] || complain "$1: not one line: $(cat "$root/err")"; }
 synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
-for usage in "" "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
-  "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "undo" "status extra" \
+for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
+  "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "status extra" "revert" "revert --all x" \
   "history --export-policy --json" "history --json --export-policy" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
@@ -35,7 +35,7 @@ expect 2 trial x --arm ''
 expect 2 top --once --sort ''
 expect 2 judge ''
 expect 2 ab --target x --arms cache,smt --export '' -- true
-for command in revert reload status history "undo --print" check; do
+for command in "revert --all" reload status history undo check; do
   for bad in "" /nowhere; do
     # shellcheck disable=SC2086
     expect 2 --root "$bad" $command
@@ -50,6 +50,25 @@ for word in bogus --bogus; do
   one_line "$word"
   grep -qF "'$word'" "$root/err" || complain "does not name the wrong word: $(cat "$root/err")"
 done
+# What is wrong, and what to do instead, in one line that begins with the program's name.
+says() { # EXIT-CODE WORDS ARGUMENTS...
+  local want=$1 words=$2
+  shift 2
+  expect "$want" "$@"
+  one_line "$*"
+  grep -q '^wq-tunectl: ' "$root/err" || complain "$*: without the program's name: $(cat "$root/err")"
+  grep -qF -- "$words" "$root/err" || complain "$* does not say '$words': $(cat "$root/err")"
+}
+says 2 'did you mean "status"?' stat
+says 2 "'foo' is none of cpu, smt, cache_shard, cache, numa, system" pin x foo
+says 2 'name a target, or give --all' revert
+says 2 'see wq-tunectl plan --help' plan --nothing
+expect 3 --root "$root"
+grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
+expect 0 plan --root "$root" --topology "$synthetic"
+expect 0 --root "$root" undo
+expect 0 --version
+grep -qx 'wq-tunectl [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
 for bad in fsroot:/nowhere xml:/nowhere synthetic:nonsense live:x nothing; do
   for command in topology plan; do
     expect 1 "$command" --topology "$bad"
@@ -90,7 +109,7 @@ expect 2 top ""
 expect 2 --root "$root" pin "" smt
 expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
-for order in "pin one smt" "unpin one" "revert" "revert one" "reload"; do
+for order in "pin one smt" "unpin one" "revert --all" "revert one" "reload"; do
   # shellcheck disable=SC2086
   expect 3 --root "$root" $order
   one_line "--root $order"
@@ -122,7 +141,7 @@ for part in '"baseline":null' '"mode":null' 'the policy is broken' 'the baseline
 done
 grep -qF '"policy":{"error":"'"$tree"'/etc/wq-tuned/wq-tuned.toml:1:' "$root/out" || complain "status does not say where: $(cat "$root/out")"
 if grep -qF '"baseline":"' "$root/out"; then complain "a baseline out of nowhere: $(cat "$root/out")"; fi
-expect 1 --root "$tree" undo --print
+expect 1 --root "$tree" undo
 one_line "undo of a broken baseline"
 expect 0 --root "$tree" topology --topology "$synthetic"
 one_line "topology with a broken policy"
@@ -135,7 +154,7 @@ inode=$(stat -c %i "$wq")
 # shellcheck disable=SC2016
 printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"$(reboot)","strict":null,"may_hold":["default"],"may_strict":null,"order":""}]}' \
   "$inode" >"$tree/run/wq-tuned/baseline.json"
-expect 0 --root "$tree" undo --print
+expect 0 --root "$tree" undo
 # shellcheck disable=SC2016
 grep -qF "echo '\$(reboot)' > '" "$root/out" || complain "undo: $(cat "$root/out")"
 

@@ -9,6 +9,7 @@ command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 failed=0
+export PATH=$(realpath "$bin"):$PATH # the completions ask the program
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
 # What is offered at the end of LINE, one a line and sorted, without descriptions.
@@ -92,7 +93,7 @@ case $shell in
     expect "wq-tunectl check $tree/one.toml $tree/o" "$tree/one.toml"
     expect "wq-tunectl status --config $tree/o" "$tree/one.toml"
     ;;
-  zsh) expect "wq-tunectl plan --kernel-scopes cpu,s" smt system ;;
+  zsh) expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system ;;
   fish)
     expect "wq-tunectl trial --arm=s" --arm=smt --arm=system
     expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system

@@ -70,7 +70,7 @@ Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& t
     if (store.find(target) == nullptr) return {};
     if (!is_back(files, *store.find(target)))
         return fail(target +
-                    ": it may hold a setting that wq-tuned left; `wq-tunectl undo --print` is the way back");
+                    ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
     store.remove(target);
     return store.save();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ctl/ab/metric.h"
+#include "ctl/command.h"
 #include "ctl/options.h"
 #include "model/judge_settings.h"
 #include "tuner/step.h"
@@ -33,8 +33,7 @@ struct AbOptions {
 // `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts the target back.
 int ab(const Options& options, const AbOptions& what);
 
-// Adds the command to APP. COMMAND is what followed `--`, see cut_command().
-void add_ab(CLI::App& app, const Options& options, const std::vector<std::string>& command, int& code);
+CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
 
 // Where ARGV is of `ab`, moves what follows its `--` to COMMAND: those words are for somebody else, and CLI11
 // would look into them. What is left of ARGC.

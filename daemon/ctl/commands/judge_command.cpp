@@ -81,21 +81,21 @@ int judge(const JudgeOptions& options) {
     return kOk;
 }
 
-void add_judge(CLI::App& app, int& code) {
+CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     const auto options = std::make_shared<JudgeOptions>();
     JudgeSettings& settings = options->settings;
-    CLI::App* command = app.add_subcommand("judge", "Verdicts on recorded trials");
-    command->add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
+    command.add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
+        ->type_name(word::kFile)
         ->required()
         ->check(not_empty);
-    command->add_flag("--json", options->json, "For machines");
-    add_setting(*command, "--alpha", "Chance of reverting a harmless change, at most; 0.05", parse_alpha,
+    command.add_flag("--json", options->json, "For machines");
+    add_setting(command, "--alpha", "Chance of reverting a harmless change, at most; 0.05", parse_alpha,
                 settings.alpha);
-    add_setting(*command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
+    add_setting(command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
                 settings.tolerance);
-    add_setting(*command, "--max-pairs", "Pairs before a trial is given up; 16", parse_max_pairs,
+    add_setting(command, "--max-pairs", "Pairs before a trial is given up; 16", parse_max_pairs,
                 settings.max_pairs);
-    command->callback([options, &code] { code = judge(*options); });
+    return [options] { return judge(*options); };
 }
 
 }  // namespace wq::ctl

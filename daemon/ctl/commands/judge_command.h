@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "ctl/command.h"
 #include "model/judge_settings.h"
 
 namespace wq::ctl {
@@ -17,7 +17,6 @@ struct JudgeOptions {
 // `wq-tunectl judge`: the verdicts on recorded trials, each stopped where a live one would have stopped.
 int judge(const JudgeOptions& options);
 
-// Adds the command to APP. Its exit code goes to CODE once it has run.
-void add_judge(CLI::App& app, int& code);
+CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

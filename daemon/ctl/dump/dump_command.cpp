@@ -54,16 +54,15 @@ Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& name
     return dump;
 }
 
-void add_dump(CLI::App& app, int& code) {
+CommandRun set_up_dump(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<DumpOptions>();
-    CLI::App* command = app.add_subcommand("dump", "The kernel's pods, worker pools and workqueues");
-    command->add_option("WQ", options->names, "Only these workqueues, and the pools that they use");
-    command->add_flag("--json", options->json, "For machines");
-    const CLI::Option* root = app.get_option("--root");
-    command->callback([options, root, &code] {
-        if (root->count() > 0) throw CLI::ValidationError("dump reads the running kernel: no --root");
-        code = dump(*options);
-    });
+    command.add_option("WQ", options->names, "Only these workqueues, and the pools that they use")
+        ->type_name(word::kWorkqueue);
+    command.add_flag("--json", options->json, "For machines");
+    return [options, &invocation] {
+        if (!invocation.root.empty()) throw CLI::ValidationError("dump reads the running kernel: no --root");
+        return dump(*options);
+    };
 }
 
 }  // namespace wq::ctl

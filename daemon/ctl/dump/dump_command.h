@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ctl/command.h"
 #include "model/kernel_dump.h"
 #include "model/kernel_info.h"
 
@@ -20,8 +20,7 @@ nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo
 std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns,
                              bool colour);
 
-// `wq-tunectl dump`: the kernel's pods, worker pools and workqueues. Adds the command to APP; its exit code
-// goes to CODE once it has run.
-void add_dump(CLI::App& app, int& code);
+// `wq-tunectl dump`: the kernel's pods, worker pools and workqueues.
+CommandRun set_up_dump(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

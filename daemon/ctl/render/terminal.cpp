@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -24,6 +25,20 @@ constexpr std::size_t kLeastText = 24;        // columns; below this, free text 
 constexpr std::string_view kNextLine = "  ";  // before what did not fit in a row's first line
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
+
+struct Terminal {
+    bool is_there = false;
+    std::size_t columns = kUnlimited;
+};
+std::optional<Terminal> remembered;
+
+Terminal look_at_terminal() {
+    if (remembered) return *remembered;
+    if (::isatty(STDOUT_FILENO) == 0) return {};
+    winsize size{};
+    return {true, ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                                    : std::size_t{80}};
+}
 
 std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths(rows.front().size());
@@ -54,9 +69,11 @@ std::size_t terminal_columns() {
         const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
         if (error == std::errc{} && value > 0) return value;
     }
-    if (::isatty(STDOUT_FILENO) == 0) return kUnlimited;
-    winsize size{};
-    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    return look_at_terminal().columns;
+}
+
+void remember_terminal() {
+    remembered = look_at_terminal();
 }
 
 void say(const std::string& text) {
@@ -65,7 +82,7 @@ void say(const std::string& text) {
 
 bool wants_colour() {
     const char* no = ::getenv("NO_COLOR");
-    return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+    return look_at_terminal().is_there && (no == nullptr || *no == '\0');
 }
 
 std::string local_time(std::int64_t seconds) {

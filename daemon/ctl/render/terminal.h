@@ -15,6 +15,9 @@ std::size_t terminal_columns();
 // Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool wants_colour();
 
+// Has the two above tell what holds now, whatever stdout becomes.
+void remember_terminal();
+
 // TEXT to stderr. Nothing is done where that cannot be written: there is nobody else to tell.
 void say(const std::string& text);
 

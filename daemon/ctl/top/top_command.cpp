@@ -109,9 +109,8 @@ Status watch_live(const TopOptions& options, WorkMonitor& monitor, TopWait& wait
     }
 }
 
-int run(TopOptions options, const CLI::App& app) {
-    if (app.get_option("--root")->count() > 0)
-        throw CLI::ValidationError("top watches the running kernel: no --root");
+int run(TopOptions options, const Invocation& invocation) {
+    if (!invocation.root.empty()) throw CLI::ValidationError("top watches the running kernel: no --root");
     if (options.once) options.iterations = 1;
     for (auto& name : options.names) name = sysfs_name(name);
     const auto monitor = make_bpf_monitor();
@@ -144,23 +143,28 @@ int top(const TopOptions& options, WorkMonitor& monitor) {
     return done ? kOk : complain(done.error().text);
 }
 
-void add_top(CLI::App& app, int& code) {
+CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<TopOptions>();
-    CLI::App* command = app.add_subcommand("top", "What workqueues do, live: rates, waits, locks, functions");
-    command->add_option("WQ", options->names, "Workqueues; all if none")->check(not_empty);
-    command->add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
+    command.add_option("WQ", options->names, "Workqueues; all if none")
+        ->type_name(word::kWorkqueue)
+        ->check(not_empty);
+    command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
+        ->type_name(word::kNumber)
         ->check(interval_error);
-    auto* iterations = command->add_option("-n,--iterations", options->iterations, "Intervals, then end")
+    auto* iterations = command.add_option("-n,--iterations", options->iterations, "Intervals, then end")
+                           ->type_name(word::kNumber)
                            ->check(decimal)
                            ->check(CLI::Range(1, 1'000'000'000));
-    command->add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
-    command->add_option("--sort", options->order.key, "The column to sort by")->check(not_empty);
-    command->add_flag("--functions", options->functions, "The functions that keep workers busy");
-    command->add_flag("--json", options->json, "For machines: a line for each interval");
-    command->callback([options, &app, &code] {
+    command.add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
+    command.add_option("--sort", options->order.key, "The column to sort by")
+        ->type_name(word::kColumn)
+        ->check(not_empty);
+    command.add_flag("--functions", options->functions, "The functions that keep workers busy");
+    command.add_flag("--json", options->json, "For machines: a line for each interval");
+    return [options, &invocation] {
         check_order(*options);
-        code = run(*options, app);
-    });
+        return run(*options, invocation);
+    };
 }
 
 }  // namespace wq::ctl

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bpf/work_monitor.h"
+#include "ctl/command.h"
 #include "ctl/top/top_rates.h"
 #include "ctl/top/top_table.h"
 
@@ -34,7 +34,6 @@ nlohmann::ordered_json interval_json(const TopInterval& interval, const TopOptio
 // One interval as text, COLUMNS wide: idle workqueues only by their number, unless they are named.
 std::string interval_text(const TopInterval& interval, const TopOptions& options, std::size_t columns);
 
-// Adds the command to APP. Its exit code goes to CODE once it has run.
-void add_top(CLI::App& app, int& code);
+CommandRun set_up_top(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <memory>
+
+#include "ctl/ab/ab_command.h"
+#include "ctl/command.h"
+#include "ctl/commands/judge_command.h"
+#include "ctl/dump/dump_command.h"
+#include "ctl/setting_option.h"
+#include "ctl/top/top_command.h"
+
+namespace wq::ctl {
+namespace {
+
+// The options of a simple command and its arguments.
+struct Given {
+    Options options;
+    std::string target;
+    std::string scope;
+    std::string output;
+    std::vector<std::string> files;
+    bool all = false;
+    bool export_policy = false;
+    bool print = false;
+};
+using GivenPtr = std::shared_ptr<Given>;
+
+// Calls RUN with what was given once all of it is read.
+template <class F>
+CommandRun later(const GivenPtr& given, const Invocation& invocation, F run) {
+    return [given, &invocation, run] {
+        given->options.root = invocation.root;
+        return run(*given);
+    };
+}
+
+void add_json(CLI::App& command, Given& g) {
+    command.add_flag("--json", g.options.json, "For machines");
+}
+
+void add_config(CLI::App& command, Given& g) {
+    command.add_option("--config", g.options.config, "Policy file instead of the installed ones")
+        ->type_name(word::kFile)
+        ->check(not_empty);
+}
+
+void add_source(CLI::App& command, Given& g) {
+    command.add_option("--topology", g.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
+        ->type_name(word::kSource)
+        ->check(not_empty);
+    command.add_option("--shard-size", g.options.shard_size, "Cores per shard")
+        ->type_name(word::kNumber)
+        ->check(decimal)
+        ->check(CLI::Range(1, 65536));
+}
+
+void add_kernel_scopes(CLI::App& command, Given& g) {
+    const auto take = [&g](const std::string& list) {
+        const auto scopes = parse_scopes(list);
+        if (!scopes) throw CLI::ValidationError("--kernel-scopes", scopes.error().text);
+        g.options.kernel_scopes = *scopes;
+    };
+    command.add_option_function<std::string>("--kernel-scopes", take, "Plan for a kernel that has these")
+        ->type_name(word::kScopes);
+}
+
+CLI::Option* add_target(CLI::App& command, Given& g) {
+    return command.add_option("TARGET", g.target, "A workqueue's name, or @default")
+        ->type_name(word::kTarget)
+        ->check(not_empty);
+}
+
+CommandRun set_up_status(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_json(command, *given);
+    add_config(command, *given);
+    return later(given, invocation, [](const Given& g) { return status(g.options); });
+}
+
+CommandRun set_up_topology(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_source(command, *given);
+    add_json(command, *given);
+    add_config(command, *given);
+    return later(given, invocation, [](const Given& g) { return topology(g.options); });
+}
+
+CommandRun set_up_plan(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    command.add_flag("--boot", given->options.boot, "Boot options that the plan would need, and why");
+    add_source(command, *given);
+    add_kernel_scopes(command, *given);
+    add_json(command, *given);
+    add_config(command, *given);
+    return later(given, invocation,
+                 [](const Given& g) { return g.options.boot ? plan_boot(g.options) : plan(g.options); });
+}
+
+CommandRun set_up_explain(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_target(command, *given)->required();
+    add_source(command, *given);
+    add_kernel_scopes(command, *given);
+    add_json(command, *given);
+    add_config(command, *given);
+    return later(given, invocation, [](const Given& g) { return explain(g.options, g.target); });
+}
+
+CommandRun set_up_history(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_json(command, *given);
+    command
+        .add_flag("--export-policy", given->export_policy,
+                  "The verdicts as a policy for machines of this kind")
+        ->excludes("--json");
+    return later(given, invocation, [](const Given& g) {
+        return g.export_policy ? export_policy(g.options) : history(g.options);
+    });
+}
+
+CommandRun set_up_report(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    command.add_option("-o,--output", given->output, "The file to write; - is stdout")
+        ->type_name(word::kFile)
+        ->required()
+        ->check(not_empty);
+    add_source(command, *given);
+    add_kernel_scopes(command, *given);
+    add_config(command, *given);
+    return later(given, invocation, [](const Given& g) { return report(g.options, g.output); });
+}
+
+CommandRun set_up_check(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    command.add_option("FILE", given->files, "Policy files, main file first; the installed ones if none")
+        ->type_name(word::kFile);
+    add_json(command, *given);
+    return later(given, invocation, [](const Given& g) { return check(g.options, g.files); });
+}
+
+CommandRun set_up_cat_config(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_json(command, *given);
+    add_config(command, *given);
+    return later(given, invocation, [](const Given& g) { return cat_config(g.options); });
+}
+
+std::string all_scopes() {
+    std::vector<std::string_view> names;
+    for (const Scope scope : kAllScopes) names.push_back(name_of(scope));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+CommandRun set_up_pin(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_target(command, *given)->required();
+    command.add_option("SCOPE", given->scope, "The scope to hold")->type_name(word::kScope)->required();
+    return later(given, invocation, [](const Given& g) {
+        if (!scope_named(g.scope))
+            throw CLI::ValidationError("SCOPE", fmt::format("'{}' is none of {}", g.scope, all_scopes()));
+        return pin(g.options, g.target, g.scope);
+    });
+}
+
+CommandRun set_up_unpin(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_target(command, *given)->required();
+    return later(given, invocation, [](const Given& g) { return unpin(g.options, g.target); });
+}
+
+// An order to all is given by name: a script's unset variable is not one.
+CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    auto* target = add_target(command, *given);
+    command.add_flag("--all", given->all, "All targets")->excludes(target);
+    return later(given, invocation, [](const Given& g) {
+        if (g.target.empty() && !g.all) throw CLI::ValidationError("revert", "name a target, or give --all");
+        return revert(g.options, g.all ? std::nullopt : std::optional(g.target));
+    });
+}
+
+CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    add_target(command, *given)->required();
+    command.add_option("--arm", given->scope, "The scope to try; what would be tried next, if not given")
+        ->type_name(word::kScope)
+        ->check(not_empty);
+    add_json(command, *given);
+    return later(given, invocation, [](const Given& g) { return trial(g.options, g.target, g.scope); });
+}
+
+CommandRun set_up_undo(CLI::App& command, const Invocation& invocation) {
+    const auto given = std::make_shared<Given>();
+    command.add_flag("--print", given->print, "As without it: print the commands; nothing is run");
+    return later(given, invocation, [](const Given& g) { return undo(g.options); });
+}
+
+CommandRun set_up_reload(CLI::App& /*command*/, const Invocation& invocation) {
+    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return reload(g.options); });
+}
+
+constexpr std::array kCommands = {
+    Command{"status", "What the daemon does with each target; also without a command", set_up_status, true},
+    Command{"topology", "LLCs, cores and shards of a machine", set_up_topology, true},
+    Command{"plan", "What would be set, and why", set_up_plan, true},
+    Command{"explain", "One target's plan with its candidates", set_up_explain, true},
+    Command{"history", "The trials that ended, with effects and verdicts", set_up_history, true},
+    Command{"report", "All of it as a page for a browser", set_up_report},
+    Command{"check", "Look for mistakes in a policy", set_up_check},
+    Command{"cat-config", "The policy as merged on this host, and where each value came from",
+            set_up_cat_config, true},
+    Command{"judge", "Verdicts on recorded trials", set_up_judge},
+    Command{"ab", "Run a command under scopes in random order, and judge: ab ... -- COMMAND...", set_up_ab},
+    Command{"dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},
+    Command{"top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},
+    Command{"pin", "Hold a target at a scope", set_up_pin},
+    Command{"unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
+    Command{"revert", "Put a target, or all, back to the baseline until a reload", set_up_revert},
+    Command{"trial", "Try a scope on a target now, and follow it to the verdict", set_up_trial},
+    Command{"undo", "Shell commands that would put everything back", set_up_undo},
+    Command{"reload", "Read the policy again", set_up_reload},
+};
+
+}  // namespace
+
+std::span<const Command> commands() {
+    return kCommands;
+}
+
+}  // namespace wq::ctl

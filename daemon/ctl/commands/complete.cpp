@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <dirent.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "ctl/command.h"
+#include "ctl/top/top_table.h"
+#include "kernel/paths.h"
+#include "model/scope.h"
+
+namespace wq::ctl {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A shell may run what a name has in it; no workqueue of the kernel's is called so.
+bool is_plain(std::string_view name) {
+    return std::ranges::all_of(name, [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("_.:!@#+,=-").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+}
+
+// The workqueues below ROOT that have FILE.
+Words workqueues_with(const std::string& root, const char* file) {
+    struct Close {
+        void operator()(DIR* dir) const { ::closedir(dir); }
+    };
+    Words out;
+    const std::string folder = Paths{root}.workqueues();
+    const std::unique_ptr<DIR, Close> dir(::opendir(folder.c_str()));
+    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+        const std::string name = entry->d_name;
+        if (is_plain(name) && ::access((folder + "/" + name + "/" + file).c_str(), F_OK) == 0)
+            out.push_back(name);
+    }
+    std::ranges::sort(out);
+    return out;
+}
+
+Words scope_words() {
+    Words out;
+    for (const Scope scope : kAllScopes) out.emplace_back(name_of(scope));
+    return out;
+}
+
+Words column_words() {
+    Words out = sort_keys(false);
+    for (auto& key : sort_keys(true))
+        if (std::ranges::find(out, key) == out.end()) out.push_back(key);
+    return out;
+}
+
+// What is known of the words before the one that is to be completed.
+class Completion {
+  public:
+    explicit Completion(const CLI::App& app) : app_(app), at_(&app) {}
+
+    void pass(const std::string& word) {
+        if (ran_)
+            ran_++;
+        else if (pending_ != nullptr)
+            take(*std::exchange(pending_, nullptr), word);
+        else if (word == "--" && at_->get_name() == "ab")
+            ran_ = 1;
+        else if (word.starts_with('-'))
+            pass_option(word);
+        else if (at_ == &app_)
+            enter(word);
+        else
+            given_++;
+    }
+
+    Words offers(const std::string& part) {
+        if (ran_) return {ran_ == 1 ? ":command" : ":file "};
+        if (pending_ != nullptr) return values(pending_->get_type_name(), "", part);
+        if (const auto equals = part.find('='); part.starts_with("--") && equals != std::string::npos) {
+            const CLI::Option* option = find_option(part.substr(0, equals));
+            return option == nullptr
+                       ? Words{}
+                       : values(option->get_type_name(), part.substr(0, equals + 1), part.substr(equals + 1));
+        }
+        if (part.starts_with('-')) return option_words(part);
+        if (at_ == &app_) return command_words(part);
+        const auto* argument = this->argument();
+        return argument == nullptr ? option_words(part) : values(argument->get_type_name(), "", part);
+    }
+
+  private:
+    static std::string line(const std::string& word, const std::string& help) { return word + "\t" + help; }
+
+    void pass_option(const std::string& word) {
+        const auto equals = word.find('=');
+        const CLI::Option* option = find_option(word.substr(0, equals));
+        if (option == nullptr || option->get_type_size() == 0) return;
+        if (equals != std::string::npos)
+            take(*option, word.substr(equals + 1));
+        else
+            pending_ = option;
+    }
+    void take(const CLI::Option& option, const std::string& value) {
+        if (option.check_lname("root")) root_ = value;
+    }
+    void enter(const std::string& word) {
+        for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+            if (command->get_name() == word) at_ = command;
+    }
+    [[nodiscard]] const CLI::Option* find_option(const std::string& name) const {
+        if (const auto* own = at_->get_option_no_throw(name); own != nullptr) return own;
+        return app_.get_option_no_throw(name);
+    }
+    // What the next argument is; an argument that takes several words is the last.
+    [[nodiscard]] const CLI::Option* argument() const {
+        const auto all = at_->get_options([](const CLI::Option* o) { return o->get_positional(); });
+        if (all.empty()) return nullptr;
+        if (given_ < all.size()) return all[given_];
+        return all.back()->get_items_expected_max() > 1 ? all.back() : nullptr;
+    }
+    [[nodiscard]] Words option_words(const std::string& part) const {
+        Words out;
+        for (const CLI::Option* option :
+             at_->get_options([](const CLI::Option* o) { return o->nonpositional(); }))
+            for (const std::string& name : option->get_lnames())
+                if (("--" + name).starts_with(part))
+                    out.push_back(line("--" + name, option->get_description()));
+        return out;
+    }
+    [[nodiscard]] Words command_words(const std::string& part) const {
+        Words out;
+        for (const Command& command : commands())
+            if (std::string_view(command.name).starts_with(part))
+                out.push_back(line(command.name, command.help));
+        return out;
+    }
+
+    [[nodiscard]] Words values(const std::string& type, const std::string& before,
+                               const std::string& part) const {
+        const auto is = [&](std::string_view name) {
+            return type == name || type.starts_with(std::string(name) + ":");
+        };
+        if (is(word::kFile)) return {":file " + before};
+        if (is(word::kDirectory)) return {":dir " + before};
+        if (is(word::kSource)) return sources(before, part);
+        if (is(word::kScopes)) {
+            const auto comma = part.rfind(',');
+            const std::string done = comma == std::string::npos ? "" : part.substr(0, comma + 1);
+            Words out = matching(scope_words(), before + done, part.substr(done.size()));
+            out.insert(out.begin(), ":nospace");
+            return out;
+        }
+        if (is(word::kScope)) return matching(scope_words(), before, part);
+        if (is(word::kColumn)) return matching(column_words(), before, part);
+        if (is(word::kMetric)) return matching({"time"}, before, part);
+        if (is(word::kWorkqueue)) return matching(workqueues_with(root_, "max_active"), before, part);
+        if (!is(word::kTarget)) return {};
+        Words targets = workqueues_with(root_, "affinity_scope");
+        targets.insert(targets.begin(), "@default");
+        return matching(targets, before, part);
+    }
+    static Words sources(const std::string& before, const std::string& part) {
+        for (const char* kind : {"fsroot:", "xml:"})
+            if (part.starts_with(kind)) return {(*kind == 'f' ? ":dir " : ":file ") + before + kind};
+        Words out = matching({"live", "fsroot:", "xml:", "synthetic:"}, before, part);
+        out.insert(out.begin(), ":nospace");
+        return out;
+    }
+    static Words matching(const Words& words, const std::string& before, const std::string& part) {
+        Words out;
+        for (const std::string& word : words)
+            if (word.starts_with(part)) out.push_back(before + word);
+        return out;
+    }
+
+    const CLI::App& app_;
+    const CLI::App* at_;
+    std::string root_;
+    const CLI::Option* pending_ = nullptr;  // whose value comes next
+    std::size_t given_ = 0;                 // arguments of the command
+    std::size_t ran_ = 0;                   // words of the command that `ab` is to run, and one
+};
+
+}  // namespace
+
+std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words) {
+    if (words.empty()) return {};
+    Completion completion(app);
+    for (std::size_t i = 0; i + 1 < words.size(); i++) completion.pass(words[i]);
+    return completion.offers(words.back());
+}
+
+}  // namespace wq::ctl
