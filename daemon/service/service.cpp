@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/version.h"
 #include "bpf/bpf_counters.h"
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
@@ -110,6 +111,9 @@ Status Service::run() {
     if (auto started = start(); !started) return started;
     wait_for_bus();
     if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
+    log_.write(
+        {LOG_INFO, Event::none,
+         fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(tuner_->policy()))});
     notify("READY=1\nSTATUS=" + tuner_->summary());
     const int r = ::sd_event_loop(event_.get());
     if (r < 0) return fail_errno("event loop", -r);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include "base/text.h"
 #include "counters/counter_table.h"
 #include "kernel/read_isolation.h"
 
@@ -105,10 +106,10 @@ bool Trials::wants(const Target& target) const {
 
 std::string Trials::why_not_now() const {
     if (edges_.now() < not_before_)
-        return fmt::format("waits for a trial, {} s of a random delay are left",
-                           (not_before_ - edges_.now()) / kSecond + 1);
+        return fmt::format("waiting: {} of the random delay are left",
+                           rough_time((not_before_ - edges_.now()) / kSecond + 1));
     if (!edges_.tuner.policy().judge.hours.contains(edges_.minute_of_day()))
-        return "waits for a trial: these are not the hours for it";
+        return "waiting: outside judge.hours";
     return "";
 }
 
@@ -134,7 +135,7 @@ Result<std::map<std::string, bool>> Trials::busy() {
             traffic_at_ = now;
             return out;
         }
-        if (passes(traffic.error().code)) return fail("waits for a trial: " + traffic.error().text);
+        if (passes(traffic.error().code)) return fail("waiting: " + traffic.error().text);
         no_counters(traffic.error());
     }
     if (counters_here().empty()) return fail("nothing to judge by: " + no_counters_);
@@ -163,15 +164,15 @@ void Trials::tick() {
 // Those with traffic take turns; @default, which moves its followers, goes before all others.
 void Trials::begin_one() {
     if (const std::string why = why_no_record(); !why.empty())
-        return edges_.tuner.explain_waiting("waits for a trial: " + why);
+        return edges_.tuner.explain_waiting("waiting: " + why);
     const std::string not_now = why_not_now();
     const bool by_hand =
         std::any_of(parked_.begin(), parked_.end(), [](const auto& p) { return p.second->by_hand; });
     if (!not_now.empty() && !by_hand) return edges_.tuner.explain_waiting(not_now);
     const auto busy_now = busy();
     if (!busy_now) return edges_.tuner.explain_waiting(busy_now.error().text);
-    edges_.tuner.explain_waiting(
-        not_now.empty() ? "waits for a trial: too little traffic to judge by, or another's turn" : not_now);
+    edges_.tuner.explain_waiting(not_now.empty() ? "waiting: not busy, or it is another target's turn"
+                                                 : not_now);
     const Target* next = nullptr;
     const auto& targets = edges_.tuner.targets();
     const auto parameter = targets.find(kDefaultTarget);

@@ -85,7 +85,7 @@ Status Trials::give_up(const Error& why) {
 // journal, but to who ordered the trial.
 void Trials::did_not_begin(const std::string& name, bool by_hand, const Error& why) {
     rest(name, true);
-    edges_.tuner.explain_waiting("waits for a trial: " + why.text);
+    edges_.tuner.explain_waiting("waiting: " + why.text);
     const bool news =
         !passes(why.code) && not_begun_.size() < kMostSaid && not_begun_.insert(why.text).second;
     if (news || by_hand) edges_.log.write({LOG_NOTICE, Event::none, "no trial could begin: " + why.text});

@@ -245,7 +245,7 @@ class Tuner {
     unsigned doubts_ = 0;  // topologies read in a row that came with warnings
     bool topology_stale_ = true;
     std::string observe_why_;
-    std::string waiting_why_ = "waits for a trial";
+    std::string waiting_why_ = "waiting for a trial";
     std::string pods_unknown_;
     std::string unsaved_;  // why baselines cannot be saved, where they last could not
     std::map<std::string, Target> targets_;

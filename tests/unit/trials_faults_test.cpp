@@ -45,7 +45,7 @@ TEST_F(TrialsFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
     EXPECT_EQ(asked(), before) << "nothing is written";
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("waits for a trial: its baseline cannot be saved"));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting: its baseline cannot be saved"));
     EXPECT_THAT(verdicts_->records(), IsEmpty());
     tree_.add(test::Dir("run/wq-tuned"));
     for (int i = 0; i < 4; i++) tick();

@@ -116,10 +116,8 @@ TEST_F(TrialsRecord, ADiskThatDoesNotAnswerDelaysTheTrialAndNothingElse) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(
-        reason("kcryptd"),
-        HasSubstr(
-            "waits for a trial: the record of trials cannot be written: the disk has not answered for"));
+    EXPECT_THAT(reason("kcryptd"),
+                HasSubstr("waiting: the record of trials cannot be written: the disk has not answered for"));
     slow_.answer();
     tick();
     slow_.answer();
@@ -159,7 +157,7 @@ TEST_F(TrialsRecord, NothingBeginsWhereTheRecordCannotBeWritten) {
     EXPECT_EQ(asked(), writes) << "nothing is written to /sys";
     EXPECT_FALSE(counters_.attached);
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("waits for a trial: the record of trials cannot be written: "));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting: the record of trials cannot be written: "));
     EXPECT_THAT(reason("kcryptd"), HasSubstr("Not a directory"));
     EXPECT_EQ(times_said("what is learned may be forgotten, and no trial begins"), 1);
     const auto refused = trials_->order("kcryptd", "cpu");

@@ -134,7 +134,7 @@ TEST_F(TunerTest, WaitsInGuardAndPutsBackWhenUnjudgedIsTurnedOff) {
     use(guard);
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("waits for a trial"));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting for a trial"));
     EXPECT_THAT(on_disk(), IsEmpty());
     use(rule_for_all());
     EXPECT_EQ(scope("kcryptd"), "smt");

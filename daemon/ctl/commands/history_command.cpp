@@ -39,11 +39,11 @@ int history(const Options& options) {
         fmt::print("No trial has ended on this machine yet.\n");
         return kOk;
     }
-    Table table({"ENDED", "TARGET", "TRIED", "AGAINST", "VERDICT", "PAIRS", "EFFECT", "REASON"});
+    Table table({"ENDED", "TARGET", "TRIED", "VERDICT", "PAIRS", "EFFECT"});
     for (const VerdictRecord& r : store.records())
-        table.add({local_time(r.time), r.target, r.key.candidate, r.key.baseline,
+        table.add({local_time(r.time), r.target, r.key.baseline + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
-                   effect_text(r.standing), r.reason});
+                   effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     fmt::print(
         "Effects are of the cost of the counter, in percent: above zero is worse. They describe the trial,\n"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ctl/commands/topology_command.h"
@@ -16,6 +18,8 @@
 
 namespace wq::ctl {
 namespace {
+
+constexpr std::size_t kMostLines = 4;  // of a candidate's pods
 
 // "default (cache)", as the kernel prints it.
 std::string scope_text(const ScopeFile& scope) {
@@ -51,7 +55,11 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
                                          c.pools == 1 ? "" : "s", cores, cores == "1" ? "" : "s");
     std::string out;
     for (const std::string& part : wrap(head, room_after(2))) out += fmt::format("  {}\n", part);
-    for (const std::string& part : wrap_lists(pods, room_after(6))) out += fmt::format("      {}\n", part);
+    const auto lists = wrap_lists(pods, room_after(6));
+    const bool long_list = lists.size() > kMostLines;
+    for (std::size_t i = 0; i < (long_list ? kMostLines - 1 : lists.size()); i++)
+        out += fmt::format("      {}\n", lists[i]);
+    if (long_list) out += "      ... (all with --json)\n";
     return out;
 }
 
@@ -93,6 +101,26 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     return out;
 }
 
+// What comes of the plan: "2 of 14 targets would go on trial: cache -> smt (2)".
+std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines) {
+    std::map<std::string, unsigned> changes;
+    unsigned all = 0;
+    for (const PlanLine& line : lines) {
+        if (line.action != Action::write) continue;
+        all++;
+        changes[fmt::format("{} -> {}", line.now ? name_of(*line.now) : "?", planned_text(line))]++;
+    }
+    const std::string targets = fmt::format("{} target{}", lines.size(), lines.size() == 1 ? "" : "s");
+    if (all == 0) return "Nothing would be written to " + targets + ".";
+    const Policy& policy = machine.policy;
+    const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"
+                       : policy.apply_unjudged      ? "would be written at once"
+                                                    : "would go on trial";
+    std::vector<std::string> kinds;
+    for (const auto& [change, count] : changes) kinds.push_back(fmt::format("{} ({})", change, count));
+    return fmt::format("{} of {} {}: {}", all, targets, what, fmt::join(kinds, ", "));
+}
+
 // What the table does not show, a sentence each.
 std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanLine>& lines) {
     std::vector<std::string> out;
@@ -122,6 +150,8 @@ int plan(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
+    for (const std::string& part : wrap(summary_of(*machine, lines), room_after(0))) fmt::print("{}\n", part);
+    fmt::print("\n");
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
     for (const PlanLine& line : lines)
         table.add({line.target.name, scope_text(line.target.scope), planned_text(line),

@@ -2,10 +2,12 @@
 #include "ctl/commands/status_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "bpf/read_pods.h"
@@ -95,6 +97,25 @@ std::string policy_text(const json& daemon) {
                        in_force);
 }
 
+// "14 targets: 3 kept, 1 trial, 10 waiting".
+std::string summary_of(const json& targets) {
+    std::map<std::string, unsigned> states;
+    for (const json& target : targets) states[text_of(target["state"])]++;
+    std::vector<std::string> parts;
+    for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
+    return fmt::format("{} target{}{}{}", targets.size(), targets.size() == 1 ? "" : "s",
+                       parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+}
+
+// As systemctl has them: green is well, yellow is for somebody to look at.
+std::string_view colour_of_state(std::string_view state) {
+    if (state == "kept" || state == "applied") return "\x1b[32m";
+    if (state == "trial") return "\x1b[1m";
+    if (state == "external" || state == "quarantined" || state == "unsupported" || state == "reverted")
+        return "\x1b[33m";
+    return "";
+}
+
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
     if (const std::string policy = policy_text(daemon); !policy.empty())
@@ -110,8 +131,11 @@ void print_status(const json& document) {
         for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
             fmt::print("{}\n", line);
     }
+    for (const std::string& line : wrap(summary_of(document["targets"]), terminal_columns()))
+        fmt::print("{}\n", line);
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
+    table.paint(4, colour_of_state);
     for (const json& target : document["targets"])
         table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
                    text_of(target["planned"]), text_of(target["state"]), reason_text(target)});

@@ -158,10 +158,13 @@ Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned 
 std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
                            std::size_t columns) {
     std::string text;
-    for (const auto& line : wrap(topology.source, columns)) text += line + "\n";
-    const std::string counts =
-        fmt::format("{}, {}, {} per core", counted(topology.online.count(), "CPU"),
-                    counted(topology.cores.size(), "core"), counted(threads_per_core(topology), "thread"));
+    const std::string source = topology.source == "live" ? "this machine, by /sys" : topology.source;
+    for (const auto& line : wrap(source, columns)) text += line + "\n";
+    std::string counts = fmt::format("{}, {}", counted(topology.online.count(), "CPU"),
+                                     counted(topology.cores.size(), "core"));
+    // Not of hybrids, whose cores differ.
+    if (topology.cores.size() * threads_per_core(topology) == topology.online.count())
+        counts += fmt::format(", {} per core", counted(threads_per_core(topology), "thread"));
     for (const auto& line : wrap(counts, columns)) text += line + "\n";
     text += fmt::format("shard size: {}\n", counted(shard_size, "core"));
     if (!topology.isolated.empty())

@@ -8,7 +8,11 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "ctl/commands/order.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress.h"
@@ -31,9 +35,27 @@ json trial_in(const json& status, const std::string& target) {
     return nullptr;
 }
 
+// How long the pairs that are left take, by those that were seen.
+class TimeLeft {
+  public:
+    // "; at most 4 min", or "" before a pair was seen to end.
+    std::string text(unsigned pair, unsigned max_pairs) {
+        const std::int64_t now = clock_ns(CLOCK_MONOTONIC);
+        if (!began_) began_ = {pair, now};
+        if (pair <= began_->first || pair > max_pairs) return "";
+        const auto each = (now - began_->second) / (pair - began_->first) / 1'000'000'000;
+        return fmt::format("; at most {} left",
+                           rough_time(static_cast<std::uint64_t>(each) * (max_pairs - pair + 1)));
+    }
+
+  private:
+    std::optional<std::pair<unsigned, std::int64_t>> began_;  // the pair that ran first, and when it was seen
+};
+
 // Follows the trial until the daemon has none of TARGET any more.
 Status follow(sd_bus* bus, const std::string& target) {
     ProgressLine line;
+    TimeLeft left;
     for (;;) {
         const auto answer = call_daemon(bus, "GetStatus", {});
         if (!answer) {
@@ -44,7 +66,7 @@ Status follow(sd_bus* bus, const std::string& target) {
         if (!status.is_object()) return fail("the daemon's answer is not a status");
         const json trial = trial_in(status, target);
         if (trial.is_null()) break;
-        line.show(progress_text(trial));
+        line.show(progress_text(trial) + left.text(trial.value("pair", 0U), trial.value("max_pairs", 0U)));
         ::sleep(1);
     }
     line.end();

@@ -51,7 +51,9 @@ int undo(const Options& options) {
     const WorkqueueFs files(paths);
     BaselineStore store(paths.baseline());
     if (const auto loaded = store.load(); !loaded) return complain(loaded.error().text);
-    for (const auto& [name, entry] : store.entries()) fmt::print("{}", commands(paths, files, entry));
+    std::string out;
+    for (const auto& [name, entry] : store.entries()) out += commands(paths, files, entry);
+    fmt::print("{}", out.empty() ? "# nothing to put back\n" : out);
     return kOk;
 }
 

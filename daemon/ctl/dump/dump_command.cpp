@@ -22,7 +22,7 @@ struct DumpOptions {
 
 int dump(const DumpOptions& options) {
     auto all = read_kernel_dump();
-    if (!all) return complain(all.error().text);
+    if (!all) return complain(all.error().text + "; `wq-tunectl topology` needs no BPF");
     const auto some = dump_of(std::move(*all), options.names);
     if (!some) return complain(some.error().text);
     const KernelInfo kernel = probe_kernel(Paths{});

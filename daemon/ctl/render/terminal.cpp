@@ -72,6 +72,10 @@ std::size_t terminal_columns() {
     return look_at_terminal().columns;
 }
 
+bool is_terminal() {
+    return look_at_terminal().is_there;
+}
+
 void remember_terminal() {
     remembered = look_at_terminal();
 }
@@ -135,6 +139,11 @@ std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::
     return lines;
 }
 
+void Table::paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell)) {
+    painted_ = painted;
+    colour_of_ = colour_of;
+}
+
 std::string Table::text(std::size_t columns, bool colour) const {
     const auto widths = widths_of(rows_);
     std::size_t indent = 0;
@@ -153,9 +162,14 @@ std::string Table::text(std::size_t columns, bool colour) const {
         };
         for (std::size_t i = 0; i + 1 < widths.size(); i++) {
             if (i > 0 && starts.contains(i)) end_line();
-            line += fmt::format("{:<{}}  ", printable(rows_[r][i]), widths[i]);
+            const std::string cell = fmt::format("{:<{}}  ", printable(rows_[r][i]), widths[i]);
+            const bool painted = colour && r > 0 && painted_ == i;
+            const std::string_view paint = painted ? colour_of_(rows_[r][i]) : "";
+            line += paint.empty() ? cell : fmt::format("{}{}{}", paint, cell, kPlain);
         }
-        auto lines = wrap(printable(rows_[r].back()), room);
+        const bool same =
+            is_terminal() && r > 1 && !rows_[r].back().empty() && rows_[r].back() == rows_[r - 1].back();
+        auto lines = wrap(same ? "\"" : printable(rows_[r].back()), room);
         if (!below) line += lines.front();
         end_line();
         for (std::size_t i = below ? 0 : 1; i < lines.size(); i++)

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wq::ctl {
@@ -15,7 +17,10 @@ std::size_t terminal_columns();
 // Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool wants_colour();
 
-// Has the two above tell what holds now, whatever stdout becomes.
+// Whether stdout is a terminal.
+bool is_terminal();
+
+// Has those above tell what holds now, whatever stdout becomes.
 void remember_terminal();
 
 // TEXT to stderr. Nothing is done where that cannot be written: there is nobody else to tell.
@@ -28,9 +33,14 @@ class Table {
   public:
     explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    // On a terminal, a last cell that is as the one above it is `"`, and cells of column PAINTED have the
+    // colour that COLOUR_OF gives for their text ("" for none).
+    void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
 
   private:
+    std::optional<std::size_t> painted_;
+    std::string_view (*colour_of_)(std::string_view cell) = nullptr;
     std::vector<std::vector<std::string>> rows_;
 };
 
