@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {
