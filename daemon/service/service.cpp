@@ -136,10 +136,7 @@ Status Service::start() {
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
-    auto writes = writer_.start(event, [this] {
-        answer_.drop();
-        arm_trial();
-    });
+    auto writes = writer_.start(event, [this] { arm_trial(); });
     if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: they are made at boot
