@@ -7,15 +7,27 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
+#include <sstream>
+#include <string>
+
+#include "base/file.h"
 
 namespace wq {
 namespace {
 
 struct Advice {
     int advice;
+    bool written;         // also to segments that can be written
     std::uintptr_t page;  // bytes
 };
+
+void advise_on_range(std::uintptr_t begin, std::uintptr_t end, int advice) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader and the kernel tell of addresses as numbers
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
 
 // Segments that can be written hold relocations, which are in no file; without text relocations, the others
 // hold nothing but the file.
@@ -23,18 +35,27 @@ int advise(dl_phdr_info* object, std::size_t /*size*/, void* data) {
     const auto* to = static_cast<const Advice*>(data);
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+        if (segment.p_type != PT_LOAD || ((segment.p_flags & PF_W) != 0 && !to->written)) continue;
         const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(to->page - 1);
-        const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells of addresses as numbers
-        ::madvise(reinterpret_cast<void*>(begin), end - begin, to->advice);
+        advise_on_range(begin, object->dlpi_addr + segment.p_vaddr + segment.p_memsz, to->advice);
     }
     return 0;
 }
 
-void advise_on_code(int advice) {
-    Advice to{advice, static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))};
+void advise_on_segments(int advice, bool written) {
+    Advice to{advice, written, static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))};
     ::dl_iterate_phdr(advise, &to);
+}
+
+void advise_on_heap_and_stack(int advice) {
+    std::istringstream maps(read_file("/proc/self/maps").value_or(""));
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+        if (!line.ends_with("[heap]") && !line.ends_with("[stack]")) continue;
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2)
+            advise_on_range(begin, end, advice);
+    }
 }
 
 }  // namespace
@@ -44,13 +65,15 @@ void give_back_heap() {
 }
 
 void give_back_pages() {
-    advise_on_code(MADV_DONTNEED);
+    advise_on_segments(MADV_DONTNEED, false);
 }
 
-// Of what is not code, what was never touched needs no disk: only what is there is kept.
+// Locked first, so that what is read then stays. Reading takes no memory for what was never written.
 Status hold_memory() {
     const int failed = ::mlockall(MCL_CURRENT | MCL_ONFAULT) == 0 ? 0 : errno;
-    advise_on_code(MADV_POPULATE_READ);  // since Linux 5.14; before, what has been used is kept
+    // Since Linux 5.14; before, what is in memory is kept.
+    advise_on_segments(MADV_POPULATE_READ, true);
+    advise_on_heap_and_stack(MADV_POPULATE_READ);
     if (failed != 0) return fail_errno("locking memory", failed);
     return {};
 }

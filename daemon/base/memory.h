@@ -16,10 +16,11 @@ void give_back_heap();
 // too.
 void give_back_pages();
 
-// Keeps in memory what the process has mapped, its programs and libraries as a whole, until
-// let_go_of_memory(): while a candidate is in place, taking it back must need no page from a disk that the
-// candidate may have brought to a stand. Costs as much resident memory as give_back_pages() saves, and more.
-// What is mapped later is not kept. Error: the kernel does not allow as much (LimitMEMLOCK= of the unit).
+// Keeps in memory what the process has mapped, until let_go_of_memory(); its program and libraries, the heap
+// and the stack are read first, from swap as well: while a candidate is in place, taking it back must need no
+// page from a disk that the candidate may have brought to a stand. Costs as much resident memory as
+// give_back_pages() saves, and more. What is mapped later is not kept. Error: the kernel does not allow as
+// much (LimitMEMLOCK= of the unit).
 Status hold_memory();
 void let_go_of_memory();
 

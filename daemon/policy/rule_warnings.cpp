@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace wq {
 namespace {
@@ -124,7 +125,7 @@ bool covers(const std::string& earlier, const std::string& later) {
 PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
     PolicyErrors out;
     std::vector<const PlacedMatch*> wide;  // those before that have wildcards
-    std::map<std::string_view, const PlacedMatch*> same;
+    std::map<std::pair<const SourceText*, std::string_view>, const PlacedMatch*> same;
     const auto warn = [&](const PlacedMatch& match, const std::string& message) {
         out.push_back(match.text->error(match.place, message));
     };
@@ -132,9 +133,10 @@ PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
         const auto why = why_never_matches(match.match);
         if (!why.empty())
             warn(match, fmt::format("{} matches no workqueue: {}", in_quotes(match.match), why));
-        const auto equal = same.emplace(match.match, &match);
-        const auto earlier =
-            std::ranges::find_if(wide, [&](const auto* one) { return covers(one->match, match.match); });
+        const auto equal = same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
+        const auto earlier = std::ranges::find_if(wide, [&](const auto* one) {
+            return one->text == match.text && covers(one->match, match.match);
+        });
         const PlacedMatch* first = earlier != wide.end() ? *earlier
                                    : equal.second        ? nullptr
                                                          : equal.first->second;

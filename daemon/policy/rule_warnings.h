@@ -18,7 +18,8 @@ struct PlacedMatch {
 };
 
 // What is wrong with rules that are tried in the order of MATCHES: a pattern that no workqueue's name can
-// match, and one whose names an earlier pattern takes all. In the order of MATCHES.
+// match, and one whose names an earlier pattern of the same file takes all: to take them from a file that is
+// tried later is what drop-ins are for. In the order of MATCHES.
 PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches);
 
 // Why no workqueue can be called as PATTERN, one of fnmatch(3), says; "" where one can.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -72,13 +73,25 @@ void MetricsFile::use(const std::string& path) {
 }
 
 void MetricsFile::show(const std::string& text) {
-    const std::uint64_t hash = hash_of(text);
+    next_ = text;
+    if (!writing_) write();
+}
+
+// One at a time: what the file holds is known only once the writer has told.
+void MetricsFile::write() {
+    const std::uint64_t hash = hash_of(*next_);
     const bool same = shown_ == hash;
     const std::string file = paths_.of_user(path_);
+    writing_ = true;
     writer_.put(
-        file, [file, text, same] { return same && is_there(file) ? Status() : publish(file, text); },
+        file,
+        [file, text = *std::exchange(next_, {}), same] {
+            return same && is_there(file) ? Status() : publish(file, text);
+        },
         [this, file, hash](const Status& done) {
+            writing_ = false;
             if (file == paths_.of_user(path_)) shown(hash, done);
+            if (next_) write();
         });
 }
 
@@ -93,6 +106,7 @@ void MetricsFile::shown(std::uint64_t hash, const Status& done) {
 
 void MetricsFile::remove() {
     shown_.reset();
+    next_.reset();
     if (path_.empty()) return;
     const std::string file = paths_.of_user(path_);
     path_.clear();

@@ -31,6 +31,7 @@ class MetricsFile {
     void remove();
 
   private:
+    void write();
     void shown(std::uint64_t hash, const Status& done);
     void removed(const Status& done);
     void say(const std::string& text);
@@ -40,6 +41,8 @@ class MetricsFile {
     RecordWriter& writer_;
     std::string path_;                    // as the policy has it
     std::optional<std::uint64_t> shown_;  // hash of what the file holds
+    std::optional<std::string> next_;     // text that is still to be written
+    bool writing_ = false;                // a text is being written
     std::string said_;
 };
 

@@ -100,7 +100,7 @@ void RecordThread::put(const std::string& name, Work work, Done done) {
 void RecordThread::begin_thread() {
     {
         const std::scoped_lock lock(shared_->mutex);
-        if (!shared_->wake || shared_->running || shared_->waiting.empty()) return;
+        if (over_ || !shared_->wake || shared_->running || shared_->waiting.empty()) return;
         shared_->running = true;
     }
     if (thread_.joinable()) thread_.join();  // it has ended, or is about to
@@ -168,6 +168,7 @@ std::vector<std::string> RecordThread::finish(std::chrono::milliseconds limit) {
 
 // The thread ends with what it is doing, whenever that is.
 std::vector<std::string> RecordThread::give_up() {
+    over_ = true;
     std::vector<std::string> lost;
     {
         const std::scoped_lock lock(shared_->mutex);

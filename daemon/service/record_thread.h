@@ -30,7 +30,7 @@ class RecordThread : public RecordWriter {
     Status start(sd_event* event, std::function<void()> after);
     void put(const std::string& name, Work work, Done done) override;
     // For the end of the daemon: waits for all work, at most LIMIT, and calls each Done. Returns the names of
-    // what was not done by then; it is given up.
+    // what was not done by then; it is given up, and so is what a Done asks for then.
     std::vector<std::string> finish(std::chrono::milliseconds limit);
 
   private:
@@ -43,6 +43,7 @@ class RecordThread : public RecordWriter {
 
     std::shared_ptr<Shared> shared_;  // the thread's as well, which may outlive this
     std::thread thread_;
+    bool over_ = false;  // no thread is begun any more
     sd_event_source* source_ = nullptr;
     std::function<void()> after_;
 };

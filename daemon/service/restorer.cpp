@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/file.h"
 #include "base/journal.h"
@@ -60,6 +61,24 @@ Status put_back(const Paths& paths, bool all, Log& log) {
     return {};
 }
 
+// Works without the lock: a disk that does not answer would keep whoever comes next from it. A daemon that
+// came meanwhile has taken over the file and its record, and makes the file anew.
+class WriteUnlocked : public RecordWriter {
+  public:
+    WriteUnlocked(const Paths& paths, Fd lock) : paths_(paths), lock_(std::move(lock)) {}
+
+    void put(const std::string& /*name*/, Work work, Done done) override {
+        lock_ = Fd();
+        const Status status = work();
+        if (auto again = take_lock(paths_)) lock_ = std::move(*again);
+        if (lock_) done(status);
+    }
+
+  private:
+    Paths paths_;
+    Fd lock_;
+};
+
 }  // namespace
 
 Status mark_keep(const Paths& paths, bool keep) {
@@ -81,13 +100,13 @@ std::string why_disabled(const Paths& paths) {
 Status restore_after_exit(const RestoreOptions& options) {
     const Paths paths{options.root};
     Journal log;
-    const auto lock = take_lock(paths);
+    auto lock = take_lock(paths);
     if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
     if (!lock) return tl::unexpected(lock.error());
     if (take_restart(paths, log) && !options.all) return {};
     const Status done = put_back(paths, options.all, log);
-    // After what matters: its disk may not answer.
-    WriteAtOnce writer;
+    // After what matters.
+    WriteUnlocked writer(paths, std::move(*lock));
     MetricsFile metrics(paths, log, writer);
     metrics.recall();
     metrics.remove();

@@ -140,10 +140,7 @@ Status Service::start() {
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
-    auto writes = writer_.start(event, [this] {
-        answer_.drop();
-        arm_trial();
-    });
+    auto writes = writer_.start(event, [this] { arm_trial(); });
     if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: they are made at boot
@@ -510,12 +507,24 @@ void Service::stop() {
     check_switches();
     trials_->cancel_all("wq-tuned stopped");
     const bool restarting = is_restarted();
-    const bool keep = tuner_->policy().keep_on_exit && !paused_;
-    if (restarting) remark(mark_restart(paths_, true));
-    if (!restarting) keep ? tuner_->keep_all() : tuner_->restore_all();
-    if (!restarting) metrics_.remove();
+    if (restarting) {
+        remark(mark_restart(paths_, true));
+    } else {
+        leave();
+        metrics_.remove();
+    }
     finish_records();
+    // The disk took its time, and a stop may have taken the restart's place. The restorer removes the metrics.
+    if (restarting && !is_restarted()) {
+        remark(mark_restart(paths_, false));
+        leave();
+    }
     ::sd_event_exit(event_.get(), 0);
+}
+
+void Service::leave() {
+    const bool keep = tuner_->policy().keep_on_exit && !paused_;
+    keep ? tuner_->keep_all() : tuner_->restore_all();
 }
 
 // Asked over a connection that nobody else knows: to wait on the one that has our name would be to read

@@ -64,6 +64,7 @@ class Service {
     void tick();
     bool was_busy();
     void stop();
+    void leave();
     void finish_records();
     void hold_memory(bool hold);
     void show_summary();

@@ -50,7 +50,7 @@ Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict, b
     const auto now = files.read_strict(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
     if (*now == strict && !always) return {};
-    if (entry.whose(*now) == Whose::foreign) return foreign_strictness(*now);
+    if (entry.whose_strict(*now) == Whose::foreign) return foreign_strictness(*now);
     if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
         return error_outcome(written.error(), false);
     return {Outcome::Kind::done, true, "", 0};
@@ -83,7 +83,7 @@ Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& wo
     // Somebody else's strictness is found before the word is written, not when it is too late for that.
     if (strict)
         if (const auto now = files.read_strict(entry.name, entry.inode);
-            now && entry.whose(*now) == Whose::foreign)
+            now && entry.whose_strict(*now) == Whose::foreign)
             return foreign_strictness(*now);
     Outcome out = set_scope(files, entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
@@ -133,7 +133,7 @@ bool is_back(const ScopeFiles& files, const BaselineEntry& entry) {
     if (!scope) return kind_of_error(scope.error().code) == Outcome::Kind::gone;
     if (scope->word != entry.scope || !entry.may_strict) return scope->word == entry.scope;
     const auto strict = files.read_strict(entry.name, entry.inode);
-    return strict && entry.whose(*strict) != Whose::ours;
+    return strict && entry.whose_strict(*strict) != Whose::ours;
 }
 
 Look look_at(const ScopeFiles& files, BaselineEntry& entry) {

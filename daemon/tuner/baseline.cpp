@@ -106,14 +106,14 @@ Whose BaselineEntry::whose(const std::string& word) const {
     return may_be_ours(word) ? Whose::ours : Whose::foreign;
 }
 
-Whose BaselineEntry::whose(bool value) const {
+Whose BaselineEntry::whose_strict(bool value) const {
     if (may_strict == value) return Whose::ours;
     const bool possible = !may_strict || may_be_ours(scope);  // the baseline is
     return strict == value && possible ? Whose::baseline : Whose::foreign;
 }
 
 Found BaselineEntry::whose(const std::string& word, std::optional<bool> value) const {
-    return {whose(word), value ? whose(*value) : Whose::baseline};
+    return {whose(word), value ? whose_strict(*value) : Whose::baseline};
 }
 
 void BaselineEntry::announce_baseline() {

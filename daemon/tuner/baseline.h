@@ -53,7 +53,7 @@ struct BaselineEntry {
     // asks here. A strictness that was never ours is `foreign` where it is not the baseline; an empty one is
     // not known, and not ours.
     [[nodiscard]] Whose whose(const std::string& word) const;
-    [[nodiscard]] Whose whose(bool value) const;
+    [[nodiscard]] Whose whose_strict(bool value) const;
     [[nodiscard]] Found whose(const std::string& word, std::optional<bool> value) const;
     // WORD, and VALUE where given, are about to be written; what is in place stays in the claim.
     void announce(const std::string& word, std::optional<bool> value = {});

@@ -121,7 +121,8 @@ class Tuner {
     void record() { (void)edges_.store.save(); }
     // Puts everything back that is ours, and forgets it.
     void restore_all();
-    // Leaves everything in force, but ends the orders: they last until the daemon stops.
+    // Leaves everything in force, but ends the orders: they last until the daemon stops. What was to go back,
+    // and could not, is marked for the restorer.
     void keep_all();
 
     // An operator's orders. The error says what stands against it.

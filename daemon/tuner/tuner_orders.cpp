@@ -36,7 +36,7 @@ Status Tuner::pin(const std::string& name, const std::string& scope) {
     if (target.refuses(scope)) target.refused->word.clear();
     target.on_trial = false;
     const BaselineEntry* known = edges_.store.find(name);
-    const std::string before = known == nullptr || is_on_trial(known) ? "" : known->order;
+    const std::string before = known == nullptr ? "" : known->order;
     entry_for(target.now).order = kPin + scope;
     apply_wishes();
     const auto after = targets_.find(name);

@@ -201,9 +201,9 @@ TEST(Claim, OfAnnouncedWordsIsWide) {
     const BaselineEntry entry = announced();
     for (const std::string word : {"cpu", "smt"}) EXPECT_EQ(entry.whose(word), Whose::ours) << word;
     EXPECT_EQ(entry.whose(kEntry.scope), Whose::baseline);
-    EXPECT_EQ(entry.whose(std::string("numa")), Whose::foreign);
-    EXPECT_EQ(entry.whose(true), Whose::ours);
-    EXPECT_EQ(entry.whose(false), Whose::baseline);
+    EXPECT_EQ(entry.whose("numa"), Whose::foreign);
+    EXPECT_EQ(entry.whose_strict(true), Whose::ours);
+    EXPECT_EQ(entry.whose_strict(false), Whose::baseline);
 }
 
 TEST(Claim, OfWhatIsInPlaceIsThatAlone) {
@@ -212,17 +212,17 @@ TEST(Claim, OfWhatIsInPlaceIsThatAlone) {
     EXPECT_THAT(entry.may_hold, testing::ElementsAre("smt"));
     for (const std::string word : {"cpu", "default", "numa"})
         EXPECT_EQ(entry.whose(word), Whose::foreign) << word;
-    EXPECT_EQ(entry.whose(false), Whose::foreign);
+    EXPECT_EQ(entry.whose_strict(false), Whose::foreign);
     entry.announce_baseline();
     EXPECT_EQ(entry.whose(kEntry.scope), Whose::baseline);
-    EXPECT_EQ(entry.whose(false), Whose::baseline);
+    EXPECT_EQ(entry.whose_strict(false), Whose::baseline);
 }
 
 TEST(Claim, OfTheBaselineIsNone) {
     BaselineEntry entry = announced();
     EXPECT_FALSE(entry.settle("default", false).is_ours());
     EXPECT_FALSE(entry.has_claim());
-    EXPECT_EQ(entry.whose(std::string("smt")), Whose::foreign);
+    EXPECT_EQ(entry.whose("smt"), Whose::foreign);
 }
 
 TEST(Claim, OfWhatSomebodyElseWroteIsNone) {
@@ -235,8 +235,8 @@ TEST(Claim, OfWhatSomebodyElseWroteIsNone) {
 TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
     BaselineEntry entry = announced();
     entry.settle("smt", {});
-    EXPECT_EQ(entry.whose(false), Whose::baseline);
-    EXPECT_EQ(entry.whose(true), Whose::ours);
+    EXPECT_EQ(entry.whose_strict(false), Whose::baseline);
+    EXPECT_EQ(entry.whose_strict(true), Whose::ours);
 }
 
 // As older versions wrote it, who had no order beside it.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "ctl/options.h"
+#include "policy/load_policy.h"
 #include "policy/policy_text.h"
 #include "temp_tree.h"
 

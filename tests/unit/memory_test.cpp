@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/memory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "as_nobody.h"
+#include "base/fd.h"
 #include "resident.h"
 
 namespace wq {
@@ -50,14 +53,37 @@ unsigned long locked() {
     return test::resident("self", {"VmLck:"});
 }
 
+// As a library's data that nobody has touched since it was mapped.
+char data_of_a_file[1U << 20] = {1};
+
+// Pages from BEGIN on that the process would have to wait for.
+std::size_t absent(const char* begin, std::size_t size) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const Fd map(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    std::size_t out = 0;
+    for (std::size_t at = 0; at < size; at += page) {
+        const auto number = reinterpret_cast<std::uintptr_t>(begin + at) / page;
+        std::uint64_t entry = 0;
+        (void)!::pread(map.get(), &entry, sizeof entry, static_cast<off_t>(number * sizeof entry));
+        if ((entry & (1ULL << 63)) == 0) out++;
+    }
+    return out;
+}
+
 // What is wrong; "" for nothing.
 std::string hold_and_let_go() {
+    const auto* heap = static_cast<const char*>(::sbrk(1 << 20));
+    const auto to_be_read = [&] {
+        return absent(data_of_a_file, sizeof data_of_a_file) + absent(heap, 1U << 20);
+    };
+    if (to_be_read() < 400) return "it is in memory before";
     give_back_pages();
     const auto files = [before = test::resident_files("self")] {
         return test::resident_files("self") > 2 * before;
     };
     if (const auto held = hold_memory(); !held) return held.error().text;
     if (locked() < 1000 || !files()) return "not held";
+    if (to_be_read() > 0) return fmt::format("{} pages are not read", to_be_read());
     give_back_pages();
     if (!files()) return "given back while held";
     let_go_of_memory();

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <deque>
+#include <functional>
+
 #include "as_nobody.h"
 #include "fake_log.h"
 #include "manual_writer.h"
@@ -22,6 +25,26 @@ using testing::SizeIs;
 
 constexpr const char* kFile = "/srv/metrics/wq.prom";
 constexpr const char* kRecord = "run/wq-tuned/textfile";
+
+// The disk answers at once, and nobody hears of it before the test says so.
+class HeardLater : public RecordWriter {
+  public:
+    void put(const std::string& /*name*/, Work work, Done done) override {
+        told_.push_back([done = std::move(done), status = work()] { done(status); });
+    }
+    // Of all that was asked so far, and of what that asks for.
+    void hear() {
+        while (!told_.empty()) {
+            const auto tell = std::move(told_.front());
+            told_.pop_front();
+            tell();
+        }
+    }
+    [[nodiscard]] std::size_t unheard() const { return told_.size(); }
+
+  private:
+    std::deque<std::function<void()>> told_;
+};
 
 class MetricsFileTest : public testing::Test {
   protected:
@@ -165,6 +188,45 @@ TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
     slow.answer();
     EXPECT_FALSE(tree_.exists(kFile));
     EXPECT_FALSE(tree_.exists(kRecord));
+}
+
+// The file held it before, and holds another by now.
+TEST_F(MetricsFileTest, WhatWasShownBeforeIsShownAgain) {
+    HeardLater late;
+    MetricsFile file(Paths{tree_.root()}, log_, late);
+    file.use(kFile);
+    file.show("a 1\n");
+    late.hear();
+    file.show("a 2\n");
+    file.show("a 1\n");
+    late.hear();
+    EXPECT_EQ(tree_.read(kFile), "a 1\n");
+}
+
+TEST_F(MetricsFileTest, HoweverLongTheDiskTakesOneWriteIsOut) {
+    HeardLater late;
+    MetricsFile file(Paths{tree_.root()}, log_, late);
+    file.use(kFile);
+    for (int i = 0; i < 100; i++) file.show("a " + std::to_string(i) + "\n");
+    EXPECT_EQ(late.unheard(), 1U);
+    late.hear();
+    EXPECT_EQ(tree_.read(kFile), "a 99\n");
+}
+
+// As by three reloads while the disk does not answer.
+TEST_F(MetricsFileTest, AFileThatIsWantedAgainStays) {
+    test::ManualWriter slow;
+    MetricsFile file(Paths{tree_.root()}, log_, slow);
+    file.use(kFile);
+    file.show("a 1\n");
+    for (const char* path : {"/srv/metrics/other.prom", kFile}) {
+        file.use(path);
+        file.show("a 1\n");
+    }
+    slow.answer();
+    EXPECT_EQ(tree_.read(kFile), "a 1\n");
+    EXPECT_FALSE(tree_.exists("/srv/metrics/other.prom"));
+    EXPECT_EQ(tree_.read(kRecord), std::string(kFile) + "\n");
 }
 
 TEST_F(MetricsFileTest, ARemovalThatComesLateLeavesTheRecordOfTheNextFile) {

@@ -144,7 +144,7 @@ void Walk::stop() {
         [&] {
             for (const std::string& name : OwnershipWorld::kNames)
                 if (world_.is_on_trial(name)) world_.tuner()->end_trial(name);
-            if (!keep && !restarting) world_.tuner()->restore_all();
+            if (!restarting) keep ? world_.tuner()->keep_all() : world_.tuner()->restore_all();
         },
         true);
     if (!done) {

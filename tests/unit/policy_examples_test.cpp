@@ -86,8 +86,11 @@ TEST(PolicyExamples, AllAreTestedAndGoTogether) {
     files.insert(files.begin(), kConf + "wq-tuned.toml");
     EXPECT_EQ(files.size(), 7U) << "an example without a test";
     for (const HostFacts& facts : {kGrace, kEpyc, kXeon, kXeonSnc, HostFacts{}}) {
-        const auto policy = load_policy(files, [&] { return facts; });
+        PolicyErrors warnings;
+        const auto policy = load_policy(
+            files, [&] { return facts; }, &warnings);
         ASSERT_TRUE(policy) << policy.error()[0].underlined();
+        EXPECT_TRUE(warnings.empty()) << warnings[0].underlined();
         EXPECT_EQ(policy->mode, Mode::observe);
         EXPECT_FALSE(policy->default_scope.manage);
         for (const char* name : {"writeback", "kcryptd-254:0-1"})

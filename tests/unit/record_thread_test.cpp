@@ -116,6 +116,14 @@ TEST_F(RecordThreadTest, AtTheEndAllIsWaitedFor) {
     EXPECT_THAT(told_, ElementsAre("a: done", "b: done", "c: done"));
 }
 
+// The process is about to end, and a thread must not be at work in it.
+TEST_F(RecordThreadTest, AtTheEndWhatADoneAsksForIsNotBegun) {
+    writer_->put("a", does("a"), [this](const Status&) { writer_->put("b", does("b"), tell("b")); });
+    EXPECT_THAT(writer_->finish(kLong), IsEmpty());
+    EXPECT_THAT(writer_->finish(kLong), ElementsAre("b"));
+    EXPECT_THAT(*log_, ElementsAre("a"));
+}
+
 TEST_F(RecordThreadTest, AtTheEndWhatIsStuckIsGivenUpAndNamed) {
     std::promise<void> begun;
     writer_->put(

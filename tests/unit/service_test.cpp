@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "resident.h"
 #include "service/restorer.h"
 #include "tuner/baseline.h"
+#include "tuner/lock.h"
 
 namespace wq {
 namespace {
@@ -519,6 +521,35 @@ TEST_F(MetricsServiceTest, DoNotOutliveAKill) {
     tree_.write(kPolicy, "[daemon\n");
     EXPECT_TRUE(restore());
     EXPECT_FALSE(tree_.exists(kTextfile)) << "also where the policy does not say any more where it is";
+}
+
+// Whose disk may not answer. The restorer is looked at between two of its system calls, where they are gone.
+TEST_F(MetricsServiceTest, TheRestorerRemovesThemWithoutTheLock) {
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(shows("wq_tuned_policy_broken 0"));
+    }  // kill -9
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+        ::raise(SIGSTOP);
+        ::_exit(restore() ? 0 : 1);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) == child && WIFSTOPPED(status) && tree_.exists(kTextfile))
+        ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    EXPECT_EQ(scope(), "default\n");
+    {
+        const auto next = take_lock(Paths{tree_.root()});
+        EXPECT_TRUE(next) << next.error().text;
+        ::ptrace(PTRACE_DETACH, child, nullptr, nullptr);
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+    }
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(tree_.exists("run/wq-tuned/textfile")) << "it is of the next daemon";
+    EXPECT_TRUE(restore());
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/textfile"));
 }
 
 // What is resident was in part needed once: by the start, and by a reload.

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "fake_trials.h"
+#include "tuner/restore.h"
 #include "tuner/trials.h"
 
 namespace wq {
@@ -33,7 +34,59 @@ class TrialsFaults : public test::TrialRig {
         ASSERT_EQ(progress("kcryptd")->phase, "waiting");
         candidate_costs(1);
     }
+    void candidate_in_place() {
+        wait_for_traffic();
+        while (scope("kcryptd") != "smt" && step()) {
+        }
+        ASSERT_EQ(scope("kcryptd"), "smt");
+    }
+    void fail_next_writes(int count) {
+        files_->on_write = [count](const auto&, const auto&) mutable { return count-- > 0 ? EBUSY : 0; };
+    }
+    // on_exit = "keep".
+    void stop() {
+        trials_->cancel_all("wq-tuned stopped");
+        tuner_->keep_all();
+    }
+    void restorer() {
+        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        ASSERT_TRUE(store.load());
+        EXPECT_EQ(restore_entries(*files_, store, log_, true), 0U);
+    }
 };
+
+// A kernel that is busy just then.
+TEST_F(TrialsFaults, ACandidateThatCannotBeTakenBackAtTheEndIsNotKept) {
+    candidate_in_place();
+    fail_next_writes(1);
+    stop();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(TrialsFaults, NorWhereItsTrialWasReverted) {
+    candidate_in_place();
+    fail_next_writes(2);
+    ASSERT_FALSE(tuner_->revert("kcryptd"));
+    stop();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(TrialsFaults, NorWhereAPinOfItFailed) {
+    candidate_in_place();
+    fail_next_writes(2);
+    ASSERT_FALSE(tuner_->pin("kcryptd", "numa"));
+    EXPECT_EQ(on_disk().at("kcryptd").order, kTrial);
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    stop();
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
 
 TEST_F(TrialsFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
     tree_.remove("run/wq-tuned");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/commands/trial_command.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -21,12 +24,15 @@
 #include "kernel/paths.h"
 #include "service/bus.h"
 #include "service/status.h"
-#include "tuner/verdicts.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
+
+// A trial that came to nothing has no verdict, and costs this as well.
+constexpr std::chrono::seconds kForTheDisk{30};
+constexpr useconds_t kPause = 200'000;  // us
 
 // The trial of TARGET in a status document; null where there is none.
 json trial_in(const json& status, const std::string& target) {
@@ -75,6 +81,24 @@ Status follow(sd_bus* bus, const std::string& target) {
 
 }  // namespace
 
+Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target, std::int64_t since,
+                                       std::chrono::milliseconds limit) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    for (;;) {
+        VerdictStore store(path);
+        if (auto read = store.read(); !read) return tl::unexpected(read.error());
+        // Others may have ended since.
+        const auto& records = store.records();
+        const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
+            return each.target == target && each.time >= since;
+        });
+        if (found != records.rend()) return *found;
+        if (std::chrono::steady_clock::now() >= end)
+            return fail("the trial ended, and no verdict of it was saved; the journal says how");
+        ::usleep(kPause);
+    }
+}
+
 int trial(const Options& options, const std::string& target, const std::string& arm) {
     if (!options.root.empty()) {
         complain("a tree has no daemon to run a trial");
@@ -96,15 +120,8 @@ int trial(const Options& options, const std::string& target, const std::string& 
             "baseline.\n",
             target));
     if (const auto done = follow(bus->get(), target); !done) return failed(done.error());
-    VerdictStore after(path);
-    if (const auto read = after.read(); !read) return complain(read.error().text);
-    // Others may have ended since.
-    const auto& records = after.records();
-    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
-        return each.target == target && each.time >= began;
-    });
-    if (found == records.rend())
-        return complain("the trial ended, and no verdict of it was saved; the journal says how");
+    const auto found = wait_for_verdict(path, target, began, kForTheDisk);
+    if (!found) return failed(found.error());
     const VerdictRecord& record = *found;
     if (options.json)
         fmt::print("{}\n", dump_json(to_json(record)));
