@@ -40,8 +40,8 @@ Result<KernelFeatures> read_types(const std::string&) {
     return fail("built without BPF");
 }
 
-std::optional<bool> types_have_clusters(const std::string&) {
-    return std::nullopt;
+SchedLevels levels_in_types(const std::string&) {
+    return {};
 }
 
 Result<KernelDump> read_kernel_dump() {

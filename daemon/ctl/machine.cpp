@@ -106,8 +106,11 @@ FactsSource facts_of(const Options& options, const Topology& topology) {
 KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
     KernelInfo kernel = tree ? probe_kernel(*tree) : KernelInfo{};
-    const bool as_it_runs = (!options.shard_size || options.boot) && !options.kernel_scopes;
-    if (options.topology == "live" && as_it_runs) read_pods(*tree, kernel);
+    if (options.topology == "live" && !options.kernel_scopes) read_pods(*tree, kernel);
+    // No other scope depends on the size.
+    const bool other_size =
+        options.shard_size && !options.boot && options.shard_size != kernel.cache_shard_size;
+    if (other_size && kernel.pods) kernel.pods->erase(Scope::cache_shard);
     return kernel;
 }
 

@@ -36,8 +36,8 @@ Result<Machine> read_machine(const Options& options);
 // The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
 std::optional<Paths> tree_of(const Options& options);
 // The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
-// nothing is known. With its pods, where they
-// can be read and no other kernel or shard size is asked for.
+// nothing is known. With its pods, where they can be read and no other kernel is asked for; but for those of
+// `cache_shard`, where another size is.
 KernelInfo kernel_of(const Options& options);
 // What is known of the host that OPTIONS name: of another tree what that tree has, of a source without a tree
 // its topology alone, and of --kernel-scopes no release. Reads the topology; the one that takes TOPOLOGY does

@@ -82,14 +82,20 @@ Result<KernelFeatures> read_types(const std::string& path) {
 }
 
 // These functions are only called through pointers, so that no compiler makes them vanish
-// (kernel/sched/topology.c, default_topology). Those of MC show that such functions are told of at all.
-std::optional<bool> types_have_clusters(const std::string& path) {
+// (kernel/sched/topology.c, default_topology). Those of the package's level, which every kernel has, show
+// that such functions are told of at all. (tl_*_mask: since 6.18.)
+SchedLevels levels_in_types(const std::string& path) {
     const BpfErrors errors;
     const std::unique_ptr<btf, Free> all(btf__parse(path.c_str(), nullptr));
-    if (!all) return std::nullopt;
+    if (!all) return {};
     const Types types(all.get());
-    if (types.has_function("cpu_cluster_flags") || types.has_function("tl_cls_mask")) return true;
-    return types.has_function("cpu_core_flags") ? std::optional(false) : std::nullopt;
+    const auto has = [&](const char* flags, const char* mask) {
+        return types.has_function(flags) || types.has_function(mask);
+    };
+    const bool clusters = has("cpu_cluster_flags", "tl_cls_mask");
+    const bool mc = has("cpu_core_flags", "tl_mc_mask");
+    if (!clusters && !mc && !has("cpu_cpu_mask", "tl_pkg_mask")) return {};
+    return {clusters, mc};
 }
 
 bool kernel_offers(const char* name) {

@@ -270,7 +270,7 @@ class Reader {
             files_.cache_known.add(cpu);
             if ((*known)->has(cpu)) outermost[cpu] = **known & files_.online;
         }
-        partition_of(outermost, "caches");
+        files_.outermost = partition_of(outermost, "caches");
     }
 
     // Who shares the last of its caches, if it has any; all that are there must be sane.

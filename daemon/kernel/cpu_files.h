@@ -18,11 +18,12 @@ struct CpuFiles {
     CpuSet present;
     CpuSet possible;
     CpuSet isolated;
-    std::vector<CpuSet> cores;     // a partition of `online`, ascending by lowest CPU
-    std::vector<NumaNode> nodes;   // disjoint; those with online CPUs. None: no NUMA information
-    std::vector<CpuSet> packages;  // disjoint; a CPU whose file is absent or absurd is in none
-    std::vector<CpuSet> clusters;  // likewise: groups of cores inside a package, where the kernel knows any
-    CpuSet cache_known;            // online CPUs that have cache files, all of them sane
+    std::vector<CpuSet> cores;      // a partition of `online`, ascending by lowest CPU
+    std::vector<NumaNode> nodes;    // disjoint; those with online CPUs. None: no NUMA information
+    std::vector<CpuSet> packages;   // disjoint; a CPU whose file is absent or absurd is in none
+    std::vector<CpuSet> clusters;   // likewise: groups of cores inside a package, where the kernel knows any
+    std::vector<CpuSet> outermost;  // likewise: those that share their last cache
+    CpuSet cache_known;             // online CPUs that have cache files, all of them sane
     std::vector<std::string> warnings;
 };
 

@@ -26,7 +26,7 @@
 #include "kernel/llc_rule.h"
 #include "kernel/paths.h"
 #include "kernel/read_host_facts.h"
-#include "kernel/sched_cluster.h"
+#include "kernel/sched_levels.h"
 
 namespace wq {
 namespace {
@@ -168,6 +168,21 @@ std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
     return out;
 }
 
+// The CPUs whose outermost cache, as the files have it, is none of CACHES: hwloc leaves out one that crosses
+// another that it has.
+CpuSet without_outermost(const std::vector<Cache>& caches, const CpuFiles& files) {
+    std::multimap<unsigned, const CpuSet*> by_first;
+    for (const Cache& cache : caches) by_first.emplace(cache.cpus.first(), &cache.cpus);
+    CpuSet out;
+    for (const CpuSet& group : files.outermost) {
+        const CpuSet known = group & files.cache_known;
+        if (known.empty()) continue;
+        const auto [begin, end] = by_first.equal_range(known.first());
+        if (std::none_of(begin, end, [&](const auto& cache) { return *cache.second == known; })) out |= known;
+    }
+    return out;
+}
+
 // What hwloc makes of the caches of the KNOWN CPUs below ROOT. It may still fail to see them, where a tree
 // has caches but none of the topology files that it looks for.
 Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files, bool through_links) {
@@ -184,6 +199,7 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
         caches = caches_in(*hwloc, files.online);
         if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
     }
+    unseen |= without_outermost(caches, files);
     if (!unseen.empty())
         files.warnings.push_back(fmt::format("CPUs {}: hwloc does not see their caches", unseen.list()));
     return caches;
@@ -221,7 +237,7 @@ Result<Topology> read_tree(const std::string& root) {
     topology.packages = std::move(files->packages);
     topology.warnings = std::move(files->warnings);
     set_llcs(topology, {read_arch(paths), std::move(*caches), std::move(files->clusters),
-                        [&] { return read_cpu_vendor(paths); }, [&] { return has_sched_cluster(paths); }});
+                        [&] { return read_cpu_vendor(paths); }, [&] { return read_sched_levels(paths); }});
     return topology;
 }
 

@@ -5,10 +5,11 @@
 // The pods of `cache` are cpus_share_cache() (kernel/workqueue.c, workqueue_init_topology()), which compares
 // sd_llc_id: the span of the highest scheduling domain with SD_SHARE_LLC (kernel/sched/topology.c,
 // update_top_cache_domain()). Domains are built from levels that each architecture names: SMT, CLS (clusters,
-// with CONFIG_SCHED_CLUSTER) and MC have that flag, PKG and NUMA do not. So an LLC is what the architecture
-// gives for MC, joined with what it gives for the levels below. It is often, and not always, the cache of
-// which /sys/devices/system/cpu/cpuN/cache tells. (Read in 6.12 and 7.2. The functions named are where to
-// look when a kernel does otherwise.)
+// with CONFIG_SCHED_CLUSTER) and MC (with CONFIG_SCHED_MC) have that flag, PKG and NUMA do not. So an LLC is
+// what the architecture gives for MC, joined with what it gives for the levels below. It is often, and not
+// always, the cache of which /sys/devices/system/cpu/cpuN/cache tells. (Read in 6.12 and 7.2. The functions
+// named are where to look when a kernel does otherwise.) SMT is taken for granted everywhere, and MC on x86
+// and s390, where it has always been the default.
 //
 //  x86  cpu_llc_shared_mask (arch/x86/kernel/smpboot.c, match_llc()): CPUs with the same llc_id, cut at the
 //    NUMA node (Intel SNC: sysfs does not show that cut). llc_id is that of the L3. Without an L3 it is that
@@ -20,7 +21,9 @@
 //    lies in the node; or the CPUs that share the outermost cache, if they lie in that. With
 //    CONFIG_SCHED_CLUSTER the result is widened to the cluster that it lies in: with private L2 and one
 //    cluster there is one LLC, on Ampere Altra there are pairs. (Debian's arm64 kernel: set in 7.2, not in
-//    6.12.) Where the firmware names no cache, the kernel assumes that all CPUs share every cache beyond the
+//    6.12.) Without CONFIG_SCHED_MC, which is the default only since 6.18 (Debian's kernels have it), there
+//    is the cluster, but for one that holds all that MC would have had (cpu_clustergroup_mask()); else the
+//    core. Where the firmware names no cache, the kernel assumes that all CPUs share every cache beyond the
 //    first level (drivers/base/cacheinfo.c, use_arch_info) and shows that in sysfs, but does not use it in
 //    this rule. Such a cache lies in a package only if there is one package, so using it changes nothing;
 //    only a first level without a size must be left out.
@@ -198,14 +201,24 @@ class Rule {
         if (const CpuSet& package = package_of(one); span.contains(package)) span = package;
         if (const CpuSet* cache = told_.of(one.cpu); cache != nullptr && span.contains(*cache)) span = *cache;
         const CpuSet* cluster = clusters_.of(one.cpu);
-        if (cluster == nullptr || (span | one.core).contains(*cluster)) return span;
-        if (!sched_cluster_) sched_cluster_ = facts_.sched_cluster();
-        if (!*sched_cluster_)
-            doubt("whether the kernel has CONFIG_SCHED_CLUSTER is not known (no BTF, no config in /boot)");
-        if (!sched_cluster_->value_or(false)) return span;
+        if (one.core.contains(cluster != nullptr ? span | *cluster : span)) return one.core;
+        if (!levels_) levels_ = facts_.sched_levels();
+        know(levels_->mc, "CONFIG_SCHED_MC");
+        const bool mc = levels_->mc.value_or(true);
+        // Without MC, CLS leaves out the clusters that would be all of MC (cpu_clustergroup_mask()).
+        const bool adds =
+            cluster != nullptr && (mc ? !(span | one.core).contains(*cluster) : !cluster->contains(span));
+        if (adds) know(levels_->clusters, "CONFIG_SCHED_CLUSTER");
+        if (!mc) span = one.core;
+        if (!adds || !levels_->clusters.value_or(false)) return span;
         if (!node_of(one).contains(*cluster))
             doubt(fmt::format("CPUs {} are one cluster, but of several NUMA nodes", cluster->list()));
         return span | *cluster;  // inside, or one that overlaps, which is refused
+    }
+
+    void know(std::optional<bool> level, const char* option) {
+        if (!level)
+            doubt(fmt::format("whether the kernel has {} is not known (no BTF, no config in /boot)", option));
     }
 
     CpuSet of_unknown(const Thread& one) {
@@ -257,10 +270,10 @@ class Rule {
     SetOf l2_;
     SetOf l3_;
     SetOf outermost_;
-    SetOf told_;                                        // outermost caches that count for the generic rule
-    bool one_thread_packages_ = false;                  // all of them
-    std::optional<std::string> vendor_;                 // once asked for
-    std::optional<std::optional<bool>> sched_cluster_;  // likewise
+    SetOf told_;                         // outermost caches that count for the generic rule
+    bool one_thread_packages_ = false;   // all of them
+    std::optional<std::string> vendor_;  // once asked for
+    std::optional<SchedLevels> levels_;  // likewise
     std::string why_;
 };
 

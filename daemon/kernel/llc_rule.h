@@ -2,10 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernel/sched_levels.h"
 #include "model/topology.h"
 
 namespace wq {
@@ -26,8 +26,7 @@ struct LlcFacts {
     std::vector<CpuSet> clusters = {};  // disjoint; a CPU of none is a cluster by itself
     // The vendor_id of the CPUs (x86), "" where it is not known.
     std::function<std::string()> vendor = [] { return ""; };
-    // CONFIG_SCHED_CLUSTER; empty where it is not known.
-    std::function<std::optional<bool>()> sched_cluster = [] { return std::nullopt; };
+    std::function<SchedLevels()> sched_levels = [] { return SchedLevels{}; };
 };
 
 // Sets the LLCs of TOPOLOGY, which has all the rest, to what cpus_share_cache() says on a kernel of that

@@ -16,6 +16,7 @@ std::size_t cores_in(const CpuSet& cpus, const Topology& topology) {
 
 // CPUs that are isolated are in no LLC, so that there may be none.
 std::optional<unsigned> largest_llc(const Topology& topology) {
+    if (!topology.llc_unknown.empty()) return std::nullopt;
     std::size_t most = 0;
     for (const Llc& llc : topology.llcs)
         if (llc.cpus.count() > most) most = std::max(most, cores_in(llc.cpus, topology));

@@ -16,7 +16,7 @@ struct HostFacts {
     std::string arch;                     // "x86_64", "aarch64", as uname -m has it
     std::string cpu_vendor;               // "GenuineIntel", "ARM"
     std::vector<std::string> cpu_models;  // each name that it goes by: "Grace A02", "Neoverse-V2"
-    std::optional<unsigned> llc_cores;    // cores of the largest last-level cache
+    std::optional<unsigned> llc_cores;    // cores of the largest last-level cache, where no LLC is in doubt
     std::optional<unsigned> cores;        // online
     std::optional<unsigned> numa_nodes;   // those with CPUs
     std::optional<bool> smt;              // a core has several online threads
@@ -24,7 +24,7 @@ struct HostFacts {
     std::string hostname;
     std::string machine_id;                    // 32 hex digits
     std::optional<bool> is_virtual;            // in a virtual machine or a container
-    std::function<KernelFeatures()> features;  // asked where a condition needs it: megabytes are read
+    std::function<KernelFeatures()> features;  // asked where a condition needs it
 };
 
 // Sets the facts that TOPOLOGY knows.

@@ -13,7 +13,7 @@ namespace wq {
 // What the running kernel can do, found by feature: distribution kernels backport, so versions say nothing.
 struct KernelInfo {
     std::string release;                       // empty where the source is not a running kernel
-    std::vector<Scope> scopes;                 // finest first; empty before 6.5, which has no affinity scopes
+    std::vector<Scope> scopes;                 // finest first; empty before 6.6, which has no affinity scopes
     std::optional<unsigned> cache_shard_size;  // cores; only kernels that have cache_shard
     bool default_on_cmdline = false;           // workqueue.default_affinity_scope=: an administrator's word
     bool default_writable = true;              // the module parameter default_affinity_scope

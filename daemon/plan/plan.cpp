@@ -320,8 +320,10 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
     // What a CPU's files do not tell looks like a CPU that shares nothing.
     if (!topology.warnings.empty())
         return fmt::format("the topology is in doubt: {}", topology.warnings.front());
-    if (kernel.pods) return "";
-    if (!topology.llc_unknown.empty()) return topology.llc_unknown;
+    // Shards of another size than the kernel's come from LLCs and from what is seen now.
+    if (kernel.pods && (!kernel.has(Scope::cache_shard) || kernel.pods->contains(Scope::cache_shard)))
+        return "";
+    if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;
     const CpuSet unseen = topology.present - known;
     if (!unseen.empty() && unseen.intersects(topology.isolated))
         return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());

@@ -42,10 +42,10 @@ std::vector<CpuSet> caches_of(const Topology& topology) {
     return pods;
 }
 
-std::vector<CpuSet> all_shards_of(const Topology& topology, unsigned size) {
+std::vector<CpuSet> all_shards_of(const std::vector<Llc>& llcs, const Topology& topology, unsigned size) {
     const CoreIndex cores(topology);
     std::vector<CpuSet> pods;
-    for (const auto& llc : topology.llcs)
+    for (const auto& llc : llcs)
         for (auto& shard : shards_of(llc.cpus, cores, size)) pods.push_back(std::move(shard));
     return pods;
 }
@@ -124,7 +124,7 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
         case Scope::smt:
             return with_rest(topology.cores, topology.online);
         case Scope::cache_shard:
-            return with_rest(all_shards_of(topology, shard_size), topology.online);
+            return with_rest(all_shards_of(topology.llcs, topology, shard_size), topology.online);
         case Scope::cache:
             return with_rest(caches_of(topology), topology.online);
         case Scope::numa:
@@ -137,7 +137,10 @@ std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shar
 
 std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
                             unsigned shard_size) {
-    if (!kernel.pods || !kernel.pods->contains(scope)) return pods_of(scope, topology, shard_size);
+    if (!kernel.pods || !kernel.pods->contains(scope)) {
+        if (scope != Scope::cache_shard) return pods_of(scope, topology, shard_size);
+        return with_rest(all_shards_of(llcs_in(kernel, topology), topology, shard_size), topology.online);
+    }
     std::vector<CpuSet> pods;
     for (const KernelPod& pod : kernel.pods->at(scope)) pods.push_back(pod.cpus);
     return restrict_to(pods, topology.online);
@@ -162,7 +165,9 @@ std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topolo
     if (!kernel.pods) return out;
     const unsigned size = kernel.cache_shard_size.value_or(1);  // of no account without cache_shard
     for (const Scope scope : kernel.scopes)
-        if (pods_in(kernel, scope, topology, size) != pods_of(scope, topology, size)) out.push_back(scope);
+        if (kernel.pods->contains(scope) &&
+            pods_in(kernel, scope, topology, size) != pods_of(scope, topology, size))
+            out.push_back(scope);
     return out;
 }
 

@@ -40,6 +40,7 @@ std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigne
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size);
 
 // The pods of SCOPE that KERNEL has, of the online CPUs: its own where they were read, else those above.
+// Where those of `cache` alone were read, shards are of them.
 std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
                             unsigned shard_size);
 

@@ -123,8 +123,10 @@ static void check_topology(const Topology& topology) {
 // Whether a pod of SCOPE has CPUs of several LLCs, and LLCs group anything.
 static bool crosses_llcs(const wq::PlanLine& line, const Topology& topology) {
     const wq::CoreIndex cores(topology);
-    const bool sockets = std::ranges::all_of(
-        topology.packages, [&](const CpuSet& package) { return cores.cores_in(package) == 1; });
+    const bool sockets =
+        !topology.packages.empty() && std::ranges::all_of(topology.packages, [&](const CpuSet& package) {
+            return cores.cores_in(package) == 1;
+        });
     if (sockets || line.target.effective.intersects(topology.isolated)) return false;
     const auto pods = wq::restrict_to(wq::pods_of(*line.planned, topology, 8), line.target.effective);
     return std::ranges::any_of(pods, [&](const CpuSet& pod) {

@@ -5,6 +5,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
+ln -s /proc/self/fd /dev/fd # bash: <(...)
 mount -t tmpfs run /run
 mount -t tmpfs tmp /tmp
 export DM_DISABLE_UDEV=1 # device-mapper's nodes are made by dmsetup itself

@@ -86,7 +86,7 @@ if [ -n "$caches" ]; then
   hardware+=(-dtb "$work/caches.dtb")
 fi
 if [ $acpi = yes ]; then
-  hardware+=(-bios /usr/share/qemu-efi-aarch64/QEMU_EFI.fd)
+  hardware+=(-bios "$uefi")
   kernel_words+=" acpi=force"
 fi
 

@@ -5,6 +5,7 @@
 guest_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 arm64_dir=$(cd "$guest_dir/../arm64" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned
+uefi=/usr/share/qemu-efi-aarch64/QEMU_EFI.fd # of ACPI boots on arm64
 
 # The machine of an architecture: which QEMU, its words, and the guest's two serial ports.
 use_arch() { # amd64|arm64

@@ -42,7 +42,7 @@ machine_lines() {
 # Without what is recommended: qemu-user would change what this machine does with programs of other architectures.
 get_qemu() {
   local packages=qemu-system-x86
-  qemu_is_good && return
+  qemu_is_whole && return
   [ "$arch" = amd64 ] || packages="qemu-system-arm qemu-efi-aarch64 qemu-user"
   say "QEMU: installing 10 from bookworm-backports"
   { machine_lines; source_line bookworm-backports; } | update_suite qemu
@@ -50,7 +50,13 @@ get_qemu() {
   DEBIAN_FRONTEND=noninteractive apt_suite qemu as_root_apt -qq install -y --no-install-recommends \
     -t bookworm-backports $packages >"$cache/qemu-install.log" 2>&1 ||
     { tail -n 20 "$cache/qemu-install.log"; die "QEMU could not be installed"; }
-  qemu_is_good || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
+  qemu_is_whole || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
+}
+
+# For arm64 there are firmware and the user emulation too.
+qemu_is_whole() {
+  qemu_is_good || return 1
+  [ "$arch" = amd64 ] || { [ -e "$uefi" ] && command -v qemu-aarch64 >/dev/null; }
 }
 
 as_root_apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_machine.h"
-#include "kernel/sched_cluster.h"
+#include "kernel/sched_levels.h"
 #include "temp_tree.h"
 
 namespace wq {
@@ -97,17 +97,19 @@ TEST_F(FeaturesTest, TheOrderOfTheNamesCounts) {
     EXPECT_EQ(read(test::kernel_72()).exact_parsing, std::nullopt);
 }
 
-TEST_F(FeaturesTest, SchedClusterIsSeenByItsFunctions) {
+TEST_F(FeaturesTest, SchedLevelsAreSeenByTheirFunctions) {
     const auto found = [&] {
         (void)read(test::kernel_612());
-        return has_sched_cluster(Paths{tree_.root()});
+        return read_sched_levels(Paths{tree_.root()});
     };
-    EXPECT_EQ(has_sched_cluster(Paths{tree_.root()}), std::nullopt);
-    EXPECT_EQ(found(), std::nullopt) << "no functions at all";
+    EXPECT_EQ(read_sched_levels(Paths{tree_.root()}), SchedLevels());
+    EXPECT_EQ(found(), SchedLevels()) << "no functions at all";
+    add_function("tl_pkg_mask");
+    EXPECT_EQ(found(), (SchedLevels{false, false}));
     add_function("cpu_core_flags");
-    EXPECT_EQ(found(), false);
+    EXPECT_EQ(found(), (SchedLevels{false, true}));
     add_function("cpu_cluster_flags");
-    EXPECT_EQ(found(), true);
+    EXPECT_EQ(found(), (SchedLevels{true, true}));
 }
 
 TEST_F(FeaturesTest, NoTypesNoAnswers) {

@@ -132,6 +132,15 @@ TEST(HostFacts, CountsAreTheTopologys) {
     EXPECT_EQ(facts.smt, false);
 }
 
+TEST(HostFacts, OfLlcsInDoubtTheSizeIsNotKnown) {
+    Topology topology = read_topology("synthetic:l3:1 core:4 pu:1").value();
+    topology.llc_unknown = "nobody tells";
+    HostFacts facts;
+    take_counts(topology, facts);
+    EXPECT_EQ(facts.llc_cores, std::nullopt);
+    EXPECT_EQ(facts.cores, 4U);
+}
+
 // What `printf %s MACHINE_ID/NAME | xxhsum -H64` says, over 2^64; computed by another program.
 TEST(HostFacts, TheCanaryPositionIsXxh64) {
     const std::string id = "0123456789abcdef0123456789abcdef";

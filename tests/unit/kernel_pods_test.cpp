@@ -137,6 +137,27 @@ TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
     EXPECT_EQ(json(ctl::topology_json(altra, kernel_72(), 8))["llcs_unknown"], "nobody tells");
 }
 
+// As `--shard-size` has it: one LLC to the rule, two to the kernel.
+TEST(KernelPods, OfAnotherShardSizeAreOfTheKernelsLlcs) {
+    const Topology now = machine({.cores = 8});
+    KernelInfo kernel = kernel_72();
+    KernelPods all;
+    for (const Scope scope : kernel.scopes)
+        for (const CpuSet& pod : pods_of(scope, now, 8)) all[scope].push_back({pod, -1});
+    all[Scope::cache] = pods({"0-3", "4-7"});
+    all.erase(Scope::cache_shard);
+    kernel.pods = all;
+    EXPECT_THAT(lists(pods_in(kernel, Scope::cache_shard, now, 2)), ElementsAre("0-1", "2-3", "4-5", "6-7"));
+    EXPECT_THAT(unlike_model(kernel, now), ElementsAre(Scope::cache)) << "the kernel has no such shards";
+
+    Topology doubtful = now;
+    doubtful.llc_unknown = "nobody knows";
+    EXPECT_EQ(why_pods_unknown(doubtful, now.online, kernel), "") << "its LLCs are known";
+    kernel.cpus_held_back = "maxcpus=6";
+    EXPECT_THAT(why_pods_unknown(now, now.online, kernel), HasSubstr("maxcpus=6"))
+        << "shards depend on what was offline at boot";
+}
+
 TEST(KernelPods, TellMachinesApart) {
     const KernelInfo quirk = booted_without_smt();
     KernelInfo usual = quirk;

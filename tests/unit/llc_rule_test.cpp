@@ -6,13 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <random>
 #include <tuple>
 
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
-#include "kernel/sched_cluster.h"
+#include "kernel/sched_levels.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "temp_tree.h"
@@ -29,19 +30,22 @@ using test::TempTree;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The kernel that a tree was read on: with CONFIG_SCHED_CLUSTER as Debian's arm64 has it.
+// The kernel that a tree was read on: with the options that Debian's arm64 has.
 struct Booted {
     KernelInfo kernel;
     bool sched_cluster;
+    bool sched_mc = true;
 };
 const Booted k612{kernel_612(), false};
 const Booted k72{kernel_72(), true};
 
 void boot(TempTree& tree, const Booted& on) {
+    const auto line = [](const char* option, bool set) {
+        return fmt::format(fmt::runtime(set ? "CONFIG_{}=y\n" : "# CONFIG_{} is not set\n"), option);
+    };
     tree.write("proc/sys/kernel/osrelease", on.kernel.release + "\n");
-    tree.write("boot/config-" + on.kernel.release, on.sched_cluster
-                                                       ? "CONFIG_SMP=y\nCONFIG_SCHED_CLUSTER=y\n"
-                                                       : "CONFIG_SMP=y\n# CONFIG_SCHED_CLUSTER is not set\n");
+    tree.write("boot/config-" + on.kernel.release,
+               line("SMP", true) + line("SCHED_CLUSTER", on.sched_cluster) + line("SCHED_MC", on.sched_mc));
 }
 
 Topology read(const TempTree& tree) {
@@ -118,6 +122,7 @@ TEST(LlcOnArm64, WithOneL3) {
 
 TEST(LlcOnArm64, WithOneL3OverTwoPackages) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 8, .nodes = 0, .clusters = 1, .arch = "aarch64"})};
+    boot(tree, k612);
     for (unsigned cpu = 0; cpu < 16; cpu++) {
         const std::string cache = fmt::format("sys/devices/system/cpu/cpu{}/cache/index3/", cpu);
         tree.write(cache + "shared_cpu_map", "ffff\n");
@@ -161,12 +166,30 @@ TEST(LlcOnArm64, OfSocketsOfOneCpu) {
     for (const auto* on : {&k612, &k72}) EXPECT_EQ(answer(machine, *on), "0 1 2 3 4 5 6 7 | system");
 }
 
-TEST(LlcOnArm64, IsUnknownWhereClustersMayCountAndNobodyTells) {
+TEST(LlcOnArm64, WithoutMultiCoreScheduling) {
+    const Booted neither{kernel_612(), false, false};
+    const Booted clusters{kernel_612(), true, false};
+    CpuTree machine{.cores = 16, .clusters = 8, .arch = "aarch64"};
+    EXPECT_EQ(answer(machine, neither), kSingles + " | leave") << "no `smt`, which changes nothing";
+    EXPECT_EQ(answer(machine, clusters), kPairs + " | leave");
+    machine.clusters = 2;
+    EXPECT_EQ(answer(machine, clusters), kHalves + " | leave");
+    for (const unsigned l3s : {1U, 2U}) {
+        machine.clusters = 1;
+        machine.llcs = l3s;
+        EXPECT_EQ(answer(machine, clusters), kSingles + " | leave")
+            << "the cluster is all that MC would have";
+    }
+    const CpuTree threads{.cores = 8, .threads = 2, .neighbours = true, .clusters = 1, .arch = "aarch64"};
+    for (const auto* on : {&neither, &clusters}) EXPECT_EQ(answer(threads, *on), kPairs + " | leave");
+}
+
+TEST(LlcOnArm64, IsUnknownWhereNobodyTellsOfTheKernelsLevels) {
     TempTree tree{cpu_tree({.cores = 16, .clusters = 8, .l3 = false, .arch = "aarch64"})};
     EXPECT_THAT(planned(read(tree), kernel_612()),
-                HasSubstr("pods unknown: whether the kernel has CONFIG_SCHED"));
-    TempTree plain{cpu_tree({.cores = 16, .clusters = 1, .arch = "aarch64"})};
-    EXPECT_EQ(planned(read(plain), kernel_612()), "smt") << "it makes no difference";
+                HasSubstr("pods unknown: whether the kernel has CONFIG_SCHED_MC is not known"));
+    TempTree alone{cpu_tree({.cores = 16, .clusters = 16, .l3 = false, .arch = "aarch64"})};
+    EXPECT_EQ(planned(read(alone), kernel_612()), "leave") << "it makes no difference";
 }
 
 // A first-level cache that only registers tell of is private, whatever is behind it.
@@ -256,6 +279,7 @@ TEST(LlcOnS390, IsTheSocketWithOrWithoutCaches) {
 TEST(LlcOnRiscv, IsAsOnArm64) {
     const CpuTree bare{.sockets = 2, .cores = 4, .nodes = 0, .caches = false, .arch = "riscv64"};
     EXPECT_EQ(answer(bare, k612), "0-3 4-7 | leave");
+    EXPECT_EQ(answer(bare, {kernel_612(), false, false}), "0 1 2 3 4 5 6 7 | leave");
     const CpuTree shared{.cores = 4, .l2s = 2, .l3 = false, .arch = "riscv64"};
     EXPECT_EQ(answer(shared, k612), "0-1 2-3 | leave");
 }
@@ -295,6 +319,13 @@ void share(TempTree& tree, const std::string& file, const std::string& list) {
     }
 }
 
+// CPU 0 is not of its neighbours' L3: hwloc then knows two of the three at most.
+TEST(LlcInDoubt, WhereAnInnerCacheCrossesAnOuterOne) {
+    TempTree tree{cpu_tree({.cores = 24, .l2s = 12, .arch = "x86_64", .vendor = "AuthenticAMD"})};
+    for (const char* l3 : {"1-8", "9-16", "0,17-23"}) share(tree, "cache/index3/shared_cpu_map", l3);
+    EXPECT_THAT(unknown(tree), HasSubstr("hwloc does not see their caches"));
+}
+
 TEST(LlcInDoubt, WhereTwoPackagesShareACache) {
     for (const char* arch : {"x86_64", ""}) {
         TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .nodes = 0, .arch = arch})};
@@ -313,6 +344,7 @@ TEST(LlcInDoubt, WhereAClusterIsOfTwoNodes) {
 
 TEST(LlcInDoubt, WhereAPackageAndANodeOverlap) {
     TempTree tree{cpu_tree({.sockets = 3, .cores = 4, .nodes = 0, .caches = false, .arch = "aarch64"})};
+    boot(tree, k612);
     tree.write("sys/devices/system/node/node0/cpumap", "03f\n");
     tree.write("sys/devices/system/node/node1/cpumap", "fc0\n");
     EXPECT_THAT(unknown(tree), HasSubstr("overlap"));
@@ -357,20 +389,20 @@ TEST(LlcInDoubt, IsCuredByTheKernelsPods) {
     EXPECT_EQ(planned(topology, kernel), "leave");
 }
 
-// ---- whether the kernel has CONFIG_SCHED_CLUSTER
+// ---- which levels the kernel was built with
 
-TEST(SchedCluster, IsReadFromTheConfiguration) {
+TEST(SchedLevels, AreReadFromTheConfiguration) {
     TempTree tree{File("proc/sys/kernel/osrelease", "7.2.1\n")};
-    const Paths paths{tree.root()};
-    EXPECT_EQ(has_sched_cluster(paths), std::nullopt);
+    const auto found = [&] { return read_sched_levels(Paths{tree.root()}); };
+    EXPECT_EQ(found(), SchedLevels());
     tree.write("lib/modules/7.2.1/config", "CONFIG_SMP=y\nCONFIG_SCHED_CLUSTER=y\n");
-    EXPECT_EQ(has_sched_cluster(paths), true);
+    EXPECT_EQ(found(), (SchedLevels{true, false}));
     tree.write("boot/config-7.2.1", "garbage\n");
-    EXPECT_EQ(has_sched_cluster(paths), true) << "no configuration";
-    tree.write("boot/config-7.2.1", "CONFIG_SMP=y\n# CONFIG_SCHED_CLUSTER is not set\n");
-    EXPECT_EQ(has_sched_cluster(paths), false);
+    EXPECT_EQ(found(), (SchedLevels{true, false})) << "no configuration";
+    tree.write("boot/config-7.2.1", "CONFIG_SCHED_MC=y\nCONFIG_SMP=y\n# CONFIG_SCHED_CLUSTER is not set\n");
+    EXPECT_EQ(found(), (SchedLevels{false, true}));
     tree.write("proc/sys/kernel/osrelease", "../..\n");
-    EXPECT_EQ(has_sched_cluster(paths), std::nullopt);
+    EXPECT_EQ(found(), SchedLevels());
 }
 
 // ---- random machines, consistent or not
@@ -393,6 +425,12 @@ const CpuSet* group_of(const std::vector<CpuSet>& groups, unsigned cpu) {
     return nullptr;
 }
 
+const CpuSet* cache_of(const LlcFacts& facts, unsigned level, unsigned cpu) {
+    for (const Cache& cache : facts.caches)
+        if (cache.level == level && cache.cpus.has(cpu)) return &cache.cpus;
+    return nullptr;
+}
+
 // Whether the CPUs that each CPU shares with are groups: topology_span_sane().
 bool are_groups(const std::vector<CpuSet>& spans) {
     for (const CpuSet& a : spans)
@@ -404,7 +442,7 @@ bool are_groups(const std::vector<CpuSet>& spans) {
 // cpu_coregroup_mask() and cpu_clustergroup_mask(), joined as build_sched_domain() does, CPU by CPU; empty
 // where topology_span_sane() would refuse or spans are no groups.
 std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFacts& facts,
-                                                 bool sched_cluster) {
+                                                 const SchedLevels& levels) {
     std::vector<CpuSet> spans;
     for (const unsigned cpu : t.online.cpus()) {
         std::vector<CpuSet> nodes;
@@ -417,35 +455,36 @@ std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFac
         const CpuSet& cluster = named != nullptr ? *named : alone;
         CpuSet mc = node != nullptr ? *node : t.online;
         if (mc.contains(package)) mc = package;
-        std::vector<CpuSet> l3;
-        for (const Cache& cache : facts.caches) l3.push_back(cache.cpus);
-        if (const CpuSet* cache = group_of(l3, cpu); cache != nullptr && mc.contains(*cache)) mc = *cache;
+        const CpuSet* l3 = cache_of(facts, 3, cpu);
+        const CpuSet* cache = l3 != nullptr ? l3 : cache_of(facts, 2, cpu);
+        if (cache != nullptr && mc.contains(*cache)) mc = *cache;
         CpuSet cls = smt;
-        if (sched_cluster && cluster.contains(mc))
+        if (levels.clusters == true && cluster.contains(mc))
             mc = cluster;
-        else if (sched_cluster)
+        else if (levels.clusters == true)
             cls = cluster;
-        spans.push_back(mc | cls | smt);
+        spans.push_back(levels.mc == true ? mc | cls | smt : cls | smt);
     }
     return are_groups(spans) ? std::optional(spans) : std::nullopt;
 }
 
-// match_llc() of each two CPUs, on Intel with an L3 or no caches.
+// What stands for llc_id.
+const CpuSet* llc_id(const Topology& t, const LlcFacts& facts, unsigned cpu) {
+    if (const CpuSet* l3 = cache_of(facts, 3, cpu)) return l3;
+    const CpuSet* l2 = cache_of(facts, 2, cpu);
+    return l2 != nullptr && facts.vendor() != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
+}
+
+// match_llc() of each two CPUs.
 std::optional<std::vector<CpuSet>> as_x86_does(const Topology& t, const LlcFacts& facts) {
     std::vector<CpuSet> nodes;
     for (const NumaNode& node : t.nodes) nodes.push_back(node.cpus);
-    std::vector<CpuSet> l3;
-    for (const Cache& cache : facts.caches) l3.push_back(cache.cpus);
     const bool one_each = std::ranges::all_of(t.packages, [](const CpuSet& p) { return p.count() == 1; });
     std::vector<CpuSet> spans;
     for (const unsigned cpu : t.online.cpus()) {
         CpuSet span = *group_of(t.cores, cpu);
         for (const unsigned other : t.online.cpus()) {
-            const CpuSet* mine = group_of(l3, cpu);
-            const CpuSet* theirs = group_of(l3, other);
-            const bool same_id = mine != nullptr || theirs != nullptr
-                                     ? mine == theirs
-                                     : group_of(t.packages, cpu) == group_of(t.packages, other);
+            const bool same_id = llc_id(t, facts, cpu) == llc_id(t, facts, other);
             if (!one_each && same_id && group_of(nodes, cpu) == group_of(nodes, other)) span.add(other);
         }
         spans.push_back(span);
@@ -467,7 +506,12 @@ std::pair<Topology, LlcFacts> some_machine(std::mt19937& random, const char* arc
         for (CpuSet& node : some_groups(random, cpus, false)) t.nodes.push_back({id++, node});
     LlcFacts facts;
     facts.arch = arch;
-    for (CpuSet& cache : some_groups(random, cpus, true)) facts.caches.push_back({3, true, cache});
+    for (const unsigned level : {2U, 3U})
+        if (random() % 3 != 0)
+            for (CpuSet& cache : some_groups(random, cpus, true))
+                facts.caches.push_back({level, true, cache});
+    static constexpr std::array kVendors = {"", "GenuineIntel", "AuthenticAMD"};
+    facts.vendor = [vendor = kVendors[random() % kVendors.size()]] { return vendor; };
     facts.clusters = some_groups(random, cpus, true);
     return {t, facts};
 }
@@ -492,8 +536,8 @@ TEST(LlcProperty, NoPlanCrossesWhatTheKernelMakes) {
     for (int round = 0; round < 6000; round++) {
         const bool arm = round % 2 == 0;
         auto [t, facts] = some_machine(random, arm ? "aarch64" : "x86_64");
-        const bool sched_cluster = random() % 2 == 0;
-        facts.sched_cluster = [&] { return std::optional(sched_cluster); };
+        const SchedLevels levels{random() % 2 == 0, random() % 4 != 0};
+        facts.sched_levels = [&] { return levels; };
         set_llcs(t, facts);
 
         CpuSet seen;
@@ -506,7 +550,7 @@ TEST(LlcProperty, NoPlanCrossesWhatTheKernelMakes) {
         known[facts.arch]++;
         SCOPED_TRACE(fmt::format("round {}", round));
         ASSERT_NO_FATAL_FAILURE(
-            expect_right(t, arm ? as_arm64_does(t, facts, sched_cluster) : as_x86_does(t, facts)));
+            expect_right(t, arm ? as_arm64_does(t, facts, levels) : as_x86_does(t, facts)));
     }
     EXPECT_GT(known["aarch64"], 300U) << "some of them make sense";
     EXPECT_GT(known["x86_64"], 300U);

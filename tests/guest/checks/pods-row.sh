@@ -16,6 +16,7 @@ POLICY
 
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 wq-tunectl topology --json >$dir/topology.json
+as_nobody wq-tunectl topology --json >$dir/topology-nobody.json
 wq-tunectl explain "$wq" --json >$dir/explain.json
 wq-tunectl plan --json >$dir/plan.json
 wq-tunectl dump --json >$dir/dump.json
@@ -42,6 +43,12 @@ for scope in "${scopes[@]}"; do
 done
 agree "LLCs of topology" "$(cat $dir/pods-cache)" "$(jq -r '.llcs[].cpus' $dir/topology.json | sort -uV)"
 agree "pods are read from the kernel" kernel "$(jq -r .pods.source $dir/topology.json)"
+
+# Who may not read them goes by the rule (daemon/kernel/llc_rule.cpp), which is to say what the kernel does.
+agree "pods that the rule makes otherwise" '{}' "$(jq -c .pods.differ $dir/topology.json)"
+agree "another user's are the rule's" model "$(jq -r .pods.source $dir/topology-nobody.json)"
+agree "LLCs of another user's topology" "$(cat $dir/pods-cache)" "$(jq -r '.llcs[].cpus' $dir/topology-nobody.json | sort -uV)"
+agree "why they are in doubt" null "$(jq -c .llcs_unknown $dir/topology-nobody.json)"
 
 # `in_one_of FILE LIST`: whether LIST, CPUs, lies within one line of FILE.
 expand() { awk -F, '{ for (i = 1; i <= NF; i++) { n = split($i, e, "-"); for (c = e[1] + 0; c <= e[n] + 0; c++) print c } }'; }
@@ -78,8 +85,9 @@ elif [ -e "$dir/pods-$planned" ]; then
     agree "the kernel's LLC is no more than a shard: left as it is" none "$action"
   fi
 fi
-agree "another user is told the same" "$(target_of $dir/plan.json | jq -c '[.planned, .action]')" \
-  "$(target_of $dir/plan-nobody.json | jq -c '[.planned, .action]')"
+agree "another user is told the same" "$(target_of $dir/plan.json | jq -c '[.planned, .action, .reason]')" \
+  "$(target_of $dir/plan-nobody.json | jq -c '[.planned, .action, .reason]')"
+agree "pods that are unknown" "" "$(target_of $dir/plan-nobody.json | jq -r '.reason | select(startswith("pods unknown"))')"
 
 short() { # FILE: pods in few words
   if ! grep -q '[-,]' "$1"; then echo singles; elif [ "$(wc -l <"$1")" -gt 4 ]; then echo "$(wc -l <"$1"): $(head -n 2 "$1" | paste -sd' ') ..."; else paste -sd' ' "$1"; fi
