@@ -42,6 +42,11 @@ const CounterKind* find_counter(std::string_view name) {
     return row == kKinds.end() ? nullptr : &*row;
 }
 
+bool counter_higher_is_better(std::string_view name) {
+    const CounterKind* kind = find_counter(name);
+    return kind != nullptr && kind->higher_is_better;
+}
+
 bool is_work_counter(std::string_view name) {
     const CounterKind* kind = find_counter(name);
     return kind != nullptr && kind->of_work != nullptr;

@@ -27,6 +27,9 @@ std::span<const CounterKind> counter_kinds();
 // The row of the counter that NAME names, or nullptr. The device or file that it names need not exist.
 const CounterKind* find_counter(std::string_view name);
 
+// Whether more of NAME is better, where the policy does not say.
+bool counter_higher_is_better(std::string_view name);
+
 // Whether NAME is counted of a workqueue's work, and not of the machine.
 bool is_work_counter(std::string_view name);
 

@@ -11,18 +11,15 @@
 
 namespace wq {
 
-// Whether more of a counter is better, where the policy does not say.
-bool counter_higher_is_better(const std::string& name);
-
-// Reads the [judge] of one file after another into JUDGING, which must outlive it.
+// Reads the [judge] of one file after another into POLICY, which must outlive it.
 class JudgeReader {
   public:
-    explicit JudgeReader(Judging& judging) : judging_(judging) {}
+    explicit JudgeReader(Policy& policy) : policy_(policy) {}
 
     // TABLE is of the next source, in the file whose text is TEXT. Its other keys are left to the caller.
     void read(TomlTable& table, const SourceText& text);
     // The same, to go on with OTHER, which has what this one has read.
-    [[nodiscard]] JudgeReader over(Judging& other) const;
+    [[nodiscard]] JudgeReader over(Policy& other) const;
     // What is wrong with the whole, each value being right by itself: after the last source, and only if no
     // value was refused. Each has the place of the key that was set last.
     [[nodiscard]] PolicyErrors contradictions() const;
@@ -40,7 +37,7 @@ class JudgeReader {
     [[nodiscard]] std::optional<Setting> washout_too_long() const;
     [[nodiscard]] std::optional<Setting> too_few_pairs() const;
 
-    Judging& judging_;
+    Policy& policy_;
     unsigned sources_ = 0;
     std::map<std::string, Setting> settings_;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/known_keys.h"
 
-#include <algorithm>
-#include <string>
+#include "policy/settings.h"
 
 namespace wq {
 namespace {
@@ -12,14 +11,9 @@ struct Home {
     std::string_view keys;  // each with a blank before and after it
 };
 
-// What each table is asked for is in policy_tables.cpp, judge_table.cpp, load_policy.cpp and host_when.cpp;
-// a test compares.
+// What the tables without settings are asked for, in policy_tables.cpp, load_policy.cpp and host_when.cpp; a
+// test compares.
 constexpr Home kHomes[] = {
-    {"in [daemon]", " mode on_exit apply_unjudged keep "},
-    {"in [shard]", " size "},
-    {"in [judge]", " alpha tolerance window washout max_pairs min_items counters retry_after jitter hours "},
-    {"in [metrics]", " textfile "},
-    {"in [default_scope]", " manage scope "},
     {"in [[workqueue]]", " match scope strict "},
     {"in [[host]]", " name when "},
     {"in when of [[host]]",
@@ -29,12 +23,14 @@ constexpr Home kHomes[] = {
 
 }  // namespace
 
-std::vector<std::string_view> homes_of(std::string_view key) {
-    std::vector<std::string_view> out;
+std::vector<std::string> homes_of(std::string_view key) {
+    std::vector<std::string> out;
     const std::string word = " " + std::string(key) + " ";
     if (key.empty() || key.find(' ') != std::string_view::npos) return out;
+    for (const Setting& setting : settings())
+        if (key == setting.key) out.push_back("in [" + std::string(setting.table) + "]");
     for (const Home& home : kHomes)
-        if (home.keys.find(word) != std::string_view::npos) out.push_back(home.name);
+        if (home.keys.find(word) != std::string_view::npos) out.emplace_back(home.name);
     return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,6 +9,6 @@ namespace wq {
 
 // Where a policy may have KEY: "[daemon]", "[[workqueue]]", "when of [[host]]", "the top level"; nothing
 // where there is no such key.
-std::vector<std::string_view> homes_of(std::string_view key);
+std::vector<std::string> homes_of(std::string_view key);
 
 }  // namespace wq

@@ -98,7 +98,7 @@ class Loader {
                                                             in_quotes(host.name), names_[host.name].text()));
         if (auto when = table.table("when")) host.when = HostWhen::read(*when);
         Policy aside;
-        JudgeReader judge(aside.judge);
+        JudgeReader judge(aside);
         PolicyTables tables(text, aside, judge);
         tables.read(table);
         host.matches = tables.matches();
@@ -123,8 +123,8 @@ class Loader {
         for (Host& host : hosts_) {
             auto table = host.table.table("judge");
             if (!table) continue;
-            Judging judging = policy_.judge;
-            JudgeReader over = judge_.over(judging);
+            Policy merged = policy_;
+            JudgeReader over = judge_.over(merged);
             over.read(*table, host.text);
             for (PolicyError& error : over.contradictions()) errors.push_back(std::move(error));
         }
@@ -140,7 +140,7 @@ class Loader {
     }
 
     Policy policy_;
-    JudgeReader judge_{policy_.judge};
+    JudgeReader judge_{policy_};
     std::list<Source> sources_;
     std::vector<PlacedMatch> matches_;  // of rules outside of host tables, in the order of trying
     std::vector<Host> hosts_;

@@ -22,10 +22,6 @@ class PolicyTables {
     [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
 
   private:
-    void read_daemon(TomlTable& table);
-    void read_shard(TomlTable& table);
-    void read_default_scope(TomlTable& table);
-    void read_metrics(TomlTable& table);
     void read_rules(TomlTable& top);
     WorkqueueRule read_rule(TomlTable& table);
     std::string read_match(TomlTable& table);

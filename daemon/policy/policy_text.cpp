@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-
 #include "base/hash.h"
 #include "base/text.h"
-#include "policy/judge_table.h"
-#include "policy/quantity.h"
+#include "policy/settings.h"
 #include "policy/source_text.h"
 
 namespace wq {
@@ -18,61 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at most 4096
-
-// One value of the policy: TABLE.KEY.
-struct Setting {
-    const char* table;
-    const char* key;
-    Json value;
-};
-
-// A share as a percentage that reads as just that share: in as few decimals as that takes.
-std::string percentage(double share) {
-    const auto reads_back = [&](const std::string& text) {
-        const auto read = parse_percentage(text);
-        return read && *read == share;
-    };
-    const double percent = share * 100;
-    for (int decimals = 0; decimals <= 17; decimals++)
-        if (auto text = fmt::format("{:.{}f}%", percent, decimals); reads_back(text)) return text;
-    for (const double near : {percent, std::nextafter(percent, 0.0), std::nextafter(percent, 101.0)})
-        if (auto text = fmt::format("{}%", near); reads_back(text)) return text;
-    return fmt::format("{}%", percent);
-}
-
-std::string clock_text(const Hours& hours) {
-    return fmt::format("{:02}:{:02}-{:02}:{:02}", hours.begin / 60, hours.begin % 60, hours.end / 60,
-                       hours.end % 60);
-}
-
-Json counter_json(const JudgedCounter& counter) {
-    if (counter.higher_is_better == counter_higher_is_better(counter.name)) return counter.name;
-    return {{"counter", counter.name}, {"higher", counter.higher_is_better ? "better" : "worse"}};
-}
-
-std::vector<Setting> settings_of(const Policy& policy) {
-    const Judging& judge = policy.judge;
-    Json counters = Json::array();
-    for (const JudgedCounter& counter : judge.counters) counters.push_back(counter_json(counter));
-    return {{"daemon", "mode", name_of(policy.mode)},
-            {"daemon", "on_exit", policy.keep_on_exit ? "keep" : "restore"},
-            {"daemon", "apply_unjudged", policy.apply_unjudged},
-            {"daemon", "keep", name_of(policy.keep)},
-            {"shard", "size", policy.shard_size},
-            {"judge", "alpha", judge.settings.alpha},
-            {"judge", "tolerance", percentage(judge.settings.tolerance)},
-            {"judge", "window", text_of(judge.window)},
-            {"judge", "washout", text_of(judge.washout)},
-            {"judge", "max_pairs", judge.settings.max_pairs},
-            {"judge", "min_items", judge.settings.min_items},
-            {"judge", "counters", std::move(counters)},
-            {"judge", "retry_after", text_of(judge.retry_after)},
-            {"judge", "jitter", text_of(judge.jitter)},
-            {"judge", "hours", clock_text(judge.hours)},
-            {"default_scope", "manage", policy.default_scope.manage},
-            {"default_scope", "scope", policy.default_scope.wish.text()},
-            {"metrics", "textfile", policy.metrics.textfile}};
-}
 
 Json rule_json(const WorkqueueRule& rule) {
     Json out = {{"match", rule.match}, {"scope", rule.wish.text()}};
@@ -145,10 +87,10 @@ std::string toml_comment(const std::string& text) {
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files) {
     std::string out = heading(policy, files);
     std::string table;
-    for (const Setting& setting : settings_of(policy)) {
+    for (const Setting& setting : settings()) {
         if (setting.table != table) out += fmt::format("\n[{}]\n", setting.table);
         table = setting.table;
-        out += key_lines(setting.key, setting.value, comment(origin_of(policy, setting)));
+        out += key_lines(setting.key, setting.value(policy), comment(origin_of(policy, setting)));
     }
     if (policy.rules.empty()) out += "\n# No rule: every workqueue is left alone.\n";
     for (const WorkqueueRule& rule : policy.rules) out += rule_lines(rule);
@@ -163,7 +105,7 @@ std::string hash(const std::string& text) {
 
 Json values_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings_of(policy)) out[setting.table][setting.key] = setting.value;
+    for (const Setting& setting : settings()) out[setting.table][setting.key] = setting.value(policy);
     out["workqueue"] = Json::array();
     for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule_json(rule));
     return out;
@@ -171,8 +113,7 @@ Json values_json(const Policy& policy) {
 
 Json origins_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings_of(policy))
-        out[dotted(setting)] = origin_of(policy, setting).text();
+    for (const Setting& setting : settings()) out[dotted(setting)] = origin_of(policy, setting).text();
     out["workqueue"] = Json::array();
     for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
     return out;
