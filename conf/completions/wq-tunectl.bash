@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Completion of wq-tunectl(1) for bash. The program says what fits (daemon/ctl/command.h, complete()).
+# Completion of wq-tunectl(1) for bash. The program itself computes the words (daemon/ctl/command.h, complete()).
 
 _wq_tunectl() {
   local line=${COMP_LINE:0:COMP_POINT} part="" whole kept offer
   local -a words
   COMPREPLY=()
-  # Split at blanks alone: bash has also cut the names of workqueues at each ':'.
+  # Split only at blanks: bash also splits the names of workqueues at each ':'.
   read -ra words <<<"$line"
   case $line in
     *[[:blank:]]) ;;
@@ -25,7 +25,7 @@ _wq_tunectl() {
       *) COMPREPLY+=("${offer%%$'\t'*}") ;;
     esac
   done < <(wq-tunectl --complete "${words[@]:1}" "$part" 2>/dev/null)
-  # Bash puts the reply in place of what follows the last '=' or ':'.
+  # Bash replaces only the text after the last '=' or ':' by the reply.
   whole=${part##*[=:]}
   kept=${part%"$whole"}
   COMPREPLY=("${COMPREPLY[@]#"$kept"}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Completion of wq-tunectl(1) for fish. The program says what fits (daemon/ctl/command.h, complete()).
+# Completion of wq-tunectl(1) for fish. The program itself computes the words (daemon/ctl/command.h, complete()).
 
 function __wq_tunectl
     set -l part (commandline -ct)

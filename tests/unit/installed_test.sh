@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog; and the unit is tight.
+# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog, alerts, the version; and the unit is tight.
 # installed_test.sh SOURCE-DIR UNIT
 set -uo pipefail
 unit=$(realpath "$2")
@@ -40,6 +40,14 @@ used() { # FILE...: the metrics that it asks for, recorded ones aside
 }
 unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/wq-tuned.rules.yml conf/grafana/wq-tuned.json))
 [ -z "$unknown" ] || complain "rules or dashboard ask for what there is not: $unknown"
+alerts=$(sed -nE 's/^ *- alert: //p' conf/prometheus/wq-tuned.rules.yml | sort)
+same "runbooks of the alerts" "$alerts" "$(sed -nE 's|^ *runbook: "docs/using.md, section (.*)"$|\1|p' conf/prometheus/wq-tuned.rules.yml | sort)"
+same "sections on alerts in docs/using.md" "$alerts" "$(sed -n '/^## Alerts$/,/^## /s/^### //p' docs/using.md | sort)"
+version=$(sed -nE 's/^project\(wq-tuned VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
+same "the version in debian/changelog" "$version" "$(sed -nE '1s/^wq-tuned \(([^)]*)\).*/\1/p' debian/changelog)"
+same "the version in CHANGELOG.md" "$version" "$(sed -nE 's/^## ([0-9.]+).*/\1/p' CHANGELOG.md | head -n 1)"
+same "the version in the manuals" "$version" "$(sed -nE 's/^\.Os wq-tuned //p' man/*.[1-8] | sort -u)"
+for manual in man/*.[1-8]; do grep -q '^\.Os wq-tuned ' "$manual" || complain "$manual: no version after .Os"; done
 
 if command -v systemd-analyze >/dev/null; then
   score=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -nE 's/.*exposure level.*: ([0-9.]+) .*/\1/p')
