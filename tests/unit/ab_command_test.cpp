@@ -19,6 +19,7 @@
 #include "fake_machine.h"
 #include "judge/recording.h"
 #include "kernel/workqueue_fs.h"
+#include "run_command.h"
 #include "tuner/baseline.h"
 #include "tuner/lock.h"
 
@@ -58,19 +59,7 @@ class AbCommand : public testing::Test {
         return ran;
     }
     int run(std::vector<std::string> words, const std::vector<std::string>& command) const {
-        Options options;
-        options.root = tree_.root();
-        CLI::App app;
-        int code = -1;
-        add_ab(app, options, command, code);
-        words.insert(words.begin(), {"ab"});
-        std::reverse(words.begin(), words.end());
-        try {
-            app.parse(words);
-        } catch (const CLI::ParseError& error) {
-            return app.exit(error) == 0 ? kOk : kUsage;
-        }
-        return code;
+        return test::run_command(set_up_ab, std::move(words), {tree_.root(), command});
     }
     [[nodiscard]] std::string word() const {
         const auto file = parse_scope_file(tree_.read(test::wq_path("kcryptd-1")));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ctl/options.h"
+#include "run_command.h"
 
 namespace wq::ctl {
 namespace {
@@ -237,13 +238,7 @@ TEST(Dump, AHostileNameDoesNotReachTheTerminal) {
 }
 
 TEST(Dump, IsOfTheRunningKernelOnly) {
-    CLI::App app;
-    int code = -1;
-    std::string root;
-    app.add_option("--root", root);
-    add_dump(app, code);
-    EXPECT_THROW(app.parse("--root /nowhere dump"), CLI::ValidationError);
-    EXPECT_EQ(code, -1);
+    EXPECT_EQ(test::run_command(set_up_dump, {}, {.root = "/nowhere", .command = {}}), kUsage);
 }
 
 }  // namespace

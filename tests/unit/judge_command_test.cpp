@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/options.h"
+#include "run_command.h"
 #include "temp_tree.h"
 
 namespace wq::ctl {
@@ -35,16 +36,10 @@ struct Ran {
 };
 
 Ran run(const std::vector<std::string>& arguments) {
-    CLI::App app;
     Ran ran;
-    add_judge(app, ran.code);
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    try {
-        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    } catch (const CLI::ParseError& error) {
-        ran.code = app.exit(error) == 0 ? kOk : kUsage;
-    }
+    ran.code = test::run_command(set_up_judge, {arguments.begin() + 1, arguments.end()});
     ran.out = testing::internal::GetCapturedStdout();
     ran.err = testing::internal::GetCapturedStderr();
     return ran;

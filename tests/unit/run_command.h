@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ctl/command.h"
+
+namespace wq::test {
+
+// The exit code of a command of wq-tunectl with these WORDS, its name aside.
+inline int run_command(ctl::CommandRun (*set_up)(CLI::App&, const ctl::Invocation&),
+                       std::vector<std::string> words, const ctl::Invocation& invocation = {}) {
+    CLI::App app;
+    const auto run = set_up(app, invocation);
+    std::ranges::reverse(words);
+    try {
+        app.parse(words);
+        return run();
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? ctl::kOk : ctl::kUsage;
+    }
+}
+
+}  // namespace wq::test
