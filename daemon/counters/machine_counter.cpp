@@ -167,7 +167,7 @@ Result<double> value_of_window(const std::string& name, double before, double af
     if (!counter) return no_such_counter(name);
     if (counter->kind == Name::Kind::file) return after;
     if (after < before) return fail(name + " went backwards");
-    if (!(seconds > 0)) return fail(name + ": a window without length");
+    if (!(seconds > 0)) return fail(name + ": a zero-length window");
     const double rate = std::max(after - before, 1.0) / seconds;
     return counter->kind == Name::Kind::pressure ? rate / kMicroseconds : rate;
 }

@@ -127,7 +127,7 @@ HostWhen HostWhen::read(TomlTable& when) {
     out.add_flag(when, "virtual", &HostFacts::is_virtual);
     out.add_feature(when);
     out.add_canary(when);
-    when.refuse_the_rest();
+    when.reject_unknown_keys();
     return out;
 }
 

@@ -77,7 +77,7 @@ class Loader {
             tables.read(*top);
             matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
             read_hosts(*top, source.text);
-            top->refuse_the_rest();
+            top->reject_unknown_keys();
         }
         sort_by_place(source.errors);
         errors_.insert(errors_.end(), source.errors.begin(), source.errors.end());
@@ -102,7 +102,7 @@ class Loader {
         PolicyTables tables(text, aside, judge);
         tables.read(table);
         host.matches = tables.matches();
-        table.refuse_the_rest();
+        table.reject_unknown_keys();
         hosts_.push_back(std::move(host));
     }
 

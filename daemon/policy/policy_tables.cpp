@@ -32,7 +32,7 @@ void PolicyTables::finish(TomlTable& table, const std::string& name) {
     const std::string prefix = name + ".";
     for (const std::string& key : table.known_keys())
         policy_.origins[prefix + key] = origin(table.place_of(key));
-    table.refuse_the_rest();
+    table.reject_unknown_keys();
 }
 
 void PolicyTables::read_rules(TomlTable& top) {
@@ -53,7 +53,7 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.wish = read_wish(table).value_or(ScopeWish{});
     rule.strict = table.flag("strict");
     rule.origin = origin(table.place());
-    table.refuse_the_rest();
+    table.reject_unknown_keys();
     return rule;
 }
 

@@ -97,7 +97,7 @@ Named read_table(TomlTable& table) {
     const auto higher = table.word("higher", {"better", "worse"});
     if (!table.has("counter"))
         table.error(table.place(), "this needs the name of a counter, such as counter = \"latency\"");
-    table.refuse_the_rest();
+    table.reject_unknown_keys();
     if (!name) return std::nullopt;
     const bool better = higher ? *higher == "better" : counter_higher_is_better(*name);
     return std::pair(JudgedCounter{*name, better}, table.place_of("counter"));

@@ -176,7 +176,7 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
     return items;
 }
 
-void TomlTable::refuse_the_rest() {
+void TomlTable::reject_unknown_keys() {
     for (const auto& [key, value] : members(*node_)) {
         if (asked_.contains(key)) continue;
         if (told_enough()) return;

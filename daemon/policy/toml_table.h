@@ -19,8 +19,8 @@ struct TomlItem;
 struct TomlValue;
 
 // One table of a TOML file, read strictly: a key is asked for by its type, a mistake goes to the file's
-// errors with its place, and refuse_the_rest() takes every key that nobody asked for as a mistake. The text
-// and the errors must outlive all tables.
+// errors with its place, and reject_unknown_keys() takes every key that nobody asked for as a mistake. The
+// text and the errors must outlive all tables.
 class TomlTable {
   public:
     // The top of a file. Empty after a syntax error, which is the one error then.
@@ -42,7 +42,7 @@ class TomlTable {
     std::optional<std::vector<TomlItem>> items(const std::string& key);
 
     // Every key that nobody asked for is an error.
-    void refuse_the_rest();
+    void reject_unknown_keys();
 
     [[nodiscard]] bool has(const std::string& key) const;
     // The keys that are there and were asked for.

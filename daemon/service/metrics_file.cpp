@@ -28,7 +28,7 @@ std::string advice(int code) {
             return "; the folder must be root's, or its group's that SupplementaryGroups= in a drop-in for "
                    "wq-tuned.service and wq-tuned-restore.service names; see METRICS in wq-tuned(8)";
         case ENOENT:
-            return "; nobody has made the folder";
+            return "; the folder does not exist";
         default:
             return "";
     }

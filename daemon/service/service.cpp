@@ -356,7 +356,7 @@ Status Service::reload() {
     } else {
         log_policy_errors(log_, policy.error());
         policy_state_.broken(policy.error(), wall_clock());
-        done = fail("the policy in use stays: " + policy_state_.error, EINVAL);
+        done = fail("reload failed, keeping the current policy: " + policy_state_.error, EINVAL);
     }
     reconcile();  // kill switches are looked at even where the policy is broken
     publish();
@@ -514,7 +514,8 @@ void Service::stop() {
         metrics_.remove();
     }
     finish_records();
-    // The disk took its time, and a stop may have taken the restart's place. The restorer removes the metrics.
+    // The disk took its time, and a stop may have taken the restart's place. The restorer removes the
+    // metrics.
     if (restarting && !is_restarted()) {
         remark(mark_restart(paths_, false));
         leave();

@@ -41,8 +41,8 @@ Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string
                 std::optional<bool> strict, const std::string& via);
 
 // Puts the baseline back, where what the target holds is ours; that must have been announced. `done` and
-// `foreign` and `gone` all mean that nothing of ours is left. Of a target of which somebody else wrote the
-// word or the strictness, the other one goes back.
+// `foreign` and `gone` all mean that nothing of ours is left. Of a target of which an external writer wrote
+// the word or the strictness, the other one goes back.
 Outcome restore(ScopeFiles& files, const BaselineEntry& entry);
 
 // What the files of ENTRY hold now. SCOPE and STRICT are empty where they cannot be read.

@@ -339,10 +339,10 @@ std::string Trials::why_cut_off(const Running& trial) const {
     if (const std::string why = edges_.tuner.observing(); !why.empty())
         return "nothing is written any more: " + why;
     if (edges_.tuner.online() != trial.online) return "CPUs came or went";
-    if (target.external) return fmt::format("somebody else wrote '{}'", target.external_text);
+    if (target.external) return fmt::format("an external writer wrote '{}'", target.external_text);
     // While it waits, nobody watches what no rule plans for.
     if (const std::string now = edges_.tuner.as_before_us(target).scope.word; now != trial.before)
-        return fmt::format("somebody else wrote '{}'", now);
+        return fmt::format("an external writer wrote '{}'", now);
     if (!target.now.untouchable.empty()) return target.now.untouchable;
     if (const std::string& why = edges_.tuner.pods_unknown(); !why.empty()) return "pods unknown: " + why;
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;

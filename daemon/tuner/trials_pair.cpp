@@ -85,7 +85,8 @@ std::string Trials::why_moved() {
 void Trials::switch_failed(const Outcome& outcome) {
     using Kind = Outcome::Kind;
     if (outcome.kind == Kind::gone) return cut_off("the workqueue vanished");
-    if (outcome.kind == Kind::foreign) return cut_off(fmt::format("somebody else wrote '{}'", outcome.text));
+    if (outcome.kind == Kind::foreign)
+        return cut_off(fmt::format("an external writer wrote '{}'", outcome.text));
     if (outcome.kind == Kind::unsupported)
         return cut_off(fmt::format("the kernel stored '{}' instead", outcome.text));
     cut_off("not written: " + outcome.text);

@@ -65,7 +65,7 @@ struct Target {
     // where there is one, that says what they hold.
     std::string last_word;
     std::optional<bool> last_strict;
-    std::string external_text;  // what somebody else wrote
+    std::string external_text;  // what an external writer wrote
     std::unique_ptr<Refusal> refused;
     unsigned failures = 0;          // transient ones in a row
     std::optional<bool> opted_out;  // by udev; empty: it has not said yet
@@ -202,7 +202,7 @@ class Tuner {
     void plan_targets();
     void take(PlanLine line);
     void make_step(Target& target);
-    [[nodiscard]] static bool moves_nobody(const Target& target);
+    [[nodiscard]] static bool has_no_effect(const Target& target);
     Outcome found_foreign(Target& target, const Arm& arm);
     Outcome write_arm(const Target& target, BaselineEntry& entry, const Arm& arm);
     [[nodiscard]] std::string word_between(const Arms& arms) const;

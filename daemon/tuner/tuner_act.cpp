@@ -61,7 +61,7 @@ Tuner::Wish Tuner::wish_for(Target& target) {
         target.reason = std::move(reason);
     };
     if (target.external) {
-        set(State::external, fmt::format("somebody else wrote '{}'", target.external_text));
+        set(State::external, fmt::format("an external writer wrote '{}'", target.external_text));
         return {.hands_off = true};
     }
     if (const std::string why = observing(); !why.empty()) {
@@ -241,7 +241,8 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
         {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
 }
 
-// What is as wished, was not so when we last looked, and was not written by us, somebody else wrote since.
+// What is as wished, was not so when we last looked, and was not written by us, an external writer wrote
+// since.
 void Tuner::note_others(const Target& target, const Wish& wish, Outcome& outcome) {
     if (target.last_word.empty() || target.now.scope.word.empty()) return;  // the last look failed
     const bool word = target.now.scope.word != wish.word && !outcome.wrote_word;
@@ -254,7 +255,7 @@ void Tuner::note_others(const Target& target, const Wish& wish, Outcome& outcome
 }
 
 // The entry of TARGET after an OUTCOME that was not `done`: its files may hold our word, the baseline or a
-// misparse, and what somebody else wrote.
+// misparse, and what an external writer wrote.
 void Tuner::take_failure(Target& target, const Outcome& outcome) {
     BaselineEntry& entry = *edges_.store.find(target.now.name);
     if (!outcome.stored.empty()) entry.allow(outcome.stored);

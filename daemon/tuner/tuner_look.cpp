@@ -140,7 +140,7 @@ bool Tuner::minds(const Target& target, bool strict) const {
     return is_planned(target) && target.plan.strict && target.plan.strict != strict;
 }
 
-// Where we have not written yet: what was there before somebody else wrote is the baseline.
+// Where we have not written yet: what was there before an external writer wrote is the baseline.
 void Tuner::notice_change(Target& target) {
     if (!is_planned(target) || target.last_word.empty()) return;
     const bool word = target.now.scope.word != target.last_word;
@@ -163,7 +163,7 @@ void Tuner::set_external(Target& target, const std::string& text) {
     target.external = true;
     target.external_text = text;
     log(LOG_NOTICE, Event::external, target,
-        fmt::format("holds '{}', which somebody else wrote; hands off until a reload", text),
+        fmt::format("holds '{}', which an external writer wrote; it is left as it is until a reload", text),
         {{"WQ_SCOPE_NEW", target.now.scope.word}});
     (void)wish_for(target);  // shows it
 }
@@ -220,7 +220,7 @@ void Tuner::plan_targets() {
     std::optional<Scope> holds;
     if (moving.step.kind == Step::Kind::kept && !moving.refuses(moving.step.hold->word))
         holds = moving.step.hold->scope;
-    if (!moves_nobody(moving) && (!holds || holds == moving.plan.planned)) return;
+    if (!has_no_effect(moving) && (!holds || holds == moving.plan.planned)) return;
     for (Workqueue& w : before)
         if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
     PlanInput again = input;
@@ -239,7 +239,7 @@ void Tuner::take(PlanLine line) {
     make_step(target);
 }
 
-bool Tuner::moves_nobody(const Target& target) {
+bool Tuner::has_no_effect(const Target& target) {
     return is_refused(target) || target.step.kind == Step::Kind::reverted ||
            (target.step.kind == Step::Kind::kept && target.refuses(target.step.hold->word));
 }

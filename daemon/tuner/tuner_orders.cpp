@@ -17,9 +17,10 @@ Result<Target*> Tuner::find_for_order(const std::string& name) {
     Target& target = found->second;
     if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
     if (target.external)
-        return fail(fmt::format("{}: external: holds '{}', which somebody else wrote; put it back and reload",
-                                name, target.now.scope.word),
-                    EPERM);
+        return fail(
+            fmt::format("{}: external: holds '{}', which an external writer wrote; put it back and reload",
+                        name, target.now.scope.word),
+            EPERM);
     if (const std::string why = observing(); !why.empty())
         return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
     return &target;

@@ -78,7 +78,7 @@ std::string wrong_in_status(Host& host) {
         const bool foreign = host.foreign.contains(name);
         if (target.now.scope.word != host.word(name))
             out += fmt::format("{}: is said to hold '{}'\n", name, target.now.scope.word);
-        // (What somebody else wrote where we have no hand in it is none of ours, and not shown.)
+        // (What an external writer wrote where we have no hand in it is none of ours, and not shown.)
         if (target.state == State::external && !foreign)
             out += fmt::format("{}: is said to be {}: {}\n", name, name_of(target.state), target.reason);
         const auto ours = says_ours(target.state);

@@ -80,7 +80,7 @@ class Host {
     test::FakeCounters counters;
     test::FakeLog log;
     Topology topology = test::machine({.cores = 12, .threads = 2});
-    std::map<std::string, std::string> foreign;  // what somebody else wrote, by target
+    std::map<std::string, std::string> foreign;  // what an external writer wrote, by target
     std::uint64_t now = 1'000'000'000;           // us
     std::int64_t wall = 1'700'000'000;           // s
     std::uint64_t coin = 1;

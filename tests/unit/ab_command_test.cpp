@@ -299,7 +299,7 @@ TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
 TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
     const auto ran = ab(kTwo, {"sh", "-c", "echo numa >'" + tree_.path(test::wq_path("kcryptd-1")) + "'"});
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("somebody else wrote 'numa'"));
+    EXPECT_THAT(ran.err, HasSubstr("an external writer wrote 'numa'"));
     EXPECT_EQ(word(), "numa");
     EXPECT_THAT(on_disk(), IsEmpty());
 }

@@ -115,7 +115,7 @@ TEST_F(SwitcherTest, AForeignWordStopsItAndStays) {
     files_.files["kcryptd"].word = "numa";
     const auto to = s.to(arms_[1]);
     ASSERT_FALSE(to);
-    EXPECT_THAT(to.error().text, HasSubstr("somebody else wrote 'numa'"));
+    EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'numa'"));
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "numa");
 }
@@ -194,7 +194,7 @@ TEST_F(SwitcherTest, ForeignStrictnessStaysWhileTheScopeGoesBack) {
     files_.files["kcryptd"].strict = true;
     const auto to = s.to(arms_[0]);
     ASSERT_FALSE(to);
-    EXPECT_THAT(to.error().text, HasSubstr("somebody else wrote 'strict'"));
+    EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'strict'"));
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "default");
     EXPECT_TRUE(files_.files["kcryptd"].strict);
@@ -207,7 +207,7 @@ TEST_F(SwitcherTest, AForeignScopeStaysWhileTheStrictnessGoesBack) {
     files_.files["kcryptd"].word = "numa";
     const auto to = s.to(arms_[0]);
     ASSERT_FALSE(to);
-    EXPECT_THAT(to.error().text, HasSubstr("somebody else wrote 'numa'"));
+    EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'numa'"));
     EXPECT_TRUE(on_disk().contains("kcryptd")) << "the strictness is ours";
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "numa");

@@ -145,7 +145,7 @@ TEST_F(MetricsFileTest, AnErrorIsSaidOnceUntilItIsAnother) {
     EXPECT_EQ(log_.lines[0].event, Event::metrics_failed);
     EXPECT_EQ(log_.lines[0].priority, LOG_WARNING);
     EXPECT_THAT(log_.lines[0].text, HasSubstr(kFile));
-    EXPECT_THAT(log_.lines[0].text, HasSubstr("nobody has made the folder"));
+    EXPECT_THAT(log_.lines[0].text, HasSubstr("the folder does not exist"));
     tree_.write("srv/metrics", "no folder");
     file.show("a 1\n");
     EXPECT_THAT(log_.lines, SizeIs(2));

@@ -154,7 +154,7 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
         fmt::format("{}{}: '{}' over '{}'", name, strict ? " strict" : "", value, file.value);
     if (entry == entries.end()) return fault(what + ", with no entry on disk");
     const std::string baseline = baseline_of(entry->second, strict);
-    if (file.writer == Writer::other) return fault(what + ", which somebody else wrote");
+    if (file.writer == Writer::other) return fault(what + ", which an external writer wrote");
     if (file.writer == Writer::kernel && file.value != baseline)
         return fault(fmt::format("{}, and the baseline on disk is '{}'", what, baseline));
     if (file.writer == Writer::ours && file.before != baseline)

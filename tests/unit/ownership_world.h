@@ -23,7 +23,7 @@ enum class Writer {
     kernel,  // what was there before us
     ours,
     other,   // somebody else, over ours or beside it
-    unsure,  // somebody else wrote just what we had announced: taken for his or for ours
+    unsure,  // an external writer wrote just what we had announced: taken for his or for ours
 };
 
 // One file of the kernel's, as the model has it.
@@ -37,7 +37,7 @@ struct ModelFile {
 struct ModelTarget {
     ModelFile word;
     ModelFile strict;      // value "" where the target has none
-    bool touched = false;  // somebody else wrote to it since it had no entry
+    bool touched = false;  // an external writer wrote to it since it had no entry
 };
 
 // A kernel's tree with a daemon, with other writers, and with a model that knows who wrote each value. It

@@ -57,7 +57,7 @@ TEST_F(TrialsEnds, AForeignWriteBetweenTicks) {
     into_a_trial();
     set_scope("kcryptd", "numa");
     run();
-    expect_cut_off("somebody else wrote 'numa'");
+    expect_cut_off("an external writer wrote 'numa'");
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(state("kcryptd"), State::external);
 }
@@ -66,7 +66,7 @@ TEST_F(TrialsEnds, AForeignWriteSeenAtATick) {
     into_a_trial();
     set_scope("kcryptd", "numa");
     reconcile();
-    expect_cut_off("somebody else wrote");
+    expect_cut_off("an external writer wrote");
     EXPECT_EQ(scope("kcryptd"), "numa");
 }
 
@@ -314,7 +314,7 @@ TEST_F(TrialsEnds, AForeignWriteOfOneOfOurWords) {
     while (scope("kcryptd") != "smt") step();
     set_scope("kcryptd", "default (cache)");
     run();
-    expect_cut_off("somebody else wrote 'default'");
+    expect_cut_off("an external writer wrote 'default'");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::external);
 }

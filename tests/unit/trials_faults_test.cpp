@@ -87,7 +87,6 @@ TEST_F(TrialsFaults, NorWhereAPinOfItFailed) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-
 TEST_F(TrialsFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
     tree_.remove("run/wq-tuned");
     const auto before = asked();
@@ -159,7 +158,7 @@ TEST_F(TrialsFaults, AWaitingTrialByHandEndsWhereSomebodyElseWrites) {
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(asked(), before) << "nothing is written";
     ASSERT_THAT(verdicts_->records(), SizeIs(1));
-    EXPECT_EQ(last().reason, "somebody else wrote 'numa'");
+    EXPECT_EQ(last().reason, "an external writer wrote 'numa'");
 }
 
 TEST_F(TrialsFaults, WorkThatCannotBeReadIsNoLackOfTraffic) {

@@ -49,7 +49,7 @@ Status Switcher::foreign(const std::string& what) {
     else
         store_.remove(target_.name);
     const std::string text =
-        fmt::format("{}: somebody else wrote '{}', which is left as it is", target_.name, what);
+        fmt::format("{}: an external writer wrote '{}', which is left as it is", target_.name, what);
     if (const auto saved = store_.save(); !saved) return tl::unexpected(saved.error().in(text));
     return fail(text);
 }

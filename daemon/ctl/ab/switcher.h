@@ -22,10 +22,10 @@ class Switcher {
     // Puts the baseline on disk. Error: the store cannot be saved, or has this target already.
     Status begin();
     // Makes the target hold ARM, by a write also where it does already: every window begins with one. Errors:
-    // what somebody else wrote meanwhile (it is left as found; of scope and strictness the one that is still
-    // ours stays in the entry), a target that went, a kernel that stored something else, an errno.
+    // what an external writer wrote meanwhile (it is left as found; of scope and strictness the one that is
+    // still ours stays in the entry), a target that went, a kernel that stored something else, an errno.
     Status to(const Arm& arm);
-    // The same look for what somebody else wrote, without a write.
+    // The same look for what an external writer wrote, without a write.
     Status check();
 
   private:

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What somebody else wrote is never overwritten, and is what remains, bit for bit.
+# What an external writer wrote is never overwritten, and is what remains, bit for bit.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

@@ -102,7 +102,7 @@ note "-- a folder that nobody made"
 metrics_policy /srv/textfiles/none/host.prom
 mark
 systemctl reload wq-tuned
-expect_said "nobody has made the folder"
+expect_said "the folder does not exist"
 [ ! -e $other ] || fail "the file of the old policy is still there"
 systemctl stop wq-tuned
 

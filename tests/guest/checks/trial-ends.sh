@@ -109,7 +109,7 @@ note "-- somebody else writes"
 wait_until 60 pair_is "$wq" 1 || fail "no trial"
 echo numa >"$workqueues/$wq/affinity_scope"
 wait_until 20 state_is "$wq" external || fail "state $(target "$wq" state)"
-check_eq "the reason" "somebody else wrote" "$(verdict reason | cut -c1-19)"
+check_eq "the reason" "an external writer wrote" "$(verdict reason | cut -c1-24)"
 expect_scope "$wq" numa
 echo default >"$workqueues/$wq/affinity_scope"
 systemctl reload wq-tuned
