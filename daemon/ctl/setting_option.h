@@ -21,14 +21,14 @@ inline std::string decimal(const std::string& word) {
 
 // An option whose word PARSE reads into OUT; its error is a wrong argument.
 template <class T>
-void add_setting(CLI::App& command, const char* name, const char* text, Result<T> (*parse)(std::string_view),
-                 T& out) {
+CLI::Option* add_setting(CLI::App& command, const char* name, const char* text,
+                         Result<T> (*parse)(std::string_view), T& out) {
     const auto take = [=, &out](const std::string& word) {
         const auto value = parse(word);
         if (!value) throw CLI::ValidationError(name, value.error().text);
         out = *value;
     };
-    command.add_option_function<std::string>(name, take, text)->type_name("N");
+    return command.add_option_function<std::string>(name, take, text)->type_name("N");
 }
 
 }  // namespace wq::ctl

@@ -39,4 +39,17 @@ Result<unsigned> parse_max_pairs(std::string_view text) {
     return value;
 }
 
+Result<unsigned> parse_candidates(std::string_view text) {
+    unsigned value = 0;
+    if (!read_number(text, 1U, kMaxCandidates, value)) return fail("candidates must be 1 to 100");
+    return value;
+}
+
+Result<std::uint64_t> parse_run_length(std::string_view text) {
+    std::uint64_t value = 0;
+    if (!read_number(text, std::uint64_t{1}, kMaxRunLength, value))
+        return fail("run-length must be 1 to 1000000000");
+    return value;
+}
+
 }  // namespace wq

@@ -32,11 +32,15 @@ double lifetime_alpha(double alpha, unsigned n);
 
 inline constexpr double kMaxAlpha = 0.5;
 inline constexpr unsigned kMaxPairs = 10'000;
+inline constexpr unsigned kMaxCandidates = 100;
+inline constexpr std::uint64_t kMaxRunLength = 1'000'000'000;  // pairs
 
 // Each reads one setting as it is written, with nothing before or after it: "0.05", "5%", "16". The error
 // says what is allowed.
 Result<double> parse_alpha(std::string_view text);
 Result<double> parse_tolerance(std::string_view text);
 Result<unsigned> parse_max_pairs(std::string_view text);
+Result<unsigned> parse_candidates(std::string_view text);
+Result<std::uint64_t> parse_run_length(std::string_view text);
 
 }  // namespace wq

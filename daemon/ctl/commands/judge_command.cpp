@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/file.h"
@@ -15,43 +19,113 @@
 #include "ctl/render/terminal.h"
 #include "ctl/render/verdict_text.h"
 #include "ctl/setting_option.h"
+#include "evidence/comparison.h"
+#include "evidence/e_detector.h"
+#include "judge/evidence.h"
 #include "judge/recording.h"
+#include "model/judge_settings.h"
 
 namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kMaxRecording = 64U << 20U;  // bytes
 
-TrialVerdict judge_one(const RecordedTrial& recorded, const JudgeSettings& settings) {
-    Trial trial(settings, recorded.counters);
-    for (const WindowPair& pair : recorded.pairs)
-        if (auto verdict = trial.add(pair)) return *verdict;
-    return trial.end("no more pairs");
+std::vector<ComparedCounter> counters_of(const RecordedTrial& recorded, double tolerance) {
+    std::vector<ComparedCounter> out;
+    for (const JudgedCounter& counter : recorded.counters)
+        out.push_back({counter.name, counter.higher_is_better, tolerance, false});
+    return out;
 }
 
-void print_json(const RecordedTrial& recorded, const TrialVerdict& verdict) {
-    const Standing& at = verdict.standing;
-    nlohmann::ordered_json line{{"trial", recorded.name},
-                                {"verdict", name_of(verdict.outcome)},
-                                {"counter", at.counter},
-                                {"pairs", at.pairs},
-                                {"e_regressed", evidence_of(at.log_regressed)},
-                                {"e_improved", evidence_of(at.log_improved)},
-                                {"effect_percent", at.effect.percent},
-                                {"interval_percent", nullptr}};
-    if (const auto& interval = at.effect.interval) line["interval_percent"] = {interval->low, interval->high};
+struct Judged {
+    Decision decision;
+    Effect effect;
+};
+
+Judged judge_one(const RecordedTrial& recorded, const JudgeOptions& options) {
+    Comparison comparison(counters_of(recorded, options.tolerance));
+    const DecisionRule rule{options.alpha, options.candidates};
+    Decision decision;
+    for (const WindowPair& pair : recorded.pairs) {
+        std::vector<std::optional<PairValues>> values;
+        for (const Readings& r : pair.readings) values.emplace_back(PairValues{r.baseline, r.candidate});
+        comparison.add(values);
+        decision = comparison.decide(rule);
+        if (decision.judgement != Judgement::undecided || decision.pairs >= options.max_pairs) break;
+    }
+    return {decision, comparison.effect(decision.column)};
+}
+
+std::string verdict_of(const Decision& decision) {
+    return decision.judgement == Judgement::undecided ? "inconclusive"
+                                                      : std::string(name_of(decision.judgement));
+}
+
+void print_line(const nlohmann::ordered_json& line) {
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-std::vector<std::string> row_of(const RecordedTrial& recorded, const TrialVerdict& verdict) {
-    const Standing& at = verdict.standing;
+void print_json(const RecordedTrial& recorded, const Judged& judged) {
+    const Decision& at = judged.decision;
+    nlohmann::ordered_json line{{"trial", recorded.name},
+                                {"verdict", verdict_of(at)},
+                                {"counter", at.counter},
+                                {"pairs", at.pairs},
+                                {"e_regressed", evidence_of(at.log_worse)},
+                                {"e_improved", evidence_of(at.log_better)},
+                                {"effect_percent", judged.effect.percent},
+                                {"interval_percent", nullptr}};
+    if (const auto& interval = judged.effect.interval)
+        line["interval_percent"] = {interval->low, interval->high};
+    print_line(line);
+}
+
+std::vector<std::string> row_of(const RecordedTrial& recorded, const Judged& judged) {
+    const Decision& at = judged.decision;
     return {recorded.name,
-            verdict_text(verdict),
+            verdict_of(at),
             at.counter,
             std::to_string(at.pairs),
-            fmt::format("{:.4g}", evidence_of(at.log_regressed)),
-            fmt::format("{:.4g}", evidence_of(at.log_improved)),
-            effect_text(at.effect)};
+            fmt::format("{:.4g}", evidence_of(at.log_worse)),
+            fmt::format("{:.4g}", evidence_of(at.log_better)),
+            effect_text(judged.effect)};
+}
+
+struct Watched {
+    std::optional<std::size_t> alarm_at;  // pair, from 1
+    double log_m = 0;                     // of the counter that has most, where it stopped
+};
+
+Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
+    std::vector<EDetector> detectors(recorded.counters.size());
+    const double enough =
+        std::log(static_cast<double>(detectors.size()) * static_cast<double>(options.run_length));
+    Watched out;
+    for (std::size_t p = 0; p < recorded.pairs.size() && !out.alarm_at; p++) {
+        out.log_m = -std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < detectors.size(); i++) {
+            const Readings& r = recorded.pairs[p].readings[i];
+            detectors[i].add(difference_of(recorded.counters[i], r) - std::log1p(options.tolerance));
+            out.log_m = std::max(out.log_m, detectors[i].log());
+        }
+        if (out.log_m >= enough) out.alarm_at = p + 1;
+    }
+    return out;
+}
+
+void show_watched(const std::vector<RecordedTrial>& trials, const JudgeOptions& options) {
+    Table table({"TRIAL", "ALARM AT PAIR", "LN M"});
+    for (const RecordedTrial& trial : trials) {
+        const Watched watched = watch_one(trial, options);
+        if (options.json)
+            print_line({{"trial", trial.name},
+                        {"alarm_at", watched.alarm_at ? nlohmann::ordered_json(*watched.alarm_at) : nullptr},
+                        {"log_m", watched.log_m}});
+        else
+            table.add({trial.name, watched.alarm_at ? std::to_string(*watched.alarm_at) : "-",
+                       fmt::format("{:.4g}", watched.log_m)});
+    }
+    if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
 }
 
 // A pipe is waited for, as cat does.
@@ -69,13 +143,17 @@ int judge(const JudgeOptions& options) {
     const auto trials = read_recording(*text);
     if (!trials)
         return complain(fmt::format("{}:{}: {}", options.file, trials.error().line, trials.error().reason));
+    if (options.watch) {
+        show_watched(*trials, options);
+        return kOk;
+    }
     Table table({"TRIAL", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
     for (const RecordedTrial& trial : *trials) {
-        const TrialVerdict verdict = judge_one(trial, options.settings);
+        const Judged judged = judge_one(trial, options);
         if (options.json)
-            print_json(trial, verdict);
+            print_json(trial, judged);
         else
-            table.add(row_of(trial, verdict));
+            table.add(row_of(trial, judged));
     }
     if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     return kOk;
@@ -83,18 +161,23 @@ int judge(const JudgeOptions& options) {
 
 CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
     const auto options = std::make_shared<JudgeOptions>();
-    JudgeSettings& settings = options->settings;
     command.add_option("FILE", options->file, "CSV: trial,pair,arm,counter,value")
         ->type_name(word::kFile)
         ->required()
         ->check(not_empty);
     command.add_flag("--json", options->json, "For machines");
-    add_setting(command, "--alpha", "Chance of reverting a harmless change, at most; 0.05", parse_alpha,
-                settings.alpha);
+    add_setting(command, "--alpha", "Chance of a verdict on a change that does nothing, at most; 0.05",
+                parse_alpha, options->alpha);
     add_setting(command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
-                settings.tolerance);
-    add_setting(command, "--max-pairs", "Pairs before a trial is given up; 16", parse_max_pairs,
-                settings.max_pairs);
+                options->tolerance);
+    add_setting(command, "--max-pairs", "Pairs before a comparison is given up; 64", parse_max_pairs,
+                options->max_pairs);
+    add_setting(command, "--candidates", "How many candidates are compared with the baseline; 1",
+                parse_candidates, options->candidates);
+    auto* watch = command.add_flag("--watch", options->watch, "When harm that begins later would alarm");
+    add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; 20000",
+                parse_run_length, options->run_length)
+        ->needs(watch);
     return [options] { return judge(*options); };
 }
 

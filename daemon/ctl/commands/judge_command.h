@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ctl/command.h"
-#include "model/judge_settings.h"
 
 namespace wq::ctl {
 
 struct JudgeOptions {
     std::string file;
     bool json = false;
-    JudgeSettings settings = {};
+    double alpha = 0.05;
+    double tolerance = 0;
+    unsigned max_pairs = 64;
+    unsigned candidates = 1;  // K: how many are compared with the reference
+    bool watch = false;       // the e-detector instead of a comparison
+    std::uint64_t run_length =
+        20'000;  // pairs, on average at least, before a change that does nothing alarms
 };
 
-// `wq-tunectl judge`: the verdicts on recorded trials, each stopped where a live one would have stopped.
+// `wq-tunectl judge`: each recorded trial as one comparison (evidence/comparison.h) that stops where a live
+// one would; with `watch`, when its harm alarms.
 int judge(const JudgeOptions& options);
 
 CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/render/terminal.h"
+#include "model/kernel_features.h"
 
 namespace wq::ctl {
 namespace {
@@ -35,9 +36,9 @@ std::string differing(const json& kernel) {
 
 void print_features(const json& kernel) {
     std::string text;
-    for (const char* name : {"cache_shard", "exact_parsing", "deferred_wakeups", "pwlocks"}) {
-        const json known = kernel["features"].value(name, json(nullptr));
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+    for (const NamedFeature& feature : kFeatures) {
+        const json known = kernel["features"].value(std::string(feature.name), json(nullptr));
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", feature.name,
                             !known.is_boolean() ? "unknown"
                             : known.get<bool>() ? "yes"
                                                 : "no");
