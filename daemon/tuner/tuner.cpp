@@ -117,7 +117,8 @@ void Tuner::keep_all() {
     for (const auto& [name, entry] : edges_.store.entries()) names.push_back(name);
     for (const std::string& name : names) {
         BaselineEntry& entry = *edges_.store.find(name);
-        // What was to go back, and could not, goes back even so: the restorer finds it by the mark of a trial.
+        // What was to go back, and could not, goes back even so: the restorer finds it by the mark of a
+        // trial.
         const bool goes_back = entry.has_claim() && (is_on_trial(&entry) || is_reverted(&entry));
         entry.order = goes_back ? kTrial : "";
         if (!entry.has_claim() && !entry.external) edges_.store.remove(name);

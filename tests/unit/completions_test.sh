@@ -9,7 +9,8 @@ command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 failed=0
-export PATH=$(realpath "$bin"):$PATH # the completions ask the program
+PATH=$(realpath "$bin"):$PATH # the completions ask the program
+export PATH
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
 # What is offered at the end of LINE, one a line and sorted, without descriptions.
