@@ -57,8 +57,12 @@ class CallersTest : public testing::Test {
     void call_often(const std::string& sender, unsigned times) {
         for (unsigned i = 0; i < times; i++) call(sender);
     }
-    // From now on the others' end takes nothing.
-    void stop_reading() { reading_ = false; }
+    // From now on the others' end takes nothing, and little is under way. (sd-bus asks for buffers of 8 MB.)
+    void stop_reading() {
+        reading_ = false;
+        const int little = 4096;
+        ::setsockopt(::sd_bus_get_fd(server_->bus()), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    }
     BusServer& server() { return *server_; }
     // The bus's answer to the oldest question about SENDER.
     void tell(const std::string& sender, std::uint32_t uid) {
@@ -163,7 +167,7 @@ TEST_F(CallersTest, WhoReadsNoRepliesGetsNoMoreAndTheConnectionIsSaidToBeStuck) 
     tell(":1.7", 65534);
     stop_reading();
     EXPECT_FALSE(server().is_stuck());
-    for (int i = 0; i < 20'000; i++) call(":1.7");
+    for (int i = 0; i < 1000; i++) call(":1.7");
     std::uint64_t unsent = 0;
     ASSERT_EQ(::sd_bus_get_n_queued_write(server().bus(), &unsent), 0);
     EXPECT_LE(unsent, Callers::kMostReplies + 1);
@@ -183,7 +187,7 @@ TEST_F(CallersTest, OthersThanRootHaveOneBudget) {
     call_often(":1.7", Budget::kBurst / 2);
     call_often(":1.8", Budget::kBurst / 2);
     call_often(":1.7", 1000);
-    EXPECT_GE(asked.size(), Budget::kBurst);
+    EXPECT_GE(asked.size(), Budget::kBurst - 2) << "two were used already";
     EXPECT_LT(asked.size(), Budget::kBurst + 500) << "this took a while, or there is no bound";
     EXPECT_GT(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], 500U);
     asked.clear();

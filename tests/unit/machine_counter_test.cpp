@@ -207,7 +207,7 @@ TEST(MachineCounter, AWindowThatCannotBeIsAnError) {
                 HasSubstr("psi:cpu.some went backwards"));
     EXPECT_FALSE(value_of_window("diskstats:vda.rkB", 6, 5, 8));
     for (double seconds : {0.0, -1.0, std::nan("")})
-        EXPECT_THAT(value_of_window("psi:cpu.some", 5, 6, seconds).error().text, HasSubstr("without length"));
+        EXPECT_THAT(value_of_window("psi:cpu.some", 5, 6, seconds).error().text, HasSubstr("zero-length"));
 }
 
 }  // namespace
