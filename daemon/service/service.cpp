@@ -111,9 +111,10 @@ Status Service::run() {
     if (auto started = start(); !started) return started;
     wait_for_bus();
     if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
-    log_.write(
-        {LOG_INFO, Event::none,
-         fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(tuner_->policy()))});
+    if (lacks_scopes(tuner_->kernel()).empty())  // said in start()
+        log_.write(
+            {LOG_INFO, Event::none,
+             fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(tuner_->policy()))});
     notify("READY=1\nSTATUS=" + tuner_->summary());
     const int r = ::sd_event_loop(event_.get());
     if (r < 0) return fail_errno("event loop", -r);
