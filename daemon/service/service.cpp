@@ -111,7 +111,8 @@ Status Service::run() {
     if (auto started = start(); !started) return started;
     wait_for_bus();
     if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
-    if (lacks_scopes(tuner_->kernel()).empty())                              // said in start()
+    // That there is nothing to do is said in start().
+    if (lacks_scopes(tuner_->kernel()).empty())
         log_.write(
             {LOG_INFO, Event::none,
              fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(tuner_->policy()))});
