@@ -132,11 +132,11 @@ check_eq "unpinned" leave "$(target "$wq" state)"
 wq-tunectl pin @default smt
 check_eq "@default pinned" smt "$(cat /sys/module/workqueue/parameters/default_affinity_scope)"
 check_eq "its followers" "default (smt)" "$(scope_of "$wq")"
-for bad in "pin nothing smt" "pin $wq cach" "pin $wq default" "unpin $wq"; do
+for bad in "1 pin nothing smt" "2 pin $wq cach" "2 pin $wq default" "1 unpin $wq"; do
   code=0
   # shellcheck disable=SC2086
-  wq-tunectl $bad 2>/run/wq-tests/err || code=$?
-  check_eq "$bad" 1 $code
+  wq-tunectl ${bad#* } 2>/run/wq-tests/err || code=$?
+  check_eq "${bad#* }" "${bad%% *}" $code
   note "   $(cat /run/wq-tests/err)"
 done
 busctl --system introspect org.wqtuned1 /org/wqtuned1 >/dev/null
