@@ -154,7 +154,10 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
         fmt::format("{}{}: '{}' over '{}'", name, strict ? " strict" : "", value, file.value);
     if (entry == entries.end()) return fault(what + ", with no entry on disk");
     const std::string baseline = baseline_of(entry->second, strict);
-    if (file.writer == Writer::other) return fault(what + ", which an external writer wrote");
+    // Whoever wrote that very word since our last look lost nothing, and cannot be told from us, as the
+    // manual says.
+    if (file.writer == Writer::other && value != file.value)
+        return fault(what + ", which an external writer wrote");
     if (file.writer == Writer::kernel && file.value != baseline)
         return fault(fmt::format("{}, and the baseline on disk is '{}'", what, baseline));
     if (file.writer == Writer::ours && file.before != baseline)
@@ -163,7 +166,7 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
     if (value != baseline && !claims(entry->second, value, strict))
         return fault(what + ", which the entry on disk does not have");
     if (file.writer == Writer::kernel) file.before = file.value;
-    if (file.writer == Writer::unsure) file.before = baseline;
+    if (file.writer == Writer::unsure || file.writer == Writer::other) file.before = baseline;
     file.value = file.left = value;
     file.writer = value == file.before ? Writer::kernel : Writer::ours;
 }
@@ -291,7 +294,7 @@ void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* e
             continue;
         }
         const bool claimed = claims(*entry, file.value, strict);
-        if (file.writer == Writer::unsure) {
+        if (file.writer == Writer::unsure && looked) {  // before that the disk may not have what was found
             file.writer = claimed ? Writer::ours : Writer::other;
             file.before = baseline_of(*entry, strict);
         }

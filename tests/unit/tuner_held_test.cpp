@@ -97,6 +97,34 @@ TEST_F(TunerHeld, ABaselinePutBackBySomebodyElseStaysThroughARestart) {
     EXPECT_EQ(scope("kcryptd"), "smt") << "a reload finds the baseline and begins anew";
 }
 
+TEST_F(TunerHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) {
+    Policy guard = test::rule_for_all({}, true);
+    guard.apply_unjudged = false;
+    tuner_->set_policy(guard);
+    tuner_->reconcile();
+    const Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
+    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
+    tuner_->look();
+    EXPECT_EQ(tuner_->switch_to("kcryptd", arms.baseline).kind, Outcome::Kind::foreign);
+    tuner_->end_trial("kcryptd");
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(TunerHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
+    tuner_->reconcile();
+    ASSERT_EQ(scope("kcryptd"), "smt") << "applied without a trial";
+    const Arms arms{{Scope::cache, "default", {}}, {Scope::numa, "numa", {}}};
+    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    tree_.write(test::wq_path("kcryptd"), "default (cache)\n");
+    tuner_->end_trial("kcryptd");
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
 TEST_F(TunerHeld, AppliedIsSaidOfWhatIsApplied) {
     tuner_->look();
     EXPECT_EQ(state("kcryptd"), State::waiting) << reason("kcryptd");
