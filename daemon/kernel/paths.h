@@ -13,6 +13,8 @@ struct Paths {
     [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
     [[nodiscard]] std::string parameters() const { return root + "/sys/module/workqueue/parameters"; }
     [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
+    // The kernel's PMU of a kind of core, on Intel hybrids: cpu_core, cpu_atom, cpu_lowpower.
+    [[nodiscard]] std::string pmu(const std::string& name) const { return root + "/sys/devices/" + name; }
     [[nodiscard]] std::string cgroups() const { return root + "/sys/fs/cgroup"; }
     // The kernel's own types, as BTF.
     [[nodiscard]] std::string btf() const { return root + "/sys/kernel/btf/vmlinux"; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Reports in a headless Chromium: report_test.sh BIN-DIR REPORT-TREE OUT-DIR [TOPOLOGIES]
 #
-# Pages, screenshots (light and dark, 1280 and 390 wide) and a printed page of each stay in OUT-DIR to be looked at.
+# Pages, screenshots (light and dark, 1280 and 400 wide) and a printed page of each stay in OUT-DIR to be looked at.
 # Exits with 77 where there is no Chromium.
 set -uo pipefail
 bin=$1 tree_maker=$2 out=$3 archive=${4:-}
@@ -58,7 +58,7 @@ check() { # NAME CORES
   if grep -aqiE 'https?:|url\(|@import|<(img|script|link|base|iframe|object|embed|audio|video|source|form)' "$work/dom"; then
     complain "$1: it would load something"
   fi
-  for width in 390 768 1280; do
+  for width in 390 400 768 1280; do
     [ "$(width_of "$page" $width)" = "width $width of $width" ] || complain "$1: at $width: $(width_of "$page" $width)"
   done
   [ "$(stat -c %s "$page")" -lt 2000000 ] || complain "$1: $(stat -c %s "$page") bytes"
@@ -76,8 +76,11 @@ picture() { # NAME WIDTH HEIGHT
   cmp -s "$out/$1-$2-light.png" "$out/$1-$2-dark.png" && complain "$1: dark is light"
 }
 
-"$tree_maker" "$work/tree" || { complain "no tree"; exit 1; }
-sources=("two-sockets=fsroot:$work/tree" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
+for kind in hostile plain large; do
+  "$tree_maker" "$work/$kind" "$kind" || { complain "no tree: $kind"; exit 1; }
+done
+sources=("two-sockets=fsroot:$work/hostile" "plain=fsroot:$work/plain" "384-cpus=fsroot:$work/large"
+  "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
 # Real machines, where their archive is.
 for name in hwloc-cpuid-AMD-19h-Zen4-2xEpyc-9654 hwloc-20em64t-hybrid-1p6c2t+2ca4co1t hwloc-offline-cpu0-node0; do
   if [ -e "$archive/$name.tar.xz" ]; then
@@ -92,10 +95,12 @@ for source in "${sources[@]}"; do
   "$bin/wq-tunectl" report -o "$out/$name.html" --topology "$source" 2>"$work/err" || { complain "$name: $(cat "$work/err")"; continue; }
   check "$name" "$("$bin/wq-tunectl" topology --topology "$source" --json | jq .cores)"
   picture "$name" 1280 2600
-  picture "$name" 390 3800
+  picture "$name" 400 3800
   browse --no-pdf-header-footer --print-to-pdf="$out/$name.pdf" "file://$out/$name.html"
   [ "$(head -c 5 "$out/$name.pdf")" = %PDF- ] || complain "$name: is not printed"
 done
 grep -q 'class="dots"' "$out/two-sockets.html" || complain "no trial is drawn"
+grep -q '▼ 1 improved</span>: <code>kcryptd-254:0-1</code>.*(in force now)' "$out/plain.html" || complain "plain: what was improved is not said"
+grep -q '<summary>Drawing of all 384 CPUs' "$out/384-cpus.html" || complain "384 CPUs are not folded"
 ls "$out"
 exit $failed

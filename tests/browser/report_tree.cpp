@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// report_tree DIR: a tree to make a report of. A machine of two sockets with CPUs that are offline and set
-// apart, workqueues with names that a page must not believe, and trials that the judge judged, kept by the
-// stores.
+// report_tree DIR [KIND]: a tree to make a report of, with trials that the judge judged, kept by the stores.
+//
+// hostile, the default: two sockets with CPUs that are offline and set apart, workqueues with names that a
+// page must not believe. plain: one socket of 24 cores and a few disks, for the pictures in docs/. large: 384
+// CPUs and many disks. In the latter two the daemon's own code wrote what the trials let it keep.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 
 #include "fake_machine.h"
+#include "kernel/hwloc_topology.h"
+#include "kernel/probe.h"
 #include "noise.h"
+#include "policy/installed.h"
 #include "temp_tree.h"
 #include "tuner/readings.h"
+#include "tuner/tuner.h"
 
 namespace wq {
 namespace {
@@ -27,9 +34,16 @@ struct Load {
     unsigned most = kMaxPairs;  // pairs, before it is cut off
 };
 
-void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Load& load, std::int64_t time) {
+struct Kind {
+    std::vector<test::Entry> entries;  // all but /var
+    std::vector<Load> loads;
+    bool apply = false;  // what the verdicts let the daemon keep is in force
+};
+
+void run_trial(const Paths& paths, VerdictStore& store, Random& random, const VerdictKey& key,
+               const Load& load, std::int64_t time) {
     VerdictRecord record;
-    record.key = {"6.12.107", "48 CPUs", class_of(load.target), "cache", load.candidate, "latency"};
+    record.key = key;
     record.target = load.target;
     record.time = time;
     record.trial = store.begun(record.key) + 1;
@@ -56,55 +70,151 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Lo
         throw std::runtime_error("not written");
 }
 
-void make(const std::string& folder) {
+const JudgeSettings kFirst{.alpha = 0.025};
+const JudgeSettings kTolerant{.alpha = 0.025, .tolerance = 0.02};
+
+// A machine with these workqueues, and a kernel 6.12.
+Kind with(const test::CpuTree& cpus, const std::string& hostname, std::vector<test::Entry> workqueues,
+          const std::string& mask) {
     using test::File;
+    Kind out{{test::cpu_tree(cpus), File("proc/sys/kernel/hostname", hostname + "\n"),
+              File("proc/sys/kernel/osrelease", "6.12.107\n")},
+             {},
+             false};
+    for (const auto& entry : test::kernel_tree(std::move(workqueues), "cache", "", mask))
+        out.entries.push_back(entry);
+    return out;
+}
+
+Kind hostile() {
     using test::workqueue;
     const std::string mask = "ffff,ffffffff";
     const test::WorkqueueFiles unbound{.cpumask = mask};
-    const test::WorkqueueFiles plain{.scope = "smt", .cpumask = mask};
-    test::TempTree tree{test::cpu_tree({.sockets = 2,
-                                        .cores = 12,
-                                        .threads = 2,
-                                        .llcs = 2,
-                                        .offline = "13,15,17,19,21,23,37,39,41,43,45,47",
-                                        .isolated = "10-11,34"}),
-                        File("sys/devices/system/cpu/nohz_full", "9-11\n"),
-                        File("proc/sys/kernel/hostname", "storage-17.example\n"),
-                        File("proc/sys/kernel/osrelease", "6.12.107\n")};
-    for (const auto& entry : test::kernel_tree(
-             {workqueue("kcryptd-254:0-1", unbound), workqueue("nvme-wq", plain),
+    Kind out =
+        with({.sockets = 2,
+              .cores = 12,
+              .threads = 2,
+              .llcs = 2,
+              .offline = "13,15,17,19,21,23,37,39,41,43,45,47",
+              .isolated = "10-11,34"},
+             "storage-17.example",
+             {workqueue("kcryptd-254:0-1", unbound), workqueue("nvme-wq", {.scope = "smt", .cpumask = mask}),
               workqueue("writeback", unbound), workqueue("scsi_tmf_0", {.cpumask = mask, .max_active = "1"}),
               workqueue(kNasty, unbound)},
-             "cache", "", mask))
-        tree.add(entry);
-    const Paths paths{tree.root()};
-    VerdictStore store(paths.verdicts());
-    Random random(7);
-    const JudgeSettings first{.alpha = 0.025};
-    const JudgeSettings tolerant{.alpha = 0.025, .tolerance = 0.02};
-    const std::int64_t start = 1'790'000'000;
-    const std::vector<Load> loads = {
-        {kNasty, "smt", 1, .03, first, 1},
-        {"writeback", "smt", 1, .03, first},
-        {"kcryptd-254:0-1", "system", 1.06, .03, tolerant},
-        {"kcryptd-254:0-1", "smt", 0.94, .03, first},
+             mask);
+    out.entries.push_back(test::File("sys/devices/system/cpu/nohz_full", "9-11\n"));
+    out.loads = {
+        {kNasty, "smt", 1, .03, kFirst, 1},
+        {"writeback", "smt", 1, .03, kFirst},
+        {"kcryptd-254:0-1", "system", 1.06, .03, kTolerant},
+        {"kcryptd-254:0-1", "smt", 0.94, .03, kFirst},
         {"kcryptd-254:0-1", "cpu", 3.6, .03, {.alpha = 0.001}, 30},
         {"nvme-wq", "numa", 1, .05, {.alpha = 1e-6, .max_pairs = 600}},
     };
-    for (std::size_t i = 0; i < loads.size(); i++)
-        run_trial(paths, store, random, loads[i], start + 7200 * static_cast<std::int64_t>(i));
-    std::filesystem::copy(
-        tree.root(), folder,
-        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    return out;
+}
+
+Kind plain() {
+    using test::workqueue;
+    const std::string mask = "ffff,ffffffff";
+    const test::WorkqueueFiles unbound{.cpumask = mask};
+    const test::WorkqueueFiles single{.cpumask = mask, .max_active = "1"};
+    Kind out =
+        with({.cores = 24, .threads = 2}, "storage-17.example",
+             {workqueue("kcryptd-254:0-1", unbound), workqueue("kcryptd-254:1-2", unbound),
+              workqueue("writeback", unbound), workqueue("raid5wq", unbound), workqueue("nvme-wq", unbound),
+              workqueue("nvme-reset-wq", unbound), workqueue("nvme-delete-wq", unbound),
+              workqueue("scsi_tmf_0", single), workqueue("scsi_tmf_1", single)},
+             mask);
+    out.loads = {{"writeback", "smt", 1, .03, kFirst},
+                 {"raid5wq", "smt", 1.06, .03, kFirst},
+                 {"kcryptd-254:0-1", "smt", 0.93, .03, kFirst}};
+    out.apply = true;
+    return out;
+}
+
+Kind large() {
+    using test::workqueue;
+    std::string mask = "ffffffff";
+    for (int i = 1; i < 12; i++) mask += ",ffffffff";
+    const test::WorkqueueFiles unbound{.cpumask = mask};
+    std::vector<test::Entry> workqueues = {workqueue("writeback", unbound), workqueue("raid5wq", unbound)};
+    for (int i = 0; i < 48; i++) {
+        workqueues.push_back(workqueue(fmt::format("kcryptd-254:{}-{}", i, i + 1), unbound));
+        workqueues.push_back(workqueue(fmt::format("scsi_tmf_{}", i), {.cpumask = mask, .max_active = "1"}));
+    }
+    Kind out = with({.sockets = 2, .cores = 96, .threads = 2, .llcs = 6, .nodes = 2}, "epyc-3.example",
+                    std::move(workqueues), mask);
+    for (int i = 0; i < 24; i++)
+        out.loads.push_back(
+            {fmt::format("kcryptd-254:{}-{}", i, i + 1), "smt", i < 4 ? 1.07 : 0.93, .03, kFirst});
+    out.loads.push_back({"writeback", "smt", 1, .03, kFirst});
+    out.apply = true;
+    return out;
+}
+
+// The daemon's state machine on a tree.
+class TreeTuner {
+  public:
+    explicit TreeTuner(const Paths& paths)
+        : files_(paths),
+          baselines_(paths.baseline()),
+          verdicts_(paths.verdicts()),
+          tuner_({files_, baselines_, quiet_, [paths] { return read_topology("live", paths.root); },
+                  [](const auto&) { return false; }, verdicts_,
+                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
+                 probe_kernel(paths)) {
+        auto policy = load_installed_policy(paths.root, {}, [] { return HostFacts{}; });
+        if (!policy) throw std::runtime_error(policy.error().front().text());
+        tuner_.set_policy(std::move(*policy));
+        tuner_.look();
+    }
+
+    VerdictStore& verdicts() { return verdicts_; }
+    void apply() { tuner_.reconcile(); }
+    [[nodiscard]] VerdictKey key_for(const Load& load) const {
+        const auto target = tuner_.targets().find(load.target);
+        const auto candidate = arm_named(load.candidate);
+        if (target == tuner_.targets().end() || !candidate) throw std::runtime_error(load.target);
+        return tuner_.key_for(target->second.now, {*arm_named("cache"), *candidate});
+    }
+
+  private:
+    struct : Log {
+        void write(const LogLine& /*line*/) override {}
+    } quiet_;
+    WorkqueueFs files_;
+    BaselineStore baselines_;
+    VerdictStore verdicts_;
+    Tuner tuner_;
+};
+
+void make(const std::string& folder, const std::string& name) {
+    const Kind kind = name == "plain" ? plain() : name == "large" ? large() : hostile();
+    {
+        const test::TempTree tree{kind.entries};
+        std::filesystem::copy(
+            tree.root(), folder,
+            std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    }
+    const Paths paths{folder};
+    TreeTuner tuner(paths);
+    Random random(7);
+    // A day ago: verdicts that are trusted still.
+    const std::int64_t start = ::time(nullptr) - 86'400;
+    for (std::size_t i = 0; i < kind.loads.size(); i++)
+        run_trial(paths, tuner.verdicts(), random, tuner.key_for(kind.loads[i]), kind.loads[i],
+                  start + 2400 * static_cast<std::int64_t>(i));
+    if (kind.apply) tuner.apply();
 }
 
 }  // namespace
 }  // namespace wq
 
 int main(int argc, char** argv) {
-    if (argc != 2) return 2;
+    if (argc != 2 && argc != 3) return 2;
     try {
-        wq::make(argv[1]);
+        wq::make(argv[1], argc == 3 ? argv[2] : "hostile");
     } catch (const std::exception& error) {
         fmt::print(stderr, "report_tree: {}\n", error.what());
         return 1;

@@ -92,11 +92,29 @@ TEST_F(ReportCommand, UnderAnotherPolicyTheDaemonIsNotAsked) {
     if (const auto machine = read_topology("live"); !machine)
         GTEST_SKIP() << "no machine to read here: " << machine.error().text;
     ASSERT_EQ(report("-"), kOk) << err_;
-    EXPECT_THAT(out_, HasSubstr("not asked: this is not the machine as it runs, under its own policy"));
+    EXPECT_THAT(out_, HasSubstr("not asked: the report is about another machine, kernel or policy"));
     options_.config.reset();
     options_.shard_size = 4;
     ASSERT_EQ(report("-"), kOk) << err_;
     EXPECT_THAT(out_, HasSubstr("not asked"));
+}
+
+TEST_F(ReportCommand, BeginsWithTheResult) {
+    learn();
+    ASSERT_EQ(report("-"), kOk) << err_;
+    const auto place = [&](const char* id) { return out_.find(std::string("<section id=\"") + id + "\""); };
+    EXPECT_LT(place("result"), place("trials"));
+    EXPECT_LT(place("trials"), place("plan"));
+    EXPECT_LT(place("plan"), place("machine"));
+    EXPECT_LT(place("machine"), place("history"));
+    EXPECT_NE(place("history"), std::string::npos);
+}
+
+TEST_F(ReportCommand, TellsTheCoresOfAHybridApart) {
+    tree_.add(File("sys/devices/cpu_core/cpus", "0-1,4-5\n"));
+    tree_.add(File("sys/devices/cpu_atom/cpus", "2-3,6-7\n"));
+    ASSERT_EQ(report("-"), kOk) << err_;
+    EXPECT_THAT(out_, AllOf(HasSubstr("4 cores (2 P-cores, 2 E-cores)"), HasSubstr("E-core: CPUs 2-3,6-7")));
 }
 
 TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {

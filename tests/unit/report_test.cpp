@@ -10,9 +10,11 @@
 #include "ctl/report/report_machine.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plan.h"
+#include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
+#include "kernel/read_core_kinds.h"
 
 namespace wq::ctl {
 namespace {
@@ -104,6 +106,17 @@ TEST(ReportPage, LoadsNothingAndEscapesItsHead) {
     EXPECT_EQ(count(page, "&lt;script"), 5U) << "title, h1, kernel, daemon, source";
 }
 
+TEST(ReportPage, LinksToTheSectionsThatAreThere) {
+    const std::string page = report_page({"", "", "live", "", 0}, "<section id=\"plan\">\n</section>\n");
+    EXPECT_THAT(page, AllOf(HasSubstr("<a href=\"#plan\">Plan</a>"), Not(HasSubstr("href=\"#history\""))));
+}
+
+TEST(ReportPage, BackquotesBecomeCode) {
+    EXPECT_EQ(prose("`smt`: 1 < 2; `a&b`"), "<code>smt</code>: 1 &lt; 2; <code>a&amp;b</code>");
+    EXPECT_EQ(prose("one ` alone"), "one ` alone");
+    EXPECT_EQ(prose(""), "");
+}
+
 TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     const std::string html = drawn(machine({.sockets = 2, .cores = 12, .threads = 2}));
     expect_well_formed(html);
@@ -111,6 +124,7 @@ TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
     EXPECT_EQ(count(html, "<strong>Package"), 2U);
     EXPECT_EQ(count(html, "<p>LLC "), 2U);
     EXPECT_EQ(count(html, "<div class=\"shard\""), 4U) << "12 cores are two shards";
+    EXPECT_THAT(html, HasSubstr("Each LLC has 12 cores in 2 shards."));
     EXPECT_THAT(html, HasSubstr("data-core=\"23\"><b>23</b><b>47</b></span>"));
     EXPECT_THAT(html, HasSubstr("NUMA node 1 · 12 cores · CPUs 12-23,36-47"));
 }
@@ -130,6 +144,48 @@ TEST(ReportMachine, MarksWhatIsSetApart) {
     EXPECT_THAT(html, HasSubstr("data-core=\"4\"><b class=\"p n\">4</b><b>10</b></span>"));
     EXPECT_THAT(html, HasSubstr("<span class=\"core\"><b class=\"o\">11</b></span>"));
     EXPECT_THAT(html, HasSubstr("(nohz_full): CPUs 3-4"));
+}
+
+TEST(ReportMachine, OfMoreThan64CpusIsFolded) {
+    const std::string small = drawn(machine({.sockets = 2, .cores = 16, .threads = 2}));
+    EXPECT_EQ(count(small, "<details"), 0U) << "64 CPUs";
+    const std::string large = drawn(machine({.sockets = 2, .cores = 17, .threads = 2}));
+    expect_well_formed(large);
+    const auto fold = large.find("<details><summary>Drawing of all 68 CPUs</summary>");
+    ASSERT_NE(fold, std::string::npos);
+    EXPECT_LT(large.find("68 CPUs, 34 cores, 2 LLCs"), fold) << "the figures stay in sight";
+    EXPECT_GT(large.find(" data-core=\""), fold);
+}
+
+// Six cores of two threads, eight of one.
+Topology hybrid() {
+    const auto topology = read_topology("synthetic:l3:1 core:20 pu:1");
+    if (!topology) throw std::runtime_error(topology.error().text);
+    Topology out = *topology;
+    out.cores.clear();
+    for (unsigned cpu = 0; cpu < 12; cpu += 2) out.cores.push_back({cpu, cpu + 1});
+    for (unsigned cpu = 12; cpu < 20; cpu++) out.cores.push_back({cpu});
+    return out;
+}
+
+TEST(ReportMachine, NamesTheCoresOfAHybrid) {
+    const Topology topology = hybrid();
+    const Isolation none;
+    const KernelInfo kernel = test::kernel_72();
+    const CoreKinds kinds = core_kinds_by_threads(topology);
+    const std::string html = machine_html({topology, kernel, 8, none, kinds});
+    expect_well_formed(html);
+    EXPECT_THAT(html, AllOf(HasSubstr("20 CPUs, 14 cores (6 P-cores, 8 E-cores), 1 LLC"),
+                            HasSubstr("P-core: CPUs 0-11</li>"), HasSubstr("E-core: CPUs 12-19</li>"),
+                            HasSubstr("told apart by their threads")));
+    EXPECT_EQ(count(html, "<span class=\"core e\" data-core=\""), 8U);
+    EXPECT_EQ(count(html, " data-core=\""), 14U);
+    const CoreKinds three{CpuSet::range(0, 11), CpuSet::range(12, 17), {18, 19}, "by test"};
+    EXPECT_THAT(machine_html({topology, kernel, 8, none, three}),
+                AllOf(HasSubstr("(6 P-cores, 6 E-cores, 2 LP E-cores)"), HasSubstr("LP E-core: CPUs 18-19"),
+                      HasSubstr("<span class=\"core e lp\" data-core=\"19\">")));
+    const std::string other = drawn(machine({.cores = 4, .threads = 2}));
+    EXPECT_THAT(other, Not(HasSubstr("P-core")));
 }
 
 TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {
@@ -180,14 +236,14 @@ TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     const Topology topology = machine({.cores = 4});
     KernelInfo kernel = test::kernel_72();
     EXPECT_THAT(drawn(topology, {}, kernel),
-                AllOf(HasSubstr("by the kernel&#39;s rule; "), Not(HasSubstr("instead"))));
+                AllOf(HasSubstr("by the kernel&#39;s rule."), Not(HasSubstr("instead"))));
     kernel.pods = KernelPods{{Scope::cache, {{{0, 1}}, {{2, 3}}}}};
     EXPECT_THAT(drawn(topology, {}, kernel),
                 HasSubstr("of cache, the kernel has 2 pods instead: CPUs 0-1; 2-3</p>"));
     kernel.pods.reset();
     kernel.pods_unread = "<no BTF>";
     EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("were not read: &lt;no BTF&gt;</p>"));
-    EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("there is no cache_shard here"));
+    EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("this kernel has no cache_shard"));
 }
 
 TEST(ReportMachine, OfEightThousandCpusIsSmall) {
@@ -222,9 +278,157 @@ TEST(ReportPlan, EscapesWhatAWorkqueueIsCalled) {
     EXPECT_THAT(plan_html({}, nullptr), HasSubstr("no workqueue"));
 }
 
+PlanLine plan_line(const Topology& topology, const std::string& name, const std::string& word,
+                   Scope effective) {
+    PlanLine line;
+    line.target = test::unbound(topology, effective, name);
+    line.target.scope.word = word;
+    line.now = effective;
+    line.planned = Scope::smt;
+    line.action = effective == Scope::smt ? Action::none : Action::write;
+    line.finding = Finding::change;
+    line.reason = "a reason";
+    line.candidates = {{Scope::smt, {Scope::smt}, 12, 1, 1}};
+    return line;
+}
+
+TEST(ReportPlan, GroupsTargetsThatDifferInTheirNamesAlone) {
+    const Topology topology = machine({.cores = 12, .threads = 2});
+    std::vector<PlanLine> plan = {plan_line(topology, "nvme-wq", "smt", Scope::smt)};
+    for (int i = 0; i < 9; i++)
+        plan.push_back(plan_line(topology, fmt::format("kcryptd-{}", i), "default", Scope::cache));
+    std::string html = plan_html(plan, nullptr);
+    expect_well_formed(html);
+    EXPECT_EQ(count(html, "<tr><td"), 2U);
+    EXPECT_EQ(count(html, "a reason"), 2U);
+    EXPECT_THAT(html, AllOf(HasSubstr("<strong>9</strong> <code>kcryptd-0</code>"),
+                            HasSubstr("<summary>and 6 more</summary>"), HasSubstr("<code>kcryptd-8</code>")));
+    EXPECT_LT(html.find("kcryptd-0"), html.find("nvme-wq")) << "what would be written comes first";
+    plan[3].reason = "another";
+    EXPECT_EQ(count(plan_html(plan, nullptr), "<tr><td"), 3U);
+    const json status = {
+        {"targets", {{{"name", "kcryptd-1"}, {"state", "pinned"}, {"baseline", "default"}}}}};
+    html = plan_html(plan, status);
+    EXPECT_EQ(count(html, "<tr><td"), 4U) << "it has a state of its own";
+    EXPECT_THAT(html, HasSubstr("pinned"));
+}
+
+std::string result_of(const std::vector<ReportTrial>& trials, const std::vector<PlanLine>& plan,
+                      const json& status = nullptr) {
+    return result_html({trials, plan, status, "6.12"});
+}
+
+ReportTrial ended(const std::string& target, TrialOutcome outcome, double percent) {
+    ReportTrial out{record(target), {}};
+    out.record.outcome = outcome;
+    out.record.standing = {"latency", 9, 0, 0, {percent, Effect::Interval{percent - 1, percent + 1}}};
+    return out;
+}
+
+TEST(ReportResult, NamesWhatWasImprovedByHowMuchAndWhatIsInForce) {
+    const Topology topology = machine({.cores = 12, .threads = 2});
+    const std::vector<PlanLine> plan = {plan_line(topology, "kcryptd-1", "smt", Scope::smt),
+                                        plan_line(topology, "raid5wq", "default", Scope::cache),
+                                        plan_line(topology, "writeback", "default", Scope::cache)};
+    const std::vector<ReportTrial> trials = {ended("raid5wq", TrialOutcome::regressed, 4.2),
+                                             ended("kcryptd-1", TrialOutcome::improved, -6.1),
+                                             ended("writeback", TrialOutcome::inconclusive, 0.3)};
+    const std::string html = result_of(trials, plan);
+    expect_well_formed(html);
+    EXPECT_THAT(
+        html,
+        AllOf(HasSubstr("▼ 1 improved</span>: <code>kcryptd-1</code> <strong>latency -6.1%</strong> with "
+                        "<code>smt</code> in place of <code>cache</code> (in force now)"),
+              HasSubstr("▲ 1 made worse</span>: <code>raid5wq</code> <strong>latency +4.2%</strong> with "
+                        "<code>smt</code> in place of <code>cache</code> (not in force now)"),
+              HasSubstr("1 without a clear difference"),
+              HasSubstr("2 of 3 targets would be changed: <code>cache</code> → <code>smt</code>"),
+              HasSubstr("latency -6.1% (-7.1..-5.1)"), HasSubstr("smt<span class=\"quiet\">what was tried"),
+              HasSubstr("<td data-label=\"Scope\" class=\"scope\">smt</td>")));
+    EXPECT_THAT(html, HasSubstr("<strong>2</strong> <code>raid5wq</code> <code>writeback</code>"));
+    EXPECT_LT(html.find("kcryptd-1"), html.find("raid5wq"));
+    EXPECT_EQ(count(html, "role=\"img\""), 3U) << "a bar for each";
+    EXPECT_THAT(html, Not(HasSubstr("State")));
+}
+
+TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
+    std::vector<ReportTrial> trials = {ended("kcryptd-1", TrialOutcome::regressed, 4),
+                                       ended("kcryptd-1", TrialOutcome::improved, -6),
+                                       ended("kcryptd-1", TrialOutcome::inconclusive, 1)};
+    trials.back().record.judged = false;
+    std::string html = result_of(trials, {});
+    EXPECT_THAT(html, AllOf(HasSubstr("1 improved"), Not(HasSubstr("made worse")), Not(HasSubstr("cut off")),
+                            HasSubstr("this target is not there now")));
+    trials[0].record.key.candidate = "system";
+    trials[0].record.key.kernel = "6.8";
+    html = result_of(trials, {});
+    EXPECT_THAT(html,
+                AllOf(HasSubstr("1 improved"), HasSubstr("1 made worse"), HasSubstr("with kernel 6.8")));
+    trials.erase(trials.begin(), trials.begin() + 2);
+    EXPECT_THAT(result_of(trials, {}), HasSubstr("1 cut off before the end"));
+}
+
+TEST(ReportResult, AnEmergencyIsNotWithoutADifference) {
+    std::vector<ReportTrial> trials = {ended("kcryptd-1", TrialOutcome::inconclusive, 265)};
+    trials[0].record.reason = kEmergencyReason;
+    const std::string html = result_of(trials, {});
+    EXPECT_THAT(html, AllOf(HasSubstr("▲ 1 stopped early"), HasSubstr("latency +265.0%"),
+                            Not(HasSubstr("clear difference")), HasSubstr("class=\"beyond\"")));
+}
+
+TEST(ReportResult, ManyAreShortened) {
+    std::vector<ReportTrial> trials;
+    trials.reserve(40);
+    for (int i = 0; i < 40; i++)
+        trials.push_back(ended(fmt::format("kcryptd-{}", i), TrialOutcome::improved, -i));
+    const std::string html = result_of(trials, {});
+    expect_well_formed(html);
+    EXPECT_THAT(html, AllOf(HasSubstr("▼ 40 improved"), HasSubstr("<li>and 36 more</li>"),
+                            HasSubstr("<summary>28 further comparisons</summary>")));
+    EXPECT_LT(html.find("kcryptd-39"), html.find("kcryptd-38")) << "the largest gain comes first";
+}
+
+TEST(ReportResult, TellsWhatTheDaemonSays) {
+    const Topology topology = machine({.cores = 12, .threads = 2});
+    const std::vector<PlanLine> plan = {plan_line(topology, "kcryptd-1", "smt", Scope::smt)};
+    const json trial = {
+        {"pair", 3}, {"max_pairs", 16}, {"phase", kNasty.substr(0, 8)}, {"e_regressed", 0.5}, {"reason", ""}};
+    const json status = {
+        {"targets",
+         {{{"name", "kcryptd-1"}, {"state", "trial"}, {"baseline", "default"}, {"trial", trial}}}}};
+    const std::string html = result_of({}, plan, status);
+    expect_well_formed(html);
+    EXPECT_THAT(
+        html,
+        AllOf(HasSubstr("On trial now</strong>: <code>kcryptd-1</code>, pair 3 of 16, &lt;script&gt;"),
+              HasSubstr("<td data-label=\"Kernel had\">default</td>"),
+              HasSubstr("<td data-label=\"State\">trial</td>"), HasSubstr("Nothing was compared here yet")));
+}
+
+TEST(ReportResult, OfADescribedMachineHasNothingInForce) {
+    const Topology topology = machine({.cores = 12, .threads = 2});
+    std::vector<PlanLine> plan = {plan_line(topology, "*", "default", Scope::cache)};
+    EXPECT_THAT(result_of({}, plan),
+                AllOf(HasSubstr("only describes a machine"),
+                      HasSubstr("<code>cache</code> → <code>smt</code>"), Not(HasSubstr("In force"))));
+    plan[0].action = Action::none;
+    EXPECT_THAT(result_of({}, plan), HasSubstr("keeps the kernel&#39;s setting"));
+}
+
+TEST(ReportResult, EscapesNames) {
+    ReportTrial one = ended(kNasty, TrialOutcome::improved, -3);
+    one.record.key.candidate = one.record.key.baseline = one.record.standing.counter = one.record.reason =
+        kNasty;
+    one.record.key.kernel = kNasty;
+    const Topology topology = machine({.cores = 12, .threads = 2});
+    const std::string html = result_of({one}, {plan_line(topology, kNasty, kNasty, Scope::cache)});
+    expect_well_formed(html);
+    EXPECT_THAT(html, AllOf(HasSubstr("&lt;script"), Not(HasSubstr("<script"))));
+}
+
 TEST(ReportTrials, WithoutAnySaySo) {
     EXPECT_THAT(trials_html({}), HasSubstr("No trial has ended here yet."));
-    EXPECT_THAT(history_html({}), HasSubstr("No trial has ended here yet."));
+    EXPECT_EQ(history_html({}), "");
     const std::vector<ReportTrial> old = {{record(), {}}};
     EXPECT_THAT(trials_html(old), HasSubstr("Of no trial that ended here are the pairs kept."));
     EXPECT_THAT(history_html(old), AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("href"))));
@@ -248,9 +452,16 @@ TEST(ReportTrials, AreDrawnWithEachPairAndTheThreshold) {
         EXPECT_EQ(count(html.substr(dots, html.find("/>", dots) - dots), "h0"), pairs);
         EXPECT_THAT(html, HasSubstr("decides: 80")) << "two counters, alpha 0.025";
         EXPECT_THAT(html, HasSubstr("tolerated"));
+        EXPECT_THAT(
+            html, AllOf(HasSubstr("change of the cost in "), HasSubstr("(above 0%: worse)"),
+                        HasSubstr("pair, in the order of time"), HasSubstr("evidence (logarithmic; 1: none)"),
+                        HasSubstr("> no difference</li>"), HasSubstr("> median of the pairs</li>"),
+                        HasSubstr("> tolerated by the policy: up to 2% worse</li>"),
+                        HasSubstr("> evidence that it is worse</li>"), HasSubstr("probability 1/80 at most")))
+            << "the legends";
         EXPECT_EQ(html.find("nan"), std::string::npos) << pairs;
         EXPECT_EQ(html.find("inf"), std::string::npos) << pairs;
-        EXPECT_EQ(count(html, "<details>"), pairs <= 64 ? 1U : 0U);
+        EXPECT_EQ(count(html, "<details"), pairs <= 64 ? 1U : 0U);
         EXPECT_LT(html.size(), 64U << 10);
     }
 }
@@ -337,8 +548,22 @@ TEST(ReportTrials, NamesAtTheEdgeStayApart) {
     EXPECT_THAT(html, AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("beyond +1000% is at the edge")));
     const double bottom =
         std::max({y_of(html, "tolerated"), y_of(html, "median"), y_of(html, "worse"), y_of(html, "better")});
-    EXPECT_LT(bottom, 200) << "in the frame";
+    EXPECT_LT(bottom, 210) << "in the frame";
     EXPECT_GE(std::abs(y_of(html, "worse") - y_of(html, "better")), 11.9);
+}
+
+TEST(ReportTrials, OlderOnesAreFolded) {
+    std::vector<ReportTrial> trials(30, trial(6));
+    for (std::size_t i = 0; i < trials.size(); i++) trials[i].record.target = fmt::format("wq-{}", i + 1);
+    std::string html = trials_html(trials);
+    expect_well_formed(html);
+    const auto fold = html.find("<summary>20 older trials</summary>");
+    EXPECT_LT(html.find("trial-21\""), fold);
+    EXPECT_GT(html.find("trial-20\""), fold);
+    html = history_html(trials);
+    expect_well_formed(html);
+    EXPECT_THAT(html, HasSubstr("<summary>10 older trials</summary>"));
+    EXPECT_EQ(count(html, "<tr><td"), 30U);
 }
 
 TEST(ReportTrials, TheLastIsFirstAndNamesAreEscaped) {

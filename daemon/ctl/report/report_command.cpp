@@ -13,7 +13,9 @@
 #include "ctl/report/report_machine.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plan.h"
+#include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
+#include "kernel/read_core_kinds.h"
 #include "kernel/read_isolation.h"
 
 namespace wq::ctl {
@@ -30,7 +32,7 @@ bool is_this_machine(const Options& options) {
 // The daemon's status, or null; TEXT says how it is.
 json daemon_status(const Options& options, std::string& text) {
     if (!is_this_machine(options)) {
-        text = "not asked: this is not the machine as it runs, under its own policy";
+        text = "not asked: the report is about another machine, kernel or policy";
         return nullptr;
     }
     const auto answer = ask_daemon(options);
@@ -81,8 +83,10 @@ int report(const Options& options, const std::string& output) {
     if (!machine) return complain(machine.error().text);
     std::vector<ReportTrial> trials;
     Isolation isolation;
+    CoreKinds kinds = core_kinds_by_threads(machine->topology);
     if (const auto tree = tree_of(options)) {
         isolation = read_isolation(*tree);
+        kinds = read_core_kinds(*tree, machine->topology);
         auto read = read_trials(*tree);
         if (!read) return complain(read.error().text);
         trials = std::move(*read);
@@ -90,9 +94,13 @@ int report(const Options& options, const std::string& output) {
     const HostFacts facts = facts_of(options, machine->topology)();
     ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
     const json status = daemon_status(options, head.daemon);
-    const std::string page = report_page(
-        head, machine_html({machine->topology, machine->kernel, machine->shard_size, isolation}) +
-                  plan_html(machine->plan(), status) + trials_html(trials) + history_html(trials));
+    const auto plan = machine->plan();
+    const std::string page =
+        report_page(head, result_html({trials, plan, status, head.kernel}) + trials_html(trials) +
+                              plan_html(plan, status) +
+                              machine_html({machine->topology, machine->kernel, machine->shard_size,
+                                            isolation, std::move(kinds)}) +
+                              history_html(trials));
     if (const auto done = write_report(output, page); !done) return complain(done.error().text);
     return kOk;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "ctl/commands/topology_command.h"
@@ -51,6 +52,7 @@ class Drawing {
           index_(machine.topology),
           isolcpus_(machine.topology.isolated | machine.isolation.isolcpus),
           nohz_full_(machine.isolation.nohz_full),
+          kinds_(machine.kinds),
           small_(machine.topology.present.count() > kMostNumbered) {
         for (const Partition& partition : machine.isolation.partitions)
             if (partition.type == "isolated") partitions_ |= partition.cpus;
@@ -64,10 +66,13 @@ class Drawing {
     }
 
     [[nodiscard]] std::string html() const {
-        std::string out = head();
-        out += fmt::format("<div class=\"packages{}\">\n", small_ ? " many" : "");
-        for (const Box& each : boxes()) out += box(each);
-        return out + offline() + "</div>\n</section>\n";
+        std::string drawing = legend() + fmt::format("<div class=\"packages{}\">\n", small_ ? " many" : "");
+        for (const Box& each : boxes()) drawing += box(each);
+        drawing += offline() + "</div>\n";
+        if (topology_.present.count() > kMostUnfolded)
+            drawing =
+                folded(fmt::format("Drawing of all {}", counted(topology_.present.count(), "CPU")), drawing);
+        return head() + notes() + drawing + "</section>\n";
     }
 
   private:
@@ -76,36 +81,79 @@ class Drawing {
             topology_.nodes.empty() ? "" : ", " + counted(topology_.nodes.size(), "NUMA node");
         const std::string packages =
             topology_.packages.empty() ? "" : ", " + counted(topology_.packages.size(), "package");
-        return fmt::format(
-                   "<section id=\"machine\">\n<h2>Machine</h2>\n"
-                   "<p>{}, {}, {}{}{}. The inner boxes are shards of about {}, {}; a core is one block, its "
-                   "threads side by side.</p>\n",
-                   counted(topology_.online.count(), "CPU"), counted(topology_.cores.size(), "core"),
-                   counted(llcs_.size(), "LLC"), packages, nodes, counted(shard_size_, "core"),
-                   kernel_.has(Scope::cache_shard)
-                       ? "by the kernel&#39;s rule"
-                       : "as the kernel&#39;s rule would make them: there is no cache_shard here") +
-               legend() + notes();
+        std::string out =
+            fmt::format("<section id=\"machine\">\n<h2>Machine</h2>\n<p>{}, {}{}, {}{}{}.{}</p>\n",
+                        counted(topology_.online.count(), "CPU"), counted(topology_.cores.size(), "core"),
+                        kinds_in(topology_.online), counted(llcs_.size(), "LLC"), packages, nodes, sizes());
+        return out +
+               fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
+                           counted(shard_size_, "core"),
+                           kernel_.has(Scope::cache_shard)
+                               ? ", by the kernel&#39;s rule"
+                               : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
+    }
+
+    // " Each LLC has 8 cores in 1 shard.", or how many LLCs have which; "" where that would be a list of its
+    // own.
+    [[nodiscard]] std::string sizes() const {
+        static constexpr std::size_t kMostSizes = 4;
+        std::map<std::pair<std::size_t, std::size_t>, std::size_t, std::greater<>>
+            llcs;  // by cores and shards
+        for (const Llc& llc : llcs_)
+            llcs[{index_.cores_in(llc.cpus), shards_of(llc.cpus, index_, shard_size_).size()}]++;
+        std::string out;
+        if (llcs.empty() || llcs.size() > kMostSizes) return out;
+        for (const auto& [size, n] : llcs)
+            out += fmt::format("{}{} {} in {}", out.empty() ? " " : ", ",
+                               llcs.size() > 1 ? counted(n, "LLC") + (n == 1 ? " has" : " have")
+                               : n == 1        ? "The LLC has"
+                                               : "Each LLC has",
+                               counted(size.first, "core"), counted(size.second, "shard"));
+        return out + ".";
+    }
+
+    // " (6 P-cores, 8 E-cores)" of a hybrid.
+    [[nodiscard]] std::string kinds_in(const CpuSet& cpus) const {
+        if (!kinds_.hybrid()) return "";
+        std::string out;
+        for (const auto& [name, of_kind] :
+             {std::pair<const char*, const CpuSet&>{"P-core", kinds_.performance},
+              {"E-core", kinds_.efficient},
+              {"LP E-core", kinds_.low_power}})
+            if (const std::size_t n = index_.cores_in(of_kind & cpus); n > 0)
+                out += (out.empty() ? "" : ", ") + counted(n, name);
+        return out.empty() ? "" : " (" + out + ")";
     }
 
     [[nodiscard]] std::string legend() const {
-        const auto sample = [](const char* mark, const std::string& text) {
-            return fmt::format("<li><span class=\"core\"><b{}></b></span> {}</li>\n", mark, text);
+        const auto sample = [](const char* kind, const char* mark, const std::string& text) {
+            return fmt::format("<li><span class=\"core{}\"><b{}></b></span> {}</li>\n", kind, mark, text);
         };
-        std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "") +
-                          sample("", small_ ? "a thread" : "a thread, with its CPU number");
-        const auto add = [&](const char* mark, const char* text, const CpuSet& cpus) {
-            if (!cpus.empty()) out += sample(mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        const std::string thread = small_ ? "a thread" : "a thread, with its CPU number";
+        std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "");
+        const auto add = [&](const char* kind, const char* mark, const char* text, const CpuSet& cpus) {
+            if (!cpus.empty()) out += sample(kind, mark, fmt::format("{}: CPUs {}", text, cpus.list()));
         };
-        add(" class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
-        add(" class=\"p\"", "isolated by a cpuset partition", partitions_);
-        add(" class=\"n\"", "without the tick (nohz_full)", nohz_full_);
-        add(" class=\"o\"", "offline", topology_.present - topology_.online);
+        if (kinds_.hybrid()) {
+            add("", "", "P-core", kinds_.performance);
+            add(" e", "", "E-core", kinds_.efficient);
+            add(" e lp", "", "LP E-core", kinds_.low_power);
+        } else {
+            out += sample("", "", thread);
+        }
+        if (topology_.online.count() > topology_.cores.size())
+            out += "<li><span class=\"core\"><b></b><b></b></span> a core, its threads side by side</li>\n";
+        out += "<li><span class=\"shard sample\"></span> a shard</li>\n";
+        add("", " class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
+        add("", " class=\"p\"", "isolated by a cpuset partition", partitions_);
+        add("", " class=\"n\"", "without the tick (nohz_full)", nohz_full_);
+        add("", " class=\"o\"", "offline", topology_.present - topology_.online);
         return out + "</ul>\n";
     }
 
     [[nodiscard]] std::string notes() const {
         std::vector<std::string> notes = topology_.warnings;
+        if (kinds_.hybrid()) notes.push_back("P-cores and E-cores are told apart " + kinds_.source + ".");
         for (OwnPods& own : kernels_own(topology_, kernel_)) {
             const bool all = own.cpus.size() <= kMostPods;
             if (!all) own.cpus.resize(kMostPods);
@@ -168,7 +216,7 @@ class Drawing {
             name_of_box(box),
             nodes.empty() ? ""
                           : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
-            counted(index_.cores_in(cpus), "core"), cpus.list(), boxes);
+            counted(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
     }
 
     [[nodiscard]] std::string llc(std::size_t number, const Llc& llc, const Box& box) const {
@@ -212,11 +260,15 @@ class Drawing {
             const CpuSet& core = *core_of_[part.first()];
             const auto home = llc_of_.find(&core);
             if (llc != nullptr && home->second != llc) continue;
-            out += fmt::format("<span class=\"core\" data-core=\"{}\">", core.first());
+            out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
             for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
             out += "</span>";
         }
         return out;
+    }
+
+    [[nodiscard]] const char* kind_of(const CpuSet& core) const {
+        return kinds_.low_power.intersects(core) ? " e lp" : kinds_.efficient.intersects(core) ? " e" : "";
     }
 
     [[nodiscard]] std::string marks_of(unsigned cpu) const {
@@ -237,6 +289,7 @@ class Drawing {
     CoreIndex index_;
     CpuSet isolcpus_;
     CpuSet nohz_full_;
+    CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
     std::vector<const CpuSet*> core_of_;          // by CPU

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <utility>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -34,6 +35,45 @@ std::string escape(std::string_view text) {
     return out;
 }
 
+std::string code(std::string_view text) {
+    return "<code>" + escape(text) + "</code>";
+}
+
+std::string prose(std::string_view text) {
+    std::string out;
+    for (;;) {
+        const auto open = text.find('`');
+        const auto close = open == text.npos ? text.npos : text.find('`', open + 1);
+        if (close == text.npos) return out + escape(text);
+        out += escape(text.substr(0, open)) + code(text.substr(open + 1, close - open - 1));
+        text.remove_prefix(close + 1);
+    }
+}
+
+std::string quiet(std::string_view text) {
+    return text.empty() ? "" : fmt::format("<span class=\"quiet\">{}</span>", escape(text));
+}
+
+std::string cell(std::string_view label, std::string_view html, std::string_view kind) {
+    return fmt::format("<td data-label=\"{}\"{}>{}</td>", label,
+                       kind.empty() ? "" : fmt::format(" class=\"{}\"", kind), html);
+}
+
+std::string table(const std::vector<Heading>& headings, std::string_view rows) {
+    std::string head;
+    for (const Heading& heading : headings)
+        head += fmt::format("<th scope=\"col\"{}>{}</th>", heading.number ? " class=\"num\"" : "",
+                            escape(heading.text));
+    return fmt::format(
+        "<div class=\"wide\"><table "
+        "class=\"cards\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+        head, rows);
+}
+
+std::string folded(std::string_view summary, std::string_view html) {
+    return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape(summary), html);
+}
+
 std::string utc_text(std::int64_t time) {
     const auto seconds = static_cast<std::time_t>(time);
     std::tm utc{};
@@ -46,6 +86,14 @@ std::string report_page(const ReportHead& head, const std::string& body) {
     const auto known = [](const std::string& text) {
         return text.empty() ? std::string("not known") : escape(text);
     };
+    std::string links;
+    for (const auto& [id, name] : {std::pair{"result", "Result"},
+                                   {"trials", "Comparisons"},
+                                   {"plan", "Plan"},
+                                   {"machine", "Machine"},
+                                   {"history", "History"}})
+        if (body.find(fmt::format("<section id=\"{}\"", id)) != std::string::npos)
+            links += fmt::format("<a href=\"#{}\">{}</a>\n", id, name);
     const std::string title = head.host.empty() ? head.source : head.host;
     return fmt::format(
         R"(<!DOCTYPE html>
@@ -68,7 +116,7 @@ std::string report_page(const ReportHead& head, const std::string& body) {
 <div><dt>Daemon</dt><dd>{5}</dd></div>
 <div><dt>Source</dt><dd>{6}</dd></div>
 </dl>
-<nav><a href="#machine">Machine</a> <a href="#plan">Plan</a> <a href="#trials">Trials</a> <a href="#history">History</a></nav>
+<nav>{8}</nav>
 </header>
 <main>
 {7}</main>
@@ -76,7 +124,7 @@ std::string report_page(const ReportHead& head, const std::string& body) {
 </html>
 )",
         escape(title), kReportStyle, known(head.kernel), utc_text(head.time), escape(version()),
-        escape(head.daemon), escape(head.source), body);
+        escape(head.daemon), escape(head.source), body, links);
 }
 
 }  // namespace wq::ctl

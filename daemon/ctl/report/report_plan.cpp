@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ctl/render/progress.h"
@@ -14,27 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-// A word of the daemon's status; "-" where it has none.
-std::string word(const json& target, const char* key) {
-    const auto found = target.find(key);
-    return found != target.end() && found->is_string() ? found->get<std::string>() : "-";
-}
-
-std::map<std::string, const json*> targets_of(const json& status) {
-    std::map<std::string, const json*> out;
-    if (!status.is_object() || !status.contains("targets")) return out;
-    for (const json& target : status["targets"])
-        if (target.is_object()) out[word(target, "name")] = &target;
-    return out;
-}
-
-std::string cell(const char* label, const std::string& html) {
-    return fmt::format("<td data-label=\"{}\">{}</td>", label, html);
-}
-
-std::string quiet(const std::string& text) {
-    return text.empty() ? "" : fmt::format("<span class=\"quiet\">{}</span>", escape(text));
-}
+// Targets whose rows differ in their names alone.
+struct Group {
+    Action action;
+    std::string cells;  // all but the first
+    std::vector<std::string> names;
+};
 
 std::string candidates_html(const PlanLine& line) {
     std::string out;
@@ -50,44 +35,104 @@ std::string candidates_html(const PlanLine& line) {
 std::string state_cells(const json* target) {
     if (target == nullptr) return cell("Baseline", "") + cell("State", "");
     const json trial = target->value("trial", json(nullptr));
-    return cell("Baseline", escape(word(*target, "baseline"))) +
+    return cell("Baseline", escape(word_of(*target, "baseline"))) +
            cell("State",
-                escape(word(*target, "state")) +
-                    quiet(trial.is_object() ? "trial: " + progress_text(trial) : word(*target, "reason")));
+                escape(word_of(*target, "state")) +
+                    quiet(trial.is_object() ? "trial: " + progress_text(trial) : word_of(*target, "reason")));
 }
 
-std::string row(const PlanLine& line) {
+std::string cells_of(const PlanLine& line) {
     const Workqueue& target = line.target;
-    return cell("Target", fmt::format("<code>{}</code>", escape(target.name)) +
-                              quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind)))) +
-           cell("Scope", escape(target.scope.word)) +
-           cell("Effective", target.scope.effective ? std::string(name_of(*target.scope.effective)) : "") +
+    return cell("Now",
+                escape(scope_text(target)) +
+                    quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind))),
+                "short") +
            cell("Planned", line.planned ? std::string(name_of(*line.planned)) : "") +
-           cell("Action", std::string(name_of(line.action))) + cell("Candidates", candidates_html(line)) +
-           cell("Reason", escape(line.reason) + quiet(line.rule ? line.rule->text() : ""));
+           cell("Action", std::string(name_of(line.action))) +
+           cell("Reason", prose(line.reason) + quiet(line.rule ? line.rule->text() : "")) +
+           cell("Candidates", candidates_html(line), "short");
+}
+
+// What would be written comes first, what is skipped last.
+std::vector<Group> groups_of(const std::vector<PlanLine>& plan,
+                             const std::map<std::string, const json*>& targets) {
+    std::vector<Group> out;
+    std::map<std::string, std::size_t> place_of;  // by cells
+    for (const PlanLine& line : plan) {
+        std::string cells = cells_of(line);
+        if (!targets.empty()) {
+            const auto known = targets.find(line.target.name);
+            cells += state_cells(known == targets.end() ? nullptr : known->second);
+        }
+        const auto [place, is_new] = place_of.emplace(cells, out.size());
+        if (is_new) out.push_back({line.action, std::move(cells), {}});
+        out[place->second].names.push_back(line.target.name);
+    }
+    const auto rank = [](const Group& group) {
+        return group.action == Action::write ? 0 : group.action == Action::none ? 1 : 2;
+    };
+    std::ranges::stable_sort(out, {}, rank);
+    return out;
 }
 
 }  // namespace
+
+std::string scope_text(const Workqueue& target) {
+    std::string out = target.scope.word;
+    if (out == "default" && target.scope.effective)
+        out += fmt::format(" ({})", name_of(*target.scope.effective));
+    if (target.strict == true) out += ", strict";
+    return out;
+}
+
+std::map<std::string, const json*> targets_of(const json& status) {
+    std::map<std::string, const json*> out;
+    if (!status.is_object() || !status.contains("targets")) return out;
+    for (const json& target : status["targets"])
+        if (target.is_object()) out[word_of(target, "name")] = &target;
+    return out;
+}
+
+std::string word_of(const json& target, const char* key) {
+    const auto found = target.find(key);
+    return found != target.end() && found->is_string() ? found->get<std::string>() : "-";
+}
+
+std::string names_html(const std::vector<std::string>& names) {
+    static constexpr std::size_t kMost = 6;   // that are all shown
+    static constexpr std::size_t kFirst = 3;  // of more
+    const auto list = [&](std::size_t from, std::size_t to) {
+        std::string out;
+        for (std::size_t i = from; i < to; i++) out += (i == from ? "" : " ") + code(names[i]);
+        return out;
+    };
+    if (names.size() <= kMost) return list(0, names.size());
+    return list(0, kFirst) +
+           folded(fmt::format("and {} more", names.size() - kFirst), list(kFirst, names.size()));
+}
 
 std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
     const auto targets = targets_of(status);
     std::string out = "<section id=\"plan\">\n<h2>Plan</h2>\n";
     if (plan.empty()) return out + "<p>There is no workqueue with an affinity scope here.</p>\n</section>\n";
     out +=
-        "<p>What each target has and would be given, and why. Candidates are scopes with different pods, "
-        "each with "
-        "its pools \u00d7 cores per pool.</p>\n<div class=\"wide\"><table class=\"cards\">\n<thead><tr>";
-    for (const char* name : {"Target", "Scope", "Effective", "Planned", "Action", "Candidates", "Reason"})
-        out += fmt::format("<th scope=\"col\">{}</th>", name);
-    if (!targets.empty()) out += "<th scope=\"col\">Baseline</th><th scope=\"col\">State</th>";
-    out += "</tr></thead>\n<tbody>\n";
-    for (const PlanLine& line : plan) {
-        const auto known = targets.find(line.target.name);
-        out += "<tr>" + row(line);
-        if (!targets.empty()) out += state_cells(known == targets.end() ? nullptr : known->second);
-        out += "</tr>\n";
-    }
-    return out + "</tbody></table></div>\n</section>\n";
+        "<p>What each target has now, what is planned for it, and why. Targets that differ in their names "
+        "alone "
+        "share a row. Candidates are the scopes that make different pools: number of pools \u00d7 cores of "
+        "each.</p>\n";
+    std::vector<Heading> headings = {{"Target"}, {"Now"},    {"Planned"},
+                                     {"Action"}, {"Reason"}, {"Candidates"}};
+    if (!targets.empty()) headings.insert(headings.end(), {{"Baseline"}, {"State"}});
+    std::string rows;
+    for (const Group& group : groups_of(plan, targets))
+        rows += fmt::format(
+            "<tr>{}{}</tr>\n",
+            cell(group.names.size() == 1 ? "Target" : "Targets",
+                 (group.names.size() == 1 ? "" : fmt::format("<strong>{}</strong> ", group.names.size())) +
+                     names_html(group.names),
+                 "names"),
+            group.cells);
+    return out + table(headings, rows) + "</section>\n";
 }
 
 }  // namespace wq::ctl

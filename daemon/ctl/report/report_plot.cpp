@@ -13,10 +13,10 @@ namespace wq::ctl {
 namespace {
 
 constexpr double kWidth = 420;
-constexpr double kHeight = 220;
+constexpr double kHeight = 236;
 constexpr double kLeft = 50;
 constexpr double kRight = kWidth - 58;  // room for the names of lines
-constexpr double kTop = 12;
+constexpr double kTop = 26;             // room for the title of the axis
 constexpr double kBottom = kHeight - 34;
 
 // The drawing's frame: pairs 1..N from left to right, LOW..HIGH from bottom to top.
@@ -55,12 +55,14 @@ std::string pair_marks(const Frame& frame) {
     const auto step = static_cast<std::size_t>(std::max(1.0, step_for(static_cast<double>(frame.pairs), 8)));
     for (std::size_t pair = step; pair <= frame.pairs; pair += step)
         out += text_at(frame.x(pair), kBottom + 14, "middle", std::to_string(pair));
-    return out + text_at((kLeft + kRight) / 2, kBottom + 29, "middle", "pair");
+    return out + text_at((kLeft + kRight) / 2, kBottom + 29, "middle", "pair, in the order of time");
 }
 
-std::string open_svg(const std::string& label) {
+// TITLE: of the vertical axis.
+std::string open_svg(const std::string& title, const std::string& label) {
     return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, kHeight,
-                       escape(label));
+                       escape(label)) +
+           text_at(4, 12, "start", escape(title));
 }
 
 // A line through LOGS; both axes of it are logarithms of ten.
@@ -69,7 +71,7 @@ std::string line(const Frame& frame, const char* kind, const std::vector<double>
     for (std::size_t i = 0; i < logs.size(); i++)
         path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L", frame.x(i + 1),
                             frame.y(logs[i] / std::numbers::ln10));
-    if (logs.size() == 1) path += "h3";
+    if (logs.size() == 1) path += "m-12 0h24";
     return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
 }
 
@@ -93,12 +95,6 @@ std::string names_at_right(std::vector<Name> names) {
     return out;
 }
 
-// Of a logarithm of ten.
-std::string evidence_of_ten(double log10) {
-    return log10 < 6 ? fmt::format("{:.4g}", std::pow(10, log10))
-                     : fmt::format("1e{:.0f}", std::floor(log10));
-}
-
 std::string decade(int power) {
     if (power >= 0 && power <= 4) return std::to_string(static_cast<int>(std::pow(10, power)));
     if (power < 0 && power >= -3) return fmt::format("{:.{}f}", std::pow(10, power), -power);
@@ -108,7 +104,7 @@ std::string decade(int power) {
 }  // namespace
 
 std::string effects_svg(const std::vector<double>& percent, const Effect& effect, double tolerance,
-                        const std::string& label) {
+                        const std::string& title, const std::string& label) {
     const double limit = 100 * tolerance;
     Frame frame{percent.size(), 0, limit};
     bool beyond = false;
@@ -121,7 +117,7 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
     frame.low -= room;
     frame.high += room;
 
-    std::string out = open_svg(label);
+    std::string out = open_svg(title, label);
     if (effect.interval)
         out += fmt::format("<rect class=\"band\" x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\"/>\n",
                            kLeft, frame.y(effect.interval->high), kRight - kLeft,
@@ -162,7 +158,7 @@ std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> 
             frame.high = std::max(frame.high, log / std::numbers::ln10 + 0.3);
         }
 
-    std::string out = open_svg(label);
+    std::string out = open_svg("evidence (logarithmic; 1: none)", label);
     const int step = std::max(1, static_cast<int>(std::ceil((frame.high - frame.low) / 7)));
     for (int power = static_cast<int>(std::ceil(frame.low / step)) * step; power <= frame.high; power += step)
         out += level(power == 0 ? "zero" : "grid", frame.y(power)) +
@@ -170,13 +166,54 @@ std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> 
     if (cut) out += text_at(kLeft - 6, frame.y(kLeast) + 4, "end", "≤0.001");
     if (enough) {
         const double y = frame.y(*enough);
-        out += level("limit", y) +
-               text_at(kLeft + 4, y - 4, "start", "decides: " + evidence_of_ten(*enough), " class=\"mark\"");
+        out += level("limit", y) + text_at(kLeft + 4, y - 4, "start",
+                                           "decides: " + short_evidence(*log_enough), " class=\"mark\"");
     }
     out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
     out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},
                            {frame.y(evidence.log_improved.back() / std::numbers::ln10), "better"}});
     return out + pair_marks(frame) + "</svg>\n";
+}
+
+std::string short_evidence(double log) {
+    const double log10 = log / std::numbers::ln10;
+    return log10 < 6 ? fmt::format("{:.4g}", std::pow(10, log10))
+                     : fmt::format("1e{:.0f}", std::floor(log10));
+}
+
+std::string effect_bar_svg(const Effect& effect, double end, const std::string& label) {
+    constexpr double kHalf = 80;  // units from zero to either end of the scale
+    constexpr double kMiddle = 90;
+    const auto x = [&](double percent) { return kMiddle + kHalf * std::clamp(percent / end, -1.0, 1.0); };
+    std::string out = fmt::format(
+        "<svg viewBox=\"0 0 180 20\" role=\"img\" aria-label=\"{}\">\n<path class=\"grid\" d=\"M10 "
+        "10H170\"/>\n"
+        "<path class=\"zero\" d=\"M90 1V19\"/>\n",
+        escape(label));
+    if (effect.interval)
+        out += fmt::format("<path class=\"range\" d=\"M{:.1f} 10H{:.1f}\"/>\n", x(effect.interval->low),
+                           x(effect.interval->high));
+    if (std::abs(effect.percent) > end)
+        out += effect.percent > 0 ? "<path class=\"beyond\" d=\"M170 5L178 10L170 15Z\"/>\n"
+                                  : "<path class=\"beyond\" d=\"M10 5L2 10L10 15Z\"/>\n";
+    else
+        out +=
+            fmt::format("<path class=\"point\" d=\"M{:.1f} 10h0\"/>\n", x(effect.percent));
+    return out + "</svg>\n";
+}
+
+std::string legend_html(const std::vector<Mark>& marks) {
+    std::string out = "<ul class=\"marks\">\n";
+    for (const Mark& mark : marks) {
+        const std::string_view kind = mark.mark;
+        const std::string drawn = kind == "dots" ? "<path class=\"dots\" stroke-width=\"7\" d=\"M12 6h0\"/>"
+                                  : kind == "band"
+                                      ? "<rect class=\"band\" x=\"0\" y=\"0\" width=\"24\" height=\"12\"/>"
+                                      : fmt::format("<path class=\"{}\" d=\"M0 6H24\"/>", kind);
+        out += fmt::format("<li><svg viewBox=\"0 0 24 12\" aria-hidden=\"true\">{}</svg> {}</li>\n", drawn,
+                           escape(mark.text));
+    }
+    return out + "</ul>\n";
 }
 
 }  // namespace wq::ctl

@@ -26,6 +26,7 @@ code, .num { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu
   font-size: .875em; unicode-bidi: isolate; overflow-wrap: anywhere; }
 h1 { margin: 0 0 .75rem; font-size: 1.75rem; font-weight: 600; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 2.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--rule); font-size: 1.25rem; font-weight: 600; }
+main > section:first-child h2 { margin-top: 1.25rem; }
 h3 { margin: 1.5rem 0 .25rem; font-size: 1rem; font-weight: 600; overflow-wrap: anywhere; }
 p { margin: .25rem 0 .75rem; max-width: 46rem; }
 a { color: var(--line); }
@@ -37,15 +38,22 @@ dd { margin: 0; overflow-wrap: anywhere; }
 nav { display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
 nav a { padding: .25rem 0; }
 
-.packages { display: grid; gap: 1rem; }
-.package { padding: .75rem; border: 1px solid var(--edge); border-radius: 4px; }
+ul.result { margin: 0 0 1.5rem; padding: 0; list-style: none; max-width: 60rem; }
+ul.result ul { margin: 0; padding: 0; list-style: none; }
+ul.result ul li { margin: 0; padding: 0; border: 0; }
+ul.result > li { margin: .375rem 0; padding-left: .75rem; border-left: 3px solid var(--rule); }
+ul.result > li:has(.improved) { border-color: var(--better); }
+ul.result > li:has(.regressed) { border-color: var(--worse); }
+
+.packages { display: flex; flex-wrap: wrap; gap: 1rem; }
+.package { min-width: 0; max-width: 100%; padding: .75rem; border: 1px solid var(--edge); border-radius: 4px; }
 .package > p { margin: 0 0 .5rem; max-width: none; }
 .llcs, .shards { display: flex; flex-wrap: wrap; gap: .5rem; }
 .llc { min-width: 0; padding: .5rem; background: var(--box); border-radius: 3px; }
 .llc > p { margin: 0 0 .375rem; max-width: none; font-size: .8125rem; line-height: 1.35; }
 .llc small, .package small { font-size: .8125rem; overflow-wrap: anywhere; }
 .shard { display: flex; flex-wrap: wrap; gap: 4px 6px; padding: 4px; border: 1px solid var(--edge); border-radius: 3px;
-  max-width: 18.25rem; }
+  max-width: 17rem; }
 .shard.loose { border-style: dashed; }
 .core { display: flex; gap: 1px; }
 .core b { display: block; min-width: 1.75rem; height: 1.375rem; padding: 0 3px; border: 1px solid var(--edge);
@@ -55,6 +63,9 @@ nav a { padding: .25rem 0; }
 .core b.p { background: none; border: 3px double var(--line); color: var(--ink); line-height: 1rem; }
 .core b.n { border-bottom: 4px solid var(--worse); line-height: 1rem; }
 .core b.o { background: none; border: 1px dotted var(--muted); color: var(--muted); text-decoration: line-through; }
+.core.e b { border-radius: .6875rem; }
+.core.lp b { border-style: dashed; }
+.shard.sample { width: 2.5rem; height: 1.375rem; }
 .many .core b { min-width: 6px; width: 6px; height: 12px; padding: 0; border-radius: 1px; }
 .many .core b:not(.i, .p, .o) { background: var(--edge); }
 .many .shard { gap: 3px; padding: 2px; max-width: 10.5rem; }
@@ -67,19 +78,30 @@ nav a { padding: .25rem 0; }
 
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
-th { color: var(--muted); font-weight: 400; text-align: left; vertical-align: bottom; }
+th { color: var(--muted); font-weight: 400; text-align: left; vertical-align: bottom; white-space: nowrap; }
 th, td { padding: .375rem .75rem .375rem 0; border-bottom: 1px solid var(--rule); }
 td { vertical-align: top; }
-td code { display: inline-block; min-width: 7rem; }
+td code { font-size: .8125rem; }
+td.scope { width: 14rem; }
+td.names { min-width: 9rem; }
+td.names code { display: inline-block; margin-right: .375rem; }
+td.bar { width: 12rem; }
+td.bar svg { width: 12rem; max-width: 100%; }
+th:empty, td details { margin: 0; }
 td.num, th.num { text-align: right; white-space: nowrap; }
 th.num { font-family: inherit; font-size: inherit; }
-td.when { white-space: nowrap; }
+td.when, td.short { white-space: nowrap; }
 td .quiet { display: block; font-size: .8125rem; }
 
 .trial { margin: 1.5rem 0 2.5rem; }
 .plots { display: flex; flex-wrap: wrap; gap: 1rem 2rem; }
 figure { flex: 1 1 20rem; min-width: 0; max-width: 34rem; margin: 0; }
-figcaption { color: var(--muted); font-size: .8125rem; }
+figcaption { margin-bottom: .25rem; color: var(--muted); font-size: .8125rem; }
+figcaption strong { color: var(--ink); font-weight: 600; }
+.marks { display: flex; flex-wrap: wrap; gap: .125rem 1.25rem; margin: .25rem 0 0; padding: 0; list-style: none;
+  color: var(--muted); font-size: .8125rem; }
+.marks li { display: flex; gap: .5rem; min-width: 0; }
+.marks svg { flex: none; width: 24px; height: 12px; margin-top: .25rem; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--muted); font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 svg text.mark { fill: var(--ink); }
@@ -89,6 +111,9 @@ svg .limit { stroke: var(--ink); fill: none; stroke-dasharray: 2 3; }
 svg .band { fill: var(--band); }
 svg .median { stroke: var(--line); fill: none; }
 svg .dots { stroke: var(--line); fill: none; stroke-linecap: round; }
+svg .range { stroke: var(--line); fill: none; stroke-width: 3; }
+svg .beyond { fill: var(--line); }
+svg .point { stroke: var(--line); fill: none; stroke-linecap: round; stroke-width: 8; }
 svg .worse { stroke: var(--worse); fill: none; stroke-width: 1.75; }
 svg .better { stroke: var(--better); fill: none; stroke-width: 1.75; stroke-dasharray: 6 3; }
 .regressed { color: var(--worse); font-weight: 600; }
@@ -96,14 +121,21 @@ svg .better { stroke: var(--better); fill: none; stroke-width: 1.75; stroke-dash
 .inconclusive, .cut-off { font-weight: 600; }
 details { margin-top: .5rem; }
 summary { color: var(--muted); font-size: .875rem; cursor: pointer; }
-details table { width: auto; }
+details > :not(summary) { margin-top: .5rem; }
+.pairs table { width: auto; }
 
 @media screen and (max-width: 44rem) {
   body { padding: 1rem; }
+  header dl { display: block; }
+  header dl div { display: flex; gap: .75rem; }
+  header dt { flex: none; width: 4.5rem; line-height: 1.5rem; }
+  .cards td.bar { width: auto; }
+  .cards td.scope { width: auto; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .cards td, .cards td.num { display: block; position: relative; min-height: 1.75rem; padding: .125rem 0 .125rem 6.5rem;
     border: 0; text-align: left; white-space: normal; }
+  .cards td.short { white-space: normal; }
   .cards td::before { content: attr(data-label); position: absolute; left: 0; color: var(--muted);
     font-family: system-ui, sans-serif; font-size: .8125rem; }
   .cards td:empty { display: none; }
@@ -114,7 +146,8 @@ details table { width: auto; }
     --line: #24507a; --worse: #8a2f1c; --better: #1f5436; --band: #eee; color-scheme: light; }
   @page { margin: 15mm; }
   body { max-width: none; padding: 0; font-size: 10pt; }
-  nav, details { display: none; }
+  nav, .pairs { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
   h2, h3 { break-after: avoid; }
   .llc { border: 1px solid var(--edge); }
   .llc, .shard, .trial, figure, tr { break-inside: avoid; }

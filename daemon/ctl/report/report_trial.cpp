@@ -7,20 +7,15 @@
 #include <cmath>
 #include <limits>
 
+#include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
 
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kMostInTable = 64;  // pairs
-
-std::string outcome_html(const VerdictRecord& r) {
-    if (!r.judged) return "<span class=\"cut-off\">cut off</span>";
-    const char* sign = r.outcome == TrialOutcome::regressed  ? "▲ "
-                       : r.outcome == TrialOutcome::improved ? "▼ "
-                                                             : "";
-    return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), sign);
-}
+constexpr std::size_t kMostInTable = 64;    // pairs
+constexpr std::size_t kMostDrawn = 10;      // trials that are not folded
+constexpr std::size_t kMostInHistory = 20;  // rows that are not folded
 
 std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
@@ -75,7 +70,7 @@ std::vector<double> percents(const TrialReadings& readings, std::size_t counter)
 
 std::string summary(const ReportTrial& trial) {
     const VerdictRecord& r = trial.record;
-    std::string out = fmt::format("<p>{}{}: {}", outcome_html(r),
+    std::string out = fmt::format("<p>{}{}: {}", verdict_html(r),
                                   r.reason.empty() ? "" : fmt::format(" ({})", escape(r.reason)),
                                   escape(text_of(r.standing)));
     if (r.dropped > 0) out += fmt::format(", {} more dropped", r.dropped);
@@ -92,7 +87,8 @@ std::string pairs_table(const ReportTrial& trial, std::size_t counter, const std
                         const RunningEvidence& evidence) {
     if (percent.size() > kMostInTable) return "";
     std::string out =
-        "<details><summary>The pairs in numbers</summary>\n<div class=\"wide\"><table>\n<thead><tr>"
+        "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n<div "
+        "class=\"wide\"><table>\n<thead><tr>"
         "<th class=\"num\">Pair</th><th class=\"num\">Baseline</th><th class=\"num\">Candidate</th>"
         "<th class=\"num\">Effect</th><th class=\"num\">E worse</th><th class=\"num\">E "
         "better</th></tr></thead>\n"
@@ -108,8 +104,51 @@ std::string pairs_table(const ReportTrial& trial, std::size_t counter, const std
     return out + "</tbody></table></div></details>\n";
 }
 
-std::string figure(const std::string& caption, const std::string& svg) {
-    return fmt::format("<figure><figcaption>{}</figcaption>\n{}</figure>\n", caption, svg);
+std::string figure(const std::string& caption, const std::string& svg, const std::vector<Mark>& marks,
+                   const std::string& which) {
+    return fmt::format("<figure><figcaption><strong>{}</strong>{}</figcaption>\n{}{}</figure>\n", caption,
+                       which, svg, legend_html(marks));
+}
+
+std::string effects_figure(const ReportTrial& trial, const std::string& counter, const std::string& about,
+                           const std::vector<double>& percent, double tolerance) {
+    const VerdictRecord& r = trial.record;
+    const std::string which = of_which(trial);
+    const std::string svg = effects_svg(percent, r.standing.effect, tolerance,
+                                        fmt::format("change of the cost in {} (above 0%: worse)", counter),
+                                        fmt::format("Effect per pair on {}{}", about, which));
+    std::vector<Mark> marks = {{"dots", "a pair: one window with each setting, in random order"},
+                               {"median", "median of the pairs"}};
+    if (r.standing.effect.interval) marks.push_back({"band", "95% interval of the median"});
+    marks.push_back({"zero", "no difference"});
+    if (tolerance > 0)
+        marks.push_back(
+            {"limit", fmt::format("tolerated by the policy: up to {:.4g}% worse", 100 * tolerance)});
+    std::string edge;
+    if (std::ranges::any_of(percent, [](double p) { return p > kMostPercent; }))
+        edge = fmt::format("; what is beyond +{:.0f}% is at the edge", kMostPercent);
+    return figure("Effect of each pair", svg, marks, edge + which);
+}
+
+std::string evidence_figure(const ReportTrial& trial, const std::string& about,
+                            const RunningEvidence& evidence) {
+    const std::string which = of_which(trial);
+    const auto enough = log_enough_of(trial);
+    const std::string svg =
+        evidence_svg(evidence, enough,
+                     fmt::format("Evidence by pair: {}{}. At the end {} for worse, {} for better", about,
+                                 which, evidence_text(evidence.log_regressed.back()),
+                                 evidence_text(evidence.log_improved.back())));
+    std::vector<Mark> marks = {{"worse", "evidence that it is worse"},
+                               {"better", "evidence that it is better"}};
+    if (enough) {
+        const std::string value = short_evidence(*enough);
+        marks.push_back(
+            {"limit", fmt::format("{} decides: if the change does nothing, a line gets there with "
+                                  "probability 1/{} at most",
+                                  value, value)});
+    }
+    return figure("Evidence after each pair", svg, marks, which);
 }
 
 std::string trial_html(const ReportTrial& trial, std::size_t number) {
@@ -119,28 +158,13 @@ std::string trial_html(const ReportTrial& trial, std::size_t number) {
     const double tolerance = r.settings ? r.settings->tolerance : 0;
     const auto percent = percents(*trial.readings, counter);
     const auto evidence = running_evidence(*trial.readings, counter, tolerance);
-    const auto enough = log_enough_of(trial);
     const std::string about =
         fmt::format("{} of {}, {} against {}", name, r.target, r.key.candidate, r.key.baseline);
-    const std::string effects = effects_svg(percent, r.standing.effect, tolerance,
-                                            fmt::format("Effect per pair on {}{}", about, of_which(trial)));
-    const std::string lines =
-        evidence_svg(evidence, enough,
-                     fmt::format("Evidence by pair: {}{}. At the end {} for worse, {} for better", about,
-                                 of_which(trial), evidence_text(evidence.log_regressed.back()),
-                                 evidence_text(evidence.log_improved.back())));
     return fmt::format(
         "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
         "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
         number, escape(r.target), escape(r.key.candidate), escape(r.key.baseline), summary(trial),
-        figure(fmt::format("What each pair says of the cost in {}: above zero is worse{}{}{}", escape(name),
-                           r.standing.effect.interval ? "; the band holds the median (95%)" : "",
-                           std::ranges::any_of(percent, [](double p) { return p > kMostPercent; })
-                               ? fmt::format("; what is beyond +{:.0f}% is at the edge", kMostPercent)
-                               : "",
-                           of_which(trial)),
-               effects),
-        figure("Evidence so far that it is worse (solid) and better (dashed)" + of_which(trial), lines),
+        effects_figure(trial, name, about, percent, tolerance), evidence_figure(trial, about, evidence),
         others_html(trial, tolerance), pairs_table(trial, counter, percent, evidence));
 }
 
@@ -148,23 +172,28 @@ std::string history_row(const ReportTrial& trial, std::size_t number) {
     const VerdictRecord& r = trial.record;
     std::string ended = utc_text(r.time);
     if (trial.readings) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
-    const auto cell = [](const char* label, const std::string& html, const char* kind = "") {
-        return fmt::format("<td data-label=\"{}\"{}>{}</td>", label, kind, html);
-    };
-    return "<tr>" + cell("Ended", ended, " class=\"when\"") +
+    return "<tr>" + cell("Ended", ended, "when") +
            cell("Target", fmt::format("<code>{}</code>", escape(r.target))) +
            cell("Tried", escape(r.key.candidate)) + cell("Against", escape(r.key.baseline)) +
-           cell("Verdict", outcome_html(r)) +
+           cell("Verdict", verdict_html(r)) +
            cell("Pairs",
                 fmt::format("{}{}", r.standing.pairs, r.dropped > 0 ? fmt::format(" (+{})", r.dropped) : ""),
-                " class=\"num\"") +
+                "num") +
            cell("Effect", escape(effect_text(r.standing))) +
-           cell("E worse", evidence_text(r.standing.log_regressed), " class=\"num\"") +
-           cell("E better", evidence_text(r.standing.log_improved), " class=\"num\"") +
+           cell("E worse", evidence_text(r.standing.log_regressed), "num") +
+           cell("E better", evidence_text(r.standing.log_improved), "num") +
            cell("Reason", escape(r.reason)) + "</tr>\n";
 }
 
 }  // namespace
+
+std::string verdict_html(const VerdictRecord& r) {
+    if (!r.judged) return "<span class=\"cut-off\">cut off</span>";
+    const char* sign = r.outcome == TrialOutcome::regressed  ? "▲ "
+                       : r.outcome == TrialOutcome::improved ? "▼ "
+                                                             : "";
+    return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), sign);
+}
 
 RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance) {
     RunningEvidence out;
@@ -182,31 +211,42 @@ RunningEvidence running_evidence(const TrialReadings& readings, std::size_t coun
 
 std::string trials_html(const std::vector<ReportTrial>& trials) {
     std::string out;
-    for (std::size_t i = trials.size(); i-- > 0;)
-        if (trials[i].readings && !trials[i].readings->pairs.empty()) out += trial_html(trials[i], i + 1);
+    std::string older;
+    std::size_t drawn = 0;
+    for (std::size_t i = trials.size(); i-- > 0;) {
+        if (!trials[i].readings || trials[i].readings->pairs.empty()) continue;
+        (drawn++ < kMostDrawn ? out : older) += trial_html(trials[i], i + 1);
+    }
+    if (!older.empty()) out += folded(counted(drawn - kMostDrawn, "older trial"), older);
     if (out.empty())
         out = trials.empty() ? "<p>No trial has ended here yet.</p>\n"
                              : "<p>Of no trial that ended here are the pairs kept.</p>\n";
-    return "<section id=\"trials\">\n<h2>Trials</h2>\n" + out + "</section>\n";
+    else
+        out =
+            "<p>A trial compares two scopes of one target under its own load, in pairs of time windows, one "
+            "window with each scope. The last trial comes first.</p>\n" +
+            out;
+    return "<section id=\"trials\">\n<h2>Comparisons</h2>\n" + out + "</section>\n";
 }
 
 std::string history_html(const std::vector<ReportTrial>& trials) {
-    std::string out = "<section id=\"history\">\n<h2>History</h2>\n";
-    if (trials.empty()) return out + "<p>No trial has ended here yet.</p>\n</section>\n";
-    out +=
-        "<p>Effects are of the cost of the counter: above zero is worse. They describe the trial, which "
-        "stopped when "
-        "it had seen enough, and so tend to be overstated. Pairs in parentheses were dropped.</p>\n"
-        "<div class=\"wide\"><table class=\"cards\">\n<thead><tr>";
-    for (const char* name : {"Ended", "Target", "Tried", "Against", "Verdict"})
-        out += fmt::format("<th scope=\"col\">{}</th>", name);
-    out +=
-        "<th scope=\"col\" class=\"num\">Pairs</th><th scope=\"col\">Effect</th><th scope=\"col\" "
-        "class=\"num\">E "
-        "worse</th><th scope=\"col\" class=\"num\">E better</th><th "
-        "scope=\"col\">Reason</th></tr></thead>\n<tbody>\n";
-    for (std::size_t i = trials.size(); i-- > 0;) out += history_row(trials[i], i + 1);
-    return out + "</tbody></table></div>\n</section>\n";
+    if (trials.empty()) return "";
+    std::string out =
+        "<section id=\"history\">\n<h2>History</h2>\n<p>Every trial that is on record. Effects are of the "
+        "cost of the counter: above zero is worse. E is "
+        "the "
+        "evidence (an e-value). Pairs in parentheses were dropped.</p>\n";
+    const std::vector<Heading> headings = {{"Ended"},          {"Target"},      {"Tried"},  {"Against"},
+                                           {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},
+                                           {"E better", true}, {"Reason"}};
+    std::string rows;
+    std::string older;
+    for (std::size_t i = trials.size(); i-- > 0;)
+        (trials.size() - i <= kMostInHistory ? rows : older) += history_row(trials[i], i + 1);
+    out += table(headings, rows);
+    if (!older.empty())
+        out += folded(counted(trials.size() - kMostInHistory, "older trial"), table(headings, older));
+    return out + "</section>\n";
 }
 
 }  // namespace wq::ctl

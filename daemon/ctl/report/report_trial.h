@@ -20,8 +20,11 @@ struct ReportTrial {
 // The evidence of counter number COUNTER after each pair, as the judge had it.
 RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance);
 
+// The verdict as a word with its mark and colour.
+std::string verdict_html(const VerdictRecord& record);
+
 // The sections with the plots of TRIALS (oldest first, as the store has them) and with the table of them all;
-// both show the last first.
+// both show the last first, and fold what is older than the last few. Without trials there is no table.
 std::string trials_html(const std::vector<ReportTrial>& trials);
 std::string history_html(const std::vector<ReportTrial>& trials);
 

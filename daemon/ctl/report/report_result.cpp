@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/report/report_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ctl/commands/topology_command.h"
+#include "ctl/render/progress.h"
+#include "ctl/report/report_page.h"
+#include "ctl/report/report_plan.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostRows = 12;    // of comparisons; further ones are folded
+constexpr std::size_t kMostNamed = 4;    // improved targets in the first sentences
+constexpr double kMostOnScale = 50;      // percent
+constexpr const char* kAnyTarget = "*";  // the one target of a source without workqueues
+
+enum class Outcome { improved, regressed, emergency, unclear, cut_off };
+
+Outcome outcome_of(const VerdictRecord& r) {
+    if (!r.judged) return Outcome::cut_off;
+    if (r.outcome == TrialOutcome::improved) return Outcome::improved;
+    if (r.outcome == TrialOutcome::regressed) return Outcome::regressed;
+    return r.reason == kEmergencyReason ? Outcome::emergency : Outcome::unclear;
+}
+
+// The last word on one target and two arms.
+struct Row {
+    const ReportTrial* trial;
+    std::size_t number;  // of the trial, from 1
+    Outcome outcome;
+};
+
+class ResultSection {
+  public:
+    explicit ResultSection(const ResultInput& input) : input_(input), targets_(targets_of(input.status)) {
+        for (const PlanLine& line : input.plan) lines_[line.target.name] = &line;
+        collect();
+    }
+
+    [[nodiscard]] std::string html() const {
+        return "<section id=\"result\">\n<h2>Result</h2>\n" + sentences() + comparisons() + in_force() +
+               "</section>\n";
+    }
+
+  private:
+    // The last judged trial of each target and arms, else the last one; what improved most comes first.
+    void collect() {
+        std::map<std::tuple<std::string, std::string, std::string>, Row> last;
+        for (std::size_t i = 0; i < input_.trials.size(); i++) {
+            const VerdictRecord& r = input_.trials[i].record;
+            const Row row{&input_.trials[i], i + 1, outcome_of(r)};
+            const auto [place, is_new] = last.try_emplace({r.target, r.key.baseline, r.key.candidate}, row);
+            if (!is_new && (r.judged || !place->second.trial->record.judged)) place->second = row;
+        }
+        for (const auto& [arms, row] : last) rows_.push_back(row);
+        std::ranges::stable_sort(rows_, {}, [](const Row& row) {
+            const double percent = row.trial->record.standing.effect.percent;
+            return std::pair(row.outcome, row.outcome == Outcome::regressed ? -percent : percent);
+        });
+    }
+
+    [[nodiscard]] bool is_described() const {
+        return input_.plan.size() == 1 && input_.plan.front().target.name == kAnyTarget;
+    }
+
+    // The list that says it all in a few lines.
+    [[nodiscard]] std::string sentences() const {
+        std::string out;
+        for (const Outcome outcome :
+             {Outcome::improved, Outcome::regressed, Outcome::emergency, Outcome::unclear, Outcome::cut_off})
+            out += sentence_about(outcome);
+        if (out.empty()) out = "<li>Nothing was compared here yet.</li>\n";
+        return "<ul class=\"result\">\n" + out + on_trial() + planned() + "</ul>\n";
+    }
+
+    [[nodiscard]] std::string sentence_about(Outcome outcome) const {
+        struct Words {
+            const char* kind;
+            const char* mark;
+            const char* text;
+        };
+        static constexpr std::array<Words, 5> kWords = {
+            {{"improved", "▼ ", "improved"},
+             {"regressed", "▲ ", "made worse"},
+             {"regressed", "▲ ", "stopped early: the cost rose to several times the baseline's"},
+             {"inconclusive", "", "without a clear difference"},
+             {"cut-off", "", "cut off before the end"}}};
+        std::vector<const Row*> these;
+        for (const Row& row : rows_)
+            if (row.outcome == outcome) these.push_back(&row);
+        if (these.empty()) return "";
+        const auto& [kind, mark, text] = kWords[static_cast<std::size_t>(outcome)];
+        const std::string head =
+            fmt::format("<span class=\"{}\">{}{} {}</span>", kind, mark, these.size(), escape(text));
+        if (outcome >= Outcome::unclear) return "<li>" + head + "</li>\n";
+        if (these.size() == 1) return "<li>" + head + ": " + told(*these[0]) + "</li>\n";
+        std::string list;
+        for (std::size_t i = 0; i < std::min(these.size(), kMostNamed); i++)
+            list += "<li>" + told(*these[i]) + "</li>\n";
+        if (these.size() > kMostNamed)
+            list += fmt::format("<li>and {} more</li>\n", these.size() - kMostNamed);
+        return "<li>" + head + ":\n<ul>\n" + list + "</ul></li>\n";
+    }
+
+    // "kcryptd-1 latency -5.9% with smt in place of cache (in force now)".
+    [[nodiscard]] std::string told(const Row& row) const {
+        const VerdictRecord& r = row.trial->record;
+        return fmt::format("{} <strong>{} {:+.1f}%</strong> with {} in place of {} ({})", code(r.target),
+                           escape(r.standing.counter), r.standing.effect.percent, code(r.key.candidate),
+                           code(r.key.baseline),
+                           is_in_force(r, r.key.candidate) ? "in force now" : "not in force now");
+    }
+
+    [[nodiscard]] std::string on_trial() const {
+        std::string out;
+        for (const auto& [name, target] : targets_)
+            if (const json trial = target->value("trial", json(nullptr)); trial.is_object())
+                out += fmt::format("<li><strong>On trial now</strong>: {}, {}.</li>\n", code(name),
+                                   escape(progress_text(trial)));
+        return out;
+    }
+
+    // "2 of 6 targets would be changed: cache -> smt", by the plan alone.
+    [[nodiscard]] std::string planned() const {
+        std::map<std::string, std::size_t> changes;
+        std::size_t changed = 0;
+        for (const PlanLine& line : input_.plan) {
+            if (line.action != Action::write || !line.planned) continue;
+            const auto& now = line.now;
+            changes[fmt::format("{} → {}", code(now ? name_of(*now) : "?"), code(name_of(*line.planned)))]++;
+            changed++;
+        }
+        if (input_.plan.empty()) return "";
+        std::string which;
+        for (const auto& [change, n] : changes)
+            which +=
+                (which.empty() ? ": " : ", ") + change + (changes.size() > 1 ? fmt::format(" ({})", n) : "");
+        if (is_described())
+            return changed == 0
+                       ? "<li>The source only describes a machine. There, the plan keeps the kernel&#39;s "
+                         "setting for an unbound workqueue.</li>\n"
+                       : "<li>The source only describes a machine. There, the plan would change an unbound "
+                         "workqueue" +
+                             which + ".</li>\n";
+        if (changed == 0) return "<li>The <a href=\"#plan\">plan</a> changes nothing.</li>\n";
+        return fmt::format(
+            "<li>By the <a href=\"#plan\">plan</a>, which knows no results, {} of {} would be "
+            "changed{}.</li>\n",
+            changed, counted(input_.plan.size(), "target"), which);
+    }
+
+    [[nodiscard]] const PlanLine* line_of(const std::string& target) const {
+        const auto found = lines_.find(target);
+        return found == lines_.end() ? nullptr : found->second;
+    }
+
+    // The arm that a target's files make; "" where that is not known.
+    [[nodiscard]] std::string arm_of(const std::string& target) const {
+        const PlanLine* line = line_of(target);
+        if (line == nullptr || !line->target.scope.effective) return "";
+        return std::string(name_of(*line->target.scope.effective)) +
+               (line->target.strict == true ? " strict" : "");
+    }
+
+    [[nodiscard]] bool is_in_force(const VerdictRecord& r, const std::string& arm) const {
+        return arm_of(r.target) == arm;
+    }
+
+    [[nodiscard]] std::string now_html(const VerdictRecord& r) const {
+        const PlanLine* line = line_of(r.target);
+        if (line == nullptr) return quiet(is_described() ? "" : "this target is not there now");
+        const char* which = is_in_force(r, r.key.candidate)  ? "what was tried"
+                            : is_in_force(r, r.key.baseline) ? "what it was compared with"
+                                                             : "";
+        return escape(scope_text(line->target)) + quiet(which);
+    }
+
+    // Percent at either end of the scale: the least round number that holds what improved or regressed, else
+    // all.
+    [[nodiscard]] double scale() const {
+        double most = 0;
+        const bool decided = rows_.front().outcome <= Outcome::regressed;
+        for (const Row& row : rows_) {
+            if (decided && row.outcome > Outcome::regressed) break;
+            const Effect& effect = row.trial->record.standing.effect;
+            most = std::max(most, std::abs(effect.percent));
+            if (effect.interval)
+                most = std::max({most, std::abs(effect.interval->low), std::abs(effect.interval->high)});
+        }
+        for (const double end : {2.0, 5.0, 10.0, 15.0, 20.0, 30.0})
+            if (most <= end) return end;
+        return kMostOnScale;
+    }
+
+    [[nodiscard]] std::string comparisons() const {
+        if (rows_.empty()) return "";
+        const double end = scale();
+        const std::string axis = fmt::format("−{0:.0f}% … +{0:.0f}%", end);
+        std::string first;
+        std::string others;
+        for (std::size_t i = 0; i < rows_.size(); i++)
+            (i < kMostRows ? first : others) += row_html(rows_[i], end, axis);
+        const std::vector<Heading> headings = {
+            {"Target"}, {"Tried"}, {"Result"}, {"Change of the cost"}, {axis}, {"In force now"}};
+        std::string out = "<h3>What was compared</h3>\n" + table(headings, first);
+        if (!others.empty())
+            out += folded(fmt::format("{} further comparisons", rows_.size() - kMostRows),
+                          table(headings, others));
+        return out +
+               "<p class=\"quiet\">Left of the upright line the cost is lower, which is better. Dot: the "
+               "median of the "
+               "pairs. Bar: its 95% interval. Arrow: beyond the scale. The effect of a trial that ended "
+               "early tends "
+               "to be overstated.</p>\n";
+    }
+
+    [[nodiscard]] std::string row_html(const Row& row, double end, const std::string& axis) const {
+        const VerdictRecord& r = row.trial->record;
+        std::string target = code(r.target);
+        if (row.trial->readings) target = fmt::format("<a href=\"#trial-{}\">{}</a>", row.number, target);
+        const std::string elsewhere = input_.kernel.empty() || r.key.kernel == input_.kernel
+                                          ? ""
+                                          : quiet("with kernel " + r.key.kernel);
+        return "<tr>" + cell("Target", target) +
+               cell("Tried", escape(r.key.candidate + " against " + r.key.baseline) + elsewhere) +
+               cell("Result", verdict_html(r) + quiet(r.reason)) +
+               cell("Change", escape(effect_text(r.standing)) + quiet(counted(r.standing.pairs, "pair"))) +
+               cell(axis,
+                    r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect_text(r.standing))
+                                         : "",
+                    "bar") +
+               cell("In force", now_html(r)) + "</tr>\n";
+    }
+
+    // What every target's files hold, grouped.
+    [[nodiscard]] std::string in_force() const {
+        if (is_described()) return "";
+        // By whether it is a default, the scope, the baseline and the state.
+        std::map<std::tuple<bool, std::string, std::string, std::string>, std::vector<std::string>> groups;
+        std::size_t without = 0;
+        for (const PlanLine& line : input_.plan) {
+            if (line.finding == Finding::untouchable || line.target.scope.word.empty()) {
+                without++;
+                continue;
+            }
+            const auto known = targets_.find(line.target.name);
+            const auto word = [&](const char* key) {
+                return known == targets_.end() ? std::string() : word_of(*known->second, key);
+            };
+            const bool is_default =
+                line.target.scope.word == "default" || line.target.kind == Kind::default_scope;
+            groups[{is_default, scope_text(line.target), word("baseline"), word("state")}].push_back(
+                line.target.name);
+        }
+        if (groups.empty()) return "";
+        std::vector<Heading> headings = {{"Scope"}, {"Targets"}};
+        if (!targets_.empty()) headings.insert(headings.end(), {{"The kernel had"}, {"State"}});
+        std::string rows;
+        for (const auto& [key, names] : groups) {
+            const auto& [is_default, scope, baseline, state] = key;
+            rows += "<tr>" + cell("Scope", escape(scope), "scope") +
+                    cell("Targets", fmt::format("<strong>{}</strong> ", names.size()) + names_html(names),
+                         "names");
+            if (!targets_.empty())
+                rows += cell("Kernel had", escape(baseline)) + cell("State", escape(state));
+            rows += "</tr>\n";
+        }
+        std::string out = "<h3>In force now</h3>\n" + table(headings, rows);
+        if (without > 0)
+            out += fmt::format(
+                "<p class=\"quiet\">{} left out: a scope has no effect there, or it must not be "
+                "written.</p>\n",
+                counted(without, "target") + (without == 1 ? " is" : " are"));
+        return out;
+    }
+
+    const ResultInput& input_;
+    std::map<std::string, const json*> targets_;    // of the daemon
+    std::map<std::string, const PlanLine*> lines_;  // by target
+    std::vector<Row> rows_;
+};
+
+}  // namespace
+
+std::string result_html(const ResultInput& input) {
+    return ResultSection(input).html();
+}
+
+}  // namespace wq::ctl

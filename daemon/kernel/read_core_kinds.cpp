@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "kernel/read_core_kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/file.h"
+
+namespace wq {
+namespace {
+
+std::string first_line(const std::string& path) {
+    const auto text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// Intel: a PMU for each kind of core, with a list of its CPUs.
+CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
+    const auto cpus_of = [&](const char* pmu) {
+        return CpuSet::parse_list(first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) & topology.online;
+    };
+    CoreKinds out{cpus_of("cpu_core"), cpus_of("cpu_atom"), cpus_of("cpu_lowpower"),
+                  "by /sys/devices/cpu_core and cpu_atom"};
+    return out;
+}
+
+// In units of which the fastest CPU has 1024; 0 where it is not told.
+unsigned capacity_of(const Paths& paths, unsigned cpu) {
+    const std::string text = first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
+    unsigned out = 0;
+    std::from_chars(text.data(), text.data() + text.size(), out);
+    return out;
+}
+
+// Cores of one kind differ too, by their highest clock: E-cores are below four fifths of the fastest.
+CoreKinds by_capacity(const Paths& paths, const Topology& topology) {
+    std::map<unsigned, unsigned> capacities;  // by CPU
+    unsigned most = 0;
+    for (const CpuSet& core : topology.cores) {
+        const unsigned capacity = capacity_of(paths, core.first());
+        if (capacity == 0) return {};
+        capacities[core.first()] = capacity;
+        most = std::max(most, capacity);
+    }
+    CoreKinds out;
+    for (const CpuSet& core : topology.cores)
+        (capacities[core.first()] * 5ULL < most * 4ULL ? out.efficient : out.performance) |= core;
+    out.source = "by cpu_capacity: an E-core has less than four fifths of the largest";
+    return out;
+}
+
+}  // namespace
+
+CoreKinds read_core_kinds(const Paths& paths, const Topology& topology) {
+    for (auto* read : {by_pmu, by_capacity})
+        if (CoreKinds kinds = read(paths, topology); kinds.hybrid() && !kinds.performance.empty())
+            return kinds;
+    return core_kinds_by_threads(topology);
+}
+
+}  // namespace wq

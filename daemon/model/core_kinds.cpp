@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model/core_kinds.h"
+
+namespace wq {
+
+CoreKinds core_kinds_by_threads(const Topology& topology) {
+    static constexpr std::size_t kLeast = 2;  // E-cores; a single one may be a guest's odd CPU
+    CoreKinds out;
+    if (!(topology.present - topology.online).empty()) return out;
+    std::size_t single = 0;
+    for (const CpuSet& core : topology.cores) {
+        const bool one = core.count() == 1;
+        (one ? out.efficient : out.performance) |= core;
+        single += one ? 1 : 0;
+    }
+    if (single < kLeast || out.performance.empty()) return {};
+    out.source = "by their threads: the source does not name the kinds of cores";
+    return out;
+}
+
+}  // namespace wq
