@@ -6,11 +6,11 @@
 
 namespace wq {
 
-// CLOCK now, in ns.
+// Current time of CLOCK, in ns.
 std::int64_t clock_ns(clockid_t clock);
-// Time that this boot has spent suspended, in ns: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+// Time that the system was suspended since boot, in ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC.
 std::int64_t time_suspended();
-// 64 fair coins: the kernel's own randomness, which does not block once a machine is up.
+// 64 random bits from getrandom(2). It does not block once the kernel's generator is initialized.
 std::uint64_t random_number();
 
 }  // namespace wq

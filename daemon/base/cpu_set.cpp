@@ -16,7 +16,7 @@ std::string_view strip(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
 }
 
-// Takes an unsigned number off the front of TEXT.
+// Parses an unsigned number at the start of TEXT and removes it from TEXT.
 bool take_number(std::string_view& text, unsigned& value, int base = 10) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
     if (error != std::errc{}) return false;
@@ -48,7 +48,7 @@ bool parse_item(std::string_view item, CpuSet& set) {
     return true;
 }
 
-// The start of a text that was refused, for the error message.
+// The start of a rejected text, for the error message.
 std::string excerpt(std::string_view text) {
     return text.size() <= 40 ? std::string(text) : fmt::format("{}...", text.substr(0, 40));
 }
@@ -172,7 +172,7 @@ CpuSet& CpuSet::operator-=(const CpuSet& other) {
     return *this;
 }
 
-// Where NUMBER is, or would be. Most sets have no gaps: then there is nothing to search.
+// Index of word NUMBER, or where to insert it. Most sets have no gaps, so the first guess is right.
 std::size_t CpuSet::place_of(unsigned number) const {
     if (words_.empty() || number < words_.front().number) return 0;
     const std::size_t guess = number - words_.front().number;

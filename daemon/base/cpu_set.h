@@ -14,7 +14,7 @@ namespace wq {
 // A set of logical CPU numbers, 0..kMaxCpus-1. Value type; equal sets compare equal.
 class CpuSet {
   public:
-    // Four times the largest NR_CPUS of any architecture: what lies beyond is garbage, not a CPU.
+    // Four times the largest NR_CPUS of any architecture. A higher number is garbage, not a CPU.
     static constexpr unsigned kMaxCpus = 65536;
 
     CpuSet() = default;
@@ -22,10 +22,12 @@ class CpuSet {
         for (unsigned cpu : cpus) add(cpu);
     }
 
-    // "0-7,88-95\n" as the kernel's *_list files have it. Empty text is the empty set. Also reads the
-    // kernel's stride form, "0-31:2/4". Error: anything else, or a CPU of kMaxCpus or more.
+    // Parses a list as in the kernel's *_list files: "0-7,88-95
+    // ". Empty text is the empty set. Also accepts the kernel's stride form, "0-31:2/4". Error: any other
+    // text, or a CPU of kMaxCpus or more.
     static Result<CpuSet> parse_list(std::string_view text);
-    // "ff,00000001\n" as the kernel's mask files have it: hex words of 32 bits, highest first.
+    // Parses a mask as in the kernel's mask files: "ff,00000001
+    // ", hex words of 32 bits, highest first.
     static Result<CpuSet> parse_mask(std::string_view text);
     // CPUs first..last, both included.
     static CpuSet range(unsigned first, unsigned last);
@@ -51,18 +53,18 @@ class CpuSet {
     friend bool operator==(const CpuSet&, const CpuSet&) = default;
 
   private:
-    // 64 CPUs, from number * 64 on.
+    // 64 CPUs, starting at CPU number * 64.
     struct Word {
         unsigned number = 0;
         std::uint64_t bits = 0;
         friend bool operator==(const Word&, const Word&) = default;
     };
     [[nodiscard]] std::size_t place_of(unsigned number) const;
-    Word& word(unsigned number);  // made, without bits, where there is none
+    Word& word(unsigned number);  // inserts an empty word if it does not exist
     [[nodiscard]] std::uint64_t bits_of(unsigned number) const;
     void drop_empty();
-    // Ascending, none without bits: so == is equality of sets, and a core of two CPUs takes two words,
-    // however far apart they are numbered and however many CPUs there are.
+    // Ascending, without empty words. So == compares the sets, and a core of two CPUs takes at most two
+    // words, whatever its CPU numbers are and however many CPUs there are.
     std::vector<Word> words_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace wq {
 
-// Owns a file descriptor; closes it once.
+// Owns a file descriptor and closes it once.
 class Fd {
   public:
     explicit Fd(int fd = -1) : fd_(fd) {}
@@ -34,9 +34,9 @@ class Fd {
     int fd_;
 };
 
-// Everything from FD to its end, EINTR and short reads seen through. EFBIG beyond LIMIT bytes.
+// Reads FD to its end; handles EINTR and short reads. Error: EFBIG for more than LIMIT bytes.
 Result<std::string> read_all(int fd, std::size_t limit);
-// All of TEXT to FD, EINTR and short writes seen through.
+// Writes all of TEXT to FD; handles EINTR and short writes.
 Status write_all(int fd, std::string_view text);
 
 }  // namespace wq

@@ -82,7 +82,7 @@ Status write_public(const std::string& path, const std::string& text) {
     return write_all(fd.get(), text);
 }
 
-// DONE is how PATH.new was made; it takes the place of PATH, or goes.
+// Renames PATH.new to PATH if DONE is a success, else removes it.
 Status rename_into_place(const Status& done, const std::string& path) {
     const std::string temporary = path + ".new";
     if (!done) {
@@ -95,7 +95,7 @@ Status rename_into_place(const Status& done, const std::string& path) {
     return fail_errno(path + ": rename", code);
 }
 
-// A file beside PATH that was not there before; TEMPORARY is its name.
+// Creates a new file next to PATH and stores its name in TEMPORARY.
 Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
     for (int i = 0; i < 100; i++) {
         temporary = fmt::format("{}.{:016x}", path, random_number());
@@ -105,8 +105,8 @@ Fd create_beside(const std::string& path, mode_t mode, std::string& temporary) {
     return Fd();
 }
 
-// REPLACED: the file whose owner, as far as we may, and mode it gets; its mode is never wider than that
-// meanwhile.
+// REPLACED: the file that is replaced, or nullptr. The new file gets its mode and, if permitted, its owner.
+// Until then the new file's mode is never wider than that.
 Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat* replaced,
                        const std::string& temporary, const std::string& path) {
     if (replaced != nullptr) {

@@ -9,28 +9,29 @@
 
 namespace wq {
 
-// The largest file of /sys or /proc that is read here. The kernel's own are at most a page, CPU lists aside.
+// The largest file of /sys or /proc that we read. Except for CPU lists, the kernel's own are at most a page.
 inline constexpr std::size_t kMaxFile = 65536;
 
-// The whole text of PATH. Errors: errno of open or read; EFBIG beyond LIMIT bytes. The path is in the error.
+// Reads the whole file PATH. Errors: errno of open or read; EFBIG for more than LIMIT bytes. The error text
+// contains the path.
 Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxFile);
 
-// As read_file(), or nothing where PATH is absent. Asked once more after an error, and absent
-// is what is so both times: its reader may replace it.
+// Like read_file(), or nullopt if PATH does not exist. Tries again after an error: PATH counts as absent
+// only if both tries return ENOENT, because the caller may then write a new file.
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit = kMaxFile);
 
-// Replaces PATH: a temporary file beside it, fsync, rename, fsync of the directory. Mode 0644. After an error
-// PATH is what it was, or, where it was the directory's fsync that failed, what it was to be.
+// Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. Mode
+// 0644. After an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.
 Status replace_file(const std::string& path, const std::string& text);
 
-// As replace_file(), for what need not outlive a crash of the machine: no fsync. Mode 0644 whatever the
-// umask; of what stands under the temporary file's name nothing is followed or kept.
+// Like replace_file() without fsync, for files that need not survive a crash of the machine. The mode is
+// 0644 whatever the umask is. An existing file or link with the temporary name is removed, not followed.
 Status publish_file(const std::string& path, const std::string& text);
 
-// Replaces PATH, which a user named and whose folder may be anybody's: a temporary file beside it that nobody
-// could have made before, fsync, rename. The mode is that of the file that is replaced, and so are owner and
-// group where we may, else 0666 without the umask. Errors: EEXIST where PATH is there and is no regular file;
-// after any, PATH is what it was.
+// Replaces PATH, a path from the user in a directory that others may be able to write to: writes a temporary
+// file with a random name in the same directory, fsync, rename. A replaced file keeps its mode and, if we
+// have the permission, its owner and group; a new file gets 0666 minus the umask. Errors: EEXIST if PATH
+// exists and is not a regular file. After any error, PATH is unchanged.
 Status write_output(const std::string& path, const std::string& text);
 
 }  // namespace wq

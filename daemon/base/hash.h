@@ -6,8 +6,8 @@
 
 namespace wq {
 
-// XXH64, seed 0: the same on every machine and in every version, since files and policies hold what comes of
-// it. No defence against somebody who looks for collisions.
+// XXH64, seed 0. Files and policies store the result, so it must be the same on every machine and in every
+// version. It does not resist deliberate collisions.
 std::uint64_t hash_of(std::string_view text);
 
 }  // namespace wq

@@ -12,8 +12,8 @@
 
 namespace wq {
 
-// systemd sets JOURNAL_STREAM=DEVICE:INODE of the stream it connected; compare, since a shell may have
-// redirected it.
+// systemd sets JOURNAL_STREAM=DEVICE:INODE to the stream that it connected. We compare it with stderr,
+// because a shell may have redirected stderr.
 bool Journal::is_connected() {
     const char* stream = ::getenv("JOURNAL_STREAM");
     struct stat st = {};
@@ -21,7 +21,7 @@ bool Journal::is_connected() {
     return fmt::format("{}:{}", static_cast<unsigned long>(st.st_dev), st.st_ino) == stream;
 }
 
-// Random, and never to change.
+// Random numbers. They must never change.
 const char* message_id(Event event) {
     switch (event) {
         case Event::none:
@@ -58,7 +58,7 @@ const char* message_id(Event event) {
     return "";
 }
 
-// What the journal does not take as a datagram, too long a line, it takes as text.
+// A line that is too long for a datagram goes to the journal as text on stderr.
 void Journal::write(const LogLine& line) {
     static const bool journal = is_connected();
     if (line.priority > max_level_) return;

@@ -9,8 +9,7 @@
 
 namespace wq {
 
-// What happened, as the journal's catalog knows it (conf/wq-tuned.catalog). Each kind has a stable
-// MESSAGE_ID.
+// Kinds of messages in the journal's catalog (conf/wq-tuned.catalog). Each has a stable MESSAGE_ID.
 enum class Event {
     none,  // a plain line, no MESSAGE_ID
     applied,
@@ -34,22 +33,22 @@ struct LogLine {
     int priority;  // LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG
     Event event = Event::none;
     std::string text;
-    // Further fields: "WQ_NAME", "WQ_SCOPE_OLD", "WQ_SCOPE_NEW", "ERRNO", ...
+    // Additional journal fields: "WQ_NAME", "WQ_SCOPE_OLD", "WQ_SCOPE_NEW", "ERRNO", ...
     std::vector<std::pair<std::string, std::string>> fields = {};
 };
 
-// Where lines go; a test records them.
+// Destination of log lines. Tests record them.
 class Log {
   public:
     virtual ~Log() = default;
     virtual void write(const LogLine& line) = 0;
 };
 
-// The journal where stderr is connected to it, else stderr.
+// Writes to the journal if stderr is connected to it, else to stderr.
 class Journal : public Log {
   public:
     void write(const LogLine& line) override;
-    // Lines of a higher number (lower importance) than this are dropped.
+    // Lines with a higher number (lower importance) are dropped.
     [[nodiscard]] int max_level() const { return max_level_; }
     void set_max_level(int priority) { max_level_ = priority; }
     static bool is_connected();

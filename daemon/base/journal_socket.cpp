@@ -11,7 +11,7 @@
 namespace wq {
 namespace {
 
-// The form that holds any value: the name, the length in 64 bits, lowest byte first, the bytes.
+// Field format for any value: the name, the length as 64-bit little-endian number, the bytes.
 void add_field(std::string& datagram, const std::string& name, const std::string& value) {
     datagram += name + '\n';
     for (unsigned shift = 0; shift < 64; shift += 8)

@@ -7,10 +7,10 @@
 
 namespace wq {
 
-// The journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL), without libsystemd: the restorer works
-// where that cannot be loaded.
+// The journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL) without libsystemd, because the
+// restorer must also work where libsystemd cannot be loaded.
 std::string journal_datagram(const LogLine& line);
-// False: nobody took it, or it is too long for a datagram.
+// Returns false if nobody received it, or if it is too long for a datagram.
 bool send_to_journal(const std::string& datagram);
 
 }  // namespace wq

@@ -20,17 +20,17 @@ namespace {
 
 struct Advice {
     int advice;
-    bool written;         // also to segments that can be written
+    bool written;         // also advise on writable segments
     std::uintptr_t page;  // bytes
 };
 
 void advise_on_range(std::uintptr_t begin, std::uintptr_t end, int advice) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader and the kernel tell of addresses as numbers
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader and the kernel report addresses as numbers
     ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
 
-// Segments that can be written hold relocations, which are in no file; without text relocations, the others
-// hold nothing but the file.
+// Writable segments contain relocations, which are not in the file. Without text relocations, the other
+// segments contain only the file's bytes.
 int advise(dl_phdr_info* object, std::size_t /*size*/, void* data) {
     const auto* to = static_cast<const Advice*>(data);
     for (int i = 0; i < object->dlpi_phnum; i++) {
@@ -68,10 +68,11 @@ void give_back_pages() {
     advise_on_segments(MADV_DONTNEED, false);
 }
 
-// Locked first, so that what is read then stays. Reading takes no memory for what was never written.
+// Locks first, so that the pages read below stay in memory. Reading allocates no memory for pages that were
+// never written.
 Status hold_memory() {
     const int failed = ::mlockall(MCL_CURRENT | MCL_ONFAULT) == 0 ? 0 : errno;
-    // Since Linux 5.14; before, what is in memory is kept.
+    // Since Linux 5.14. Older kernels only keep the pages that are already in memory.
     advise_on_segments(MADV_POPULATE_READ, true);
     advise_on_heap_and_stack(MADV_POPULATE_READ);
     if (failed != 0) return fail_errno("locking memory", failed);

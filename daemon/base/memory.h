@@ -5,22 +5,21 @@
 
 namespace wq {
 
-// What waiting does not need, given back to the kernel.
+// Functions to return unneeded memory to the kernel before waiting.
 
-// Free memory of the heap, wherever it lies.
+// Returns free heap memory to the kernel.
 void give_back_heap();
 
-// The mapped pages of programs and libraries that nobody writes to (elf(5): PT_LOAD without PF_W), which a
-// long piece of work (the start, a reload, a trial) has used; they come back from the page cache as they are
-// used again: of a daemon that has started, half of its resident memory. Breakpoints and uprobes in them go
-// too.
+// Drops the read-only mapped pages of the program and its libraries (elf(5): PT_LOAD without PF_W) after a
+// long operation (start, reload, trial). They are read again from the page cache when needed. In a daemon
+// that has started, they are half of the resident memory. This also removes breakpoints and uprobes in them.
 void give_back_pages();
 
-// Keeps in memory what the process has mapped, until let_go_of_memory(); its program and libraries, the heap
-// and the stack are read first, from swap as well: while a candidate is in place, taking it back must need no
-// page from a disk that the candidate may have brought to a stand. Costs as much resident memory as
-// give_back_pages() saves, and more. What is mapped later is not kept. Error: the kernel does not allow as
-// much (LimitMEMLOCK= of the unit).
+// Locks the current mappings of the process in memory until let_go_of_memory(). First reads the program, the
+// libraries, the heap and the stack, also from swap: while a candidate is in place, restoring must not need
+// a page from a disk that the candidate may have blocked. Costs at least as much resident memory as
+// give_back_pages() saves. Later mappings are not locked. Error: the limit is too low (LimitMEMLOCK= of the
+// unit).
 Status hold_memory();
 void let_go_of_memory();
 

@@ -6,12 +6,12 @@
 
 namespace wq {
 
-// What went wrong, as a value. Each layer adds what it was doing, once, with in(); the top logs it once.
+// An error as a value. Each layer adds its context once with in(); the top layer logs the error once.
 struct Error {
-    int code = 0;      // errno, or 0 where no system call failed
+    int code = 0;      // errno, or 0 if no system call failed
     std::string text;  // "affinity_scope: writing 'smt': Invalid argument"
 
-    // The same error, seen from one layer further out.
+    // The same error with the context of the caller.
     [[nodiscard]] Error in(const std::string& where) const { return {code, where + ": " + text}; }
 };
 

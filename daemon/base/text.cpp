@@ -6,7 +6,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kQuoted = 64;  // bytes of a user's words that a message repeats
+constexpr std::size_t kQuoted = 64;  // a message repeats at most this many bytes of a user's words
 
 }  // namespace
 
@@ -42,7 +42,7 @@ std::size_t utf8_length(std::string_view text, std::size_t offset) {
     if (first < 0xC2 || first > 0xF4 || text.size() - offset < length) return 0;
     for (std::size_t i = 1; i < length; ++i)
         if (!is_utf8_continuation(text[offset + i])) return 0;
-    // Too long a form, a surrogate, or past U+10FFFF.
+    // Rejects overlong forms, surrogates, and code points above U+10FFFF.
     if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F)) return 0;
     if ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) return 0;
     return length;

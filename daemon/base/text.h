@@ -8,16 +8,17 @@
 
 namespace wq {
 
-// TEXT with what a terminal might obey (control characters, bytes that are not UTF-8) replaced, byte by byte.
+// TEXT with '?' in place of each byte of a control character (a terminal could interpret it) or of invalid
+// UTF-8.
 std::string printable(std::string_view text);
 
-// WORDS of a user's as a message repeats them: in quotes, printable, and not too long.
+// Words of the user for a message: quoted, printable, and limited in length.
 std::string in_quotes(std::string_view words);
 
-// How many bytes the UTF-8 character at OFFSET has; 0 where there is no valid one.
+// Length in bytes of the UTF-8 character at OFFSET; 0 if it is not valid.
 std::size_t utf8_length(std::string_view text, std::size_t offset);
 
-// SECONDS as people say it: "90 s", "46 min", "5 h", "7 days"; rounded to the nearest.
+// SECONDS as readable text: "90 s", "46 min", "5 h", "7 days", rounded to nearest.
 std::string rough_time(std::uint64_t seconds);
 
 inline bool is_utf8_continuation(char byte) {

@@ -8,19 +8,19 @@
 
 namespace wq {
 
-// The CPUs of a hybrid machine by the kind of their cores. Only drawings and texts use this: no plan depends
-// on it.
+// The CPUs of a hybrid machine by kind of core. Only for display: no plan depends on it.
 struct CoreKinds {
     CpuSet performance;  // P-cores
-    CpuSet efficient;    // E-cores; empty: not a hybrid, or nothing is known
-    CpuSet low_power;    // LP E-cores, outside of the others' cache
-    std::string source;  // what they were told apart by, for people
+    CpuSet efficient;    // E-cores; empty if not a hybrid or not known
+    CpuSet low_power;    // LP E-cores, which do not share the cache of the others
+    std::string source;  // how the kinds were told apart, for display
 
     [[nodiscard]] bool hybrid() const { return !efficient.empty() || !low_power.empty(); }
 };
 
-// Told apart by threads, where nothing better is known: cores of one thread beside cores of several are
-// E-cores. Not where CPUs are offline, since these may be the missing siblings.
+// Guesses the kinds by threads if there is no better source: if some cores have one thread and others have
+// several, the cores with one thread are E-cores. Not used if CPUs are offline, because they may be the
+// missing siblings.
 CoreKinds core_kinds_by_threads(const Topology& topology);
 
 }  // namespace wq

@@ -14,7 +14,7 @@ std::size_t cores_in(const CpuSet& cpus, const Topology& topology) {
         std::ranges::count_if(topology.cores, [&](const CpuSet& core) { return cpus.intersects(core); }));
 }
 
-// CPUs that are isolated are in no LLC, so that there may be none.
+// Isolated CPUs are in no LLC, so there may be no LLC at all.
 std::optional<unsigned> largest_llc(const Topology& topology) {
     if (!topology.llc_unknown.empty()) return std::nullopt;
     std::size_t most = 0;

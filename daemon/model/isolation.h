@@ -8,22 +8,22 @@
 
 namespace wq {
 
-// A valid cpuset partition: CPUs that a cgroup has for itself.
+// A valid cpuset partition: CPUs that belong to one cgroup only.
 struct Partition {
-    std::string cgroup;  // "/rt.slice", printable; "" where the kernel tells the CPUs but no cgroup was found
-    CpuSet cpus;         // its own; those that it gave to partitions below it are theirs
-    std::string type;    // "root", or "isolated": without load balancing either
+    std::string cgroup;  // "/rt.slice", printable; "" if the kernel lists the CPUs but no cgroup was found
+    CpuSet cpus;         // its own, without CPUs given to partitions below it
+    std::string type;    // "root", or "isolated", which also has no load balancing
 };
 
-// CPUs that were set apart from the others, at boot or since.
+// CPUs that were isolated from the others, at boot or later.
 struct Isolation {
-    CpuSet isolcpus;   // as /sys/devices/system/cpu/isolated has them
-    CpuSet nohz_full;  // as /sys/devices/system/cpu/nohz_full has them
+    CpuSet isolcpus;   // /sys/devices/system/cpu/isolated
+    CpuSet nohz_full;  // /sys/devices/system/cpu/nohz_full
     std::vector<Partition> partitions;
-    bool complete = true;  // false: there are more cgroups than were looked at
+    bool complete = true;  // false: there are more cgroups than we read
 
-    // What is to be left alone: all but the partitions of type "root", which are balanced among themselves,
-    // and may be most of a machine.
+    // The CPUs that we must leave alone. Partitions of type "root" are not included: their CPUs are
+    // load-balanced among themselves, and they may be most of the machine.
     [[nodiscard]] CpuSet cpus() const;
 };
 

@@ -6,7 +6,7 @@
 namespace wq {
 namespace {
 
-// All of TEXT as a number between LOW and HIGH.
+// Parses all of TEXT as a number in LOW..HIGH.
 template <class T>
 bool read_number(std::string_view text, T low, T high, T& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -12,38 +12,38 @@
 
 namespace wq {
 
-// What kernel/workqueue.c keeps, at about one moment: the kernel goes on while it is read.
+// The state of kernel/workqueue.c at about one moment. The kernel keeps running while we read it.
 
 struct DumpedPool {
     int id = 0;
-    int refs = 0;  // workqueues' uses; of a CPU's own pools always 1
+    int refs = 0;  // number of workqueues that use it; always 1 for a per-CPU pool
     int nice = 0;
-    int idle = 0;                 // of the workers
-    int workers = 0;              // of a pool for soft interrupts: one, which is no task
-    std::optional<unsigned> cpu;  // of a CPU's own pool; else unbound
-    int node = -1;                // -1: no node in particular
-    CpuSet cpus;                  // where workers may run, strictness aside
-    CpuSet pod_cpus;              // where work is to be run
+    int idle = 0;                 // idle workers
+    int workers = 0;              // a pool for soft interrupts (BH) has one, which is not a task
+    std::optional<unsigned> cpu;  // only of a per-CPU pool; empty for an unbound pool
+    int node = -1;                // -1: no specific node
+    CpuSet cpus;                  // where workers may run, ignoring `strict`
+    CpuSet pod_cpus;              // where work should run
     bool strict = false;
     bool bh = false;
 };
 
-// Work of an unbound workqueue that runs on a NUMA node, and how much may (since 6.9).
+// Active work of an unbound workqueue on a NUMA node, and its limit (since 6.9).
 struct DumpedNode {
-    int node = -1;  // -1: of no node in particular
+    int node = -1;  // -1: no specific node
     int active = 0;
     int max = 0;
 };
 
 struct DumpedRescuer {
-    std::string name;  // its task's
+    std::string name;  // name of its task
     int pid = 0;
     CpuSet cpus;  // allowed now
 };
 
-// What an unbound workqueue is set to.
+// Attributes of an unbound workqueue.
 struct DumpedAttrs {
-    std::string scope;  // a scope's word or "default"; "unknown" where the kernel has one that we do not know
+    std::string scope;  // a scope's word or "default"; "unknown" if we do not know the kernel's scope
     std::optional<Scope> effective;
     bool strict = false;
     int nice = 0;
@@ -54,9 +54,9 @@ struct DumpedWorkqueue {
     std::string name;  // not unique
     std::string kind;  // "per-cpu", "unbound", "ordered" or "bh"
     std::vector<std::string> flags;
-    std::optional<DumpedAttrs> attrs;  // unbound and ordered ones
-    std::map<unsigned, int> pools;     // CPU to pool
-    std::optional<int> default_pool;   // unbound and ordered ones
+    std::optional<DumpedAttrs> attrs;  // only unbound and ordered workqueues
+    std::map<unsigned, int> pools;     // CPU -> pool
+    std::optional<int> default_pool;   // only unbound and ordered workqueues
     int max_active = 0;
     std::vector<DumpedNode> nodes;
     std::optional<DumpedRescuer> rescuer;
@@ -64,11 +64,11 @@ struct DumpedWorkqueue {
 
 struct KernelDump {
     std::optional<Scope> default_scope;
-    CpuSet unbound;                   // where unbound work may run
-    std::optional<CpuSet> requested;  // before isolated CPUs are left out; since 6.7, like the next
+    CpuSet unbound;                   // CPUs where unbound work may run
+    std::optional<CpuSet> requested;  // `unbound` plus isolated CPUs; this and the next: since 6.7
     std::optional<CpuSet> isolated;
     KernelPods scopes;
-    std::vector<DumpedPool> pools;  // by id
+    std::vector<DumpedPool> pools;  // ordered by id
     std::vector<DumpedWorkqueue> workqueues;
 };
 

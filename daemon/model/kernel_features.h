@@ -7,15 +7,15 @@
 
 namespace wq {
 
-// What the running kernel has, beyond what a plan asks for. Empty: it cannot be told here.
+// Features of the running kernel that planning does not need. Empty: not known.
 struct KernelFeatures {
     std::optional<bool> cache_shard;
-    std::optional<bool> exact_parsing;     // `cache_shard` is never taken for `cache`
-    std::optional<bool> deferred_wakeups;  // workers are woken after pool->lock was released
-    std::optional<bool> pwlocks;           // per-CPU work can be done from another CPU, under a lock
+    std::optional<bool> exact_parsing;     // the kernel never parses `cache_shard` as `cache`
+    std::optional<bool> deferred_wakeups;  // the kernel wakes workers after it released pool->lock
+    std::optional<bool> pwlocks;           // another CPU can do per-CPU work under a lock
 };
 
-// By the names that `wq-tunectl status` and a policy have for them.
+// Features by the names used in `wq-tunectl status` and in policies.
 struct NamedFeature {
     std::string_view name;
     std::optional<bool> KernelFeatures::*value;

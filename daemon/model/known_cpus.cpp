@@ -16,7 +16,7 @@ CpuSet& cpus_of(NumaNode& group) {
     return group.cpus;
 }
 
-// Joins each group of NOW to the group of ALL that it shares CPUs with, or adds it.
+// Merges each group of NOW into the group of ALL that shares CPUs with it, or adds it.
 template <class Group>
 void join(std::vector<Group>& all, const std::vector<Group>& now) {
     for (Group group : now) {
@@ -34,7 +34,7 @@ void join(std::vector<Group>& all, const std::vector<Group>& now) {
 }  // namespace
 
 void KnownCpus::see(const Topology& now) {
-    const CpuSet usable = now.online - now.isolated;  // isolated CPUs have lost their LLC
+    const CpuSet usable = now.online - now.isolated;  // an isolated CPU has lost its LLC
     const bool in_doubt = !now.warnings.empty();
     if (known_.empty() || (!in_doubt && usable.contains(known_))) {
         all_ = now;

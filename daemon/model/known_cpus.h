@@ -5,15 +5,16 @@
 
 namespace wq {
 
-// The machine as the kernel made its pods of it: at boot, once, over CPUs that may be offline now. Every CPU
-// that was seen online and not isolated stays known, with its core, LLC and node, when it goes offline later.
+// The machine as the kernel saw it when it made its pods: once, at boot, including CPUs that may be offline
+// now. Every CPU that was once seen online and not isolated stays known, with its core, LLC and node, after
+// it goes offline.
 class KnownCpus {
   public:
-    // Takes in what is seen now. A look with warnings teaches no groups: what it could not read would stay.
+    // Adds what NOW shows. A topology with warnings adds no groups, because groups read wrong would stay.
     void see(const Topology& now);
 
-    // All known CPUs, and what else was seen, in their groups; present, possible, isolated and warnings of
-    // the last look.
+    // All CPUs known so far, in their groups. `present`, `possible`, `isolated` and `warnings` are from the
+    // last see().
     [[nodiscard]] const Topology& topology() const { return all_; }
     [[nodiscard]] const CpuSet& cpus() const { return known_; }
 

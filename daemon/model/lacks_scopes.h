@@ -7,7 +7,7 @@
 
 namespace wq {
 
-// The one line to say on a kernel without affinity scopes, where nothing can be done; "" on others.
+// The message for a kernel without affinity scopes, where nothing can be done; "" for other kernels.
 std::string lacks_scopes(const KernelInfo& kernel);
 
 }  // namespace wq

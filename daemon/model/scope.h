@@ -11,23 +11,23 @@
 
 namespace wq {
 
-// Affinity scopes, finest first (kernel/workqueue.c, wq_affn_names), so that < means "finer than".
+// Affinity scopes, finest first (kernel/workqueue.c, wq_affn_names), so `a < b` means a is finer than b.
 enum class Scope { cpu, smt, cache_shard, cache, numa, system };
 
 inline constexpr std::array kAllScopes = {Scope::cpu,   Scope::smt,  Scope::cache_shard,
                                           Scope::cache, Scope::numa, Scope::system};
 
-// The word the kernel uses.
+// The kernel's word for SCOPE.
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view word);
-// "cpu,smt,cache": in any order, at least one, each once. Returned finest first.
+// Parses "cpu,smt,cache": any order, at least one, no duplicates. Returns them finest first.
 Result<std::vector<Scope>> parse_scopes(std::string_view text);
 
-// What an affinity_scope file says: the first word ("default", "smt", ...), which is what is saved and
-// restored, and the scope that it means. "default (cache)" -> {"default", cache}.
+// Content of an affinity_scope file: the first word ("default", "smt", ...), which we save and restore, and
+// the scope that it means. "default (cache)" -> {"default", cache}.
 struct ScopeFile {
     std::string word;
-    std::optional<Scope> effective;  // empty where the kernel knows a scope that we do not
+    std::optional<Scope> effective;  // empty if we do not know the kernel's scope
 
     friend bool operator==(const ScopeFile&, const ScopeFile&) = default;
 };

@@ -11,22 +11,22 @@
 
 namespace wq {
 
-// The name of the target that stands for the module parameter default_affinity_scope. No workqueue has it.
+// Target name for the module parameter default_affinity_scope. No workqueue has this name.
 inline constexpr const char* kDefaultTarget = "@default";
 
 enum class Kind { unbound, ordered, per_cpu, default_scope };
 std::string_view name_of(Kind kind);  // "unbound", "ordered", "per-cpu", "default"
 
-// One workqueue's folder in sysfs (or the module parameter), as read at one moment.
+// One workqueue's sysfs directory (or the module parameter), read at one moment.
 struct Workqueue {
     std::string name;
     Kind kind = Kind::unbound;
-    ino_t inode = 0;  // another inode is another workqueue, even under the same name
+    ino_t inode = 0;  // a different inode is a different workqueue, even with the same name
     ScopeFile scope;
-    std::optional<bool> strict;  // affinity_strict; empty where there is no such file
-    CpuSet effective;            // cpumask within the unbound mask: the CPUs that its pods cut up
-    std::string untouchable;     // why it can never be planned; empty where it can
-    bool unread = false;         // it is a file which could not be read this time
+    std::optional<bool> strict;  // affinity_strict; empty if the file does not exist
+    CpuSet effective;            // cpumask within the unbound mask: the CPUs that its pods divide
+    std::string untouchable;     // why it can never be planned; empty if it can
+    bool unread = false;         // a file exists but could not be read this time
 };
 
 }  // namespace wq
