@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// Counters by BPF (Linux 6.6 or later, with BTF), which need CAP_BPF and CAP_PERFMON. Nothing is loaded
-// before attach() or traffic(). Where the build has no BPF, both fail and say so.
+// Counters with BPF (Linux 6.6 or later, with BTF). They need CAP_BPF and CAP_PERFMON. Nothing is loaded
+// before attach() or traffic(); in a build without BPF, both return an error.
 std::unique_ptr<WorkCounters> make_bpf_counters();
 
 }  // namespace wq

@@ -30,7 +30,7 @@ struct Destroy {
 };
 using Skeleton = std::unique_ptr<dump_bpf, Destroy>;
 
-// Nodes end here (the kernel's nr_node_ids).
+// The highest possible node plus one (the kernel's nr_node_ids).
 Result<std::uint32_t> read_nr_nodes() {
     const std::string path = "/sys/devices/system/node/possible";
     const auto text = read_file(path);
@@ -55,7 +55,7 @@ Result<Skeleton> loaded(const MaskLayout& layout, std::uint32_t nr_nodes) {
     return skeleton;
 }
 
-// A pool that was released since its workqueue was read is not.
+// False if a pool was released after its workqueue was read.
 bool pools_are_there(const KernelDump& dump) {
     std::set<int> ids;
     for (const auto& pool : dump.pools) ids.insert(pool.id);

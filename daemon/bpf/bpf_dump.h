@@ -6,10 +6,10 @@
 
 namespace wq {
 
-// All worker pools and workqueues of the running kernel, and its pods. Needs what read_kernel_pods() needs,
-// and leaves nothing either. One short run in the kernel for each workqueue and each 64 pools, so that
-// neither memory (1 MiB) nor the time of a run grows with their number. Up to 16384 CPUs and 1024 nodes.
-// Errors also: EAGAIN, the list of workqueues changed at each of three tries.
+// Reads all worker pools, workqueues and pods of the running kernel. Needs the same as read_kernel_pods(),
+// and also unloads everything. Runs the BPF program once per workqueue and once per 64 pools, so neither the
+// memory (1 MiB) nor the time of a run grows with their number. Up to 16384 CPUs and 1024 nodes. Additional
+// error: EAGAIN if the list of workqueues changed during each of three tries.
 Result<KernelDump> read_kernel_dump();
 
 }  // namespace wq

@@ -12,18 +12,18 @@ struct bpf_program;
 
 namespace wq {
 
-// What kernel_variables.h wants to know before a program is loaded.
+// Values for kernel_variables.h, set before a program is loaded.
 struct MaskLayout {
     CpuSet possible;
-    std::uint32_t nr_cpus = 0;     // possible CPUs end here
-    std::uint32_t mask_bytes = 0;  // of a mask, a multiple of 8
+    std::uint32_t nr_cpus = 0;     // highest possible CPU plus one
+    std::uint32_t mask_bytes = 0;  // size of a mask, a multiple of 8
 };
 Result<MaskLayout> read_mask_layout();
 
 CpuSet cpus_of_mask(const __u64* mask, std::uint32_t mask_bytes);
 
-// Runs PROGRAM, of the type syscall, once. Errors: what it returned, a negative errno; EPERM and ENOENT are
-// find_variable()'s, and the text says what they mean. WHAT it reads begins the text.
+// Runs PROGRAM, of type syscall, once. Error: the negative errno that it returned. EPERM and ENOENT come
+// from find_variable(), and the error text explains them. The text starts with WHAT.
 Status run_once(const bpf_program* program, const std::string& what);
 
 }  // namespace wq

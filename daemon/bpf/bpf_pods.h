@@ -6,11 +6,10 @@
 
 namespace wq {
 
-// The pods that the running kernel made at boot (kernel/workqueue.c, wq_pod_types). Loads one BPF program,
-// runs it once, and leaves nothing. Needs BTF, CAP_BPF, CAP_PERFMON and, for the variable's address,
-// CAP_SYSLOG with kernel.kptr_restrict below 2. Errors say which of these lacks (EPERM: a capability or
-// lockdown; ENOENT: no BTF, or a kernel without CONFIG_KALLSYMS_ALL). Memory for the while: CPUs^2 * 6/8
-// bytes.
+// Reads the pods that the running kernel made at boot (kernel/workqueue.c, wq_pod_types). Loads one BPF
+// program, runs it once and unloads it. Needs BTF, CAP_BPF, CAP_PERFMON and, for the variable's address,
+// CAP_SYSLOG with kernel.kptr_restrict below 2. The error says which is missing (EPERM: a capability or
+// lockdown; ENOENT: no BTF, or a kernel without CONFIG_KALLSYMS_ALL). Temporary memory: CPUs^2 * 6/8 bytes.
 Result<KernelPods> read_kernel_pods();
 
 }  // namespace wq

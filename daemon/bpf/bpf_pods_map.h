@@ -10,9 +10,9 @@ struct bpf_map;
 
 namespace wq {
 
-// For objects that have the program of pods_program.h: its map MAP gets its size before they are loaded,
+// Sets the size of MAP, before an object with the program of pods_program.h is loaded.
 void make_room_for_pods(bpf_map* map, const MaskLayout& layout);
-// and is read once the program has run. NR_PODS: as it left them.
+// Reads MAP after the program has run. NR_PODS: the program's result.
 Result<KernelPods> read_pods_map(const bpf_map* map, const __s32 (&nr_pods)[WQ_SCOPES],
                                  const MaskLayout& layout);
 

@@ -29,7 +29,7 @@ bool is_named(const KernelWorkqueue& workqueue, const std::vector<std::string>& 
     return names.empty() || std::ranges::find(names, workqueue.name) != names.end();
 }
 
-// Takes workqueues that are there into the map, one by one: room for all of them there need not be.
+// Adds existing workqueues to the map, one by one, because the map may not have room for all.
 void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& workqueues) {
     const wq_times none{};
     for (const auto& one : workqueues)
@@ -47,12 +47,13 @@ Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
     skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
     bpf_program__set_autoload(skeleton->progs.wqt_top_enter, with_entry);
     bpf_program__set_autoload(skeleton->progs.wqt_top_end, functions);
-    if (!functions) bpf_map__set_max_entries(skeleton->maps.functions, 1);  // never used
+    if (!functions) bpf_map__set_max_entries(skeleton->maps.functions, 1);  // not used
     if (int code = top_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
     return skeleton;
 }
 
-// The last place that an item passes first, so that none that is noted at one passes the next unseen.
+// Attaches the last place that an item passes first, so that an item seen at one place is also seen at the
+// next.
 Status attach_all(top_bpf& skeleton) {
     const BpfErrors errors;
     auto& programs = skeleton.progs;
@@ -70,7 +71,8 @@ Status attach_all(top_bpf& skeleton) {
     return {};
 }
 
-// Every entry of MAP. None goes meanwhile but by us; one that comes may be missed until the next time.
+// Calls USE for every entry of MAP. Only this process deletes entries. An entry added meanwhile may be
+// missed until the next call.
 template <class Key, class Value, class Use>
 void for_each(const bpf_map* map, Use use) {
     Key key{};
@@ -95,7 +97,7 @@ WorkTimes summed(std::uint64_t address, const wq_times& times) {
     return out;
 }
 
-// Some kernels refuse to attach to a function.
+// The reason that entry tracing is missing: some kernels refuse to attach to a function.
 std::string why_no_entry(const Error& error) {
     constexpr int kNotSupported = 524;  // the kernel's ENOTSUPP
     const int code = error.code;
@@ -139,7 +141,7 @@ Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions)
         if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
             return fail("there is no workqueue '" + name + "'", ENOENT);
 
-    std::optional<Error> refused;  // first, with the entry
+    std::optional<Error> refused;  // from the first try, with the entry program
     for (const bool with_entry : {true, false}) {
         auto skeleton = loaded(with_entry, !names.empty(), functions);
         if (skeleton && !names.empty()) add_named(**skeleton, *there);
@@ -155,8 +157,8 @@ Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions)
     return {};
 }
 
-// What is left of workqueues that are gone makes room. It was read before the list, so that none of them has
-// come since.
+// Deletes the entries of workqueues that no longer exist. SAMPLE was read before the list, so a workqueue in
+// SAMPLE cannot be newer than the list.
 void BpfMonitor::forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
     std::set<std::uint64_t> alive;
     for (const auto& one : there) alive.insert(one.address);

@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// By BPF (Linux 6.6 or later, with BTF); needs CAP_BPF and CAP_PERFMON. Holds at most 512 workqueues that
-// have work and 1024 functions. Where the build has no BPF, attach() says so.
+// A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
+// workqueues that have work and 1024 functions. In a build without BPF, attach() returns an error.
 std::unique_ptr<WorkMonitor> make_bpf_monitor();
 
 }  // namespace wq

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* All that kernel/workqueue.c keeps, a piece at a time: pools by their IDs, workqueues along their list. Each
- * run is one RCU read section, which keeps alive whatever it meets: pools, pool_workqueues and workqueues are
- * freed after a grace period. What changes between two runs is noticed where it would lead astray. */
+/* Reads the state of kernel/workqueue.c in pieces: pools by ID, workqueues along their list. Each run is
+ * one RCU read section. RCU keeps alive what the run reads, because the kernel frees pools,
+ * pool_workqueues and workqueues after a grace period. Changes between two runs are detected where they
+ * would give wrong results. */
 #include <linux/errno.h>
 
 #include "bpf_shared.h"
@@ -12,22 +13,22 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define MOST_LEVELS 6     /* of the radix tree: 64^6 IDs */
-#define IDS_PER_RUN 16384 /* few of which are free: the kernel gives out the lowest */
+#define IDS_PER_RUN 16384 /* most of them are in use, because the kernel allocates the lowest free ID */
 
 /* Set before loading. */
 const volatile __u32 nr_nodes;
 
-/* By wqt_find. The absence of one of these masks is no error: 6.6 has but the first. */
+/* Set by wqt_find. A missing mask is not an error: 6.6 only has the first one. */
 struct wq_mask unbound_mask, requested_mask, isolated_mask;
 __u8 has_requested, has_isolated;
 __s32 default_scope;
 __u64 pool_idr, workqueues, per_cpu_offset;
 
-/* By wqt_pools, which goes on where it was until there are no more. */
+/* Set by wqt_pools. Each run continues after the previous one until there are no more pools. */
 struct wq_pool pools[WQ_POOLS];
 __u32 nr_pools, next_id, last_id;
 
-/* By wqt_workqueue. LINK is the next one's, until it is the list's head. */
+/* Set by wqt_workqueue. LINK is the next workqueue, or the list head at the end. */
 struct wq_dumped dumped;
 __u64 link;
 
@@ -77,14 +78,14 @@ int wqt_find(void* ctx) {
     return 0;
 }
 
-/* include/linux/xarray.h: the lowest two bits of an entry say what it is. */
+/* include/linux/xarray.h: the lowest two bits of an entry give its type. */
 static __always_inline bool is_node(__u64 entry) {
     return (entry & 3) == 2 && entry > 4096;
 }
 
 #define SLOTS (bpf_core_field_size(((struct xa_node*)0)->slots) / sizeof(void*))
 
-/* 0: none has this ID. */
+/* Returns 0 if there is no pool with this ID. */
 static __always_inline __u64 find_pool(__u32 id) {
     __u64 entry = (__u64)CAST(struct idr, pool_idr)->idr_rt.xa_head;
 
@@ -206,7 +207,7 @@ static __always_inline void read_attrs(struct workqueue_attrs* attrs) {
     READ_ATTRS_MASK(&dumped.cpus, attrs, cpumask);
 }
 
-/* A rescuer is freed at once, but only after its workqueue has forgotten it. */
+/* A rescuer is freed immediately, but only after its workqueue no longer points to it. */
 static __always_inline void read_rescuer(struct workqueue_struct* wq) {
     struct worker* rescuer = wq->rescuer;
     struct task_struct* task;
@@ -225,7 +226,7 @@ static __always_inline int read_workqueue(void) {
     struct workqueue_struct* wq = CAST(struct workqueue_struct, address);
     __u64 cpu_pwq = (__u64)wq->cpu_pwq;
 
-    /* Left the list since the last run? */
+    /* Was it removed from the list since the last run? */
     if ((__u64)wq->list.prev->next != link) return -EAGAIN;
     bpf_probe_read_kernel_str(dumped.name, sizeof(dumped.name), wq->name);
     dumped.flags = flags_of(wq);

@@ -10,7 +10,7 @@
 namespace wq {
 namespace {
 
-// The least value of BUCKET; the inverse of wq_bucket_by().
+// The lowest value of BUCKET; the inverse of wq_bucket_by().
 double lowest(unsigned bucket, unsigned bits) {
     const unsigned per_octave = 1U << bits;
     if (bucket < per_octave) return bucket;
@@ -37,7 +37,7 @@ double Histogram::percentile(double share) const {
     const auto from = [this](unsigned bucket) { return lowest(bucket, bits_); };
     for (unsigned bucket = 0; bucket < buckets; bucket++) {
         const auto here = static_cast<double>(counts_[bucket]);
-        // Those of one bucket are taken to lie evenly in it.
+        // Assumes that the items of a bucket are evenly distributed in it.
         if (here > 0 && below + here >= rank)
             return from(bucket) + (from(bucket + 1) - from(bucket)) * (rank - below - 0.5) / here;
         below += here;

@@ -6,16 +6,16 @@
 
 namespace wq {
 
-// Durations in ns, counted by wq_bucket_by() of bpf_shared.h.
+// Histogram of durations in ns, with the buckets of wq_bucket_by() in bpf_shared.h.
 class Histogram {
   public:
-    // 2^BITS buckets to an octave; by itself as wq_bucket() counts, 128.
+    // 2^BITS buckets per octave. The default is that of wq_bucket(), 128.
     explicit Histogram(unsigned bits = 7);
 
     void add(unsigned bucket, std::uint64_t items) { counts_.at(bucket) += items; }
     [[nodiscard]] std::uint64_t items() const;
-    // The value that SHARE (0 to 1) of the items do not exceed, in ns, as exactly as the buckets are
-    // wide (to 1%, by themselves); 0 without items.
+    // The duration in ns that SHARE (0 to 1) of the items do not exceed. Its precision is the width of a
+    // bucket (1% with the default BITS). 0 without items.
     [[nodiscard]] double percentile(double share) const;
 
   private:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* The pods of each affinity scope, as kernel/workqueue.c made them at boot. They never change afterwards. A
- * program for more than one object: loading a second one costs as much as all that dump does. */
+/* Reads the pods of each affinity scope, which kernel/workqueue.c makes at boot and never changes.
+ * Several BPF objects include this program, because loading a second object costs as much as a complete
+ * dump. */
 #pragma once
 
 #include <linux/errno.h>
@@ -9,7 +10,7 @@
 #include "kernel_types.h"
 #include "kernel_variables.h"
 
-/* Of scope S the pods begin at S * nr_cpus. */
+/* The pods of scope S begin at S * nr_cpus. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);

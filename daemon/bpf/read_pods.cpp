@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-// Whether each scope's pods are disjoint, none of them empty, and together the same CPUs in all scopes.
+// Whether the pods of each scope are disjoint and not empty, and all scopes cover the same CPUs.
 bool make_sense(const KernelPods& all) {
     std::optional<CpuSet> cpus;
     for (const auto& [scope, pods] : all) {

@@ -6,8 +6,8 @@
 
 namespace wq {
 
-// Adds to KERNEL the pods that it made at boot, or why they are not known: as `wq-tuned --pods` left them,
-// else read by BPF. A tree of PATHS has none, and what contradicts itself is not believed.
+// Sets the pods of KERNEL, or the reason why they are not known. Uses the file of `wq-tuned --pods`, else
+// BPF. With a root in PATHS there are no pods. Contradictory pods are rejected.
 void read_pods(const Paths& paths, KernelInfo& kernel);
 
 }  // namespace wq

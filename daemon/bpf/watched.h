@@ -9,8 +9,8 @@
 
 namespace wq {
 
-// Adds up what was seen on watched CPUs, attachment after attachment. Holds as many kinds of work as kMost;
-// the items of further ones are lost.
+// Sums the work seen on watched CPUs over several attachments. Holds up to kMost kinds of work; items of
+// other kinds count as lost.
 class WatchedSums {
   public:
     static constexpr std::size_t kMost = 1024;
@@ -21,7 +21,7 @@ class WatchedSums {
     [[nodiscard]] Watched sums() const;
 
   private:
-    // Of workqueues that share a name, per-CPU ones and others are told apart.
+    // The key separates per-CPU workqueues from others of the same name.
     std::map<std::tuple<std::string, bool, std::string>, std::uint64_t> items_;
     std::uint64_t lost_ = 0;
     double seconds_ = 0;

@@ -10,32 +10,31 @@
 
 namespace wq {
 
-// What was timed of one workqueue's work since attach(). Sums only grow.
+// Times of one workqueue's work since attach(). Sums only grow.
 struct WorkTimes {
-    std::uint64_t address = 0;          // the workqueue's
-    std::uint64_t queued = 0;           // items whose wait for pool->lock was seen
-    std::uint64_t lock_ns = 0;          // theirs: from entering __queue_work() to holding pool->lock
-    std::vector<std::uint32_t> waited;  // items by ns from queueing (the lock's wait included, if seen) to
-                                        // start, in buckets of Histogram(kTimeBits); each wraps around
+    std::uint64_t address = 0;          // address of the workqueue
+    std::uint64_t queued = 0;           // items whose wait for pool->lock was measured
+    std::uint64_t lock_ns = 0;          // their time from entering __queue_work() to holding pool->lock
+    std::vector<std::uint32_t> waited;  // items by ns from queueing to start (with the lock wait, if
+                                        // measured), in buckets of Histogram(kTimeBits); each wraps around
 };
-inline constexpr unsigned kTimeBits = 3;  // eight buckets to an octave
+inline constexpr unsigned kTimeBits = 3;  // eight buckets per octave
 
-// One function on one workqueue, since attach(): items that ended, and the time that they kept a worker.
+// One function on one workqueue since attach(): items that ended, and how long they kept a worker busy.
 struct FunctionTimes {
-    std::uint64_t workqueue = 0;  // its address
-    std::uint64_t function = 0;   // its address
+    std::uint64_t workqueue = 0;  // address of the workqueue
+    std::uint64_t function = 0;   // address of the function
     std::string name;             // "kcryptd_crypt [dm_crypt]"
     std::uint64_t items = 0;
     std::uint64_t busy_ns = 0;
 };
 
 struct WorkSample {
-    double seconds = 0;                       // when, on a clock that only goes forward
+    double seconds = 0;                       // time of the sample, on a monotonic clock
     std::vector<KernelWorkqueue> workqueues;  // in the kernel's order
-    std::vector<WorkTimes> times;             // of those that had work
+    std::vector<WorkTimes> times;             // only workqueues that had work
     std::vector<FunctionTimes> functions;
-    std::uint64_t lost =
-        0;  // items that were not timed: no room for them, or queued again before their start
+    std::uint64_t lost = 0;  // items that were not timed: no room, or queued again before their start
 };
 
 // Watches the work of all workqueues in the kernel.
@@ -43,13 +42,13 @@ class WorkMonitor {
   public:
     virtual ~WorkMonitor() = default;
 
-    // Begins, with the workqueues of these NAMES (as in sysfs), or with all if there is none; FUNCTIONS too,
-    // if wanted. Error: what the kernel or the build lacks, or no workqueue of a name; nothing is attached
-    // then. The destructor of an implementation leaves nothing in the kernel.
+    // Starts to watch the workqueues NAMES (as in sysfs), or all if NAMES is empty; with FUNCTIONS, also
+    // their functions. Error: something is missing in the kernel or the build, or a workqueue does not
+    // exist; then nothing is attached. An implementation's destructor removes everything from the kernel.
     virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
-    // All that was counted by now.
+    // All counts so far.
     virtual Result<WorkSample> sample() = 0;
-    // What cannot be seen on this kernel, in words; "" if nothing.
+    // What cannot be measured on this kernel, as text; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 

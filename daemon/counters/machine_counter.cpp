@@ -22,19 +22,19 @@ namespace wq {
 namespace {
 
 constexpr std::size_t kMaxNumberFile = 4096;    // bytes
-constexpr std::size_t kMaxDiskstats = 4 << 20;  // tens of thousands of disks
-constexpr std::size_t kMaxDevice = 31;          // DISK_NAME_LEN, without its NUL
-constexpr double kSectorsPerKb = 2;             // of 512 bytes, whatever the disk's own are
-constexpr std::size_t kSectorsRead = 5;         // fields of a line of /proc/diskstats, from 0
+constexpr std::size_t kMaxDiskstats = 4 << 20;  // enough for tens of thousands of disks
+constexpr std::size_t kMaxDevice = 31;          // DISK_NAME_LEN without its NUL
+constexpr double kSectorsPerKb = 2;             // sectors of 512 bytes, whatever the disk's sector size is
+constexpr std::size_t kSectorsRead = 5;         // index of a field in a line of /proc/diskstats
 constexpr std::size_t kSectorsWritten = 9;
 constexpr double kMicroseconds = 1e6;
 
-// A counter's name, taken apart.
+// The parts of a counter's name.
 struct Name {
     enum class Kind { pressure, disk, file };
     Kind kind;
     std::string subject;  // cpu, io or memory; a disk; a path
-    std::string part;     // some or full; rkB or wkB; nothing
+    std::string part;     // some or full; rkB or wkB; empty
 };
 
 bool is_plain(std::string_view text) {
@@ -42,7 +42,7 @@ bool is_plain(std::string_view text) {
 }
 
 bool is_control(char c) {
-    const auto byte = static_cast<unsigned char>(c);  // char has a sign on x86 and none on arm64
+    const auto byte = static_cast<unsigned char>(c);  // char is signed on x86 and unsigned on arm64
     return byte < ' ' || byte == 0x7f;
 }
 
@@ -68,7 +68,7 @@ std::optional<Name> take_apart(const std::string& name) {
     return std::nullopt;
 }
 
-// All of TEXT as a number that is finite and not below 0.
+// Parses all of TEXT as a finite number of at least 0.
 template <class T>
 std::optional<T> number_in(std::string_view text) {
     T value{};
@@ -114,8 +114,9 @@ Result<double> read_disk(const std::string& path, std::string_view disk, std::si
     return fail(path + ": no device '" + std::string(disk) + "'", ENODEV);
 }
 
-// The text of a file that others than root may have put there: looked at before it is opened, since opening a
-// device can do things (a watchdog's starts it), and opened as what was looked at.
+// Reads a file that a user other than root may have created. Checks the file type before opening it, because
+// opening a device can have effects (opening a watchdog starts it), and then opens the same file that was
+// checked.
 Result<std::string> read_foreign_file(const std::string& path) {
     const Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat st {};

@@ -13,22 +13,22 @@ namespace wq {
 //   psi:cpu.some psi:io.some psi:io.full psi:memory.some psi:memory.full
 //                                          share of the time that tasks stalled (/proc/pressure)
 //   diskstats:DEV.rkB diskstats:DEV.wkB    kB/s read or written (/proc/diskstats); more is better
-//   file:/PATH                             the number in a file, as it is when the window ends
-// They count for as long as the machine runs: a window's value is made of a reading at each of its ends.
+//   file:/PATH                             the number in a file at the end of the window
+// They count from boot on. A window's value comes from one reading at each of its ends.
 
-// The row of counter_table.h for a NAME with a part of its own: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
-// "file:/PATH" for a path; "" for any other.
+// The row of counter_table.h for a NAME with a variable part: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
+// "file:/PATH" for a path; "" for any other name.
 std::string machine_counter_pattern(std::string_view name);
 
-// The counter as it stands now: us of stall, kB of 1024 bytes, or the file's number. Errors name the file and
-// repeat nothing of what is in it: unreadable, not a regular file, no such device, not one number that is
-// finite and not below 0.
+// The counter's current value: us of stall, kB of 1024 bytes, or the file's number. Errors name the file but
+// do not quote its content: not readable, not a regular file, no such device, not a single finite number of
+// at least 0.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);
 
-// What a window that lasted SECONDS comes to, from its two readings: a rate, at least one unit of the counter
-// (1 us of stall, 1 kB) per window, since zero has no logarithm. Of a file it is AFTER as it is: that number
-// has no unit known here, so its 0 stays 0, and the judge drops such a pair with its reason. Error: the
-// counter went backwards, or the window had no length.
+// The value of a window of SECONDS from its two readings: a rate. The difference is at least one unit (1 us
+// of stall, 1 kB), because zero has no logarithm. For a file it is AFTER unchanged: its unit is not known,
+// so 0 stays 0, and the judge drops such a pair and says why. Error: the counter went backwards, or the
+// window has no length.
 Result<double> value_of_window(const std::string& name, double before, double after, double seconds);
 
 }  // namespace wq

@@ -28,8 +28,7 @@ int keep_first(libbpf_print_level level, const char* format, va_list arguments) 
     return 0;
 }
 
-// Helpers that read the kernel's memory are not offered then, and the verifier has no word for that but
-// EINVAL.
+// Lockdown removes the helpers that read kernel memory, and the verifier then only returns EINVAL.
 bool locked_down() {
     const auto text = read_file("/sys/kernel/security/lockdown");
     return text && text->find("[confidentiality]") != std::string::npos;

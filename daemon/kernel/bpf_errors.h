@@ -7,18 +7,18 @@
 
 namespace wq {
 
-// libbpf prints as it goes. While one of these lives, it prints nothing, and its first complaint is kept to
-// explain the failure of the call that caused it.
+// Silences libbpf while it exists, and keeps libbpf's first warning to explain the call that failed.
 class BpfErrors {
   public:
     BpfErrors();
 
-    // WHAT failed with CODE (an errno, either sign): what lacks, in one line.
+    // The error for WHAT, which failed with CODE (an errno of either sign), with the missing prerequisite in
+    // one line.
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
 
-// Whether a failure may be another's fault, and not for good: then there is no sense in loading less, or in
-// giving up.
+// Whether an error may be temporary, caused by something else on the machine. Then do not give up and do not
+// try to load less.
 inline bool passes(const Error& error) {
     return error.code == ENOMEM || error.code == EAGAIN || error.code == EINTR;
 }

@@ -26,7 +26,7 @@ class Types {
         return id > 0 ? btf__type_by_id(types_, static_cast<unsigned>(id)) : nullptr;
     }
     [[nodiscard]] bool has_function(const char* name) const { return find(name, BTF_KIND_FUNC) != nullptr; }
-    // Whether a structure has a member; empty where there is no such structure.
+    // Whether STRUCTURE has MEMBER; empty if there is no such structure.
     [[nodiscard]] std::optional<bool> has_member(const char* structure, std::string_view member) const {
         const btf_type* type = find(structure, BTF_KIND_STRUCT);
         if (type == nullptr) return std::nullopt;
@@ -50,10 +50,11 @@ class Types {
     btf* types_;
 };
 
-// Names are looked for in the order of the enum. Where `cache` comes before `cache_shard`, a kernel that took
-// prefixes could never be told the latter: 7.1 made names exact for that reason. Where there is no
-// cache_shard, the parser tells: a loop of its own compared prefixes, and the exact one is a single call,
-// which compilers put into its callers. (A proxy, and an unknown where it is missing.)
+// The kernel searches names in the order of the enum. If it compared prefixes and `cache` came before
+// `cache_shard`, `cache_shard` could never be selected; 7.1 made names exact for that reason. Without
+// cache_shard, the parser function decides: the prefix version is a loop in its own function; the exact
+// version is a single call, which compilers inline. (This is an indirect sign, so a missing function means
+// unknown.)
 std::optional<bool> exact_parsing(const Types& types) {
     const auto cache = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE");
     const auto shard = types.value_in("wq_affn_scope", "WQ_AFFN_CACHE_SHARD");
@@ -61,7 +62,7 @@ std::optional<bool> exact_parsing(const Types& types) {
     return types.has_function("parse_affn_scope") ? std::optional(false) : std::nullopt;
 }
 
-// The structure is there without the option, too, but then with nothing that names a CPU (linux/pwlocks.h).
+// Without the option the structure exists too, but without a member that names a CPU (linux/pwlocks.h).
 bool has_pwlocks(const Types& types) {
     return types.has_member("pw_struct", "cpu").value_or(false) || types.has_function("pwlocks_setup");
 }
@@ -75,15 +76,15 @@ Result<KernelFeatures> read_types(const std::string& path) {
     const Types types(all.get());
     KernelFeatures out;
     out.exact_parsing = exact_parsing(types);
-    // 7.3, "workqueue: shrink the lock time"; a proxy.
+    // 7.3, "workqueue: shrink the lock time". An indirect sign.
     out.deferred_wakeups = types.has_member("worker_pool", "last_woken_worker");
     out.pwlocks = has_pwlocks(types);
     return out;
 }
 
-// These functions are only called through pointers, so that no compiler makes them vanish
-// (kernel/sched/topology.c, default_topology). Those of the package's level, which every kernel has, show
-// that such functions are told of at all. (tl_*_mask: since 6.18.)
+// These functions are only called through pointers, so compilers keep them (kernel/sched/topology.c,
+// default_topology). Every kernel has those of the package level; they show that BTF lists such functions at
+// all. (tl_*_mask: since 6.18.)
 SchedLevels levels_in_types(const std::string& path) {
     const BpfErrors errors;
     const std::unique_ptr<btf, Free> all(btf__parse(path.c_str(), nullptr));

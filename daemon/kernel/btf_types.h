@@ -9,15 +9,15 @@
 
 namespace wq {
 
-// What the types of a kernel (BTF, raw or in an object file) tell of its features; cache_shard aside. Error:
-// no such file, not BTF, or a build without BPF.
+// Kernel features that its types (BTF, raw or in an object file) show, except cache_shard. Error: no such
+// file, not BTF, or a build without BPF.
 Result<KernelFeatures> read_types(const std::string& path);
 
-// The levels of scheduling domains that the types at PATH tell of. Nothing is known where there is no such
-// file, or it does not tell.
+// The scheduling-domain levels that the types at PATH show. Empty if the file is missing or does not show
+// them.
 SchedLevels levels_in_types(const std::string& path);
 
-// Whether the running kernel lets BPF programs call its function NAME.
+// Whether the running kernel lets BPF programs call its function NAME (a kfunc).
 bool kernel_offers(const char* name);
 
 }  // namespace wq

@@ -19,8 +19,8 @@ namespace {
 
 using Parser = Result<CpuSet> (*)(std::string_view);
 
-// Lines for the administrator. A tree that is broken throughout says so in a few lines, not in thousands, and
-// whatever bytes it holds, a terminal and JSON can show them.
+// Warnings for the administrator: at most kMost lines, even if the whole tree is broken, and only printable
+// ASCII, so that a terminal and JSON can show them.
 class Warnings {
   public:
     void add(std::string line) {
@@ -44,8 +44,8 @@ class Warnings {
     std::size_t more_ = 0;
 };
 
-// The text of a file, without the terminating NUL that some kernels left in their mask files (Kunpeng 920).
-// Empty where there is no such file.
+// The content of a file, without the terminating NUL that some kernels leave in their mask files (Kunpeng
+// 920). Empty if there is no such file.
 Result<std::optional<std::string>> text_if_there(const std::string& path) {
     auto text = read_file(path);
     if (!text) {
@@ -65,8 +65,8 @@ Result<std::optional<CpuSet>> parse_if_there(const std::string& path, Parser par
     return std::move(*set);
 }
 
-// A set that the kernel prints twice, as a mask and as a list. Both must be sane; the mask is what counts: it
-// is what hwloc reads, and where the two differ (Opteron 6276) the list is the wrong one.
+// Reads a set that the kernel prints twice, as a mask and as a list. Both must be valid. The mask counts:
+// hwloc reads it, and where the two differ (Opteron 6276) the list is wrong.
 Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std::string& list_path) {
     auto mask = parse_if_there(mask_path, CpuSet::parse_mask);
     if (!mask) return mask;
@@ -75,18 +75,18 @@ Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std:
     return mask;
 }
 
-// The number in names such as "cpu12", "node0" and "index3".
+// Parses the number in a name such as "cpu12", "node0" or "index3".
 std::optional<unsigned> number_after(std::string_view prefix, std::string_view name) {
     if (!name.starts_with(prefix)) return std::nullopt;
     name.remove_prefix(prefix.size());
     unsigned number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (end != name.data() + name.size() || name.empty()) return std::nullopt;
-    // Too large for unsigned is still a number, and one that the caller refuses.
+    // A number that is too large for unsigned still counts as a number; the caller rejects it.
     return error == std::errc{} ? number : CpuSet::kMaxCpus;
 }
 
-// Numbers of the entries PREFIX<number> of a folder; nothing where there is no such folder.
+// The numbers of the entries PREFIX<number> in FOLDER. Empty if there is no such folder.
 std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
     const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
     std::vector<unsigned> numbers;
@@ -96,7 +96,7 @@ std::vector<unsigned> numbered(const std::string& folder, std::string_view prefi
     return numbers;
 }
 
-// Reads one tree. Each step uses what the earlier ones found.
+// Reads one tree. Each step uses the results of the earlier ones.
 class Reader {
   public:
     explicit Reader(const std::string& root)
@@ -110,7 +110,7 @@ class Reader {
         find_cores();
         find_nodes();
         files_.packages =
-            find_groups("core_siblings", "package siblings");  // the old name: all kernels have it
+            find_groups("core_siblings", "package siblings");  // the old name, which all kernels have
         files_.clusters = find_groups("cluster_cpus", "cluster siblings");
         check_caches();
         files_.warnings = warnings_.take();
@@ -122,8 +122,9 @@ class Reader {
         return fmt::format("{}/cpu{}/{}", cpu_, cpu, file);
     }
 
-    // Online CPUs: those of the `online` file. POWER7's tree has none; then each CPU tells for itself. A CPU
-    // without a folder is no CPU: hotplug (or the range 0-65535) has overtaken us.
+    // Finds the online CPUs with the `online` file. POWER7's tree does not have it; then we read each CPU's
+    // own `online` file. A CPU without a folder does not count: it went offline meanwhile, or the range is
+    // invalid (0-65535).
     Status find_online() {
         CpuSet folders;
         bool beyond = false;
@@ -150,7 +151,7 @@ class Reader {
         return {};
     }
 
-    // cpuN/online is absent where a CPU cannot go offline.
+    // cpuN/online does not exist if the CPU cannot go offline.
     bool says_online(unsigned cpu) {
         const auto text = text_if_there(of_cpu(cpu, "online"));
         if (text && (!*text || **text == "1\n" || **text == "1")) return true;
@@ -181,7 +182,7 @@ class Reader {
         return fail(of_cpu(cpu, "topology") + ": no thread siblings");
     }
 
-    // A CPU belongs to the core of its lowest online sibling, as in the kernel's topology_sibling_cpumask().
+    // As in the kernel's topology_sibling_cpumask(), a CPU belongs to the core of its lowest online sibling.
     void find_cores() {
         std::map<unsigned, CpuSet> siblings;
         CpuSet alone;
@@ -207,7 +208,7 @@ class Reader {
                 }
             files_.cores.push_back(std::move(core));
         }
-        // Where siblings disagree, a leader may itself be of another core.
+        // If siblings disagree, a leader may be in the core of another CPU.
         std::ranges::sort(files_.cores, {}, &CpuSet::first);
     }
 
@@ -231,8 +232,8 @@ class Reader {
         }
     }
 
-    // The groups of CPUs that FILE, one of each CPU's topology folder, names. Nothing is said of files that
-    // are absent or absurd: most machines' pods do not depend on them (kernel/llc_rule.cpp).
+    // Groups of CPUs from FILE in each CPU's topology folder. A missing or invalid file gives no warning,
+    // because the pods of most machines do not depend on it (kernel/llc_rule.cpp).
     std::vector<CpuSet> find_groups(const std::string& file, const char* what) {
         std::map<unsigned, CpuSet> named;
         for (unsigned cpu : files_.online.cpus()) {
@@ -243,7 +244,7 @@ class Reader {
         return partition_of(named, what);
     }
 
-    // What each CPU says of itself and others, made disjoint: the lower CPU is believed.
+    // Turns what each CPU says into disjoint groups. In a conflict, the lower CPU wins.
     std::vector<CpuSet> partition_of(const std::map<unsigned, CpuSet>& named, const char* what) {
         std::vector<CpuSet> groups;
         std::map<unsigned, std::size_t> group_of;
@@ -273,17 +274,17 @@ class Reader {
         files_.outermost = partition_of(outermost, "caches");
     }
 
-    // Who shares the last of its caches, if it has any; all that are there must be sane.
+    // The CPUs that share the last cache of CPU; empty if it has no caches. Error: a cache file is invalid.
     [[nodiscard]] Result<std::optional<CpuSet>> last_cache(unsigned cpu) const {
         std::optional<CpuSet> last;
-        for (unsigned index = 0; index < 10; index++) {  // as many as hwloc looks at
+        for (unsigned index = 0; index < 10; index++) {  // hwloc reads as many
             const std::string folder = of_cpu(cpu, fmt::format("cache/index{}", index));
             auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
             if (!set) return tl::unexpected(set.error());
             if (!*set) break;
-            // Empty on ia64: hwloc takes the core then.
+            // The map is empty on ia64; hwloc then uses the core.
             if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
-            // hwloc asks the first CPU of a cache for the rest, and so for all others that share it.
+            // hwloc reads level and type only from the first CPU of a cache, for all CPUs that share it.
             if (!(*set)->intersects(files_.cache_known))
                 for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
                     if (!sane) return tl::unexpected(sane.error());
@@ -292,8 +293,8 @@ class Reader {
         return last;
     }
 
-    // hwloc passes over a cache of another level or type than it knows. (The kernel leaves out what it does
-    // not know itself.)
+    // hwloc skips a cache of a level or type that it does not know. (The kernel omits those that it does not
+    // know.)
     static Status check_level(const std::string& path) {
         const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());

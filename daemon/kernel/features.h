@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// What the kernel below PATHS has, found by what it shows and nothing else: no version is asked, nothing is
-// written. Reads all of the kernel's types (megabytes, for a moment); those of the running kernel once.
+// Detects the features of the kernel below PATHS without its version and without writes. Reads all of the
+// kernel's types (some megabytes, temporarily), for the running kernel only once.
 KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
 
 }  // namespace wq

@@ -32,22 +32,22 @@ namespace wq {
 namespace {
 namespace fs = std::filesystem;
 
-// hwloc takes much of its configuration from the environment. While one of these lives, the environment holds
-// ours only: whatever HWLOC_* variables the user has are put aside, and put back.
+// hwloc reads configuration from the environment. While this object exists, only our HWLOC_* variables are
+// set; the user's are saved and restored.
 class HwlocEnvironment {
   public:
-    // FSROOT: a tree instead of this machine's; "" for none.
+    // FSROOT: read this tree instead of this machine; "" for none.
     explicit HwlocEnvironment(const std::string& fsroot) {
         for (char** entry = environ; *entry != nullptr; entry++)
             if (const std::string_view text = *entry; text.starts_with("HWLOC_"))
                 saved_.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
         for (const auto& [name, value] : saved_) ::unsetenv(name.c_str());
-        // Only the Linux component: the x86 one runs CPUID on each CPU in turn and binds the calling thread
-        // there (hwloc.h at HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING, which is set too).
+        // Only the Linux component: the x86 component runs CPUID on each CPU and binds the calling thread
+        // there (hwloc.h at HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING, which is also set).
         if (!fsroot.empty()) set("HWLOC_FSROOT", fsroot);
         set("HWLOC_COMPONENTS", "linux,stop");
-        set("HWLOC_HIDE_ERRORS", "2");              // errors are ours to tell
-        set("HWLOC_PLUGINS_PATH", "/nonexistent");  // no CUDA, no OpenCL in a daemon
+        set("HWLOC_HIDE_ERRORS", "2");              // we report the errors
+        set("HWLOC_PLUGINS_PATH", "/nonexistent");  // no CUDA or OpenCL plugins in a daemon
     }
     ~HwlocEnvironment() {
         for (const auto& name : ours_) ::unsetenv(name.c_str());
@@ -66,9 +66,9 @@ class HwlocEnvironment {
     std::vector<std::string> ours_;
 };
 
-// A tree of links to those CPU folders of another tree that are known to be sane. hwloc believes what it
-// reads: a range past 2^31 costs it gigabytes, an empty node folder trips an assert, and garbage at a cache's
-// first CPU hides the cache from all others.
+// A tree of links to the valid CPU folders of another tree. hwloc trusts its input: a range above 2^31 makes
+// it allocate gigabytes, an empty node folder fails an assertion, and garbage at a cache's first CPU hides
+// the cache from all other CPUs.
 class SaneTree {
   public:
     SaneTree() = default;
@@ -94,8 +94,8 @@ class SaneTree {
             if (!error) fs::create_directory_symlink(from / name, to / name, error);
         }
         if (error) return fail(to.string() + ": " + error.message(), error.value());
-        // POWER7's tree has no such file, and a copied tree's own may not fit its CPUs' folders.
-        // (Not replace_file(), whose fsync waits for the disk.)
+        // POWER7's tree does not have this file, and in a copied tree it may not match the CPU folders. (Not
+        // replace_file(), whose fsync waits for the disk.)
         const Fd fd(::open((to / "online").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!fd) return fail_errno((to / "online").string(), errno);
         return write_all(fd.get(), cpus.list() + "\n");
@@ -107,7 +107,7 @@ class SaneTree {
 
 using Hwloc = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
-// What the caller wants kept of hwloc's objects, beside caches, NUMA nodes and CPUs.
+// Which hwloc objects to keep besides caches, NUMA nodes and CPUs.
 enum class Keep { caches, cores_too };
 
 Result<Hwloc> new_hwloc(Keep keep) {
@@ -124,7 +124,7 @@ Result<Hwloc> new_hwloc(Keep keep) {
     if (keep == Keep::cores_too) {
         hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
         hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-        // A NUMA node inside a cache hangs from a group.
+        // hwloc attaches a NUMA node inside a cache to a group.
         hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     }
     return hwloc;
@@ -144,7 +144,7 @@ Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
     return set;
 }
 
-// Of each CPU, the data and unified caches that the LLC rule looks at.
+// For each online CPU, the data and unified caches that the LLC rule needs.
 std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
     std::vector<Cache> out;
     std::map<hwloc_obj_t, std::size_t> number_of;
@@ -168,8 +168,8 @@ std::vector<Cache> caches_in(const Hwloc& hwloc, const CpuSet& online) {
     return out;
 }
 
-// The CPUs whose outermost cache, as the files have it, is none of CACHES: hwloc leaves out one that crosses
-// another that it has.
+// The CPUs whose outermost cache in the files is not in CACHES: hwloc omits a cache that partly overlaps
+// another one.
 CpuSet without_outermost(const std::vector<Cache>& caches, const CpuFiles& files) {
     std::multimap<unsigned, const CpuSet*> by_first;
     for (const Cache& cache : caches) by_first.emplace(cache.cpus.first(), &cache.cpus);
@@ -183,8 +183,8 @@ CpuSet without_outermost(const std::vector<Cache>& caches, const CpuFiles& files
     return out;
 }
 
-// What hwloc makes of the caches of the KNOWN CPUs below ROOT. It may still fail to see them, where a tree
-// has caches but none of the topology files that it looks for.
+// Reads the caches of the CPUs in `cache_known` below ROOT with hwloc. hwloc may not find them if the tree
+// has caches but not the topology files that it needs.
 Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files, bool through_links) {
     if (files.cache_known.empty()) return std::vector<Cache>{};
     SaneTree links;
@@ -205,7 +205,7 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
     return caches;
 }
 
-// CPUs of which no cache is known have those of their thread siblings: a core is never cut.
+// A CPU without known caches gets those of its thread siblings, because a core is never divided.
 void complete(std::vector<Cache>& caches, const CpuFiles& files) {
     for (const CpuSet& core : files.cores) {
         const CpuSet missing = core - files.cache_known;
@@ -215,8 +215,8 @@ void complete(std::vector<Cache>& caches, const CpuFiles& files) {
     }
 }
 
-// The kernel's files first, strictly; hwloc then gets to see no CPU whose cache files are not sane. A tree is
-// always seen through links; this machine directly if there is nothing to hide, so that the daemon needs no
+// Reads the kernel's files first, strictly. Then hwloc sees only CPUs whose cache files are valid. A tree is
+// always read through links. This machine is read directly if there are no warnings, so the daemon needs no
 // temporary folder.
 Result<Topology> read_tree(const std::string& root) {
     auto files = read_cpu_files(root);
@@ -241,7 +241,7 @@ Result<Topology> read_tree(const std::string& root) {
     return topology;
 }
 
-// hwloc's Core of each CPU, or the CPU where there is none.
+// hwloc's Core of each CPU, or the CPU itself if it has none.
 Result<std::vector<CpuSet>> cores_in(const Hwloc& hwloc) {
     std::vector<CpuSet> cores;
     CpuSet seen;
@@ -282,7 +282,7 @@ Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
             hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
         auto set = to_cpu_set(node->cpuset);
         if (!set) return tl::unexpected(set.error());
-        *set -= seen;  // high-bandwidth memory is a second node of the same CPUs
+        *set -= seen;  // high-bandwidth memory is a second node with the same CPUs
         if (set->empty()) continue;
         seen |= *set;
         nodes.push_back({node->os_index, std::move(*set)});
@@ -314,7 +314,7 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     return topology;
 }
 
-// hwloc reads the whole file into memory. 8,192 CPUs take it some tens of megabytes.
+// hwloc reads the whole file into memory. For 8,192 CPUs it needs some tens of megabytes.
 Status check_xml(const std::string& path) {
     constexpr off_t kMost = off_t{256} << 20;
     struct stat info = {};
@@ -325,11 +325,11 @@ Status check_xml(const std::string& path) {
     return {};
 }
 
-// Points a new hwloc topology at a description. -1: refused.
+// Sets the description that a new hwloc topology loads. -1: rejected.
 using Describe = int (*)(hwloc_topology_t, const char* text);
 
-// Whether hwloc gets through TEXT at all, tried in a child: its parsers crash on some malformed XML and trip
-// asserts on some synthetic strings (2.9), and a flat machine of 65,536 CPUs keeps it busy for minutes.
+// Tests in a child process whether hwloc can load TEXT: its parsers crash on some malformed XML and fail
+// assertions on some synthetic strings (2.9), and a flat machine of 65,536 CPUs takes it minutes.
 Status survives(Describe describe, const std::string& text) {
     static constexpr unsigned kPatience = 30;  // seconds
     const pid_t child = ::fork();
@@ -368,9 +368,9 @@ Result<Topology> read_xml(const std::string& path) {
     return read_described(hwloc_topology_set_xml, path, "not a topology of hwloc");
 }
 
-// CPUs that DESCRIPTION stands for, counted as hwloc's own parser reads it (topology-synthetic.c): levels
-// "TYPE:N" or "N", attributes in (), memory in []. More than kMaxCpus, of which hwloc would make objects
-// until the memory is full, is kMaxCpus + 1. What hwloc refuses may count as anything.
+// Number of CPUs in DESCRIPTION, parsed like hwloc does (topology-synthetic.c): levels "TYPE:N" or "N",
+// attributes in (), memory in []. Returns kMaxCpus + 1 if there are more than kMaxCpus, because hwloc would
+// then create objects until memory is full. For text that hwloc rejects, the result is undefined.
 unsigned long synthetic_cpus(const std::string& description) {
     unsigned long cpus = 1;
     const char* at = description.c_str();
@@ -399,7 +399,7 @@ unsigned long synthetic_cpus(const std::string& description) {
     return cpus;
 }
 
-// Whether some "indexes=0,2,1,3" names a CPU beyond the largest: hwloc would make sets that reach there.
+// Whether an "indexes=0,2,1,3" has a CPU number that is too large: hwloc would allocate sets of that size.
 bool has_absurd_indexes(const std::string& description) {
     static constexpr std::string_view kKey = "indexes=";
     for (auto at = description.find(kKey); at != std::string::npos; at = description.find(kKey, at + 1)) {

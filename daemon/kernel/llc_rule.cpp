@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Which CPUs share a last-level cache, to the kernel.
+// Which CPUs share a last-level cache, in the kernel's view.
 //
-// The pods of `cache` are cpus_share_cache() (kernel/workqueue.c, workqueue_init_topology()), which compares
-// sd_llc_id: the span of the highest scheduling domain with SD_SHARE_LLC (kernel/sched/topology.c,
-// update_top_cache_domain()). Domains are built from levels that each architecture names: SMT, CLS (clusters,
-// with CONFIG_SCHED_CLUSTER) and MC (with CONFIG_SCHED_MC) have that flag, PKG and NUMA do not. So an LLC is
-// what the architecture gives for MC, joined with what it gives for the levels below. It is often, and not
-// always, the cache of which /sys/devices/system/cpu/cpuN/cache tells. (Read in 6.12 and 7.2. The functions
-// named are where to look when a kernel does otherwise.) SMT is taken for granted everywhere, and MC on x86
-// and s390, where it has always been the default.
+// The pods of `cache` come from cpus_share_cache() (kernel/workqueue.c, workqueue_init_topology()), which
+// compares sd_llc_id: the span of the highest scheduling domain with SD_SHARE_LLC (kernel/sched/topology.c,
+// update_top_cache_domain()). Domains are built from levels that each architecture defines. SMT, CLS
+// (clusters, with CONFIG_SCHED_CLUSTER) and MC (with CONFIG_SCHED_MC) have that flag; PKG and NUMA do not.
+// So an LLC is the architecture's MC group joined with its groups of the levels below. It is often, but not
+// always, the cache in /sys/devices/system/cpu/cpuN/cache. (Read in 6.12 and 7.2. If a kernel differs, start
+// at the functions named here.) We assume that SMT is always configured, and MC on x86 and s390, where it
+// has always been the default.
 //
 //  x86  cpu_llc_shared_mask (arch/x86/kernel/smpboot.c, match_llc()): CPUs with the same llc_id, cut at the
 //    NUMA node (Intel SNC: sysfs does not show that cut). llc_id is that of the L3. Without an L3 it is that
-//    of the L2, but on AMD and Hygon it is the package; where CPUID names no cache at all it is the package
-//    on all (kernel/cpu/cacheinfo.c; kernel/cpu/topology_amd.c, legacy_set_llc()). Hypervisors can hide
-//    both. Where every package has one thread, caches do not count (set_cpu_sibling_map()). Not followed
-//    here: dies of AMD CPUs that have CPUID leaf 0x80000026 and no L3; the debugging option split_llc=.
+//    of the L2, except on AMD and Hygon, where it is the package. If CPUID reports no cache at all, it is
+//    the package for all vendors (kernel/cpu/cacheinfo.c; kernel/cpu/topology_amd.c, legacy_set_llc()).
+//    Hypervisors can hide both. If every package has one thread, caches do not count
+//    (set_cpu_sibling_map()). Not implemented here: dies of AMD CPUs that have CPUID leaf 0x80000026 and no
+//    L3; the debugging option split_llc=.
 //  arm64, riscv, arm  cpu_coregroup_mask() (drivers/base/arch_topology.c): the node; or the package, if it
-//    lies in the node; or the CPUs that share the outermost cache, if they lie in that. With
-//    CONFIG_SCHED_CLUSTER the result is widened to the cluster that it lies in: with private L2 and one
-//    cluster there is one LLC, on Ampere Altra there are pairs. (Debian's arm64 kernel: set in 7.2, not in
-//    6.12.) Without CONFIG_SCHED_MC, which is the default only since 6.18 (Debian's kernels have it), there
-//    is the cluster, but for one that holds all that MC would have had (cpu_clustergroup_mask()); else the
-//    core. Where the firmware names no cache, the kernel assumes that all CPUs share every cache beyond the
-//    first level (drivers/base/cacheinfo.c, use_arch_info) and shows that in sysfs, but does not use it in
-//    this rule. Such a cache lies in a package only if there is one package, so using it changes nothing;
-//    only a first level without a size must be left out.
+//    is inside the node; or the CPUs that share the outermost cache, if they are inside that. With
+//    CONFIG_SCHED_CLUSTER the result grows to the cluster that contains it: with private L2 and one cluster
+//    there is one LLC, on Ampere Altra there are pairs. (Debian's arm64 kernel: set in 7.2, not in 6.12.)
+//    Without CONFIG_SCHED_MC, which is the default only since 6.18 (Debian's kernels have it), the result is
+//    the cluster, unless the cluster contains the whole group of MC (cpu_clustergroup_mask()); then it is
+//    the core. If the firmware describes no cache, the kernel assumes that all CPUs share every cache beyond
+//    the first level (drivers/base/cacheinfo.c, use_arch_info). It shows this in sysfs, but does not use it
+//    in this rule. Such a cache is inside a package only if there is one package, so using it changes
+//    nothing; only a first level without a size must be omitted.
 //  powerpc  CPUs that share the L2, cut at the node (arch/powerpc/kernel/smp.c, shared_caches). MC does not
-//    have the flag there, so the L3 does not count. A "big core" is two cores to the scheduler, and its
+//    have the flag there, so the L3 does not count. The scheduler treats a "big core" as two cores, and its
 //    L2 may have fewer CPUs than the core.
-//  s390  The CPUs of a socket, whatever the caches (arch/s390/kernel/topology.c, cpu_coregroup_mask()):
-//    core_siblings in sysfs.
-//  others  are not known here.
-//  A tree or a description that names no architecture: the outermost cache, cut at the node.
+//  s390  The CPUs of a socket, independent of the caches (arch/s390/kernel/topology.c,
+//    cpu_coregroup_mask()): core_siblings in sysfs.
+//  Other architectures are not known here.
+//  A tree or a description without an architecture: the outermost cache, cut at the node.
 //
-// Contradictions are not believed. The kernel refuses to build domains that overlap (topology_span_sane()),
-// and sd_llc_id then stays what it was before. A cache of several packages (other than on arm64, where the
-// package wins) or a cluster of several nodes is an error of firmware or hypervisor. In these cases
-// `llc_unknown` says so, and only the pods that BPF reads tell what the kernel made of it.
+// We do not trust contradictions. The kernel refuses to build domains that overlap (topology_span_sane()),
+// and sd_llc_id then keeps its old value. A cache of several packages (except on arm64, where the package
+// wins) or a cluster of several nodes is an error of firmware or hypervisor. In these cases `llc_unknown`
+// gives the reason, and only the pods read by BPF show what the kernel did.
 #include "kernel/llc_rule.h"
 
 #include <fmt/format.h>
@@ -53,7 +54,7 @@
 namespace wq {
 namespace {
 
-// Which of some disjoint sets each CPU is in.
+// Which of several disjoint sets contains a CPU.
 class SetOf {
   public:
     SetOf() = default;
@@ -69,7 +70,7 @@ class SetOf {
         sets_[cpu] = &set;
     }
 
-    // nullptr: in none.
+    // nullptr: the CPU is in none.
     [[nodiscard]] const CpuSet* of(unsigned cpu) const { return cpu < sets_.size() ? sets_[cpu] : nullptr; }
 
   private:
@@ -85,7 +86,7 @@ class Rule {
     Rule(const Topology& topology, const LlcFacts& facts)
         : t_(topology), facts_(facts), packages_(topology.packages), clusters_(facts.clusters) {
         for (const NumaNode& node : topology.nodes) nodes_.add(node.cpus);
-        std::map<unsigned, unsigned> outermost;  // level, by CPU
+        std::map<unsigned, unsigned> outermost;  // CPU -> level
         for (const Cache& cache : facts.caches)
             for (const unsigned cpu : cache.cpus.cpus())
                 outermost[cpu] = std::max(outermost[cpu], cache.level);
@@ -141,14 +142,14 @@ class Rule {
         return node != nullptr ? *node : t_.online;
     }
 
-    // The package of ONE; its core alone where that is not told.
+    // The package of ONE; only its core if the package is not known.
     const CpuSet& package_of(const Thread& one) {
         if (const CpuSet* package = packages_.of(one.cpu)) return *package;
         doubt(fmt::format("the package of CPU {} is not known", one.cpu));
         return one.core;
     }
 
-    // ONE's CACHE, which is to lie in its package, cut at the node.
+    // The part of CACHE in ONE's node. CACHE should lie in one package.
     CpuSet cut(const CpuSet& cache, const Thread& one) {
         const CpuSet* package = packages_.of(one.cpu);
         if (package != nullptr && !package->contains(cache & node_of(one)))
@@ -156,7 +157,7 @@ class Rule {
         return cache & node_of(one);
     }
 
-    // As sysfs has it, where nothing better is known.
+    // ONE's outermost cache as in sysfs, the fallback.
     [[nodiscard]] CpuSet outermost(const Thread& one) const {
         const CpuSet* cache = outermost_.of(one.cpu);
         return cache != nullptr ? *cache & node_of(one) : one.core;
@@ -205,7 +206,7 @@ class Rule {
         if (!levels_) levels_ = facts_.sched_levels();
         know(levels_->mc, "CONFIG_SCHED_MC");
         const bool mc = levels_->mc.value_or(true);
-        // Without MC, CLS leaves out the clusters that would be all of MC (cpu_clustergroup_mask()).
+        // Without MC, CLS omits clusters that contain the whole MC group (cpu_clustergroup_mask()).
         const bool adds =
             cluster != nullptr && (mc ? !(span | one.core).contains(*cluster) : !cluster->contains(span));
         if (adds) know(levels_->clusters, "CONFIG_SCHED_CLUSTER");
@@ -213,7 +214,7 @@ class Rule {
         if (!adds || !levels_->clusters.value_or(false)) return span;
         if (!node_of(one).contains(*cluster))
             doubt(fmt::format("CPUs {} are one cluster, but of several NUMA nodes", cluster->list()));
-        return span | *cluster;  // inside, or one that overlaps, which is refused
+        return span | *cluster;  // contains `span`, or overlaps it, which set() rejects
     }
 
     void know(std::optional<bool> level, const char* option) {
@@ -229,7 +230,7 @@ class Rule {
         return one.core;
     }
 
-    // Whether no two of SPANS overlap without being equal. Every CPU is in its own core's.
+    // Whether any two of SPANS are equal or disjoint. Each span contains its own core.
     [[nodiscard]] static bool are_groups(const std::vector<CpuSet>& spans) {
         std::map<unsigned, const CpuSet*> by_first;
         CpuSet seen;
@@ -245,7 +246,7 @@ class Rule {
         std::map<unsigned, unsigned> node_of;
         for (const NumaNode& node : t_.nodes)
             for (const unsigned cpu : node.cpus.cpus()) node_of[cpu] = node.id;
-        // Spans that still overlap are told apart by what they begin with and by the node.
+        // Overlapping spans are separated by their lowest CPU and their node.
         std::map<std::pair<unsigned, std::optional<unsigned>>, Llc> llcs;
         for (std::size_t i = 0; i < spans.size(); i++) {
             const CpuSet& core = t_.cores[i];
@@ -270,10 +271,10 @@ class Rule {
     SetOf l2_;
     SetOf l3_;
     SetOf outermost_;
-    SetOf told_;                         // outermost caches that count for the generic rule
-    bool one_thread_packages_ = false;   // all of them
-    std::optional<std::string> vendor_;  // once asked for
-    std::optional<SchedLevels> levels_;  // likewise
+    SetOf told_;                         // outermost caches that the generic rule uses
+    bool one_thread_packages_ = false;   // all packages have one thread
+    std::optional<std::string> vendor_;  // filled on first use
+    std::optional<SchedLevels> levels_;  // filled on first use
     std::string why_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxPods = 16U << 20;  // bytes; 65536 CPUs of one pod each in six scopes are half of it
+constexpr std::size_t kMaxPods = 16U << 20;  // bytes; 65536 CPUs, each a pod in six scopes, need half
 
 KernelPod pod_from(const json& j) {
     auto cpus = CpuSet::parse_list(j.at("cpus").get<std::string>());

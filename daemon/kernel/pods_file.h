@@ -10,15 +10,17 @@
 
 namespace wq {
 
-// The kernel's pods in a file of /run: a short program that may see the kernel's addresses (`wq-tuned
-// --pods`) leaves them there for the daemon, which may not. They are made at boot and stay, as /run does.
+// The kernel's pods in a file in /run. A short-lived program that may read kernel addresses (`wq-tuned
+// --pods`) writes it for the daemon, which may not. The kernel makes its pods at boot and never changes
+// them, and /run is cleared at boot.
 
 std::string pods_path(const Paths& paths);
 
-// Replaces PATH by PODS, or by why they could not be read. Mode 0644.
+// Writes PODS, or the error that prevented reading them, to PATH. Mode 0644.
 Status leave_pods(const std::string& path, const Result<KernelPods>& pods);
 
-// What leave_pods() left; nothing where PATH is absent. Errors: that of reading the pods, or the file's own.
+// Reads the file of leave_pods(); nullopt if PATH does not exist. Errors: the one that leave_pods() stored,
+// or an error of the file itself.
 std::optional<Result<KernelPods>> find_pods(const std::string& path);
 
 }  // namespace wq

@@ -21,7 +21,7 @@ bool exists(const std::string& path) {
     return ::access(path.c_str(), F_OK) == 0;
 }
 
-// By its mode: root may write whatever the mode, and the file then refuses.
+// Checks the mode bits: access(2) always succeeds for root, but the write would then fail.
 bool is_writable(const std::string& path) {
     struct stat st {};
     return ::stat(path.c_str(), &st) == 0 && (st.st_mode & 0222) != 0;
@@ -32,14 +32,15 @@ std::string first_line(const std::string& path) {
     return text ? text->substr(0, text->find('\n')) : "";
 }
 
-// One word of the kernel command line.
+// One parameter of the kernel command line.
 struct Parameter {
-    std::string name;  // with '_' for '-', which are alike to the kernel (kernel/params.c, parameq())
+    std::string name;  // with '_' for '-': the kernel treats them alike (kernel/params.c, parameq())
     std::optional<std::string> value;
-    std::string text;  // as written, less the quotes
+    std::string text;  // as written, without quotes
 };
 
-// Split as by next_arg() of lib/cmdline.c: a space in quotes is no end. What comes after "--" is for init.
+// Splits like next_arg() of lib/cmdline.c: a space in quotes does not end a parameter. Words after "--" are
+// for init.
 std::vector<Parameter> parameters_of(const std::string& cmdline) {
     std::vector<Parameter> out;
     for (std::size_t at = 0; at < cmdline.size();) {
@@ -65,8 +66,8 @@ std::vector<Parameter> parameters_of(const std::string& cmdline) {
     return out;
 }
 
-// Whether it is a mitigation that turns SMT off where the CPU has the flaw: "mds=full,nosmt",
-// "mitigations=auto,nosmt;no_user_user", and L1TF's without the word.
+// Whether it is a mitigation option that turns SMT off on CPUs with the flaw: "mds=full,nosmt",
+// "mitigations=auto,nosmt;no_user_user", or L1TF's "full", which implies it.
 bool may_turn_smt_off(const Parameter& parameter) {
     const std::string& value = *parameter.value;
     if (parameter.name == "l1tf" && (value == "full" || value == "full,force")) return true;
@@ -78,9 +79,9 @@ bool may_turn_smt_off(const Parameter& parameter) {
     return false;
 }
 
-// Whether PARAMETER kept CPUs offline at boot. nosmt does nothing where there are no siblings, and
-// smt/control says so; a mitigation, where the CPU has not the flaw, and then SMT is on. (A number there:
-// powerpc with some of the threads.) maxcpus=N does nothing where there are no more than N.
+// Whether PARAMETER kept CPUs offline at boot. nosmt has no effect without siblings; smt/control shows that.
+// A mitigation has no effect on a CPU without the flaw, and SMT is then on. (A number in smt/control:
+// powerpc with only some of the threads online.) maxcpus=N has no effect with N or fewer CPUs.
 bool holds_back(const Parameter& parameter, const Paths& paths) {
     const std::string control = first_line(paths.cpus() + "/smt/control");
     const bool off = control == "off" || control == "forceoff" ||
@@ -99,7 +100,7 @@ bool holds_back(const Parameter& parameter, const Paths& paths) {
 void read_cmdline(const Paths& paths, KernelInfo& info) {
     auto cmdline = read_file(paths.cmdline());
     if (!cmdline) return;
-    if (cmdline->ends_with('\n')) cmdline->pop_back();  // added by /proc
+    if (cmdline->ends_with('\n')) cmdline->pop_back();  // /proc adds it
     for (const Parameter& parameter : parameters_of(*cmdline)) {
         if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
         if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
@@ -108,7 +109,7 @@ void read_cmdline(const Paths& paths, KernelInfo& info) {
     }
 }
 
-// Since 7.1, with the scope itself (kernel/workqueue.c, module_param_named(cache_shard_size)).
+// Since 7.1, together with the scope (kernel/workqueue.c, module_param_named(cache_shard_size)).
 std::optional<unsigned> shard_size(const Paths& paths) {
     const std::string text = first_line(paths.parameters() + "/cache_shard_size");
     unsigned size = 0;

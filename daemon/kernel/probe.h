@@ -6,11 +6,11 @@
 
 namespace wq {
 
-// Looks at what the kernel below PATHS has. Never fails: what cannot be read is not there. A mitigation that
-// may turn SMT off at boot is believed to have done so if SMT is off at this look.
+// Finds out what the kernel below PATHS has. Never fails: what cannot be read counts as missing. If a boot
+// option for a mitigation may turn SMT off and SMT is off now, we assume that this option did it.
 KernelInfo probe_kernel(const Paths& paths);
 
-// The scopes of every kernel since 6.6, without cache_shard (7.1).
+// The scopes of every kernel since 6.6. cache_shard (7.1) is not included.
 std::vector<Scope> classic_scopes();
 
 }  // namespace wq

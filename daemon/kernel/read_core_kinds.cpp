@@ -17,7 +17,7 @@ std::string first_line(const std::string& path) {
     return text ? text->substr(0, text->find('\n')) : "";
 }
 
-// Intel: a PMU for each kind of core, with a list of its CPUs.
+// Intel hybrids have a PMU for each kind of core, with a list of its CPUs.
 CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
     const auto cpus_of = [&](const char* pmu) {
         return CpuSet::parse_list(first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) & topology.online;
@@ -27,7 +27,7 @@ CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
     return out;
 }
 
-// In units of which the fastest CPU has 1024; 0 where it is not told.
+// The fastest CPU has 1024; 0 if not known.
 unsigned capacity_of(const Paths& paths, unsigned cpu) {
     const std::string text = first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
     unsigned out = 0;
@@ -35,9 +35,9 @@ unsigned capacity_of(const Paths& paths, unsigned cpu) {
     return out;
 }
 
-// Cores of one kind differ too, by their highest clock: E-cores are below four fifths of the fastest.
+// Cores of one kind also differ in highest clock. E-cores are those below four fifths of the fastest.
 CoreKinds by_capacity(const Paths& paths, const Topology& topology) {
-    std::map<unsigned, unsigned> capacities;  // by CPU
+    std::map<unsigned, unsigned> capacities;  // CPU -> capacity
     unsigned most = 0;
     for (const CpuSet& core : topology.cores) {
         const unsigned capacity = capacity_of(paths, core.first());

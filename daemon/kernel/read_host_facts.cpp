@@ -15,23 +15,23 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kCpuinfo = 8192;  // the first CPU is in there; thousands follow
+constexpr std::size_t kCpuinfo = 8192;  // enough for the first CPU; thousands may follow
 constexpr std::size_t kMaxSmbios = 4096;
 
 using Name = std::pair<std::string_view, std::string_view>;
 
-// "CPU implementer" of arm64, as lscpu names them.
+// "CPU implementer" of arm64, with lscpu's names.
 constexpr Name kImplementers[] = {{"0x41", "ARM"},       {"0x42", "Broadcom"},  {"0x43", "Cavium"},
                                   {"0x46", "FUJITSU"},   {"0x48", "HiSilicon"}, {"0x4e", "NVIDIA"},
                                   {"0x50", "APM"},       {"0x51", "Qualcomm"},  {"0x61", "Apple"},
                                   {"0x6d", "Microsoft"}, {"0x70", "Phytium"},   {"0xc0", "Ampere"}};
-// Servers' "CPU implementer" and "CPU part".
+// "CPU implementer" and "CPU part" of servers.
 constexpr Name kParts[] = {
     {"0x41 0xd0c", "Neoverse-N1"},  {"0x41 0xd40", "Neoverse-V1"},   {"0x41 0xd49", "Neoverse-N2"},
     {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
     {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
     {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
-// How DMI's vendor or product, or the device tree's model, begins in a virtual machine.
+// Prefixes of the DMI vendor or product, or of the device tree's model, in a virtual machine.
 constexpr std::string_view kHypervisors[] = {"QEMU",
                                              "KVM",
                                              "VMware",
@@ -73,7 +73,7 @@ std::string name_in(const Name (&names)[N], std::string_view word) {
 
 using Cpuinfo = std::map<std::string, std::string>;
 
-// The first CPU's lines: what precedes the first empty line.
+// The first CPU's lines, up to the first empty line.
 Cpuinfo read_cpuinfo(const Paths& paths) {
     std::string text(kCpuinfo, '\0');
     std::ifstream file(paths.cpuinfo(), std::ios::binary);
@@ -93,8 +93,8 @@ std::string value(const Cpuinfo& cpuinfo, const char* key) {
     return found == cpuinfo.end() ? "" : found->second;
 }
 
-// "Processor Version" of an SMBIOS type 4 structure: the number of a string at 0x10; the strings follow the
-// structure, whose length is at 1, each with a NUL.
+// "Processor Version" of an SMBIOS type 4 structure. The byte at 0x10 is the number of a string. The strings
+// follow the structure, whose length is at offset 1, and each ends with a NUL.
 std::string smbios_processor(const Paths& paths) {
     constexpr std::size_t kVersion = 0x10;
     const auto raw = read_file(paths.dmi_processor(), kMaxSmbios);
@@ -135,13 +135,13 @@ std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
     if (flags.find(" hypervisor ") != std::string::npos) return true;
     if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
     if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
-    // Their machines without a hypervisor have the same vendor.
+    // Amazon's bare-metal machines have the same vendor.
     if (vendor == "Amazon EC2") return product.find(".metal") == std::string::npos;
     if (cpuinfo.contains("flags") || !vendor.empty() || !model.empty()) return false;
     return std::nullopt;
 }
 
-// While an image has not been booted yet it is "uninitialized".
+// The file says "uninitialized" until the image's first boot.
 std::string machine_id(const Paths& paths) {
     const std::string id = first_line(paths.machine_id());
     const bool whole = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;

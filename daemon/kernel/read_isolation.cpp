@@ -22,13 +22,13 @@ std::string first_line(const std::string& path) {
     return text ? text->substr(0, text->find('\n')) : "";
 }
 
-// A list of CPUs. nohz_full reads "(null)" where the option was not given.
+// Reads a list of CPUs. nohz_full contains "(null)" if the option was not given; that gives the empty set.
 CpuSet list_in(const std::string& path) {
     return CpuSet::parse_list(first_line(path)).value_or(CpuSet{});
 }
 
-// A controller that a cgroup has not is missing below it too: most hosts have cpusets nowhere, and there the
-// walk ends at the first level.
+// Walks the cgroups. If a cgroup lacks a controller, those below it lack it too. Most hosts do not use
+// cpusets, and the walk ends at the first level.
 class Walk {
   public:
     Walk(std::string root, Isolation& out) : root_(std::move(root)), out_(out) {}
@@ -48,7 +48,7 @@ class Walk {
     }
 
   private:
-    // Whether it has cpusets. "root invalid (...)" is no partition.
+    // Whether the cgroup has cpusets. "root invalid (...)" is not a partition.
     bool look_at(const std::string& cgroup) {
         const std::string file = root_ + cgroup + "/cpuset.cpus.partition";
         if (::access(file.c_str(), F_OK) != 0) return false;
@@ -72,7 +72,8 @@ Isolation read_isolation(const Paths& paths) {
     out.nohz_full = list_in(paths.cpus() + "/nohz_full");
     Walk(paths.cgroups(), out).below("", 0);
     std::ranges::sort(out.partitions, {}, &Partition::cgroup);
-    // The kernel's own list has them all, those that were not walked to as well, and those isolated at boot.
+    // The kernel's list contains all isolated CPUs, also of cgroups that we did not walk, and those isolated
+    // at boot.
     if (CpuSet rest = list_in(paths.cgroups() + "/cpuset.cpus.isolated") - out.cpus(); !rest.empty())
         out.partitions.push_back({"", std::move(rest), "isolated"});
     return out;

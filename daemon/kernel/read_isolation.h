@@ -6,8 +6,8 @@
 
 namespace wq {
 
-// Looks at the files below PATHS, and through the cgroups that have cpusets. Never fails: what cannot be read
-// is not there. Costs a file per such cgroup, so it is for when somebody asks, not for each tick.
+// Reads the files below PATHS and the cgroups that have cpusets. Never fails: what cannot be read counts as
+// missing. Reads a file per cgroup, so call it on request, not on each tick.
 Isolation read_isolation(const Paths& paths);
 
 }  // namespace wq

@@ -16,7 +16,7 @@ bool is_set(const std::string& config, const std::string& option) {
     return config.starts_with(line) || config.find("\n" + line) != std::string::npos;
 }
 
-// Empty: no such file, or it is no configuration.
+// Empty: no such file, or not a kernel configuration.
 std::optional<SchedLevels> in_config(const std::string& path) {
     const auto text = read_file(path, kMostConfig);
     if (!text || text->find("CONFIG_SMP=") == std::string::npos) return std::nullopt;

@@ -9,15 +9,15 @@
 
 namespace wq {
 
-// The two files of a target that are ever written. NAME is a workqueue's, or kDefaultTarget (which has no
-// strict). Every call fails with ENODEV where INODE is no longer the target's, with ENOENT where there is no
-// such target.
+// The only two files of a target that we write. NAME is a workqueue's name or kDefaultTarget (which has no
+// strict file). Every call fails with ENODEV if the target no longer has INODE, and with ENOENT if the
+// target does not exist.
 class ScopeFiles {
   public:
     virtual ~ScopeFiles() = default;
     [[nodiscard]] virtual Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const = 0;
     [[nodiscard]] virtual Result<bool> read_strict(const std::string& name, ino_t inode) const = 0;
-    // One write(2). WORD is what may stand first in the file: a scope's name, or "default".
+    // One write(2). WORD is a scope's name or "default".
     [[nodiscard]] virtual Status write_scope(const std::string& name, ino_t inode,
                                              const std::string& word) = 0;
     [[nodiscard]] virtual Status write_strict(const std::string& name, ino_t inode, bool strict) = 0;

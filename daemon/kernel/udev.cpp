@@ -10,7 +10,7 @@ namespace wq {
 namespace {
 
 constexpr const char* kTag = "wq-tuned";
-// Room for a storm of several thousand events; what still overflows is answered by a full rescan.
+// Enough for several thousand events. If it overflows anyway, we rescan everything.
 constexpr int kReceiveBuffer = 8 << 20;
 
 bool is_busy(udev* context) {
@@ -22,7 +22,7 @@ std::optional<bool> is_opted_out(udev* context, const std::string& workqueue) {
     const std::unique_ptr<udev_device, UdevUnref> device(
         ::udev_device_new_from_subsystem_sysname(context, "workqueue", workqueue.c_str()));
     if (!device) return false;
-    // Asked first: what becomes idle only afterwards may have processed the workqueue in between.
+    // Check this first: if udev becomes idle later, it may have processed the workqueue in between.
     const bool busy = is_busy(context);
     if (::udev_device_get_is_initialized(device.get()) == 0 && busy) return std::nullopt;
     const char* value = ::udev_device_get_property_value(device.get(), "WQ_TUNED_IGNORE");
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Udev>> Udev::start(sd_event* event, std::function<void(Ch
     if (monitor == nullptr) return fail_errno("udev monitor", errno);
     int r = ::udev_monitor_filter_add_match_tag(monitor, kTag);
     (void)::udev_monitor_set_receive_buffer_size(monitor,
-                                                 kReceiveBuffer);  // needs privilege; smaller is fine
+                                                 kReceiveBuffer);  // needs privilege; optional
     if (r >= 0) r = ::udev_monitor_enable_receiving(monitor);
     if (r >= 0)
         r = ::sd_event_add_io(event, &self->source_, ::udev_monitor_get_fd(monitor), EPOLLIN, on_readable,

@@ -20,26 +20,28 @@ struct UdevUnref {
     void operator()(udev_queue* p) const { ::udev_queue_unref(p); }
 };
 
-// Whether a rule set WQ_TUNED_IGNORE to anything but "0" for this workqueue of the machine; needs no monitor.
+// Whether a rule set WQ_TUNED_IGNORE to a value other than "0" for this workqueue of the machine. Needs no
+// monitor.
 bool udev_opted_out(const std::string& workqueue);
-// What a workqueue that is opted out so is said to be.
+// The reason for a workqueue that is opted out by udev.
 inline constexpr const char* kOptedOutByUdev = "opted out by udev (WQ_TUNED_IGNORE)";
-// And one of which that is not known yet.
+// The reason for a workqueue while opted_out() is not known.
 inline constexpr const char* kNotProcessedByUdev = "udev has not processed it yet";
 
-// udev's view of workqueues and CPUs. Events come for devices that our rules tagged (60-wq-tuned.rules).
+// udev's view of workqueues and CPUs. It reports events of devices that our rules tagged
+// (60-wq-tuned.rules).
 class Udev {
   public:
-    // cpu_online: a CPU came; cpu: any other news of one; lost: the queue overflowed, anything may have
-    // changed.
+    // cpu_online: a CPU came online; cpu: any other event of a CPU; lost: the queue overflowed, so anything
+    // may have changed.
     enum class Change { workqueue, cpu, cpu_online, lost };
 
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
     ~Udev();
 
-    // As udev_opted_out(). Empty: udev has not processed this workqueue, but is at work, as it is at boot;
-    // its event tells when to ask again. Where udev has nothing to do it has no more to say of it: it does
-    // not run, or it processed the workqueue before our rules were installed, which leaves nothing in its
+    // Like udev_opted_out(). Empty: udev is busy and has not processed this workqueue yet, as at boot; its
+    // event says when to ask again. If udev is not busy, there will be no more information: udev does not
+    // run, or it processed the workqueue before our rules were installed, which leaves nothing in its
     // database.
     [[nodiscard]] std::optional<bool> opted_out(const std::string& workqueue) const;
 

@@ -24,7 +24,7 @@ bool is_default(const std::string& name) {
     return name == kDefaultTarget;
 }
 
-// A name that came from outside must stay inside the folder.
+// A name from outside must not lead out of the folder.
 bool is_safe(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
@@ -52,14 +52,13 @@ Result<ScopeFile> scope_at(int dir, const char* file) {
     return parse_scope_file(*text).map_error([&](const Error& e) { return e.in(file); });
 }
 
-// From 7.1 on an ordered workqueue shows itself by a max_active that cannot be written (facts:
-// wq_sysfs_is_visible).
+// Since 7.1, the max_active file of an ordered workqueue is read-only (facts: wq_sysfs_is_visible).
 bool is_read_only(int dir, const char* file) {
     struct stat st = {};
     return ::fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0222) == 0;
 }
 
-// Fills in what only workqueues have. The error says which file cannot be understood.
+// Reads the attributes that only workqueues have. The error names the invalid file.
 Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
     const auto per_cpu = number_at(dir, "per_cpu");
     if (!per_cpu) return tl::unexpected(per_cpu.error());
@@ -86,13 +85,13 @@ Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
     if (!text) return tl::unexpected(text.error());
     const auto mask = CpuSet::parse_mask(*text);
     if (!mask) return tl::unexpected(mask.error().in("cpumask"));
-    // wqattrs_actualize_cpumask(): a mask that leaves nothing of the unbound mask means the unbound mask.
+    // wqattrs_actualize_cpumask(): if the mask has no CPU of the unbound mask, the unbound mask applies.
     out.effective = *mask & unbound_mask;
     if (out.effective.empty()) out.effective = unbound_mask;
     return {};
 }
 
-// Names go to JSON, the journal and terminals; the kernel's own are plain.
+// Names go to JSON, the journal and terminals. The kernel's own names are plain ASCII.
 bool is_printable(const std::string& name) {
     return std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
 }
@@ -101,7 +100,7 @@ bool is_gone(const Error& error) {
     return error.code == ENOENT || error.code == ENODEV;
 }
 
-// Not one of what a file says (the parsers', and too much of it), nor of a kernel that has no such file.
+// False for errors about a file's content (from the parsers, or too much of it) and for a missing file.
 bool is_failed_read(int code) {
     return code != EINVAL && code != EOVERFLOW && code != EFBIG && code != ENOENT && code != ENODEV;
 }
@@ -124,7 +123,7 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
         if (entry == nullptr && errno != 0) return fail_errno(path, errno);
         if (entry == nullptr) break;
         const std::string name = entry->d_name;
-        // Folders that are not workqueues ("power") have no per_cpu file.
+        // Folders without a per_cpu file are not workqueues ("power").
         if (!is_safe(name) || !has_file(dir.get(), name + "/per_cpu")) continue;
         has_scopes = has_scopes || has_file(dir.get(), name + "/affinity_scope");
         out.push_back(name);
@@ -144,7 +143,7 @@ Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name
     Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
                   parameter ? kDefaultFile : "affinity_scope"};
     if (!folder.fd) return fail_errno(path, errno);
-    // "power" is a folder too, but no workqueue.
+    // "power" is a folder too, but not a workqueue.
     if (!parameter && ::faccessat(folder.fd.get(), "per_cpu", F_OK, 0) != 0) return fail_errno(path, errno);
     struct stat st = {};
     const int rc = parameter ? ::fstatat(folder.fd.get(), kDefaultFile, &st, AT_SYMLINK_NOFOLLOW)
@@ -154,7 +153,7 @@ Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name
     return folder;
 }
 
-// What is gone is forgotten, its baseline too: that is asked twice.
+// Tries twice, because the caller forgets a target that is gone, with its baseline.
 Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) const {
     auto folder = look_for_folder(name);
     if (folder || !is_gone(folder.error())) return folder;
@@ -195,7 +194,7 @@ Result<Workqueue> WorkqueueFs::read(const std::string& name, const CpuSet& mask)
     }
     const auto done = read_attributes(folder->fd.get(), mask, out);
     if (!done && is_gone(done.error())) {
-        // Gone as a whole, or a kernel without this file? Only the first is an error.
+        // Has the workqueue disappeared, or does this kernel lack the file? Only the former is an error.
         if (!open_same(name, out.inode)) return tl::unexpected(done.error().in(name));
     }
     if (!done) {

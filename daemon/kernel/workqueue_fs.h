@@ -11,24 +11,24 @@
 
 namespace wq {
 
-// /sys/devices/virtual/workqueue and the module parameter: the only place that writes to /sys.
+// /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes to /sys.
 //
-// A workqueue can vanish between any two calls: every call then fails with ENOENT or ENODEV. Writes go
-// through the directory that was checked to have the expected inode, so that a workqueue that took over the
-// name of another (dm-crypt does) is never written on the strength of what was read of its predecessor.
+// A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
+// through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does
+// this), it is never written with data read from the old one.
 class WorkqueueFs : public ScopeFiles {
   public:
     explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}
 
-    // Names of all workqueues in sysfs, sorted, with kDefaultTarget first where the kernel has that
-    // parameter. No workqueue folder at all is not an error: the list is empty.
+    // Names of all workqueues in sysfs, sorted. kDefaultTarget comes first if the kernel has that parameter.
+    // A missing workqueue folder is not an error: the list is empty.
     [[nodiscard]] Result<std::vector<std::string>> names() const;
 
-    // The CPUs that unbound workqueues may use; empty where that cannot be read.
+    // The CPUs that unbound workqueues may use; empty if they cannot be read.
     [[nodiscard]] CpuSet unbound_mask() const;
 
-    // Everything about one target. A file that is absurd makes the target untouchable, with the reason.
-    // UNBOUND_MASK is the same for all targets: who reads many reads it once.
+    // Reads everything about one target. An invalid file makes the target untouchable and gives the reason.
+    // UNBOUND_MASK is the same for all targets, so a caller that reads many targets reads it once.
     [[nodiscard]] Result<Workqueue> read(const std::string& name, const CpuSet& unbound_mask) const;
     [[nodiscard]] Result<Workqueue> read(const std::string& name) const { return read(name, unbound_mask()); }
 
@@ -37,8 +37,8 @@ class WorkqueueFs : public ScopeFiles {
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
 
-    // Successful writes to /sys since construction. Shown in status, so that "nothing was written" can be
-    // seen.
+    // Number of successful writes to /sys since construction. `status` shows it, so that the user can see
+    // that nothing was written.
     [[nodiscard]] unsigned writes() const { return writes_; }
 
   private:
@@ -50,7 +50,8 @@ class WorkqueueFs : public ScopeFiles {
     [[nodiscard]] Result<Folder> look_for_folder(const std::string& name) const;
     [[nodiscard]] Result<Folder> open_folder(const std::string& name) const;
     [[nodiscard]] Result<Folder> open_same(const std::string& name, ino_t inode) const;
-    // ERROR of a file of NAME: one that says "gone" of a workqueue that is there becomes one that passes.
+    // Converts ERROR of a file of NAME: a "gone" error becomes a temporary one if the workqueue still
+    // exists.
     [[nodiscard]] Error unless_there(const Error& error, const std::string& name, ino_t inode) const;
     [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file,
                                const std::string& text);
