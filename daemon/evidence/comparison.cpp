@@ -5,47 +5,49 @@
 #include <cmath>
 #include <limits>
 
-// How a change is judged, and why that may be believed
-// ====================================================
+// How a change is judged, and why the result is valid
+// ===================================================
 //
-// The question is whether another affinity scope makes work cost less or more, where the effect is a few
-// percent and the noise is as large, drifts, comes in bursts and is correlated. A comparison of "before" with
-// "after" measures the drift. A standard deviation assumes what does not hold. So nothing is assumed about
-// the noise; the one thing known for sure is a coin that we toss ourselves.
+// The question is whether another affinity scope makes work cost less or more. The effect is a few percent.
+// The noise is as large, drifts, comes in bursts and is correlated. Comparing "before" with "after" measures
+// the drift. A standard deviation makes assumptions that do not hold. So we assume nothing about the noise.
+// The only thing that we rely on is our own random choice.
 //
-// Randomized crossover. A pair is two adjacent windows of time; a fair coin decides which of them runs under
-// the candidate. Suppose that the change does nothing: then the two windows would have shown the same two
-// numbers whichever arm's name they carry, and the coin decides only the sign of d = ln(candidate) -
-// ln(reference). Given |d| and everything before it, the sign is a fair coin, whatever the distribution of
-// |d| (Fisher's argument for randomization, 1935).
+// Randomized crossover. A pair is two adjacent windows of time; a random bit decides which of them runs
+// under the candidate. Suppose that the change has no effect: then the two windows would have shown the same
+// two numbers with either assignment of the arms, and the random bit decides only the sign of d =
+// ln(candidate) - ln(reference). Given |d| and everything before it, both signs have probability 1/2,
+// whatever the distribution of |d| (Fisher's argument for randomization, 1935).
 //
-// e-process. Bet on "x is above zero", x being d less the tolerance: the e-value is multiplied by 2 / (1 +
-// exp(-k x / r)), with a stake k and the scale r = sqrt(mean of x_1^2 .. x_i^2), which may use x_i, since it
-// depends on |x_i| alone. The two factors that a fair coin can bring add up to 2: the e-value is a
-// nonnegative martingale that starts at 1, and ever reaches c with probability 1/c at most (Ville 1939).
-// "Ever" is the point: we look after each pair, stop and go on whenever we like, keep the e-value over a
-// reboot, and the bound holds. (Shafer, "Testing by betting", 2021; Ramdas, Gruenwald, Vovk, Shafer,
-// "Game-theoretic statistics and safe anytime-valid inference", 2023; Waudby-Smith and Ramdas, 2024.)
+// e-process. It tests "x is above zero", where x is d minus the tolerance. The e-value is multiplied by 2 /
+// (1 + exp(-k x / r)), with a stake k and the scale r = sqrt(mean of x_1^2 .. x_i^2). The scale may use x_i,
+// because it depends only on |x_i|. The two possible factors of a random sign add up to 2. So the e-value is
+// a nonnegative martingale that starts at 1, and the probability that it ever reaches c is at most 1/c
+// (Ville 1939). "Ever" is important: we may look after each pair, stop and continue at any time, and keep
+// the e-value over a reboot, and the bound still holds. (Shafer, "Testing by betting", 2021; Ramdas,
+// Gruenwald, Vovk, Shafer, "Game-theoretic statistics and safe anytime-valid inference", 2023; Waudby-Smith
+// and Ramdas, 2024.)
 //
-// Stakes. A bold stake (8) doubles with nearly each pair while all signs agree and is ruined by one that does
-// not; a timid one (1/8) survives that and takes long. A mean of martingales is one; of seven equal parts the
-// best needs seven times the e-value, which is what not knowing the effect costs. A factor is at most 2: a
-// threshold of c takes log2(c) pairs at least.
+// Stakes. With a large stake (8) the e-value nearly doubles with each pair while all signs agree, and a
+// single opposite sign ruins it. With a small stake (1/8) it survives that, but grows slowly. A mean of
+// martingales is a martingale, so we use the mean over seven stakes. The best of the seven then needs seven
+// times the e-value; this is the price for not knowing the effect. A factor is at most 2, so a threshold of
+// c takes at least log2(c) pairs.
 //
-// Tolerance. With x = d - ln(1 + t) and a fair sign of d, what the one sign wins is less than what the other
-// loses: a supermartingale, so the bound holds all the more.
+// Tolerance. With x = d - ln(1 + t) and a random sign of d, one sign gains less than the other loses. This
+// is a supermartingale, so the bound still holds.
 //
-// What is asked. `regressed`: the e-value of "worse" of one of m counters and guards reaches m / alpha (a
-// union bound: counters of the same windows depend on each other in unknown ways). `improved`: the e-value of
-// "better" of one of m counters reaches m K / alpha, K being the number of candidates, since each could look
-// better by chance. Beyond that, no e-value of "worse" may be above 1, there must be kLeastPairs pairs, and
-// the plain sum of the candidate's costs must be the smaller one: d weighs a pair by its sign and scale, and
-// many small gains must not hide a few large losses. `regressed` by latency alone is withheld while there is
-// as much evidence that throughput is better: a producer that is not throttled queues faster, and waits
-// longer.
+// Decision rule. `regressed`: the e-value of "worse" of one of m counters and guards reaches m / alpha (a
+// union bound, because counters of the same windows depend on each other in unknown ways). `improved`: the
+// e-value of "better" of one of m counters reaches m K / alpha, where K is the number of candidates, since
+// each could look better by chance. In addition, no e-value of "worse" may be above 1, there must be
+// kLeastPairs pairs, and the sum of the candidate's costs must be lower than the reference's: d weighs a
+// pair by its sign and scale, and many small gains must not hide a few large losses. `regressed` by latency
+// alone is withheld while there is as much evidence that throughput is better: a producer that is not
+// throttled queues faster, and its items wait longer.
 //
-// What is not promised. That harm is found which is smaller than the pairs can show, is not in what is
-// counted, or comes with tomorrow's load. And the effect of what stopped early tends to be overstated.
+// Limits. It may miss harm that is too small for the number of pairs, that no counter measures, or that only
+// a later load shows. The effect of a comparison that stopped early tends to be overestimated.
 
 namespace wq {
 namespace {
@@ -80,10 +82,10 @@ bool costs_less_in_all(const Comparison::Column& column) {
                                            : column.candidate_cost < column.reference_cost;
 }
 
-// The counter that has most of what a decision asks for.
+// The counter that is nearest to the evidence needed for a decision.
 struct Nearest {
     const Comparison::Column* column = nullptr;
-    double missing = std::numeric_limits<double>::infinity();  // ln of the factor that it lacks
+    double missing = std::numeric_limits<double>::infinity();  // ln of the factor that it still needs
 
     void offer(const Comparison::Column& other, double other_missing) {
         if (other_missing >= missing) return;
@@ -140,8 +142,8 @@ void Comparison::add_lost_window(Side side) {
     for (Column& column : columns_) {
         const double d = side == Side::candidate ? column.largest : -column.largest;
         if (column.worse.count > 0) {
-            // The lost window's arm pays the usual cost times the largest ratio; the other one the usual
-            // cost.
+            // The arm of the lost window gets the mean cost times the largest ratio; the other arm gets the
+            // mean cost.
             const auto pairs = static_cast<double>(column.worse.count);
             const double usual = (column.reference_cost + column.candidate_cost) / (2 * pairs);
             const double paid =

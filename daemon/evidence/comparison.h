@@ -14,15 +14,15 @@
 
 namespace wq {
 
-// The arms of a comparison: what is in force, and what is tried against it.
+// The arms of a comparison: the reference is in force, the candidate is tried against it.
 enum class Side { reference, candidate };
 
-// A quantity that arms are compared by: a cost, unless more of it is better.
+// A quantity that is compared between arms. Lower is better unless `higher_is_better`.
 struct ComparedCounter {
     std::string name;
     bool higher_is_better = false;
-    double tolerance = 0;  // a share, 0..1: a candidate that costs no more than this is not called worse
-    bool guard = false;    // can speak against a candidate, never for it
+    double tolerance = 0;  // fraction 0..1: a cost that is higher by at most this is not called worse
+    bool guard = false;    // can count against a candidate, never for it
     friend bool operator==(const ComparedCounter&, const ComparedCounter&) = default;
 };
 
@@ -32,63 +32,63 @@ struct PairValues {
     double candidate = 0;
 };
 
-// ln(candidate) - ln(reference) of the cost: above zero is worse, whichever way the counter counts.
+// ln(candidate) - ln(reference) of the cost. Positive is worse, also for counters with `higher_is_better`.
 double log_ratio(const ComparedCounter& counter, const PairValues& values);
 
 enum class Judgement { undecided, improved, regressed };
 std::string_view name_of(Judgement judgement);
 
-// How much evidence a decision asks for.
+// How much evidence a decision needs.
 struct DecisionRule {
-    double alpha = 0.05;  // above 0, at most 0.5: the chance that a change that does nothing is decided upon
-    unsigned candidates = 1;  // how many are compared with this reference: each may look better by chance
+    double alpha = 0.05;      // above 0, at most 0.5: probability of a decision about a change without effect
+    unsigned candidates = 1;  // candidates for this reference: each may look better by chance
 };
 
-// A judgement, with the counter that decided it, or is nearest to deciding.
+// A judgement, and the counter that decided it or is nearest to a decision.
 struct Decision {
     Judgement judgement = Judgement::undecided;
     std::string counter;
-    std::uint64_t pairs = 0;  // of that counter
+    std::uint64_t pairs = 0;  // pairs of that counter
     double log_worse = 0;     // ln of the e-value of "the candidate costs more"
     double log_better = 0;
-    std::size_t column = 0;  // of that counter
+    std::size_t column = 0;  // index of that counter
 };
 
-// All pairs ever measured of one candidate against one reference, as e-values. It never ends: a decision is a
-// look at it. Pure: no clock, no file, no workqueue.
+// All pairs ever measured of one candidate against one reference, as e-values. It never ends: decide() only
+// evaluates the current state. No side effects: it uses no clock, file or workqueue.
 class Comparison {
   public:
     static constexpr std::size_t kLastDifferences = 64;
     static constexpr std::uint64_t kLeastPairs = 16;  // for `improved`
 
-    // What is known by one counter, and what a ledger keeps of it.
+    // The state of one counter. A ledger stores it.
     struct Column {
         ComparedCounter counter;
         EProcess::State worse = {};
         EProcess::State better = {};
-        double sum = 0;             // of the differences
+        double sum = 0;             // sum of the differences
         double largest = 0;         // |difference|
-        double reference_cost = 0;  // plain sums of the values
+        double reference_cost = 0;  // sums of the values
         double candidate_cost = 0;
         std::deque<double> last = {};  // differences, oldest first, at most kLastDifferences
     };
 
-    // COUNTERS: at least one that is no guard.
+    // COUNTERS: at least one that is not a guard.
     explicit Comparison(const std::vector<ComparedCounter>& counters);
-    // Goes on with what was known.
+    // Continues from a stored state.
     explicit Comparison(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-    // Why the pair would be refused; empty if add() takes it. VALUES: one per counter, in their order. A
-    // value that is not a positive number is refused; a guard may be missing.
+    // Why add() would reject the pair; empty if add() accepts it. VALUES: one per counter, in the same
+    // order. A value that is not a positive number is rejected; a guard's value may be missing.
     [[nodiscard]] std::string why_refused(const std::vector<std::optional<PairValues>>& values) const;
     void add(const std::vector<std::optional<PairValues>>& values);
-    // A window of SIDE that is empty, came too late, or was cut off by us: it counts as the largest
+    // Adds a window of SIDE that was empty, came too late, or that we cut off. It counts as the largest
     // difference so far, against the arm that ran in it.
     void add_lost_window(Side side);
 
-    // Cheap: meant to be asked after each pair.
+    // Cheap enough to call after each pair.
     [[nodiscard]] Decision decide(const DecisionRule& rule) const;
-    // Of the last kLastDifferences pairs by that column.
+    // The effect from the last kLastDifferences pairs of that column.
     [[nodiscard]] Effect effect(std::size_t column) const;
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
 

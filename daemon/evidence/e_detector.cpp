@@ -7,7 +7,7 @@
 namespace wq {
 namespace {
 
-constexpr double kMemory = 0.98;  // weight of the past: half of it is 34 values old
+constexpr double kMemory = 0.98;  // weight of the past: its half-life is 34 values
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace wq {
 
 double log_factor(double z) {
-    // exp() of a negative number alone: neither end overflows.
+    // Only calls exp() with a negative number or zero, so it cannot overflow.
     return std::numbers::ln2 - std::log1p(std::exp(-std::abs(z))) + std::min(z, 0.0);
 }
 

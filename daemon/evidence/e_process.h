@@ -7,23 +7,23 @@
 
 namespace wq {
 
-// Bets on "the next value is above zero", in units of the values' own scale. Which one wins most depends on
-// how an effect compares with the noise, which nobody knows beforehand; so the money is spread over all.
+// Stakes for "the next value is above zero", in units of the values' own scale. The best stake depends on
+// the ratio of effect to noise, which is not known beforehand, so the e-value is the mean over all stakes.
 inline constexpr std::array<double, 7> kStakes{0.125, 0.25, 0.5, 1, 2, 4, 8};
 using StakeLogs = std::array<double, kStakes.size()>;  // ln of an e-value per stake
 
-// ln(2 / (1 + exp(-z))): what a stake's e-value is multiplied by, z = stake * x / scale. At most ln 2.
+// The factor for a stake's e-value, ln(2 / (1 + exp(-z))), with z = stake * x / scale. At most ln 2.
 double log_factor(double z);
 
-// ln of the mean of the e-values that have these LOGS.
+// ln of the mean of the e-values whose logarithms are LOGS.
 double log_mean(const StakeLogs& logs);
 
-// An e-process: a product of factors whose mean is 1 wherever the sign of each value is a fair coin, given
-// its size and all that came before. It starts at 1 and ever reaches c with probability 1/c at most (Ville),
-// so it may be looked at after every value. The essay in evidence/comparison.cpp has the argument.
+// An e-process: a product of factors. If the sign of each value is random, given its size and all earlier
+// values, each factor has mean 1. The product starts at 1, and the probability that it ever reaches c is at
+// most 1/c (Ville). So it may be checked after every value. evidence/comparison.cpp explains why.
 class EProcess {
   public:
-    // All that goes on when the process does: what a file keeps.
+    // The complete state, for storing it in a file and continuing later.
     struct State {
         StakeLogs logs{};
         double squares = 0;  // sum of x * x
@@ -34,9 +34,9 @@ class EProcess {
     EProcess() = default;
     explicit EProcess(const State& state) : state_(state) {}
 
-    // X: finite. Zeros change no e-value.
+    // X: finite. A zero does not change the e-value.
     void add(double x);
-    // ln of the e-value: the mean over the stakes.
+    // ln of the e-value, the mean over the stakes.
     [[nodiscard]] double log() const { return log_mean(state_.logs); }
     [[nodiscard]] const State& state() const { return state_; }
 

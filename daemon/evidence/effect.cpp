@@ -6,20 +6,20 @@
 #include <cstdint>
 #include <limits>
 
-// The interval is the one of Hodges and Lehmann (1963): the Walsh averages of n differences are the means of
-// any two of them, and of each with itself. The number of those above a value is Wilcoxon's signed-rank
-// statistic for that value as the median. So the values that the test does not refuse lie between the C-th
-// smallest and the C-th largest average, C - 1 being the largest sum of ranks that is refused.
-// The n (n+1) / 2 averages are counted and not stored: 10,000 pairs would have fifty million.
+// The interval follows Hodges and Lehmann (1963). The Walsh averages of n differences are the means of any
+// two of them, and of each with itself. The number of averages above a value is Wilcoxon's signed-rank
+// statistic for that value as the median. So the values that the test does not reject lie between the C-th
+// smallest and the C-th largest average, where C - 1 is the largest rejected rank sum. The n (n+1) / 2
+// averages are counted, not stored: 10,000 pairs would have fifty million.
 
 namespace wq {
 namespace {
 
 constexpr double kTail = 0.025;  // on each side
 constexpr double kTailNormal = 1.959963984540054;
-constexpr std::size_t kMostExact = 64;  // differences; beyond, the normal approximation is as good
+constexpr std::size_t kMostExact = 64;  // differences; above this, the normal approximation is as good
 
-// The probability of each sum of the ranks 1..n, each rank counting with probability 1/2.
+// The probability of each sum of the ranks 1..n, if each rank counts with probability 1/2.
 std::vector<double> rank_sums(std::size_t n) {
     std::vector<double> p(n * (n + 1) / 2 + 1, 0.0);
     p[0] = 1;
@@ -29,7 +29,7 @@ std::vector<double> rank_sums(std::size_t n) {
     return p;
 }
 
-// How many sums of ranks, from 0 up, are refused on one side: the C of above.
+// The number of rank sums, from 0 upwards, that are rejected on one side: C in the comment above.
 std::uint64_t refused_sums(std::size_t n) {
     if (n > kMostExact) {
         const double ranks = static_cast<double>(n);
@@ -44,10 +44,10 @@ std::uint64_t refused_sums(std::size_t n) {
     return refused;
 }
 
-// How many Walsh averages of SORTED are at most VALUE.
+// Number of Walsh averages of SORTED that are at most VALUE.
 std::uint64_t averages_up_to(const std::vector<double>& sorted, double value) {
     std::uint64_t count = 0;
-    std::size_t end = sorted.size();  // those before it make an average with sorted[i] that is at most VALUE
+    std::size_t end = sorted.size();  // averages of sorted[i] with elements before END are at most VALUE
     for (std::size_t i = 0; i < end; i++) {
         while (end > i && (sorted[i] + sorted[end - 1]) / 2 > value) end--;
         count += end - i;

@@ -6,8 +6,8 @@
 
 namespace wq {
 
-// What a change did to a cost, in percent of it; above zero is worse. Descriptive: the trial stopped on these
-// very data, so that the effect of one that reached a verdict early is overstated.
+// The change of a cost in percent; positive is worse. Only descriptive: the trial stopped because of the
+// same data, so the effect of an early verdict is overestimated.
 struct Effect {
     struct Interval {
         double low = 0;
@@ -15,13 +15,14 @@ struct Effect {
     };
     double percent = 0;  // the median
     std::optional<Interval>
-        interval;  // 95%, from the Walsh averages; none under kLeastForInterval differences
+        interval;  // 95%, from the Walsh averages; empty for fewer than kLeastForInterval differences
 };
 
-// Below this no pair of Walsh averages encloses the median of symmetric differences 95% of the time.
+// With fewer differences, no pair of Walsh averages encloses the median of symmetric differences with 95%
+// probability.
 inline constexpr std::size_t kLeastForInterval = 6;
 
-// Of the differences ln(candidate) - ln(baseline) of the pairs; none: no effect.
+// DIFFERENCES: ln(candidate) - ln(baseline) of the pairs. If empty, there is no effect.
 Effect effect_of(std::vector<double> differences);
 
 }  // namespace wq

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Two things are settled when the kernel boots.
+// Two things are fixed when the kernel boots.
 //
-// The shards of cache_shard: cache_shard_size can only be read at run time, and the pods are made once. So a
-// plan is made twice, for shards as they are and for shards as they are asked for. Where the second wants
-// pods that no scope of the running kernel makes, only the boot option does. (Large shards are often those of
-// `cache` or `smt`, and a rule that names these needs no reboot.)
+// 1. The shards of cache_shard: cache_shard_size is read-only at run time, and the kernel makes the pods
+// once. So we make two plans, one for the current shards and one for the requested shards. If the second
+// plan needs pods that no scope of the running kernel has, only the boot option helps. (Large shards often
+// equal the pods of `cache` or `smt`. A rule that names these scopes needs no reboot.)
 //
-// The default scope of what is queued before anybody writes to /sys: a parameter that cannot be written, a
-// machine whose pods are unknown (there nothing new is written), and work that never leaves the pool
-// that it was first queued on.
+// 2. The default scope of work that is queued before anybody writes to /sys. It matters if the parameter is
+// not writable, if the machine's pods are unknown (then we write nothing new), or if work never leaves the
+// pool on which it was first queued.
 #include "plan/boot_advice.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ constexpr unsigned kKernelsOwnSize = 8;  // kernel/workqueue.c, wq_cache_shard_s
 using Pods = std::vector<CpuSet>;
 using Names = std::vector<std::string>;
 
-// "a, b and 3 more".
+// Returns "a, b and 3 more".
 std::string some_of(const Names& names) {
     constexpr std::size_t kMost = 2;
     std::string out;
@@ -46,7 +46,7 @@ KernelInfo with_shards(KernelInfo kernel, unsigned size) {
         std::ranges::sort(kernel.scopes);
     }
     kernel.cache_shard_size = size;
-    kernel.pods.reset();  // they are the next boot's
+    kernel.pods.reset();  // the next boot has other pods
     return kernel;
 }
 
@@ -54,7 +54,7 @@ bool is_settled(const PlanLine& line) {
     return line.planned && (line.finding == Finding::in_place || line.finding == Finding::change);
 }
 
-// The pods of a target by scope and shard size, each made once.
+// Caches the pods of a target by scope and shard size.
 class PodsOf {
   public:
     PodsOf(const Topology& topology, const KernelInfo& kernel) : topology_(topology), kernel_(kernel) {}
@@ -67,7 +67,7 @@ class PodsOf {
     }
 
   private:
-    // As the kernel runs; shards of another size are the next boot's.
+    // The pods of the running kernel; for another shard size, those of the next boot.
     [[nodiscard]] Pods pods(Scope scope, unsigned size) const {
         const bool as_it_runs = scope != Scope::cache_shard || size == kernel_.cache_shard_size;
         return as_it_runs ? pods_in(kernel_, scope, topology_, size) : pods_of(scope, topology_, size);
@@ -118,13 +118,13 @@ class Adviser {
     const BootInput& in_;
     unsigned size_now_;
     PodsOf pods_;
-    std::vector<PlanLine> lines_;  // with the shards as they are
+    std::vector<PlanLine> lines_;  // with the current shards
     BootAdvice out_;
-    std::optional<Scope> default_;  // what the option that is advised says
+    std::optional<Scope> default_;  // the scope in the advised option
 };
 
-// Why the pods of the next boot, with the same options, cannot be derived: those of this one may have been
-// read.
+// Why the pods of the next boot with the same options cannot be derived. Those of this boot may be known
+// only because they were read.
 std::string Adviser::next_pods_unknown() const {
     if (!in_.pods_unknown.empty()) return in_.pods_unknown;
     KernelInfo next = in_.kernel;
@@ -145,7 +145,7 @@ void Adviser::advise_shards() {
     compare_shards(plan(with_shards(in_.kernel, size_asked()), size_asked()));
 }
 
-// A scope of this kernel, as it runs, that makes these pods of these CPUs; the coarsest one.
+// The coarsest scope of the running kernel that makes PODS of the CPUs EFFECTIVE.
 std::optional<Scope> Adviser::scope_with(const Pods& pods, const CpuSet& effective) {
     for (auto scope = in_.kernel.scopes.rbegin(); scope != in_.kernel.scopes.rend(); ++scope)
         if (pods_(effective, *scope, size_now_) == pods) return *scope;
@@ -223,7 +223,7 @@ void Adviser::advise_parameter(const PlanLine& line) {
                                  wanted.origin.text(), in_.pods_unknown));
 }
 
-// An administrator's word stays, but what it stands against is worth knowing.
+// We do not override the administrator's option, but we say which plan it prevents.
 void Adviser::tell_command_line(const PlanLine& line) {
     if (in_.policy.default_scope.wish.kind != ScopeWish::Kind::automatic) return;
     KernelInfo kernel = in_.kernel;
@@ -237,7 +237,7 @@ void Adviser::tell_command_line(const PlanLine& line) {
                             line.target.scope.word, name_of(*free.planned)));
 }
 
-// A workqueue that is left on `default` has its first pools from the boot option.
+// A workqueue that stays on `default` gets its first pools from the boot option.
 void Adviser::advise_old_pools() {
     for (const PlanLine& line : lines_) {
         if (!in_.on_old_pools.contains(line.target.name) || line.finding != Finding::change) continue;

@@ -13,15 +13,15 @@
 
 namespace wq {
 
-// A word for the kernel command line.
+// An option for the kernel command line.
 struct BootOption {
     std::string option;  // "workqueue.cache_shard_size=6"
     std::string reason;
 };
 
 struct BootAdvice {
-    std::vector<BootOption> options;  // each once; none where the run-time knobs reach the plan
-    std::vector<std::string> notes;   // what else is worth knowing before a reboot
+    std::vector<BootOption> options;  // no duplicates; empty if settings at run time are enough
+    std::vector<std::string> notes;   // other facts that matter before a reboot
 };
 
 struct BootInput {
@@ -29,15 +29,14 @@ struct BootInput {
     const KernelInfo& kernel;
     const Policy& policy;
     const std::vector<Workqueue>& targets;
-    std::string pods_unknown;            // as for a plan
-    std::optional<unsigned> shard_size;  // cores, where somebody asks for a size
-    std::string asked_by;                // who: "--shard-size", "FILE:LINE"
-    // Targets that a trial left where they were because their work stays on the pools that it is on.
+    std::string pods_unknown;            // as in PlanInput
+    std::optional<unsigned> shard_size;  // cores; only if a size was requested
+    std::string asked_by;                // where the size comes from: "--shard-size", "FILE:LINE"
+    // Targets that a trial did not change because their work stays on its old pools.
     std::set<std::string> on_old_pools;
 };
 
-// Which boot options bring about what is planned and cannot be had at run time. It touches nothing and keeps
-// nothing.
+// Returns the boot options that reach what is planned but cannot be set at run time. It has no side effects.
 BootAdvice advise_boot(const BootInput& input);
 
 }  // namespace wq

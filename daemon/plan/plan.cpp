@@ -2,18 +2,18 @@
 //
 // What `auto` chooses, and why.
 //
-// A pool of many cores fights over one pool->lock; a pool of one core has no lock to fight over, but work
-// queued there cannot be taken by an idle neighbour. The kernel's answer since 7.1 is cache_shard: groups of
-// about `size` cores inside one LLC. So the rule is: the coarsest scope that stays inside an LLC and whose
-// largest pod would be a single shard. Where every LLC is that small already, that is `cache`, the default,
-// and nothing is written. LLCs are the kernel's: its pods of `cache` where they were read, else those of
+// CPUs of a large pool contend for one pool->lock. A pool of one core has no such contention, but an idle
+// neighbour cannot take its work. The kernel's answer since 7.1 is cache_shard: groups of about `size` cores
+// inside one LLC. So the rule is: choose the coarsest scope that stays inside an LLC and whose largest pod
+// would be a single shard. If every LLC is already that small, this is `cache`, the default, and nothing is
+// written. The LLCs are the kernel's: its pods of `cache` if they were read, else those of
 // kernel/llc_rule.cpp.
 //
-// The exception is a machine whose LLCs group nothing because its packages do not: a virtual machine that was
-// given N sockets of one CPU. Every CPU has a pool of its own there, and dm-crypt lost 60% of its throughput
-// with kernel 6.6. The finest of `numa` and `system` that joins cores at all is taken instead, if on a
-// logarithmic scale it is nearer to the shard size than a single core is. One package of cores with a cache
-// each is no such machine: its LLCs are what they are.
+// The exception is a machine whose LLCs group nothing because its packages group nothing: a virtual machine
+// with N sockets of one CPU. Every CPU has its own pool there, and dm-crypt lost 60% of its throughput with
+// kernel 6.6. In this case the rule takes the finest of `numa` and `system` that joins cores, if it is
+// nearer to the shard size on a logarithmic scale than a single core is. The exception does not apply to one
+// package whose cores each have their own cache: those LLCs are real.
 #include "plan/plan.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ namespace {
 
 using Pods = std::vector<CpuSet>;
 
-// All that can be said about one set of CPUs: it is the same for every workqueue with that mask.
+// What we know about one set of CPUs. It is the same for every workqueue with that mask.
 struct Choice {
     std::vector<Candidate> candidates;  // coarsest first
     std::map<Scope, std::size_t> candidate_of;
@@ -44,7 +44,7 @@ struct Choice {
     }
 };
 
-// The topology as the planner asks it: the pods of every scope, made once.
+// The machine for the planner: the pods of every scope, computed once.
 class Machine {
   public:
     Machine(const Topology& topology, const KernelInfo& kernel, unsigned shard_size)
@@ -52,7 +52,7 @@ class Machine {
         for (auto scope = kernel.scopes.rbegin(); scope != kernel.scopes.rend(); ++scope)
             pods_.emplace_back(*scope, pods_in(kernel, *scope, topology, shard_size));
         llcs_ = pods_in(kernel, Scope::cache, topology, shard_size);
-        // Of the LLCs themselves: what is isolated has none, and is one more pod.
+        // Checks the LLCs, not `llcs_`: isolated CPUs have no LLC, but they form one more pod.
         const auto small = [&](const CpuSet& cpus) {
             return cores_.cores_in(cpus) == 1 && cpus.count() <= 2;
         };
@@ -72,7 +72,7 @@ class Machine {
   private:
     [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
     [[nodiscard]] bool inside_llcs(const Pods& pods) const;
-    [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // cores of one shard
+    [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
     [[nodiscard]] std::string cores_text(std::size_t n) const;
     [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
     void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
@@ -84,10 +84,10 @@ class Machine {
     std::vector<std::pair<Scope, Pods>> pods_;  // coarsest first
     Pods llcs_;
     bool one_core_packages_ = false;  // every package, and so every LLC, is one core
-    std::vector<unsigned> llc_of_;    // by CPU
+    std::vector<unsigned> llc_of_;    // CPU -> index in llcs_
 };
 
-// Only the LLC of a pod's first CPU can hold all of it, so this costs a look at each pod.
+// Only the LLC of a pod's first CPU can contain the whole pod, so one check per pod is enough.
 bool Machine::inside_llcs(const Pods& pods) const {
     return std::all_of(pods.begin(), pods.end(),
                        [&](const CpuSet& pod) { return llcs_[llc_of_[pod.first()]].contains(pod); });
@@ -97,7 +97,7 @@ std::string Machine::cores_text(std::size_t n) const {
     return fmt::format("{} core{}", n, n == 1 ? "" : "s");
 }
 
-// Why a pool of C would be too coarse.
+// Why the pods of C are too coarse.
 std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
     if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
     return fmt::format("`{}` ({}) exceeds the limit of {}", name_of(c.scope), cores_text(c.max_cores),
@@ -149,7 +149,7 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
 
 Choice Machine::choose(const CpuSet& effective) const {
     Choice choice;
-    std::vector<Pods> parts;  // by candidate
+    std::vector<Pods> parts;  // index: candidate
     for (const auto& [scope, pods] : pods_) {
         Pods part = restrict_to(pods, effective);
         const auto same = std::find(parts.begin(), parts.end(), part);
@@ -170,7 +170,7 @@ Choice Machine::choose(const CpuSet& effective) const {
     return choice;
 }
 
-// Plans one target after another, remembering what was said of a mask.
+// Plans one target after another and caches the choice per mask.
 class Planner {
   public:
     explicit Planner(const PlanInput& input)
@@ -187,8 +187,8 @@ class Planner {
 
     const PlanInput& in_;
     Machine machine_;
-    std::map<std::string, Choice> choices_;  // by CPU list
-    std::optional<Scope> default_moves_to_;  // what @default will be, where it is to be written
+    std::map<std::string, Choice> choices_;  // CPU list -> choice
+    std::optional<Scope> default_moves_to_;  // the future scope of @default, if it will be written
 };
 
 const Choice& Planner::choice_for(const CpuSet& effective) {
@@ -299,7 +299,7 @@ std::string_view name_of(Action action) {
 
 void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take) {
     Planner planner(input);
-    // @default first: what it becomes is what its followers have.
+    // @default comes first, because the workqueues on `default` follow it.
     for (const bool parameter : {true, false})
         for (std::size_t i = 0; i < input.targets.size(); i++)
             if ((input.targets[i].kind == Kind::default_scope) == parameter)
@@ -317,10 +317,10 @@ unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
 }
 
 std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel) {
-    // What a CPU's files do not tell looks like a CPU that shares nothing.
+    // A CPU whose files cannot be read looks like a CPU that shares nothing.
     if (!topology.warnings.empty())
         return fmt::format("the topology is in doubt: {}", topology.warnings.front());
-    // Shards of another size than the kernel's come from LLCs and from what is seen now.
+    // The kernel has no pods of another shard size. These are derived from LLCs and the current topology.
     if (kernel.pods && (!kernel.has(Scope::cache_shard) || kernel.pods->contains(Scope::cache_shard)))
         return "";
     if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
 constexpr unsigned kUsualShard = 8;  // cores (kernel/workqueue.c, wq_cache_shard_size)
 
-// Most are so already.
+// Most pods are already sorted.
 void sort_by_first(std::vector<CpuSet>& pods) {
     if (std::ranges::is_sorted(pods, {}, &CpuSet::first)) return;
     std::ranges::sort(pods, {}, &CpuSet::first);
@@ -50,8 +50,8 @@ std::vector<CpuSet> all_shards_of(const std::vector<Llc>& llcs, const Topology& 
     return pods;
 }
 
-// PODS, and one more with the online CPUs that are in none of them: the isolated ones, which have no LLC
-// (7.2 gives all of them one pod), and all CPUs where the source names no NUMA node.
+// Adds one pod to PODS with the remaining online CPUs: the isolated ones, which have no LLC (7.2 puts them
+// into one pod), or all CPUs if the source has no NUMA nodes.
 std::vector<CpuSet> with_rest(std::vector<CpuSet> pods, const CpuSet& online) {
     CpuSet rest = online - joined(pods);
     if (!rest.empty()) pods.push_back(std::move(rest));
@@ -73,7 +73,7 @@ CoreIndex::CoreIndex(const Topology& topology) {
 }
 
 std::vector<CpuSet> CoreIndex::split(const CpuSet& pod) const {
-    // (core, CPU) pairs in order of the core: a core's CPUs come together, ascending.
+    // (core, CPU) pairs, sorted by core, then by CPU.
     std::vector<std::pair<unsigned, unsigned>> members;
     for (unsigned cpu : pod.cpus())
         if (cpu < core_of_.size() && core_of_[cpu] != kNone) members.emplace_back(core_of_[cpu], cpu);
@@ -163,7 +163,7 @@ std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology) {
 std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology) {
     std::vector<Scope> out;
     if (!kernel.pods) return out;
-    const unsigned size = kernel.cache_shard_size.value_or(1);  // of no account without cache_shard
+    const unsigned size = kernel.cache_shard_size.value_or(1);  // not used without cache_shard
     for (const Scope scope : kernel.scopes)
         if (kernel.pods->contains(scope) &&
             pods_in(kernel, scope, topology, size) != pods_of(scope, topology, size))
@@ -173,7 +173,7 @@ std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topolo
 
 std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology) {
     std::string pods;
-    // The pods of cache_shard are the model's at whatever size.
+    // Needed because the pods of cache_shard equal the model's at any size.
     if (const unsigned size = kernel.cache_shard_size.value_or(kUsualShard); size != kUsualShard)
         pods = "shards of " + std::to_string(size) + ";";
     for (const Scope scope : unlike_model(kernel, topology)) {

@@ -12,52 +12,52 @@
 
 namespace wq {
 
-// Which core a CPU belongs to. Made once per topology, so that looking at all pods of a scope costs as much
-// as looking at all CPUs.
+// The core of each CPU. Built once per topology, so that a pass over all pods of a scope costs no more than
+// a pass over all CPUs.
 class CoreIndex {
   public:
     explicit CoreIndex(const Topology& topology);
 
-    // Cores with at least one CPU in POD.
+    // Number of cores with at least one CPU in POD.
     [[nodiscard]] std::size_t cores_in(const CpuSet& pod) const;
-    // The parts of POD's cores that lie in POD, ascending by their lowest CPU there. CPUs of no core are left
-    // out.
+    // The cores of POD, each restricted to POD, ordered by their lowest CPU in POD. CPUs without a core are
+    // omitted.
     [[nodiscard]] std::vector<CpuSet> split(const CpuSet& pod) const;
 
   private:
-    std::vector<unsigned> core_of_;  // by CPU; kNone where there is none
+    std::vector<unsigned> core_of_;  // CPU -> core; kNone if it has none
 };
 
-// The shards of CORES, ascending by their lowest CPU, by the kernel's rule (kernel/workqueue.c, since 7.1):
-// as many as cores divided by SIZE, rounded, at least one; the first ones have one core more; siblings follow
-// their leader. SIZE 0 means 1, as in the kernel.
+// The shards of CORES, ordered by lowest CPU, by the kernel's rule (kernel/workqueue.c, since 7.1): the
+// number of shards is the number of cores divided by SIZE, rounded, at least one; the first shards have one
+// core more; siblings follow their leader. SIZE 0 means 1, as in the kernel.
 std::vector<CpuSet> shards_of(std::span<const CpuSet> cores, unsigned size);
 // The shards of one LLC.
 std::vector<CpuSet> shards_of(const CpuSet& llc, const CoreIndex& cores, unsigned size);
 
-// The pods of SCOPE: a partition of the online CPUs, ascending by lowest CPU. Isolated CPUs, which belong to
-// no LLC, make one pod of their own in `cache` and `cache_shard`, as in 7.2.
+// The pods of SCOPE: a partition of the online CPUs, ordered by lowest CPU. Isolated CPUs, which are in no
+// LLC, form one separate pod in `cache` and `cache_shard`, as in 7.2.
 std::vector<CpuSet> pods_of(Scope scope, const Topology& topology, unsigned shard_size);
 
-// The pods of SCOPE that KERNEL has, of the online CPUs: its own where they were read, else those above.
-// Where those of `cache` alone were read, shards are of them.
+// The pods of SCOPE on KERNEL, restricted to online CPUs: the kernel's own if they were read, else
+// pods_of(). If only the pods of `cache` were read, shards are derived from them.
 std::vector<CpuSet> pods_in(const KernelInfo& kernel, Scope scope, const Topology& topology,
                             unsigned shard_size);
 
-// The LLCs that KERNEL has, of the online CPUs that are not isolated: its own pods of `cache` where they were
-// read, else those of TOPOLOGY.
+// The LLCs on KERNEL, restricted to CPUs that are online and not isolated: the kernel's pods of `cache` if
+// they were read, else the LLCs of TOPOLOGY.
 std::vector<Llc> llcs_in(const KernelInfo& kernel, const Topology& topology);
 
-// The scopes whose pods, as read, are not those above; finest first. CPUs that were offline or isolated at
-// boot make such (kernel/workqueue.c, workqueue_init_topology()).
+// The scopes whose pods, as read, differ from pods_of(); finest first. The cause is CPUs that were offline
+// or isolated at boot (kernel/workqueue.c, workqueue_init_topology()).
 std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topology);
 
-// Tells machines apart by all that pods depend on: fingerprint() of the topology, the size of shards where
-// the kernel was told another than its own, and the pods themselves where they are not those above. A verdict
-// of one holds for no other.
+// Identifies a machine by everything that pods depend on: fingerprint() of the topology, the shard size if
+// it is not the kernel's default, and the pods themselves if they differ from pods_of(). A verdict is only
+// valid for the same fingerprint.
 std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology);
 
-// What of PODS lies in EFFECTIVE; empty pods are dropped, the order is by lowest CPU.
+// The parts of PODS in EFFECTIVE, without empty pods, ordered by lowest CPU.
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective);
 
 }  // namespace wq
