@@ -20,7 +20,7 @@ namespace {
 
 using wq::ctl::Command;
 
-// "; did you mean ...?" among the commands, or where to find them.
+// Returns "; did you mean ...?" with a command, or a hint to --help.
 std::string nearest_command(const std::string& word) {
     std::vector<std::string_view> names;
     for (const Command& command : wq::ctl::commands()) names.emplace_back(command.name);
@@ -28,7 +28,7 @@ std::string nearest_command(const std::string& word) {
     return nearest.empty() ? "; --help lists them" : nearest;
 }
 
-// One line that says what is wrong, and where to read more. The help and the version are no errors.
+// Prints one line with the error and where to read more. Help and version are not errors.
 int usage(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kFailure;
     const auto given = app.get_subcommands();
@@ -78,8 +78,8 @@ int run(int argc, char** argv) {
     }
 }
 
-// Else the next file that is opened would be taken for stdout. What is written to these fails, as it would
-// have.
+// Opens /dev/null on closed standard descriptors, in the wrong direction: otherwise the next opened file
+// would become stdout. Reading and writing still fail, as before.
 void fill_closed() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -90,7 +90,7 @@ void fill_closed() {
 int main(int argc, char** argv) {
     fill_closed();
     const int code = run(argc, argv);
-    // Who failed has said so already.
+    // With kFailure, the error was already printed.
     const int unwritten = std::fflush(stdout) != 0 ? errno : 0;
     if (code == wq::ctl::kFailure || (unwritten == 0 && std::ferror(stdout) == 0)) return code;
     return wq::ctl::complain(

@@ -11,13 +11,14 @@
 
 namespace wq::ctl {
 
-// What stands around a command's own words.
+// Parts of the command line that are not a command's own options.
 struct Invocation {
     std::string root;                  // --root
-    std::vector<std::string> command;  // what follows `--`, for `ab` to run
+    std::vector<std::string> command;  // the words after `--`, for `ab` to run
 };
 
-// What a command does once its options are read; its exit code. A CLI::ValidationError is a wrong argument.
+// Runs a command after its options were parsed; returns its exit code. A CLI::ValidationError is a wrong
+// argument.
 using CommandRun = std::function<int()>;
 
 // A command of wq-tunectl. --help and the completions come from this table; a test compares the manual with
@@ -25,13 +26,13 @@ using CommandRun = std::function<int()>;
 struct Command {
     const char* name;
     const char* help;
-    // Adds the options to COMMAND. INVOCATION, which outlives the result, is complete when that is called.
+    // Adds the options to COMMAND. INVOCATION outlives the result and is complete when the result is called.
     CommandRun (*set_up)(CLI::App& command, const Invocation& invocation);
     bool paged = false;  // on a terminal its output goes through a pager
 };
 std::span<const Command> commands();
 
-// What kind of word an option or an argument takes, for --help and for the completions: its type_name().
+// The kind of word that an option or argument takes, used as type_name() for --help and the completions.
 namespace word {
 inline constexpr const char* kScope = "SCOPE";
 inline constexpr const char* kScopes = "SCOPE,...";
@@ -45,11 +46,11 @@ inline constexpr const char* kMetric = "METRIC";
 inline constexpr const char* kNumber = "N";
 }  // namespace word
 
-// What a shell may put in place of the last of WORDS, which follow the program's name; APP has all commands.
-// Each is "WORD", or "WORD<tab>HELP"; a line that begins with ':' tells the shell what to do:
+// Completions for the last of WORDS, which follow the program's name; APP has all commands. Each is "WORD"
+// or "WORD<tab>HELP". A line that starts with ':' is an instruction for the shell:
 //   :file P     files, after the prefix P; `:dir P` directories
-//   :command    a command of the system's
-//   :nospace    more of the word is to come
+//   :command    a command of the system
+//   :nospace    the word is not complete yet
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace wq::ctl

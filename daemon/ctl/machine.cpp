@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-// Any unbound workqueue on that kernel's default.
+// A placeholder for any unbound workqueue, on the kernel's default.
 Workqueue any_workqueue(const Topology& topology, const KernelInfo& kernel) {
     Workqueue out;
     out.name = "*";
@@ -41,7 +41,7 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
     const CpuSet unbound_mask = files.unbound_mask();
     for (const std::string& name : *names) {
         auto target = files.read(name, unbound_mask);
-        if (!target) continue;  // vanished since it was listed
+        if (!target) continue;  // it vanished after it was listed
         if (ask_udev && target->untouchable.empty() && target->kind != Kind::default_scope &&
             udev_opted_out(name))
             target->untouchable = kOptedOutByUdev;
@@ -61,7 +61,7 @@ void read_kernel(const Options& options, const std::optional<Paths>& tree, Machi
     out.kernel.release.clear();
 }
 
-// On another kernel every workqueue starts on that kernel's default.
+// On a hypothetical kernel every workqueue is on that kernel's default.
 void put_on_default(Machine& machine) {
     for (Workqueue& target : machine.targets) {
         if (!target.untouchable.empty()) continue;
@@ -78,7 +78,7 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
     } else if (topology) {
         take_counts(*topology, facts);
     }
-    if (options.kernel_scopes) {  // another kernel, of which no more is known
+    if (options.kernel_scopes) {  // a hypothetical kernel: nothing else is known
         facts.kernel.clear();
         const bool sharded =
             std::ranges::find(*options.kernel_scopes, Scope::cache_shard) != options.kernel_scopes->end();
@@ -107,7 +107,7 @@ KernelInfo kernel_of(const Options& options) {
     const auto tree = tree_of(options);
     KernelInfo kernel = tree ? probe_kernel(*tree) : KernelInfo{};
     if (options.topology == "live" && !options.kernel_scopes) read_pods(*tree, kernel);
-    // No other scope depends on the size.
+    // Only the pods of cache_shard depend on the size.
     const bool other_size =
         options.shard_size && !options.boot && options.shard_size != kernel.cache_shard_size;
     if (other_size && kernel.pods) kernel.pods->erase(Scope::cache_shard);

@@ -16,7 +16,7 @@
 
 namespace wq::ctl {
 
-// All that a plan is made of, read once without a daemon and without writing anything.
+// All input of a plan, read once, without a daemon and without writes.
 struct Machine {
     Topology topology;
     KernelInfo kernel;
@@ -24,35 +24,35 @@ struct Machine {
     std::vector<Workqueue> targets;
     std::string pods_unknown;
     unsigned shard_size = 8;
-    bool hypothetical = false;  // another kernel than the one the source runs
+    bool hypothetical = false;  // not the kernel of the source
 
     [[nodiscard]] std::vector<PlanLine> plan() const;
 };
 
-// Reads what OPTIONS name. A source without workqueues has the one target "*". Prints errors as they are to
-// be shown.
+// Reads what OPTIONS name. A source without workqueues gets the single target "*". Prints warnings and
+// errors of the policy; the caller prints the returned error.
 Result<Machine> read_machine(const Options& options);
 
-// The tree that has the source's /sys, if any: the machine, a --root, or an fsroot.
+// The tree with the source's /sys, if there is one: the machine, a --root, or an fsroot.
 std::optional<Paths> tree_of(const Options& options);
-// The kernel of the tree that has the source's /sys (the machine, --root, an fsroot); of other sources,
-// nothing is known. With its pods, where they can be read and no other kernel is asked for; but for those of
-// `cache_shard`, where another size is.
+// The kernel of the tree with the source's /sys (the machine, --root, an fsroot); empty for other sources.
+// Includes the kernel's pods if they can be read and the options do not ask for another kernel. If the
+// options ask for another shard size, the pods of `cache_shard` are omitted.
 KernelInfo kernel_of(const Options& options);
-// What is known of the host that OPTIONS name: of another tree what that tree has, of a source without a tree
-// its topology alone, and of --kernel-scopes no release. Reads the topology; the one that takes TOPOLOGY does
-// not. For as long as OPTIONS and TOPOLOGY live.
+// The facts about the host that OPTIONS name: from its tree, or only from its topology if it has no tree.
+// With --kernel-scopes the release is not known. The first function reads the topology; the second uses
+// TOPOLOGY. The result refers to OPTIONS and TOPOLOGY.
 FactsSource facts_of(const Options& options);
 FactsSource facts_of(const Options& options, const Topology& topology);
-// Cores per shard: the option's, else the kernel's own, else the policy's.
+// Cores per shard: from the option, else from the kernel, else from the policy.
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
 
-// Prints every mistake of a policy, a line each.
+// Prints all errors of a policy, one line each.
 void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
 int complain(const std::string& text);
 
-// A plan line as in the contract of `plan --json`.
+// A plan line in the format of `plan --json`.
 nlohmann::json plan_json(const PlanLine& line);
 nlohmann::json kernel_json(const KernelInfo& kernel);
 

@@ -9,20 +9,20 @@
 
 namespace wq::ctl {
 
-// What every wq-tunectl command is given. Exit codes: 0 ok, 1 failure, 2 usage, 3 daemon not running.
+// The options of all wq-tunectl commands. Exit codes: 0 ok, 1 failure, 2 usage, 3 daemon not running.
 struct Options {
     bool json = false;
-    bool boot = false;  // plan: what the kernel command line should say
+    bool boot = false;  // plan: show the recommended kernel command line
     std::string topology = "live";
     std::optional<unsigned> shard_size;               // cores
-    std::optional<std::vector<Scope>> kernel_scopes;  // plan for a kernel that has these
-    std::optional<std::string> config;                // policy file instead of the installed ones
+    std::optional<std::vector<Scope>> kernel_scopes;  // plan for a kernel with these scopes
+    std::optional<std::string> config;                // policy file to use instead of the installed ones
     std::string root;  // prefix of /sys, /proc, /run and /etc; "" is the machine
 };
 
 enum Exit { kOk = 0, kFailure = 1, kUsage = 2, kNoDaemon = 3 };
 
-// One function per command, one file per function. Each prints to stdout, errors as one line to stderr.
+// One function per command, one file per function. Each prints to stdout, and errors as one line to stderr.
 int topology(const Options& options);
 int plan(const Options& options);
 int plan_boot(const Options& options);
@@ -37,7 +37,7 @@ int undo(const Options& options);
 int trial(const Options& options, const std::string& target, const std::string& arm);
 int history(const Options& options);
 int export_policy(const Options& options);  // history --export-policy
-// Writes the report to the file OUTPUT, "-" being stdout.
+// Writes the report to the file OUTPUT; "-" is stdout.
 int report(const Options& options, const std::string& output);
 int reload(const Options& options);
 

@@ -9,17 +9,17 @@
 
 namespace wq::ctl {
 
-// Checks of words for CLI11: why not, or "".
-// A script's unset variable is no name: it must not mean "all", or anything else.
+// Checks for CLI11: the reason why a word is wrong, or "".
+// Rejects an empty name. A script with an unset variable must not get "all" or anything else.
 inline std::string not_empty(const std::string& word) {
     return word.empty() ? "it is empty" : "";
 }
-// CLI11 takes 010 for eight.
+// Rejects leading zeros, because CLI11 parses 010 as eight.
 inline std::string decimal(const std::string& word) {
     return word.size() > 1 && word.front() == '0' ? "not a decimal number: " + word : "";
 }
 
-// An option whose word PARSE reads into OUT; its error is a wrong argument.
+// Adds an option whose word PARSE converts to OUT. An error of PARSE is a wrong argument.
 template <class T>
 CLI::Option* add_setting(CLI::App& command, const char* name, const char* text,
                          Result<T> (*parse)(std::string_view), T& out) {

@@ -6,28 +6,27 @@
 #include <limits>
 #include <numeric>
 
-// Why the order within a random order is a fair coin
-// ==================================================
+// Why a random order of all arms is a fair random choice for each pair
+// ====================================================================
 //
-// judge/trial.cpp says why a verdict may be believed: because a fair coin chose which window of a pair is the
-// candidate's. Two arms in random order are such a pair. With more of them a round is a random order of all
-// arms, and each pair is the baseline's window and one candidate's. Take any order, and let the baseline and
-// that candidate change places: each order has exactly one such partner, and both were equally likely. So
-// whatever the two places are, and wherever the other arms stand, it is an even chance which of the two is in
-// which. Where the candidate does nothing, changing places with the baseline changes no number that is
-// measured, not the others' either; so given all sizes, the sign of the difference is a fair coin. The trial
-// asks for no more.
+// judge/trial.cpp explains why a verdict is valid: a fair random choice decides which window of a pair is
+// the candidate's. Two arms in random order are such a pair. With more arms, a round is a random order of
+// all arms, and each pair is the baseline's window and one candidate's. Take any order and swap the baseline
+// and that candidate: each order has exactly one such partner, and both have the same probability. So for
+// any two places, and any places of the other arms, both assignments have probability 1/2. If the candidate
+// has no effect, the swap changes no measured number, including those of the other arms. So given all sizes,
+// both signs of the difference have probability 1/2. The trial needs nothing else.
 //
-// The two windows need not be adjacent then: drift between them is more noise, never a bias. The pairs of two
-// candidates share the baseline's windows, so that their verdicts depend on each other; alpha is of each by
-// itself and on each side, and of n candidates that do nothing one is called something with probability 2 n
-// alpha at most. Which
-// arms take part in a round is decided by the past alone, and the past is given to the coin.
+// The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
+// candidates share the baseline's windows, so their verdicts depend on each other. Alpha applies to each
+// candidate and each side separately: with n candidates without effect, the probability of at least one
+// wrong verdict is at most 2 n alpha. Only past rounds decide which arms take part in a round, and the
+// argument holds for any given past.
 
 namespace wq::ab {
 
 std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
-    // Without the numbers at the top that would make some remainders likelier.
+    // Rejects the highest numbers, which would make some remainders more probable.
     const auto below = [&](std::uint64_t n) {
         const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / n * n;
         for (;;)

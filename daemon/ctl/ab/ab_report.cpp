@@ -20,7 +20,7 @@ struct Unit {
     const char* name = "";
 };
 
-// The one in which TYPICAL is at least 1.
+// The largest unit in which TYPICAL is at least 1.
 Unit unit_for(const Comparison& comparison, double typical) {
     if (comparison.counter().name != kTimeCounter) return {};
     constexpr std::array units{Unit{1e9, " s"}, Unit{1e6, " ms"}, Unit{1e3, " us"}};
@@ -29,7 +29,7 @@ Unit unit_for(const Comparison& comparison, double typical) {
     return {1, " ns"};
 }
 
-// Four digits, and all that stand before the point.
+// Four significant digits, or all digits before the decimal point.
 std::string number_text(double value) {
     return value >= 1000 && value < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }

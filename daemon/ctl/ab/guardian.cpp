@@ -26,7 +26,7 @@ namespace {
         if (n != sizeof told) break;
         group = told;
     }
-    // Before anything goes back: it is not to run under what it was not meant for.
+    // Kill it before restoring, because the command must not run under other settings than intended.
     if (group > 1) ::kill(-group, SIGKILL);
     ::_exit(restore() ? 0 : 1);
 }

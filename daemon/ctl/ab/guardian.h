@@ -9,31 +9,32 @@
 
 namespace wq::ab {
 
-// A process that waits for this one to end, however it does, then ends what is left of the command that this
-// one ran, and puts things back. Nothing but SIGKILL ends it before: it is in a session of its own, and
-// blocks all signals.
+// A process that waits until this process ends in any way. It then kills the rest of the command that this
+// process ran, and restores the settings. Only SIGKILL can end it earlier: it has its own session and blocks
+// all signals.
 class Guardian {
   public:
-    // Forks. RESTORE runs in the guardian, with copies of all that this process has now; whether all is back.
+    // Forks. RESTORE runs in the guardian, with copies of the current state of this process, and returns
+    // whether everything was restored.
     static Result<Guardian> start(const std::function<bool()>& restore);
     Guardian(Guardian&& other) noexcept;
     Guardian& operator=(Guardian&&) = delete;
-    ~Guardian();  // as finish()
+    ~Guardian();  // same as finish()
 
     [[nodiscard]] pid_t pid() const { return pid_; }
 
-    // The process group that goes with us, 0 for none. Safe behind fork(). Where the guardian was killed:
-    // SIGPIPE.
+    // Sets the process group that the guardian kills with us; 0 for none. Safe to call after fork(). If the
+    // guardian was killed, this raises SIGPIPE.
     void watch(pid_t group) const;
 
-    // Lets it put things back, and waits for that. What RESTORE returned; an error where the guardian was
-    // killed.
+    // Lets the guardian restore the settings and waits for it. Returns the result of RESTORE, or an error if
+    // the guardian was killed.
     Result<bool> finish();
 
   private:
     Guardian(pid_t pid, Fd alive) : pid_(pid), alive_(std::move(alive)) {}
     pid_t pid_;
-    Fd alive_;  // the end of a pipe that the kernel closes for us at the latest
+    Fd alive_;  // write end of a pipe; the kernel closes it at the latest when we end
 };
 
 }  // namespace wq::ab

@@ -17,7 +17,7 @@ unsigned count_kworkers(const Paths& paths) {
         if (entry == nullptr) break;
         const std::string name = entry->d_name;
         if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-        const auto comm = read_file(paths.proc() + "/" + name + "/comm");  // it may have ended meanwhile
+        const auto comm = read_file(paths.proc() + "/" + name + "/comm");  // it may have ended
         if (comm && comm->starts_with("kworker/u")) count++;
     }
     return count;

@@ -5,8 +5,8 @@
 
 namespace wq::ab {
 
-// Threads named kworker/u*: the workers of all unbound pools, of whichever workqueue, strict or not, busy or
-// idle (kernel/workqueue.c, format_worker_id()). An idle one stays for five minutes.
+// Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
+// busy or idle (kernel/workqueue.c, format_worker_id()). An idle worker stays for five minutes.
 unsigned count_kworkers(const Paths& paths);
 
 }  // namespace wq::ab

@@ -21,7 +21,7 @@ std::string message_of(int code) {
     return reinterpret_cast<const char*>(text.data());
 }
 
-// Text of a command, in an error: one short line that a terminal can take.
+// A command's text for an error message: one short line of printable ASCII.
 std::string shown(std::string_view text) {
     constexpr std::size_t kMost = 40;
     std::string out(text.substr(0, kMost));

@@ -9,18 +9,18 @@
 
 namespace wq::ab {
 
-// The number that a command prints, found by a regular expression of pcre2pattern(3) with one group. `^` and
-// `$` are the ends of lines; what is compared are bytes. Its first match counts.
+// A number in a command's output, found with a regular expression (pcre2pattern(3)) that has one group. `^`
+// and `$` match at line ends; matching is by bytes. The first match counts.
 class Metric {
   public:
-    // Errors: EINVAL where PATTERN is none, or has no group, or more than one.
+    // Error: EINVAL if PATTERN is not valid or does not have exactly one group.
     static Result<Metric> parse(const std::string& pattern);
-    // What the group says, a decimal number above 0. Errors: nothing matches, or that is none.
+    // The text of the group as a decimal number above 0. Errors: no match, or not such a number.
     [[nodiscard]] Result<double> read(std::string_view output) const;
 
   private:
     explicit Metric(std::shared_ptr<const void> code) : code_(std::move(code)) {}
-    std::shared_ptr<const void> code_;  // a compiled pattern of pcre2's
+    std::shared_ptr<const void> code_;  // a compiled pcre2 pattern
 };
 
 }  // namespace wq::ab

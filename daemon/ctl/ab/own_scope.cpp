@@ -20,7 +20,7 @@ constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
 constexpr unsigned kLooks = 100;
 constexpr useconds_t kPause = 20'000;  // us, between two looks
 
-// Negative errno where the message cannot be made, as sd-bus has it.
+// Returns a negative errno if the message cannot be built, like sd-bus.
 int fill(sd_bus_message* message, const std::string& unit, pid_t pid) {
     int r = ::sd_bus_message_append(message, "ss", unit.c_str(), "fail");
     if (r < 0) return r;
@@ -50,7 +50,7 @@ Status into_own_scope(pid_t pid) {
     if (::sd_booted() <= 0) return {};
     const std::string unit = fmt::format("wq-tunectl-ab-{}.scope", pid);
     if (auto asked = ask_systemd(unit, pid); !asked) return asked;
-    // The reply says that a job was queued; the process moves when that runs.
+    // The reply only means that a job was queued; the process moves when the job runs.
     for (unsigned i = 0; i < kLooks; i++) {
         const auto cgroup = read_file(fmt::format("/proc/{}/cgroup", pid));
         if (cgroup && cgroup->find(unit) != std::string::npos) return {};

@@ -7,10 +7,10 @@
 
 namespace wq::ab {
 
-// Has systemd move PID, a process of ours, into a scope unit of its own (wq-tunectl-ab-PID.scope), so that
-// what kills our whole cgroup (a logout, `systemctl kill`, the OOM killer) does not reach it. Returns when it
-// is there; waits two seconds at most for the bus, and as long for systemd. Nothing happens, and no error,
-// where systemd is not the init system.
+// Lets systemd move PID, one of our processes, into its own scope unit (wq-tunectl-ab-PID.scope), so that it
+// survives if our whole cgroup is killed (a logout, `systemctl kill`, the OOM killer). Returns when the
+// process is there; waits at most two seconds for the bus, and as long for systemd. If systemd is not the
+// init system, does nothing and returns no error.
 Status into_own_scope(pid_t pid);
 
 }  // namespace wq::ab

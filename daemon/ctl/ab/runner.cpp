@@ -18,12 +18,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kGrace = 2000;  // ms that a command has to end by itself
+constexpr int kGrace = 2000;  // ms for a command to end after SIGTERM
 
 struct Child {
     pid_t pid = -1;
     Fd pidfd;
-    Fd output;  // the end of its stdout that we read, where it is captured
+    Fd output;  // read end of its stdout; only if it is captured
     Clock::time_point began;
 };
 
@@ -32,7 +32,7 @@ std::string signal_name(int signal) {
     return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-// What a command is run in.
+// The context of a command.
 struct Around {
     const Interrupts& interrupts;
     const Guardian* guardian;
@@ -43,8 +43,8 @@ struct Around {
 
 struct Plumbing {
     Fd null;
-    std::array<Fd, 2> error;   // by which a failed exec is told
-    std::array<Fd, 2> output;  // of the command; not opened where it is not captured
+    std::array<Fd, 2> error;   // reports a failed exec
+    std::array<Fd, 2> output;  // the command's stdout; open only if it is captured
 };
 
 Status open_pipe(std::array<Fd, 2>& out) {
@@ -54,7 +54,7 @@ Status open_pipe(std::array<Fd, 2>& out) {
     return {};
 }
 
-// Behind fork(): only what is safe there.
+// Runs after fork(), so it only uses async-signal-safe functions.
 [[noreturn]] void exec_command(const Plumbing& pipes, bool show, char* const* words, const Around& around,
                                pid_t parent) {
     const auto give_up = [&] {
@@ -62,11 +62,11 @@ Status open_pipe(std::array<Fd, 2>& out) {
         (void)!::write(pipes.error[1].get(), &code, sizeof code);
         ::_exit(127);
     };
-    // Killed without a word as we may be, the command goes with us, even where the guardian is killed too.
+    // If we are killed by SIGKILL, the command is killed too, even if the guardian was killed.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     ::setpgid(0, 0);
-    // Told from here, before the group can have a second process.
+    // Tell the guardian from here, before the group can have a second process.
     around.tell(::getpid());
     around.interrupts.undo();
     const int out = pipes.output[1] ? pipes.output[1].get() : show ? STDERR_FILENO : pipes.null.get();
@@ -92,7 +92,7 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     child.pid = ::fork();
     if (child.pid < 0) return fail_errno("fork", errno);
     if (child.pid == 0) exec_command(pipes, output == Output::show, argv.data(), around, parent);
-    ::setpgid(child.pid, child.pid);  // here too, so that it is so whoever is first
+    ::setpgid(child.pid, child.pid);  // also in the parent, because parent and child race
     pipes.error[1] = Fd();
     int code = 0;
     if (::read(pipes.error[0].get(), &code, sizeof code) == sizeof code) {
@@ -100,7 +100,7 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
         ::waitpid(child.pid, nullptr, 0);
         return fail_errno(words.front(), code);
     }
-    // glibc 2.36 declares pidfd_open() for C alone.
+    // glibc 2.36 declares pidfd_open() only for C.
     child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
     if (!child.pidfd) {
         code = errno;
@@ -114,7 +114,7 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     return child;
 }
 
-// Waits for the command, which has ended or is killed. Until that is seen here, nobody else gets its number.
+// Waits for the command, which has ended or was killed. Its PID cannot be reused before this.
 int reap(const Child& child, const Around& around) {
     around.tell(0);
     int status = 0;
@@ -123,7 +123,7 @@ int reap(const Child& child, const Around& around) {
     return status;
 }
 
-// Ends the command's whole group, and waits for the command.
+// Ends the command's whole group and waits for the command.
 void end(const Child& child, const Around& around) {
     ::kill(-child.pid, SIGTERM);
     pollfd wait{child.pidfd.get(), POLLIN, 0};
@@ -132,7 +132,7 @@ void end(const Child& child, const Around& around) {
     reap(child, around);
 }
 
-// Takes what there is of CHILD's output. An error beyond kMostOutput.
+// Reads the available output of CHILD. Error: more than kMostOutput bytes.
 Status take_output(Child& child, std::string& text) {
     std::array<char, 65536> buffer{};
     while (child.output) {
@@ -154,7 +154,7 @@ tl::unexpected<Error> interrupted(int signal) {
     return fail("interrupted by " + signal_name(signal), EINTR);
 }
 
-// Until the command has ended; what ran on in the background may keep its output open.
+// Returns when the command has ended. Background processes may keep its output open.
 Status follow(Child& child, const Interrupts& interrupts, CommandRun& run) {
     for (;;) {
         std::array<pollfd, 3> wait{pollfd{child.pidfd.get(), POLLIN, 0},

@@ -14,9 +14,9 @@
 
 namespace wq::ab {
 
-// While it lives, the signals that end a run (SIGINT, SIGTERM, SIGHUP, SIGQUIT, but those that were ignored)
-// are told by next() instead of being acted on, a terminal cannot stop us in the middle of one (SIGTSTP), and
-// nobody who stops listening ends it (SIGPIPE).
+// While this object exists, next() reports the signals that would end a run (SIGINT, SIGTERM, SIGHUP,
+// SIGQUIT, except ignored ones) instead of the default action. SIGTSTP from a terminal cannot stop a run,
+// and SIGPIPE does not end it.
 class Interrupts {
   public:
     Interrupts();
@@ -24,9 +24,9 @@ class Interrupts {
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    [[nodiscard]] int fd() const { return fd_.get(); }  // readable while there is one
-    [[nodiscard]] std::optional<int> next() const;      // a signal that came; does not wait
-    void undo() const;                                  // all signals as they were before; safe behind fork()
+    [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending
+    [[nodiscard]] std::optional<int> next() const;      // returns a pending signal; does not wait
+    void undo() const;                                  // restores the signal state; safe after fork()
 
   private:
     sigset_t before_{};
@@ -39,15 +39,15 @@ inline constexpr std::size_t kMostOutput = 16U << 20U;  // bytes of a command's 
 enum class Output { drop, show, capture, capture_and_show };
 
 struct CommandRun {
-    std::chrono::nanoseconds wall{};  // of CLOCK_MONOTONIC, from before the fork to the exit
-    std::string output;               // what was captured
-    std::string failure;              // "exit code 3", "killed by SIGSEGV"; "" where it succeeded
+    std::chrono::nanoseconds wall{};  // CLOCK_MONOTONIC, from before the fork to the exit
+    std::string output;               // captured output
+    std::string failure;              // "exit code 3", "killed by SIGSEGV"; "" for success
 };
 
-// Runs WORDS as they are, found by PATH, without a shell, with no input, in a process group of its own, which
-// is ended with us: by GUARDIAN, if any, where we are killed without a word. What is shown goes to stderr.
-// Errors: it cannot be run; more than kMostOutput bytes; EINTR where one of INTERRUPTS came, the command's
-// group being ended then.
+// Runs WORDS without a shell, found in PATH, with no input, in its own process group. If we end, the group
+// is killed; GUARDIAN, if any, does this even if we are killed by SIGKILL. Shown output goes to stderr.
+// Errors: the command cannot be run; more than kMostOutput bytes; EINTR if one of INTERRUPTS came, after the
+// group was killed.
 Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
                                const Interrupts& interrupts, const Guardian* guardian = nullptr);
 

@@ -21,7 +21,8 @@ Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, co
       entry_(entry_of(target_)) {
     entry_.order = kTrial;
     if (target_.kind != Kind::default_scope) return;
-    // One that no arm has comes first: through it all arms cost the same two moves.
+    // Scopes that no arm uses come first: with such a scope in between, every switch costs the same two
+    // moves.
     for (const bool spare : {true, false})
         for (const Scope scope : kernel.scopes)
             if (std::none_of(arms.begin(), arms.end(), [&](const Arm& a) { return a.scope == scope; }) ==
@@ -42,7 +43,7 @@ std::string Switcher::word_between(const std::string& to) const {
     return "";
 }
 
-// WHAT may be a word of ours; that it is not, only the entry knows, which is settled.
+// WHAT may be the same word as ours; only the settled entry knows that an external writer wrote it.
 Status Switcher::foreign(const std::string& what) {
     if (entry_.has_claim())
         store_.put(entry_);

@@ -17,7 +17,7 @@ int cat_config(const Options& options) {
         return kFailure;
     }
     using Json = nlohmann::ordered_json;
-    if (options.json)  // a file's name may be anything, JSON is UTF-8
+    if (options.json)  // a file name may contain any bytes, but JSON is UTF-8
         fmt::print("{}\n", policy_json(*policy, files).dump(2, ' ', false, Json::error_handler_t::replace));
     else
         fmt::print("{}", policy_toml(*policy, files));

@@ -36,7 +36,7 @@ void print_json(const std::vector<std::string>& files, const PolicyErrors& error
                          {"files", files},
                          {"errors", to_json(errors)},
                          {"warnings", to_json(warnings)}};
-    // A file's name may be anything, JSON is UTF-8.
+    // A file name may contain any bytes, but JSON is UTF-8.
     fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -44,7 +44,8 @@ std::string counted(std::ptrdiff_t number, const char* what) {
     return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
-// "3 rules, 2 host tables of which 1 matches": what FILE has, and of host tables what is for this host.
+// Returns "3 rules, 2 host tables of which 1 matches here": the contents of FILE, and how many host tables
+// match.
 std::string contents(const Policy& policy, const std::string& file) {
     const auto is_here = [&](const auto& part) { return part.origin.file == file; };
     const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };

@@ -15,7 +15,7 @@
 namespace wq::ctl {
 namespace {
 
-// The options of a simple command and its arguments.
+// Options and arguments of a simple command.
 struct Given {
     Options options;
     std::string target;
@@ -28,7 +28,7 @@ struct Given {
 };
 using GivenPtr = std::shared_ptr<Given>;
 
-// Calls RUN with what was given once all of it is read.
+// Returns a function that calls RUN with GIVEN after parsing.
 template <class F>
 CommandRun later(const GivenPtr& given, const Invocation& invocation, F run) {
     return [given, &invocation, run] {
@@ -171,7 +171,7 @@ CommandRun set_up_unpin(CLI::App& command, const Invocation& invocation) {
     return later(given, invocation, [](const Given& g) { return unpin(g.options, g.target); });
 }
 
-// An order to all is given by name: a script's unset variable is not one.
+// An order for all targets needs --all: a script with an unset variable must not give it.
 CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     auto* target = add_target(command, *given);

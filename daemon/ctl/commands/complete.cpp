@@ -17,7 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A shell may run what a name has in it; no workqueue of the kernel's is called so.
+// Other names are not offered, because a shell might execute parts of them. No workqueue of the kernel has
+// such a name.
 bool is_plain(std::string_view name) {
     return std::ranges::all_of(name, [](unsigned char c) {
         return std::isalnum(c) != 0 ||
@@ -25,7 +26,7 @@ bool is_plain(std::string_view name) {
     });
 }
 
-// The workqueues below ROOT that have FILE.
+// The workqueues below ROOT that have the file FILE.
 Words workqueues_with(const std::string& root, const char* file) {
     struct Close {
         void operator()(DIR* dir) const { ::closedir(dir); }
@@ -55,7 +56,7 @@ Words column_words() {
     return out;
 }
 
-// What is known of the words before the one that is to be completed.
+// The state after the words before the one to complete.
 class Completion {
   public:
     explicit Completion(const CLI::App& app) : app_(app), at_(&app) {}
@@ -113,7 +114,7 @@ class Completion {
         if (const auto* own = at_->get_option_no_throw(name); own != nullptr) return own;
         return app_.get_option_no_throw(name);
     }
-    // What the next argument is; an argument that takes several words is the last.
+    // The next argument. The last argument may take several words.
     [[nodiscard]] const CLI::Option* argument() const {
         const auto all = at_->get_options([](const CLI::Option* o) { return o->get_positional(); });
         if (all.empty()) return nullptr;
@@ -178,9 +179,9 @@ class Completion {
     const CLI::App& app_;
     const CLI::App* at_;
     std::string root_;
-    const CLI::Option* pending_ = nullptr;  // whose value comes next
-    std::size_t given_ = 0;                 // arguments of the command
-    std::size_t ran_ = 0;                   // words of the command that `ab` is to run, and one
+    const CLI::Option* pending_ = nullptr;  // option whose value comes next
+    std::size_t given_ = 0;                 // number of arguments of the command so far
+    std::size_t ran_ = 0;                   // number of words from the `--` of `ab` on
 };
 
 }  // namespace

@@ -20,9 +20,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxModel = 128;  // bytes of a host table's name, which has at most 255
+constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
 
-// The file is read elsewhere.
+// Time in UTC, because the file is read on other machines.
 std::string time_text(std::int64_t seconds) {
     const auto time = static_cast<std::time_t>(seconds);
     std::tm utc{};
@@ -40,14 +40,15 @@ void add_literal(char c, std::string& glob) {
     glob += c;
 }
 
-// A pattern that matches TEXT alone.
+// A pattern that matches only TEXT.
 std::string glob_of(const std::string& text) {
     std::string out;
     for (const char c : text) add_literal(c, out);
     return out;
 }
 
-// One for the class of NAME. fnmatch(3) knows no numbers: a digit and what follows is the nearest.
+// A pattern for the class of NAME. fnmatch(3) cannot match a number; the closest is a digit followed by
+// anything.
 std::string glob_of_class(const std::string& name) {
     std::string out;
     for (std::size_t i = 0; i < name.size(); i++)
@@ -58,8 +59,8 @@ std::string glob_of_class(const std::string& name) {
     return out;
 }
 
-// Where the pattern of one class also matches names of another, these have more letters: all of the
-// pattern's, in their order, and what its `*` took beyond digits.
+// If the pattern of one class also matches names of another class, these names have more non-digits: all of
+// the pattern's, in the same order, and those that its `*` matched.
 bool is_narrower(const Lesson& a, const Lesson& b) {
     const auto letters = [](const std::string& name) {
         return std::ranges::count_if(name, std::not_fn(is_digit));
@@ -69,7 +70,7 @@ bool is_narrower(const Lesson& a, const Lesson& b) {
 
 struct Condition {
     const char* key;
-    Json value;  // null where it is not known
+    Json value;  // null if not known
 };
 
 Json text_or_null(const std::string& text) {
@@ -85,7 +86,7 @@ const std::string& model_of(const HostFacts& facts) {
     return facts.cpu_models.empty() ? facts.cpu_vendor : facts.cpu_models.front();
 }
 
-// "6.12" of "6.12.57+deb13-amd64".
+// Returns "6.12" for "6.12.57+deb13-amd64".
 std::string series_of(const std::string& release) {
     Numbers numbers = leading_numbers(release);
     if (numbers.size() > 2) numbers.resize(2);
@@ -104,7 +105,7 @@ std::vector<Condition> conditions(const HostFacts& facts) {
             {"kernel", text_or_null(series_of(facts.kernel))}};
 }
 
-// Host tables of one policy need names that differ, so that it says all of the conditions.
+// Host tables of one policy need different names, so the name contains all conditions.
 std::string host_name(const HostFacts& facts) {
     std::vector<std::string> parts;
     if (const auto& model = model_of(facts); !model.empty())
@@ -145,8 +146,8 @@ std::string default_table(const Lesson& lesson) {
     return out + fmt::format("manage = true\nscope = \"{}\"\n", name_of(lesson.arm.scope));
 }
 
-// To leave a workqueue alone is to have it follow @default. Where that goes to a scope that is worse for it,
-// what it had before needs its name. Empty where it does not.
+// A workqueue with "leave" follows @default. If @default changes to a scope that a trial found worse for
+// this workqueue, the rule must name its previous scope. Empty if this is not the case.
 std::string instead_of_leave(const Lesson& lesson, const Lesson* default_lesson) {
     if (default_lesson == nullptr || default_lesson->kind != Lesson::Kind::use) return "";
     for (const VerdictRecord& record : lesson.verdicts) {
@@ -202,7 +203,7 @@ std::string heading(const ExportInput& in) {
            "digit.\n";
 }
 
-// What is left out, and why.
+// Lists the lessons without a rule, and why.
 std::string footing(const std::vector<Lesson>& lessons) {
     std::string out;
     for (const Lesson& lesson : lessons)

@@ -93,7 +93,7 @@ std::vector<std::string> row_of(const RecordedTrial& recorded, const Judged& jud
 
 struct Watched {
     std::optional<std::size_t> alarm_at;  // pair, from 1
-    double log_m = 0;                     // of the counter that has most, where it stopped
+    double log_m = 0;                     // highest value of all counters, at the end
 };
 
 Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
@@ -128,7 +128,7 @@ void show_watched(const std::vector<RecordedTrial>& trials, const JudgeOptions& 
     if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
 }
 
-// A pipe is waited for, as cat does.
+// Opening a pipe blocks until there is a writer, as in cat(1).
 Result<std::string> read_recording_file(const std::string& path) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return fail_errno(path, errno);

@@ -14,14 +14,13 @@ struct JudgeOptions {
     double alpha = 0.05;
     double tolerance = 0;
     unsigned max_pairs = 64;
-    unsigned candidates = 1;  // K: how many are compared with the reference
-    bool watch = false;       // the e-detector instead of a comparison
-    std::uint64_t run_length =
-        20'000;  // pairs, on average at least, before a change that does nothing alarms
+    unsigned candidates = 1;            // K: number of candidates compared with the reference
+    bool watch = false;                 // use the e-detector instead of a comparison
+    std::uint64_t run_length = 20'000;  // minimum average of pairs before a false alarm
 };
 
-// `wq-tunectl judge`: each recorded trial as one comparison (evidence/comparison.h) that stops where a live
-// one would; with `watch`, when its harm alarms.
+// `wq-tunectl judge`: evaluates each recorded trial as a comparison (evidence/comparison.h) that stops where
+// a live one would stop. With `watch`, shows when harm would raise an alarm.
 int judge(const JudgeOptions& options);
 
 CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);

@@ -10,8 +10,8 @@
 
 namespace wq::ctl {
 
-// Has the daemon do what METHOD says. Who is not root may be asked for a password, on the terminal. Errors:
-// as call_daemon().
+// Calls METHOD of the daemon. Users other than root may be asked for a password on the terminal. Errors: as
+// in call_daemon().
 Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 }  // namespace wq::ctl

@@ -16,14 +16,14 @@ namespace wq::ctl {
 namespace {
 
 constexpr const char* kAgent = "pkttyagent";
-constexpr int kNotify = 3;  // its descriptor for saying that it is ready: it closes it
+constexpr int kNotify = 3;  // the agent closes this descriptor when it is ready
 
-// dup2() of a descriptor to itself would leave it to be closed.
+// dup2() of a descriptor to itself would keep its close-on-exec flag.
 bool keep_over_exec(int fd) {
     return fd == kNotify ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, kNotify) == kNotify;
 }
 
-// In the child: it ends with us, however we end.
+// Runs in the child. It is killed when we end, for any reason.
 [[noreturn]] void become_agent(int notify) {
     if (::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && keep_over_exec(notify))
         ::execlp(kAgent, kAgent, "--notify-fd", "3", "--fallback", nullptr);
@@ -49,7 +49,7 @@ PasswordAgent::PasswordAgent() {
 
 PasswordAgent::~PasswordAgent() {
     if (pid_ <= 0) return;
-    ::kill(pid_, SIGTERM);  // it puts the terminal back first
+    ::kill(pid_, SIGTERM);  // it restores the terminal first
     ::kill(pid_, SIGCONT);
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }

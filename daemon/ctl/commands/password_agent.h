@@ -5,9 +5,9 @@
 
 namespace wq::ctl {
 
-// Where polkit can ask whoever runs this program for a password: pkttyagent(1) on the terminal, for as long
-// as this object lives, as systemctl(1) has it. None for root, who is not asked, without a terminal, and
-// where there is no pkttyagent; a desktop's own agent goes before it.
+// Lets polkit ask the user of this program for a password: runs pkttyagent(1) on the terminal while this
+// object exists, like systemctl(1). Does nothing for root, who is not asked, without a terminal, or without
+// pkttyagent. A desktop's own agent has priority.
 class PasswordAgent {
   public:
     PasswordAgent();
@@ -16,7 +16,7 @@ class PasswordAgent {
     PasswordAgent& operator=(const PasswordAgent&) = delete;
 
   private:
-    pid_t pid_ = 0;  // 0: none runs
+    pid_t pid_ = 0;  // 0: not running
 };
 
 }  // namespace wq::ctl

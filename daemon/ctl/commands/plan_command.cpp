@@ -19,9 +19,9 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kMostLines = 4;  // of a candidate's pods
+constexpr std::size_t kMostLines = 4;  // per candidate, for its pods
 
-// "default (cache)", as the kernel prints it.
+// Returns "default (cache)", as the kernel prints it.
 std::string scope_text(const ScopeFile& scope) {
     if (scope.word.empty()) return "-";
     if (scope.word == "default" && scope.effective)
@@ -38,7 +38,7 @@ std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& li
                        line.target.effective);
 }
 
-// What the terminal has left after an indent.
+// Columns that remain after an indent.
 std::size_t room_after(std::size_t indent) {
     return std::max<std::size_t>(terminal_columns(), 20) - indent;
 }
@@ -88,7 +88,7 @@ void print_explanation(const Machine& machine, const PlanLine& line) {
     for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
 }
 
-// The plan line, and what `plan` leaves out: which scopes are one candidate, its pods, and the host tables.
+// The plan line plus details that `plan` omits: the scopes of each candidate, its pods, and the host tables.
 nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     nlohmann::json out = plan_json(line);
     out["hosts"] = hosts_json(machine.policy);
@@ -101,7 +101,7 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     return out;
 }
 
-// What comes of the plan: "2 of 14 targets would go on trial: cache -> smt (2)".
+// The result of the plan: "2 of 14 targets would go on trial: cache -> smt (2)".
 std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     std::map<std::string, unsigned> changes;
     unsigned all = 0;
@@ -121,7 +121,7 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
     return fmt::format("{} of {} {}: {}", all, targets, what, fmt::join(kinds, ", "));
 }
 
-// What the table does not show, a sentence each.
+// Remarks that are not in the table, one sentence each.
 std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanLine>& lines) {
     std::vector<std::string> out;
     if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))

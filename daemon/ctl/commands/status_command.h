@@ -8,7 +8,7 @@
 
 namespace wq::ctl {
 
-// The daemon's status, as JSON. ESRCH where none runs, or none can be asked.
+// The daemon's status as JSON. Error: ESRCH if no daemon runs or it cannot be asked.
 Result<std::string> ask_daemon(const Options& options);
 
 }  // namespace wq::ctl

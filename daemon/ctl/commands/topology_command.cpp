@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kNodesAt = 30;  // where the table's last column begins
+constexpr std::size_t kNodesAt = 30;  // where the table's last column starts
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
@@ -35,12 +35,12 @@ std::size_t threads_per_core(const Topology& topology) {
     return most;
 }
 
-// Neighbouring LLCs that differ in their CPU numbers only: one line of the table.
+// Adjacent LLCs that differ only in their CPU numbers. They share one line of the table.
 struct Group {
     std::size_t cores = 0;
     std::vector<std::size_t> shard_cores;
     std::size_t llcs = 0;
-    CpuSet nodes;  // node numbers, printed as lists are
+    CpuSet nodes;  // node numbers, printed as a list
     std::vector<CpuSet> shards;
 };
 
@@ -62,14 +62,14 @@ std::vector<Group> groups_of(const Topology& topology, const KernelInfo& kernel,
     return groups;
 }
 
-// "3 of 6-7": shards of an LLC and the cores of each.
+// Returns "3 of 6-7": the number of shards of an LLC, and the cores per shard.
 std::string describe(const std::vector<std::size_t>& sizes) {
     if (sizes.empty()) return "-";
     if (sizes.front() == sizes.back()) return fmt::format("{} of {}", sizes.size(), sizes.front());
     return fmt::format("{} of {}-{}", sizes.size(), sizes.back(), sizes.front());
 }
 
-// WORDS in lines of at most COLUMNS, each indented; at most MOST lines.
+// Wraps WORDS into at most MOST indented lines of at most COLUMNS.
 std::string wrapped(const std::vector<std::string>& words, std::size_t columns, std::size_t most) {
     static constexpr std::string_view kIndent = "    ";
     const auto lines = wrap_lists(words, std::max<std::size_t>(columns, 20) - kIndent.size());
@@ -92,8 +92,8 @@ std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel,
     return text;
 }
 
-// Empty, with the mistakes printed, where the policy that the user named is broken. The installed one's are
-// `check`'s affair: it has no size to say then.
+// Empty if the policy named by the user has errors, which are then printed. Errors of the installed policy
+// are left to `check`; its shard size is then ignored.
 std::optional<unsigned> shard_size(const Options& options, const Topology& topology,
                                    const KernelInfo& kernel) {
     const auto policy = load_installed_policy(options.root, options.config, facts_of(options, topology));
@@ -162,7 +162,7 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
     for (const auto& line : wrap(source, columns)) text += line + "\n";
     std::string counts = fmt::format("{}, {}", counted(topology.online.count(), "CPU"),
                                      counted(topology.cores.size(), "core"));
-    // Not of hybrids, whose cores differ.
+    // Omit this for hybrids, whose cores differ.
     if (topology.cores.size() * threads_per_core(topology) == topology.online.count())
         counts += fmt::format(", {} per core", counted(threads_per_core(topology), "thread"));
     for (const auto& line : wrap(counts, columns)) text += line + "\n";
@@ -189,7 +189,7 @@ int topology(const Options& options) {
     const KernelInfo kernel = kernel_of(options);
     const auto size = shard_size(options, *topology, kernel);
     if (!size) return kFailure;
-    if (options.json)  // whatever bytes a file's name has
+    if (options.json)  // file names may contain any bytes
         fmt::print(
             "{}\n",
             topology_json(*topology, kernel, *size).dump(-1, ' ', false, Json::error_handler_t::replace));

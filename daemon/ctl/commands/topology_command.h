@@ -12,24 +12,24 @@
 
 namespace wq::ctl {
 
-// What `wq-tunectl topology` prints, without its warnings. KERNEL: for its pods.
+// The output of `wq-tunectl topology` without its warnings. KERNEL: for its pods.
 nlohmann::ordered_json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned shard_size);
 // COLUMNS: width of the terminal.
 std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
                            std::size_t columns);
 
-// "1 pod", "2 pods".
+// Returns "1 pod", "2 pods".
 std::string counted(std::size_t n, std::string_view noun);
 
-// Pods that the kernel made otherwise than the model says, and that plans are made with.
+// Pods of the kernel that differ from the model. Plans use the kernel's pods.
 struct OwnPods {
     std::string text;               // "of smt, the kernel has 2 pods instead:"
-    std::vector<std::string> cpus;  // of each pod, a list
+    std::vector<std::string> cpus;  // CPU list of each pod
 };
 std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel);
-// Why the kernel's own pods were not read, a sentence; "" where they were, or nobody tried.
+// Why the kernel's own pods were not read, as a sentence; "" if they were read or nobody tried.
 std::string why_not_its_own(const KernelInfo& kernel);
-// Why the LLCs shown may not be the kernel's, a sentence; "" where they are.
+// Why the LLCs shown may differ from the kernel's, as a sentence; "" if they are the same.
 std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel);
 
 }  // namespace wq::ctl

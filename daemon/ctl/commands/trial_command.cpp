@@ -30,21 +30,21 @@ namespace {
 
 using nlohmann::json;
 
-// A trial that came to nothing has no verdict, and costs this as well.
+// How long to wait for the verdict on disk. A trial that ended without a verdict also costs this time.
 constexpr std::chrono::seconds kForTheDisk{30};
-constexpr useconds_t kPause = 200'000;  // us
+constexpr useconds_t kPause = 200'000;  // us between two looks
 
-// The trial of TARGET in a status document; null where there is none.
+// The trial of TARGET in a status document; null if there is none.
 json trial_in(const json& status, const std::string& target) {
     for (const json& each : status.value("targets", json::array()))
         if (each.value("name", "") == target) return each.value("trial", json(nullptr));
     return nullptr;
 }
 
-// How long the pairs that are left take, by those that were seen.
+// Estimates the time for the remaining pairs from those seen so far.
 class TimeLeft {
   public:
-    // "; at most 4 min", or "" before a pair was seen to end.
+    // Returns "; at most 4 min left", or "" before the end of the first observed pair.
     std::string text(unsigned pair, unsigned max_pairs) {
         const std::int64_t now = clock_ns(CLOCK_MONOTONIC);
         if (!began_) began_ = {pair, now};
@@ -55,10 +55,10 @@ class TimeLeft {
     }
 
   private:
-    std::optional<std::pair<unsigned, std::int64_t>> began_;  // the pair that ran first, and when it was seen
+    std::optional<std::pair<unsigned, std::int64_t>> began_;  // the first pair that we saw, and when
 };
 
-// Follows the trial until the daemon has none of TARGET any more.
+// Shows progress until the daemon has no trial of TARGET.
 Status follow(sd_bus* bus, const std::string& target) {
     ProgressLine line;
     TimeLeft left;
@@ -87,7 +87,7 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
     for (;;) {
         VerdictStore store(path);
         if (auto read = store.read(); !read) return tl::unexpected(read.error());
-        // Others may have ended since.
+        // Other trials may have ended since then.
         const auto& records = store.records();
         const auto found = std::find_if(records.rbegin(), records.rend(), [&](const VerdictRecord& each) {
             return each.target == target && each.time >= since;

@@ -12,8 +12,8 @@
 
 namespace wq::ctl {
 
-// DUMP with only the workqueues called one of NAMES, as sysfs has them, and the pools that they use. No name:
-// all. Error: a name that no workqueue has.
+// DUMP restricted to the workqueues NAMES (as in sysfs) and the pools that they use. No names: everything.
+// Error: a name that no workqueue has.
 Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names);
 
 nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel);

@@ -10,7 +10,8 @@
 namespace wq::ctl {
 namespace {
 
-// Each CPU has a pool of its own of each of these kinds: for soft interrupts or not, and a nice level.
+// The kind of a per-CPU pool: whether it is for soft interrupts (BH), and its nice level. Each CPU has one
+// pool of each kind.
 using OwnKind = std::pair<bool, int>;
 
 std::string heading_of(const OwnKind& kind) {
@@ -52,9 +53,10 @@ class Text {
     void nodes();
     void rescuers();
 
-    // "own, NICE 0" where each CPU has its own pool of one kind, else "50: 0-11  51: 12-23  default: 49".
+    // Returns "own, NICE 0" if each CPU has its own pool of the same kind, else "50: 0-11  51: 12-23
+    // default: 49".
     [[nodiscard]] std::string pools_of(const DumpedWorkqueue& wq) const;
-    // Nothing where TABLE has no row.
+    // Adds nothing if TABLE has no row.
     void add(const std::string& title, const Table& table, bool any) {
         if (any) text_ += fmt::format("\n{}\n{}", title, table.text(columns_, colour_));
     }
@@ -78,7 +80,7 @@ void Text::head(const KernelInfo& kernel) {
 void Text::scopes() {
     Table table({"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"});
     for (const auto& [scope, pods] : dump_.scopes) {
-        CpuSet nodes;  // node numbers, printed as lists are
+        CpuSet nodes;  // node numbers, printed as a list
         std::vector<std::string> lists;
         for (const auto& pod : pods) {
             if (pod.node >= 0) nodes.add(static_cast<unsigned>(pod.node));

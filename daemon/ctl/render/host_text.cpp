@@ -25,7 +25,7 @@ void print_wrapped(const std::string& text) {
     for (const std::string& line : wrap(text, terminal_columns())) fmt::print("{}\n", line);
 }
 
-// The scopes whose pods the kernel made otherwise: "smt, cache".
+// The scopes whose pods differ from the model: "smt, cache".
 std::string differing(const json& kernel) {
     std::string out;
     if (kernel.contains("pods"))

@@ -5,8 +5,8 @@
 
 namespace wq::ctl {
 
-// Prints what `status` says of the host beside its targets: the kernel's features; and, where CPUs are set
-// apart, which, and what ran on them. Of a status without these keys (an older daemon's), nothing.
+// Prints the part of `status` about the host: the kernel's features, and isolated CPUs with the work that
+// ran on them. Prints nothing for a status without these keys (from an older daemon).
 void print_host(const nlohmann::json& status);
 
 }  // namespace wq::ctl

@@ -16,7 +16,7 @@
 namespace wq::ctl {
 namespace {
 
-// The command, as a shell takes it; "" for none.
+// The pager as a shell command; "" for none.
 std::string pager_command() {
     for (const char* name : {"SYSTEMD_PAGER", "PAGER"})
         if (const char* value = ::getenv(name); value != nullptr)
@@ -26,7 +26,8 @@ std::string pager_command() {
 
 void become(const std::string& command, int end) {
     ::dup2(end, STDIN_FILENO);
-    // As systemd's tools have it: end if it fits, keep colours, chop nothing; root runs no commands from it.
+    // Like systemd's tools: exit if it fits, keep colours, do not chop lines; root cannot run commands from
+    // it.
     ::setenv("LESS", "FRXMK", 0);
     if (::geteuid() == 0) ::setenv("LESSSECURE", "1", 0);
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -45,7 +46,7 @@ Pager::Pager(bool wanted) {
     if (pid_ == 0) become(command, ends[0]);
     if (pid_ > 0) {
         ::dup2(ends[1], STDOUT_FILENO);
-        (void)::signal(SIGPIPE, SIG_DFL);  // who leaves the pager has seen enough
+        (void)::signal(SIGPIPE, SIG_DFL);  // the user may quit the pager before the end of the output
     }
     ::close(ends[0]);
     ::close(ends[1]);
@@ -55,7 +56,7 @@ Pager::~Pager() {
     if (pid_ <= 0) return;
     (void)std::fflush(stdout);
     ::close(STDOUT_FILENO);
-    (void)::signal(SIGINT, SIG_IGN);  // it is the pager's
+    (void)::signal(SIGINT, SIG_IGN);  // SIGINT is for the pager
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
 }

@@ -5,10 +5,10 @@
 
 namespace wq::ctl {
 
-// While it lives, what goes to stdout goes through a pager, as systemctl's does: $SYSTEMD_PAGER, else $PAGER,
-// else `less`, which ends by itself where all of it fits on the terminal. None where stdout is no terminal,
-// where it is not wanted, where the variable is "" or "cat", and where there is none to run. Those who ask
-// for the terminal's columns and colours (terminal.h) are told what they were before.
+// While this object exists, stdout goes through a pager, like in systemctl: $SYSTEMD_PAGER, else $PAGER,
+// else `less`, which exits at once if the output fits on the terminal. There is no pager if stdout is not a
+// terminal, if none is wanted, if the variable is "" or "cat", or if no pager can be run. The functions for
+// the terminal's columns and colours (terminal.h) keep their previous results.
 class Pager {
   public:
     explicit Pager(bool wanted);

@@ -6,8 +6,8 @@
 
 namespace wq::ctl {
 
-// How a trial stands, for people: "pair 5 of 16, counting; latency +1.2% so far, ...". TRIAL is the `trial`
-// of a target in a status document, not null.
+// Progress of a trial as text: "pair 5 of 16, counting; latency +1.2% so far, ...". TRIAL is the `trial` of
+// a target in a status document, not null.
 std::string progress_text(const nlohmann::json& trial);
 
 }  // namespace wq::ctl

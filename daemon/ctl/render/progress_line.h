@@ -10,8 +10,8 @@
 
 namespace wq::ctl {
 
-// On stderr: one line per change; on a terminal, the one line is written anew, without wrapping: what is in
-// rows above the cursor could not be erased.
+// Progress on stderr: one line per change. On a terminal, it rewrites one line and disables wrapping,
+// because it could not erase the rows above the cursor.
 class ProgressLine {
   public:
     void show(const std::string& text) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kUnlimited = 100'000;
 constexpr std::size_t kLeastText = 24;        // columns; below this, free text gets a line of its own
-constexpr std::string_view kNextLine = "  ";  // before what did not fit in a row's first line
+constexpr std::string_view kNextLine = "  ";  // starts the further lines of a row
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
 
@@ -47,7 +47,8 @@ std::vector<std::size_t> widths_of(const std::vector<std::vector<std::string>>& 
     return widths;
 }
 
-// The columns that begin a line: more than the first one where those before the last do not fit in one line.
+// The columns that start a new line. More than the first one if those before the last do not fit in one
+// line.
 std::set<std::size_t> line_starts(const std::vector<std::size_t>& widths, std::size_t columns) {
     std::set<std::size_t> starts{0};
     std::size_t used = 0;

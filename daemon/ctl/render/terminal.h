@@ -10,31 +10,31 @@
 
 namespace wq::ctl {
 
-// Columns of the terminal on stdout: COLUMNS, else what the terminal says, else 80 (no limit where stdout is
-// a file).
+// Columns of the terminal on stdout: COLUMNS, else the terminal's width, else 80 (no limit if stdout is a
+// file).
 std::size_t terminal_columns();
 
-// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+// Whether to use colours on stdout: it is a terminal, and NO_COLOR is not set.
 bool wants_colour();
 
 // Whether stdout is a terminal.
 bool is_terminal();
 
-// Has those above tell what holds now, whatever stdout becomes.
+// Makes the functions above return their current results from now on, even if stdout changes.
 void remember_terminal();
 
-// TEXT to stderr. Nothing is done where that cannot be written: there is nobody else to tell.
+// Prints TEXT to stderr. Ignores write errors, because there is no other place to report them.
 void say(const std::string& text);
 
-// A table for people. The last column is free text: it takes what room is left, is wrapped there, and moves
-// to a line of its own, indented, where little is left. Columns before it that do not fit in one line take
+// A table for display. The last column is free text: it uses the remaining width and is wrapped. If little
+// width remains, it moves to its own indented line. If the other columns do not fit in one line, they use
 // several.
 class Table {
   public:
     explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-    // On a terminal, a last cell that is as the one above it is `"`, and cells of column PAINTED have the
-    // colour that COLOUR_OF gives for their text ("" for none).
+    // On a terminal, a last cell that equals the one above is shown as `"`, and cells of column PAINTED have
+    // the colour that COLOUR_OF returns for their text ("" for none).
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
 
@@ -44,17 +44,17 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-// A name is somebody else's text: control characters, the tab and C1 (U+0080 to U+009F) among them, and bytes
-// that are not UTF-8 do not reach a terminal.
+// TEXT with '?' for everything that must not reach a terminal: control characters, including tab and C1
+// (U+0080 to U+009F), and bytes that are not UTF-8. Names come from other programs and may contain these.
 std::string printable(std::string text);
 
-// SECONDS since 1970 as a local date and time: "2026-11-22 18:00".
+// SECONDS since 1970 as local date and time: "2026-11-22 18:00".
 std::string local_time(std::int64_t seconds);
 
-// TEXT in lines of at most WIDTH characters, broken at spaces.
+// Wraps TEXT at spaces into lines of at most WIDTH characters.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 
-// LISTS of CPUs, two spaces apart, in lines of at most WIDTH characters. Only a list that is too long for a
+// Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a
 // line is broken, after a comma.
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width);
 

@@ -7,9 +7,10 @@
 
 namespace wq::ctl {
 
-// "+1.23% (-0.50..+2.90)"; without the interval where there is none.
+// Returns "+1.23% (-0.50..+2.90)"; without the interval if there is none.
 std::string effect_text(const Effect& effect);
-// "improved", "inconclusive (interrupted)". That a trial went on to its last pair, its pairs tell.
+// Returns "improved" or "inconclusive (interrupted)". Omits the reason that all pairs were used, because the
+// number of pairs shows it.
 std::string verdict_text(const TrialVerdict& verdict);
 
 }  // namespace wq::ctl

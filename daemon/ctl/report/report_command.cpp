@@ -23,13 +23,13 @@ namespace {
 
 using nlohmann::json;
 
-// What a daemon knows is of this machine as it is, under its own policy.
+// The daemon's status is only valid for this machine with its own kernel, policy and shard size.
 bool is_this_machine(const Options& options) {
     return options.topology == "live" && options.root.empty() && !options.kernel_scopes && !options.config &&
            !options.shard_size;
 }
 
-// The daemon's status, or null; TEXT says how it is.
+// The daemon's status, or null. TEXT gets a description of its state.
 json daemon_status(const Options& options, std::string& text) {
     if (!is_this_machine(options)) {
         text = "not asked: the report is about another machine, kernel or policy";

@@ -14,17 +14,17 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kMostNumbered = 512;  // CPUs; more are drawn small, without their numbers
-constexpr std::size_t kMostPods = 64;       // that are told in words, of a scope
+constexpr std::size_t kMostNumbered = 512;  // CPUs; with more, they are drawn small and without numbers
+constexpr std::size_t kMostPods = 64;       // listed per scope
 
-// What is drawn in one box: a package, or several that share an LLC or a core.
+// One box of the drawing: a package, or several that share an LLC or a core.
 struct Box {
-    CpuSet packages;     // numbers
-    bool other = false;  // it has CPUs of no known package
+    CpuSet packages;     // package numbers
+    bool other = false;  // contains CPUs without a known package
     CpuSet cpus;
 };
 
-// Boxes that have a CPU of SET become one.
+// Merges all boxes that have a CPU of SET.
 void join(std::vector<Box>& boxes, const CpuSet& set) {
     Box* first = nullptr;
     for (Box& box : boxes) {
@@ -93,12 +93,12 @@ class Drawing {
                                : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
     }
 
-    // " Each LLC has 8 cores in 1 shard.", or how many LLCs have which; "" where that would be a list of its
-    // own.
+    // Returns " Each LLC has 8 cores in 1 shard.", or the numbers of LLCs per size; "" if there are too many
+    // sizes.
     [[nodiscard]] std::string sizes() const {
         static constexpr std::size_t kMostSizes = 4;
         std::map<std::pair<std::size_t, std::size_t>, std::size_t, std::greater<>>
-            llcs;  // by cores and shards
+            llcs;  // (cores, shards) -> LLCs
         for (const Llc& llc : llcs_)
             llcs[{index_.cores_in(llc.cpus), shards_of(llc.cpus, index_, shard_size_).size()}]++;
         std::string out;
@@ -112,7 +112,7 @@ class Drawing {
         return out + ".";
     }
 
-    // " (6 P-cores, 8 E-cores)" of a hybrid.
+    // Returns " (6 P-cores, 8 E-cores)" for a hybrid, else "".
     [[nodiscard]] std::string kinds_in(const CpuSet& cpus) const {
         if (!kinds_.hybrid()) return "";
         std::string out;
@@ -187,7 +187,7 @@ class Drawing {
                            box.other ? " and CPUs of no known one" : "");
     }
 
-    // The packages of CPUS, where the box they are in has several.
+    // The packages of CPUS, if BOX has several packages.
     [[nodiscard]] std::string packages_in(const CpuSet& cpus, const Box& box) const {
         CpuSet packages;
         if (box.packages.count() > 1)
@@ -252,8 +252,8 @@ class Drawing {
             cpus.list(), threads);
     }
 
-    // The cores that have CPUs here, each with all of its threads: isolated ones are in no LLC, and are drawn
-    // beside their siblings. A core of several LLCs is in the first. LLC: nullptr for those of none.
+    // The cores with CPUs in CPUS, each with all of its threads: isolated threads, which are in no LLC, are
+    // drawn beside their siblings. A core of several LLCs is in the first. LLC: nullptr for cores in no LLC.
     [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
         std::string out;
         for (const CpuSet& part : index_.split(cpus)) {
@@ -292,8 +292,8 @@ class Drawing {
     CoreKinds kinds_;
     CpuSet partitions_;
     bool small_;
-    std::vector<const CpuSet*> core_of_;          // by CPU
-    std::map<const CpuSet*, const Llc*> llc_of_;  // by core
+    std::vector<const CpuSet*> core_of_;          // CPU -> core
+    std::map<const CpuSet*, const Llc*> llc_of_;  // core -> LLC
 };
 
 }  // namespace

@@ -10,22 +10,21 @@
 
 namespace wq::ctl {
 
-// What a drawing of a machine is made of.
+// Input for the drawing of a machine.
 struct DrawnMachine {
     const Topology& topology;
-    const KernelInfo& kernel;  // for its own pods, which are told beside the drawing
+    const KernelInfo& kernel;  // its own pods are listed beside the drawing
     unsigned shard_size = 8;   // cores
     const Isolation& isolation;
     CoreKinds kinds = {};
 };
 
-// The drawing of a machine with more CPUs than these is folded: one line stands for it until the reader opens
-// it.
+// With more CPUs than this, the drawing is folded: the reader must open it.
 inline constexpr std::size_t kMostUnfolded = 64;
 
-// The section of a report that draws a machine: packages, LLCs, shards, cores, threads. Every core of the
-// topology is one element with the attribute data-core, whose value is its lowest CPU. Packages that share an
-// LLC are one box. The cores of a hybrid are drawn and named by their kinds.
+// The report section with the drawing of a machine: packages, LLCs, shards, cores, threads. Every core of
+// the topology is one element with the attribute data-core, whose value is its lowest CPU. Packages that
+// share an LLC are in one box. The cores of a hybrid are drawn and named by their kinds.
 std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl

@@ -14,10 +14,10 @@ namespace {
 
 using nlohmann::json;
 
-// Targets whose rows differ in their names alone.
+// Targets whose rows differ only in their names.
 struct Group {
     Action action;
-    std::string cells;  // all but the first
+    std::string cells;  // all cells except the first
     std::vector<std::string> names;
 };
 
@@ -53,7 +53,7 @@ std::string cells_of(const PlanLine& line) {
            cell("Candidates", candidates_html(line), "short");
 }
 
-// What would be written comes first, what is skipped last.
+// Groups to be written come first, skipped groups last.
 std::vector<Group> groups_of(const std::vector<PlanLine>& plan,
                              const std::map<std::string, const json*>& targets) {
     std::vector<Group> out;
@@ -99,8 +99,8 @@ std::string word_of(const json& target, const char* key) {
 }
 
 std::string names_html(const std::vector<std::string>& names) {
-    static constexpr std::size_t kMost = 6;   // that are all shown
-    static constexpr std::size_t kFirst = 3;  // of more
+    static constexpr std::size_t kMost = 6;   // up to this many, all are shown
+    static constexpr std::size_t kFirst = 3;  // else this many are shown
     const auto list = [&](std::size_t from, std::size_t to) {
         std::string out;
         for (std::size_t i = from; i < to; i++) out += (i == from ? "" : " ") + code(names[i]);

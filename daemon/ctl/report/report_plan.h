@@ -10,19 +10,20 @@
 
 namespace wq::ctl {
 
-// "default (cache)", "smt, strict": what a target's files hold; "" where it has none.
+// The scope in a target's files: "default (cache)", "smt, strict"; "" if it has none.
 std::string scope_text(const Workqueue& target);
 
-// The targets of the daemon's STATUS by name; none where STATUS is null. For as long as STATUS lives.
+// The targets in the daemon's STATUS by name; empty if STATUS is null. The pointers are valid while STATUS
+// exists.
 std::map<std::string, const nlohmann::json*> targets_of(const nlohmann::json& status);
-// A word of such a target; "-" where it has none.
+// The string KEY of such a target; "-" if it has none.
 std::string word_of(const nlohmann::json& target, const char* key);
 
-// NAMES as HTML: the first few, and the others folded.
+// NAMES as HTML: the first few, with the others folded.
 std::string names_html(const std::vector<std::string>& names);
 
-// The section of a report with what is planned: a row per group of targets that differ in their names alone.
-// STATUS is the daemon's, with its states and baselines; null where none was asked.
+// The report section with the plan: one row per group of targets that differ only in their names. STATUS is
+// the daemon's, with states and baselines; null if no daemon was asked.
 std::string plan_html(const std::vector<PlanLine>& plan, const nlohmann::json& status);
 
 }  // namespace wq::ctl

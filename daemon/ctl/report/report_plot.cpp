@@ -15,11 +15,11 @@ namespace {
 constexpr double kWidth = 420;
 constexpr double kHeight = 236;
 constexpr double kLeft = 50;
-constexpr double kRight = kWidth - 58;  // room for the names of lines
-constexpr double kTop = 26;             // room for the title of the axis
+constexpr double kRight = kWidth - 58;  // leaves space for the names of lines
+constexpr double kTop = 26;             // leaves space for the title of the axis
 constexpr double kBottom = kHeight - 34;
 
-// The drawing's frame: pairs 1..N from left to right, LOW..HIGH from bottom to top.
+// The frame of the drawing: pairs 1..N from left to right, LOW..HIGH from bottom to top.
 struct Frame {
     std::size_t pairs = 1;
     double low = 0;
@@ -33,7 +33,7 @@ struct Frame {
     }
 };
 
-// 1, 2 or 5 times a power of ten: the step of about COUNT marks over SPAN.
+// The step between about COUNT marks over SPAN: 1, 2 or 5 times a power of ten.
 double step_for(double span, double count) {
     const double power = std::pow(10, std::floor(std::log10(span / count)));
     for (const double factor : {1.0, 2.0, 5.0})
@@ -58,14 +58,14 @@ std::string pair_marks(const Frame& frame) {
     return out + text_at((kLeft + kRight) / 2, kBottom + 29, "middle", "pair, in the order of time");
 }
 
-// TITLE: of the vertical axis.
+// TITLE is for the vertical axis.
 std::string open_svg(const std::string& title, const std::string& label) {
     return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, kHeight,
                        escape(label)) +
            text_at(4, 12, "start", escape(title));
 }
 
-// A line through LOGS; both axes of it are logarithms of ten.
+// A line through LOGS, which are natural logarithms; the vertical axis is in powers of ten.
 std::string line(const Frame& frame, const char* kind, const std::vector<double>& logs) {
     std::string path;
     for (std::size_t i = 0; i < logs.size(); i++)
@@ -75,13 +75,13 @@ std::string line(const Frame& frame, const char* kind, const std::vector<double>
     return fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
 }
 
-// A name at the right end of what is at height Y.
+// A name at the right end of a line at height Y.
 struct Name {
     double y;
     const char* text;
 };
 
-// NAMES from the top down, apart enough to be read, within the frame.
+// Draws NAMES from top to bottom within the frame, with enough distance to be readable.
 std::string names_at_right(std::vector<Name> names) {
     static constexpr double kApart = 12;
     std::ranges::stable_sort(names, {}, &Name::y);
@@ -182,7 +182,7 @@ std::string short_evidence(double log) {
 }
 
 std::string effect_bar_svg(const Effect& effect, double end, const std::string& label) {
-    constexpr double kHalf = 80;  // units from zero to either end of the scale
+    constexpr double kHalf = 80;  // units from zero to each end of the scale
     constexpr double kMiddle = 90;
     const auto x = [&](double percent) { return kMiddle + kHalf * std::clamp(percent / end, -1.0, 1.0); };
     std::string out = fmt::format(

@@ -22,10 +22,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostRows = 12;    // of comparisons; further ones are folded
+constexpr std::size_t kMostRows = 12;    // of comparisons; more are folded
 constexpr std::size_t kMostNamed = 4;    // improved targets in the first sentences
 constexpr double kMostOnScale = 50;      // percent
-constexpr const char* kAnyTarget = "*";  // the one target of a source without workqueues
+constexpr const char* kAnyTarget = "*";  // the only target of a source without workqueues
 
 enum class Outcome { improved, regressed, emergency, unclear, cut_off };
 
@@ -36,10 +36,10 @@ Outcome outcome_of(const VerdictRecord& r) {
     return r.reason == kEmergencyReason ? Outcome::emergency : Outcome::unclear;
 }
 
-// The last word on one target and two arms.
+// The final result for one target and two arms.
 struct Row {
     const ReportTrial* trial;
-    std::size_t number;  // of the trial, from 1
+    std::size_t number;  // number of the trial, from 1
     Outcome outcome;
 };
 
@@ -56,7 +56,8 @@ class ResultSection {
     }
 
   private:
-    // The last judged trial of each target and arms, else the last one; what improved most comes first.
+    // Takes the last judged trial of each target and arms, or the last one if none was judged. Sorts them,
+    // with the largest improvement first.
     void collect() {
         std::map<std::tuple<std::string, std::string, std::string>, Row> last;
         for (std::size_t i = 0; i < input_.trials.size(); i++) {
@@ -76,7 +77,7 @@ class ResultSection {
         return input_.plan.size() == 1 && input_.plan.front().target.name == kAnyTarget;
     }
 
-    // The list that says it all in a few lines.
+    // The summary in a few lines.
     [[nodiscard]] std::string sentences() const {
         std::string out;
         for (const Outcome outcome :
@@ -115,7 +116,7 @@ class ResultSection {
         return "<li>" + head + ":\n<ul>\n" + list + "</ul></li>\n";
     }
 
-    // "kcryptd-1 latency -5.9% with smt in place of cache (in force now)".
+    // Returns "kcryptd-1 latency -5.9% with smt in place of cache (in force now)".
     [[nodiscard]] std::string told(const Row& row) const {
         const VerdictRecord& r = row.trial->record;
         return fmt::format("{} <strong>{} {:+.1f}%</strong> with {} in place of {} ({})", code(r.target),
@@ -133,7 +134,7 @@ class ResultSection {
         return out;
     }
 
-    // "2 of 6 targets would be changed: cache -> smt", by the plan alone.
+    // Returns "2 of 6 targets would be changed: cache -> smt", only from the plan.
     [[nodiscard]] std::string planned() const {
         std::map<std::string, std::size_t> changes;
         std::size_t changed = 0;
@@ -167,7 +168,7 @@ class ResultSection {
         return found == lines_.end() ? nullptr : found->second;
     }
 
-    // The arm that a target's files make; "" where that is not known.
+    // The arm in a target's files; "" if not known.
     [[nodiscard]] std::string arm_of(const std::string& target) const {
         const PlanLine* line = line_of(target);
         if (line == nullptr || !line->target.scope.effective) return "";
@@ -188,8 +189,8 @@ class ResultSection {
         return escape(scope_text(line->target)) + quiet(which);
     }
 
-    // Percent at either end of the scale: the least round number that holds what improved or regressed, else
-    // all.
+    // Percent at each end of the scale: the smallest round number that fits all improved and regressed
+    // comparisons, or all comparisons if there are none of these.
     [[nodiscard]] double scale() const {
         double most = 0;
         const bool decided = rows_.front().outcome <= Outcome::regressed;
@@ -245,10 +246,10 @@ class ResultSection {
                cell("In force", now_html(r)) + "</tr>\n";
     }
 
-    // What every target's files hold, grouped.
+    // The current scopes of all targets, grouped.
     [[nodiscard]] std::string in_force() const {
         if (is_described()) return "";
-        // By whether it is a default, the scope, the baseline and the state.
+        // Key: whether it is a default, the scope, the baseline and the state.
         std::map<std::tuple<bool, std::string, std::string, std::string>, std::vector<std::string>> groups;
         std::size_t without = 0;
         for (const PlanLine& line : input_.plan) {
@@ -288,7 +289,7 @@ class ResultSection {
     }
 
     const ResultInput& input_;
-    std::map<std::string, const json*> targets_;    // of the daemon
+    std::map<std::string, const json*> targets_;    // targets of the daemon
     std::map<std::string, const PlanLine*> lines_;  // by target
     std::vector<Row> rows_;
 };

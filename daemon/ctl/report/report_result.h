@@ -10,16 +10,16 @@
 
 namespace wq::ctl {
 
-// What the result is told from.
+// Input for the result section.
 struct ResultInput {
     const std::vector<ReportTrial>& trials;  // oldest first
-    const std::vector<PlanLine>& plan;       // for what the files hold now
-    const nlohmann::json& status;            // the daemon's; null where none was asked
-    std::string kernel;                      // release; empty where it is not known
+    const std::vector<PlanLine>& plan;       // for the current scopes
+    const nlohmann::json& status;            // the daemon's; null if no daemon was asked
+    std::string kernel;                      // release; empty if not known
 };
 
-// The section that a report begins with: what was improved and by how much, what was not, what is in force,
-// and what remains to be done. Of several trials of a target with the same arms the last judged one counts.
+// The first section of a report: what was improved and by how much, what was not, what is in force, and what
+// remains to be done. Of several trials of a target with the same arms, the last judged one counts.
 std::string result_html(const ResultInput& input);
 
 }  // namespace wq::ctl

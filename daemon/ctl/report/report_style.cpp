@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/report/report_page.h"
 
-// Colours: text on its ground has a contrast of 4.5 at least (WCAG AA), outlines one of 3, in both themes. No
-// meaning is in a colour alone: CPUs that are set apart differ in their borders, lines in their dashes,
-// verdicts in words.
+// Colours: in both themes, text has a contrast of at least 4.5 to its background (WCAG AA), outlines of at
+// least 3. Colour is never the only sign: isolated CPUs also differ in their borders, lines in their dashes,
+// verdicts in their words.
 
 namespace wq::ctl {
 

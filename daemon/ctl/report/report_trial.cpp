@@ -14,21 +14,22 @@ namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kMostInTable = 64;    // pairs
-constexpr std::size_t kMostDrawn = 10;      // trials that are not folded
-constexpr std::size_t kMostInHistory = 20;  // rows that are not folded
+constexpr std::size_t kMostDrawn = 10;      // trials; more are folded
+constexpr std::size_t kMostInHistory = 20;  // rows; more are folded
 
 std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
 }
 
-// As the judge has it: m/alpha itself may be more than a double holds.
+// Uses logarithms like the judge, because m/alpha may be too large for a double.
 std::optional<double> log_enough_of(const ReportTrial& trial) {
     if (!trial.record.settings) return {};
     return std::log(static_cast<double>(trial.readings->counters.size())) -
            std::log(trial.record.settings->alpha);
 }
 
-// All that the pairs say of each counter that is not drawn: without it the dashed line may seem to decide.
+// Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without this
+// the dashed line could seem to decide alone.
 std::string others_html(const ReportTrial& trial, double tolerance) {
     const TrialReadings& readings = *trial.readings;
     if (readings.counters.size() < 2) return "";
@@ -47,7 +48,7 @@ std::string others_html(const ReportTrial& trial, double tolerance) {
         escape(readings.counters[highest].name), evidence_text(most));
 }
 
-// Where not all pairs were kept: what is of those, and what of all.
+// If not all pairs were kept, says which figures use the kept pairs and which use all.
 std::string of_which(const ReportTrial& trial) {
     const std::size_t kept = trial.readings->pairs.size();
     if (trial.record.standing.pairs <= kept) return "";

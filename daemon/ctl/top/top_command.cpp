@@ -24,13 +24,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
-constexpr int kMostMissed = 10;  // looks
+constexpr int kMostMissed = 10;  // failed samples in a row
 
 Clock::duration duration_of(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// When the next intervals end; one that was late puts off those after it.
+// The end times of the intervals. A late interval delays the following ones.
 class Schedule {
   public:
     explicit Schedule(double interval) : step_(duration_of(interval)), due_(Clock::now() + step_) {}
@@ -42,13 +42,13 @@ class Schedule {
     Clock::time_point due_;
 };
 
-// One look at the kernel after the other.
+// Takes samples one after the other.
 class Looks {
   public:
     explicit Looks(WorkMonitor& monitor) : monitor_(monitor) {}
 
-    // The interval from the look before to this one. Nothing: there was none before, or it failed in a way
-    // that passes; the next interval is longer then.
+    // The interval from the previous sample to this one. Empty if there was no previous sample, or if this
+    // one failed temporarily; the next interval is then longer.
     Result<std::optional<TopInterval>> next() {
         auto sample = monitor_.sample();
         if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
@@ -124,7 +124,7 @@ std::string interval_error(const std::string& word) {
     return fmt::format("'{}' is not a number of seconds from {} to {}", word, kLeastInterval, kMostInterval);
 }
 
-// The keys depend on what is shown.
+// The valid keys depend on the kind of table.
 void check_order(const TopOptions& options) {
     const auto keys = sort_keys(options.functions);
     if (options.order.key.empty() || std::ranges::find(keys, options.order.key) != keys.end()) return;

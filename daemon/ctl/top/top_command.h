@@ -14,24 +14,24 @@
 namespace wq::ctl {
 
 struct TopOptions {
-    std::vector<std::string> names;  // of workqueues, as in sysfs; none: all
+    std::vector<std::string> names;  // workqueues, as in sysfs; empty: all
     double interval = 1;             // seconds
     std::optional<unsigned> iterations;
     bool json = false;
     bool once = false;
     bool functions = false;
-    TopOrder order;  // key "": by rate, functions by busy
+    TopOrder order;  // empty key: "rate", for functions "busy"
 };
 
-// `wq-tunectl top`: what workqueues do, interval by interval, until it is told to end. On a terminal a screen
-// that takes keys; else, or where --once, -n or --json is given, text. A look at the kernel that fails in a
-// way that passes (passes()) is left out.
+// `wq-tunectl top`: shows the activity of workqueues per interval until it is stopped. On a terminal it
+// shows a screen and reads keys; otherwise, or with --once, -n or --json, it prints text. A sample that
+// fails temporarily (passes()) is skipped.
 int top(const TopOptions& options, WorkMonitor& monitor);
 
-// One interval as the contract of `top --json` has it.
+// One interval in the format of `top --json`.
 nlohmann::ordered_json interval_json(const TopInterval& interval, const TopOptions& options,
                                      const std::string& limits);
-// One interval as text, COLUMNS wide: idle workqueues only by their number, unless they are named.
+// One interval as text, COLUMNS wide. Idle workqueues are only counted, unless OPTIONS name workqueues.
 std::string interval_text(const TopInterval& interval, const TopOptions& options, std::size_t columns);
 
 CommandRun set_up_top(CLI::App& command, const Invocation& invocation);

@@ -8,8 +8,8 @@
 namespace wq::ctl {
 namespace {
 
-// EARLIER is null for a workqueue that is new: it began with nothing. Where pools come and go, they take
-// their counts along, some of them late; then only what was timed tells how many items there were.
+// EARLIER is null for a new workqueue, which started at zero. When pools are replaced, their counts
+// disappear with them, some of them late. Then only the number of timed items is known.
 void add_kernel_counts(WorkqueueRow& row, const KernelWorkqueue* earlier, double seconds) {
     const KernelWorkqueue before = earlier != nullptr ? *earlier : KernelWorkqueue{};
     row.reset = earlier != nullptr && (row.now.pools != before.pools || row.now.started < before.started ||
@@ -46,7 +46,7 @@ FunctionRow function_row(const FunctionTimes& now, const FunctionTimes* before, 
     return row;
 }
 
-// By key, for looking up; for as long as ALL stays.
+// An index of ALL by key. It is valid while ALL exists.
 template <class Key, class One, class Of>
 std::map<Key, const One*> indexed(const std::vector<One>& all, Of key_of) {
     std::map<Key, const One*> out;
@@ -111,7 +111,8 @@ void TopRates::fill(TopInterval& out, const WorkSample& now) {
 
 std::optional<TopInterval> TopRates::add(WorkSample sample) {
     know(sample.workqueues);
-    // The monitor begins anew with what comes to an address that it has found empty.
+    // The monitor deletes its sums for an address that is no longer in use, and starts at zero if it is
+    // reused.
     const auto gone = [&](std::uint64_t address) {
         return std::ranges::find(sample.workqueues, address, &KernelWorkqueue::address) ==
                sample.workqueues.end();

@@ -11,43 +11,43 @@
 
 namespace wq::ctl {
 
-// A workqueue over one interval.
+// One workqueue in one interval.
 struct WorkqueueRow {
-    unsigned id = 0;         // stands for it while this runs; names are not unique
-    KernelWorkqueue now;     // the kernel's own totals, at the end of the interval
-    bool reset = false;      // its pools were set anew in this interval: what it counted says nothing
-    bool was_reset = false;  // in this or in an earlier one: the totals are younger than those of others
+    unsigned id = 0;         // identifies it during this run; names are not unique
+    KernelWorkqueue now;     // the kernel's totals at the end of the interval
+    bool reset = false;      // its pools were replaced in this interval, so its counts are not usable
+    bool was_reset = false;  // reset in this or an earlier interval: its totals are more recent than others'
 
-    std::uint64_t items = 0;  // started, as the kernel counts them; those timed where it was reset
+    std::uint64_t items = 0;  // started items, counted by the kernel; only timed items if it was reset
     double per_second = 0;
-    std::optional<double> cpu;            // seconds of CPU time per second; none where it was reset, or bh
-    std::uint64_t timed = 0;              // items whose wait is in p50 to p99
-    std::optional<double> p50, p90, p99;  // ns from queueing to start, to an eighth
-    std::optional<double> lock;  // mean ns of those queued, from __queue_work() to holding pool->lock
+    std::optional<double> cpu;            // seconds of CPU time per second; empty if it was reset, or for bh
+    std::uint64_t timed = 0;              // items whose wait is included in p50 to p99
+    std::optional<double> p50, p90, p99;  // ns from queueing to start, with a precision of 1/8
+    std::optional<double> lock;           // mean ns from __queue_work() to holding pool->lock
 };
 
-// What one function did on one workqueue in the interval: the items that ended in it.
+// One function on one workqueue in the interval: the items that ended in it.
 struct FunctionRow {
-    unsigned id = 0;  // the workqueue's
+    unsigned id = 0;  // id of the workqueue
     std::string workqueue;
     std::string function;
     std::uint64_t items = 0;
     double per_second = 0;
-    double busy = 0;  // workers that it kept: seconds from start to end, per second
+    double busy = 0;  // workers that it kept busy: seconds from start to end, per second
     double mean = 0;  // ns from start to end
 };
 
 struct TopInterval {
     double seconds = 0;
     std::vector<WorkqueueRow> workqueues;
-    std::vector<FunctionRow> functions;  // those with items
+    std::vector<FunctionRow> functions;  // only functions with items
     std::uint64_t lost = 0;              // items that were not timed, see WorkSample
 };
 
-// Makes intervals of one sample after the other.
+// Computes intervals from consecutive samples.
 class TopRates {
   public:
-    // From the sample before to this one; of the first, nothing.
+    // The interval from the previous sample to this one; empty for the first sample.
     std::optional<TopInterval> add(WorkSample sample);
 
   private:
@@ -55,7 +55,7 @@ class TopRates {
         unsigned id = 0;
         bool was_reset = false;
     };
-    using Key = std::pair<std::uint64_t, std::string>;  // an address may come to another workqueue
+    using Key = std::pair<std::uint64_t, std::string>;  // the address may be reused for another workqueue
 
     void know(const std::vector<KernelWorkqueue>& workqueues);
     void fill(TopInterval& out, const WorkSample& now);

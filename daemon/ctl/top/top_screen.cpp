@@ -15,15 +15,15 @@
 #include <cstdlib>
 #include <utility>
 
-// Those of curses.h are macros.
+// Undefine these macros of curses.h.
 #undef lines
 #undef columns
 
 namespace wq::ctl {
 namespace {
 
-constexpr int kTableAt = 2;  // line of the header; above it the summary and what there is to note
-constexpr int kAround = 4;   // lines that are no rows
+constexpr int kTableAt = 2;  // line of the header, below the summary and the notes
+constexpr int kAround = 4;   // lines that are not rows
 
 std::size_t page() {
     return static_cast<std::size_t>(std::max(LINES - kAround, 1));
@@ -36,9 +36,8 @@ void put(int line, const std::string& text, attr_t attributes = A_NORMAL) {
     attrset(A_NORMAL);
 }
 
-// A terminal that takes no more keeps curses in write(2), whatever signal comes. While one of these lives, a
-// signal to quit that waits longer than a second or two ends the process there, with the terminal's settings
-// as they were.
+// If the terminal accepts no more data, curses stays in write(2) for any signal. While this object exists, a
+// pending signal to quit ends the process after one or two seconds and restores the terminal's settings.
 class Drawing {
   public:
     Drawing() {
@@ -55,7 +54,7 @@ class Drawing {
     Drawing(const Drawing&) = delete;
     Drawing& operator=(const Drawing&) = delete;
 
-    // Keeps the settings.
+    // Saves the terminal's settings.
     static bool begin() { return ::tcgetattr(STDIN_FILENO, &settings_) == 0; }
 
   private:
@@ -63,7 +62,7 @@ class Drawing {
         const itimerval timer{{seconds, 0}, {seconds, 0}};
         ::setitimer(ITIMER_REAL, &timer, nullptr);
     }
-    // In a signal handler.
+    // Runs in a signal handler.
     static void quit_if_asked() {
         sigset_t pending;
         ::sigpending(&pending);
@@ -78,7 +77,7 @@ class Drawing {
     struct sigaction before_ {};
 };
 
-// Whether TERM names one whose cursor can be moved. ("dumb" can be opened, and then shows a heap of lines.)
+// Whether the terminal in TERM can move the cursor. ("dumb" can be opened, but the lines then scroll.)
 bool can_move() {
     int error = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
@@ -87,7 +86,7 @@ bool can_move() {
     return can;
 }
 
-// Ctrl-S would stop the screen, and us.
+// Ctrl-S would stop the output and block us.
 void ignore_stop_key() {
     termios now{};
     if (::tcgetattr(STDIN_FILENO, &now) != 0) return;
@@ -174,7 +173,7 @@ void TopScreen::draw() {
     const Drawing drawing;
     erase();
     put(0, summary(*interval_), A_BOLD);
-    std::vector<std::string> notes;  // the first explains what is seen
+    std::vector<std::string> notes;  // the first note explains what is visible
     const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
     if (reset && !functions_) notes.emplace_back(kResetNote);
     if (interval_->lost > 0) notes.push_back(fmt::format("{} items were not timed", interval_->lost));

@@ -9,19 +9,19 @@
 
 namespace wq::ctl {
 
-// The terminal as `top` uses it: takes it over, and gives it back as it was.
+// The terminal for `top`. The destructor restores it.
 class TopScreen {
   public:
-    // Error: a terminal that cannot be used so.
+    // Error: the terminal cannot be used for a screen.
     static Result<TopScreen> open(const TopOptions& options);
     TopScreen(TopScreen&& other) noexcept;
     TopScreen& operator=(TopScreen&&) = delete;
     ~TopScreen();
 
     void show(TopInterval interval, const std::string& limits);
-    void say(const std::string& words);  // before there is an interval
+    void say(const std::string& words);  // before the first interval
     void resize();
-    // Does what the keys ask for that were pressed; false: to quit.
+    // Handles the pressed keys. False: quit.
     bool take_keys();
 
   private:
@@ -33,9 +33,9 @@ class TopScreen {
 
     bool open_ = true;
     bool has_functions_;
-    bool functions_;            // what is shown
-    TopOrder orders_[2];        // of workqueues, of functions
-    std::size_t scrolled_ = 0;  // rows above the first shown
+    bool functions_;            // shows functions instead of workqueues
+    TopOrder orders_[2];        // order of workqueues, of functions
+    std::size_t scrolled_ = 0;  // rows above the first visible one
     std::optional<TopInterval> interval_;
     std::string limits_;
 };

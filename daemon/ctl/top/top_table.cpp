@@ -15,17 +15,17 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kLeastName = 16;  // columns of the first, where the terminal has them
+constexpr std::size_t kLeastName = 16;  // width of the first column, if the terminal is wide enough
 
-// The first column of a table takes the room that its longest text needs, or what the others leave.
+// The first column of a table is as wide as its longest text, or as the other columns allow.
 template <class Row>
 struct Column {
     const char* title;
     const char* key;
     std::size_t width;
-    unsigned rank;  // 1 is the most important; 0 is always there
+    unsigned rank;  // 1 is the most important; 0 is always shown
     std::string (*text)(const Row&);
-    std::optional<double> (*value)(const Row&);  // null: sorted by its text, and left-aligned
+    std::optional<double> (*value)(const Row&);  // null: sorted by text, and left-aligned
 };
 
 std::string count_of(std::uint64_t value) {
@@ -55,7 +55,7 @@ std::optional<double> cpu_time(const WorkqueueRow& r) {
 
 using W = WorkqueueRow;
 using Value = std::optional<double>;
-// As the kernel's wq_monitor.py has it: what cannot happen to a workqueue is not 0 but '-'.
+// Like the kernel's wq_monitor.py: a count that cannot apply to a workqueue is '-', not 0.
 constexpr std::array kWorkqueues{
     Column<W>{"WORKQUEUE", "name", 0, 0, [](const W& r) { return printable(r.now.name); }, nullptr},
     Column<W>{"TOTAL", "total", 7, 7,
@@ -101,7 +101,7 @@ constexpr std::array kFunctions{
               [](const F& r) { return value_if(true, r.items); }},
 };
 
-// Both ends of a long name tell it from others.
+// Keeps both ends of a long name, to tell it from others.
 std::string shortened(const std::string& text, std::size_t width) {
     if (text.size() <= width) return text;
     if (width < 3) return text.substr(0, width);
@@ -117,7 +117,7 @@ void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, con
     const Column<Row>& name = columns.front();
     const auto before = [&](const Row& a, const Row& b) {
         if (by.value == nullptr) return by.text(a) < by.text(b);
-        return by.value(a) > by.value(b);  // what has none comes last
+        return by.value(a) > by.value(b);  // rows without a value come last
     };
     std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
         const Row& first = order.reverse ? b : a;
@@ -128,7 +128,7 @@ void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, con
     });
 }
 
-// The columns that fit beside a name of NAME columns, in their order.
+// The columns that fit beside a name column of width NAME, in their order.
 template <class Row>
 std::vector<const Column<Row>*> that_fit(std::span<const Column<Row>> all, std::size_t name,
                                          std::size_t columns) {
@@ -140,7 +140,7 @@ std::vector<const Column<Row>*> that_fit(std::span<const Column<Row>> all, std::
     for (; fit < ranked.size() && used + 1 + ranked[fit]->width <= columns; fit++)
         used += 1 + ranked[fit]->width;
     ranked.resize(fit);
-    std::ranges::sort(ranked);  // they lie in one array
+    std::ranges::sort(ranked);  // by address, which is the order in ALL
     return ranked;
 }
 

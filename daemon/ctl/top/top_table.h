@@ -9,37 +9,36 @@
 
 namespace wq::ctl {
 
-// How a table is sorted: KEY is one of sort_keys(). Numbers go down from the highest, names up; REVERSE turns
-// it.
+// How a table is sorted: KEY is one of sort_keys(). Numbers are descending, names ascending; REVERSE inverts
+// this.
 struct TopOrder {
     std::string key;
     bool reverse = false;
 };
 
-// A table in lines of at most so many columns as it was made for.
+// A table as text lines, not wider than the columns given to lay_out().
 struct TopTable {
     std::string header;
-    std::size_t sorted_at = 0, sorted_width = 0;  // where in the header the column of the order is; width 0:
-                                                  // it has no room
+    std::size_t sorted_at = 0, sorted_width = 0;  // the sort column in the header; width 0: hidden
     std::vector<std::string> rows;
 };
 
-// The words that --sort takes, in the order of the columns: of workqueues, or of functions.
+// The valid words for --sort, in the order of the columns: of workqueues, or of functions.
 std::vector<std::string> sort_keys(bool functions);
 
-// Sorts the rows, and lays them out: the most important columns first in what room there is.
+// Sorts the rows and lays them out. If there is not enough room, the least important columns are omitted.
 TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::size_t columns);
 TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns);
 
-// What the star behind a total means.
+// The meaning of the star after a total.
 inline constexpr const char* kResetNote = "* begun anew: its pools were set while this ran";
 
-// "1.0 s: 12 workqueues, 3400 items/s, 0.43 CPUs".
+// Returns "1.0 s: 12 workqueues, 3400 items/s, 0.43 CPUs".
 std::string summary(const TopInterval& interval);
 
-// Four digits at most: "0.3", "9999", "12.3k".
+// At most four digits: "0.3", "9999", "12.3k".
 std::string count_text(double value);
-// Nanoseconds: "840ns", "8.4us", "84ms", "840s".
+// Formats nanoseconds: "840ns", "8.4us", "84ms", "840s".
 std::string time_text(double ns);
 
 }  // namespace wq::ctl

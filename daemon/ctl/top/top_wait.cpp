@@ -25,7 +25,7 @@ TopWait::~TopWait() {
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
-// One that another reader took was no wish to quit.
+// If another reader took the signal, it does not count as a request to quit.
 TopWait::Event TopWait::next_signal() {
     signalfd_siginfo got{};
     if (::read(signals_.get(), &got, sizeof(got)) != sizeof(got)) return Event::resized;
@@ -41,22 +41,22 @@ TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool ke
         std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
         const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
         if (ready == 0) return Event::time;
-        if (ready < 0) continue;  // stopped and continued
+        if (ready < 0) continue;  // interrupted by stop and continue
         if (fds[0].revents != 0) return next_signal();
         return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
     }
 }
 
-// What is begun is written to its end as long as it is taken: a line that is cut off is of no use.
+// Writes TEXT completely as long as the output accepts data, because an incomplete line is useless.
 Result<bool> TopWait::write(std::string_view text) {
     while (!text.empty()) {
         std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}}};
-        if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // stopped and continued
+        if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // interrupted by stop and continue
         if (fds[1].revents == 0) {
             if (next_signal() == Event::quit) return false;
             continue;
         }
-        // A pipe that takes anything takes so much at once.
+        // A writable pipe accepts this many bytes without blocking.
         const ssize_t done =
             ::write(STDOUT_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
         if (done >= 0)

@@ -11,8 +11,8 @@
 
 namespace wq::ctl {
 
-// Waits for a time, a key, a reader, or a signal. While it lives, SIGINT, SIGTERM, SIGHUP and SIGWINCH only
-// end a wait.
+// Waits for a time, a key, a reader of the output, or a signal. While this object exists, SIGINT, SIGTERM,
+// SIGHUP and SIGWINCH only end a wait.
 class TopWait {
   public:
     enum class Event { time, key, resized, quit };
@@ -22,10 +22,11 @@ class TopWait {
     TopWait(const TopWait&) = delete;
     TopWait& operator=(const TopWait&) = delete;
 
-    // Until the time DUE, or what comes first; keys only if asked for. An end of input is a wish to quit.
+    // Waits until DUE or an earlier event. Waits for keys only if KEYS. The end of the input counts as a
+    // request to quit.
     Event until(std::chrono::steady_clock::time_point due, bool keys);
 
-    // Writes TEXT to standard output. False: that took no more, and a signal asked to quit.
+    // Writes TEXT to standard output. False: it was blocked, and a signal requested to quit.
     Result<bool> write(std::string_view text);
 
   private:
