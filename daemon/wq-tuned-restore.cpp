@@ -19,7 +19,7 @@ constexpr const char* kUsage =
     "  --all       also what the policy keeps (on_exit = \"keep\")\n"
     "  --root DIR  directory that stands for /: a tree of a test\n";
 
-// Empty: no options that can be followed.
+// Returns nullopt if the options are not valid.
 std::optional<wq::RestoreOptions> parse(int argc, char** argv) {
     static const option kOptions[] = {{"all", no_argument, nullptr, 'a'},
                                       {"root", required_argument, nullptr, 'r'},
@@ -29,7 +29,7 @@ std::optional<wq::RestoreOptions> parse(int argc, char** argv) {
     for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
         if (c == 'a') out.all = true;
         if (c == 'r') out.root = ::optarg;
-        // An empty or wrong DIR shall not mean the machine, nor make folders.
+        // An empty or wrong DIR must not select the real machine, and must not create folders.
         if (c == 'r' && (::stat(::optarg, &st) != 0 || !S_ISDIR(st.st_mode))) return std::nullopt;
         if (c == '?') return std::nullopt;
     }

@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
     if (done) return 0;
     wq::Journal().write(
         {LOG_ERR, wq::Event::none, done.error().text, {{"ERRNO", std::to_string(done.error().code)}}});
-    return kept_out ? EX_TEMPFAIL : 1;  // RestartPreventExitStatus= of the unit
+    return kept_out ? EX_TEMPFAIL : 1;  // see RestartPreventExitStatus= in the unit
 }

@@ -18,7 +18,7 @@ std::string not_known(const std::string& key) {
     return key + " is not known here";
 }
 
-// A fact that is a string, as what a glob may match: nothing where it is not known.
+// A string fact as a list for glob matching; empty if not known.
 std::vector<std::string> one(const std::string& fact) {
     if (fact.empty()) return {};
     return {fact};
@@ -71,7 +71,7 @@ void HostWhen::add_flag(TomlTable& when, const std::string& key, std::optional<b
         });
 }
 
-// A string always: the number 6.10 would be 6.1.
+// Must be a string: the TOML number 6.10 would be 6.1.
 void HostWhen::add_kernel(TomlTable& when) {
     const auto text = when.string("kernel");
     if (!text) return;

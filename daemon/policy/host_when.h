@@ -13,15 +13,15 @@ namespace wq {
 // The conditions of a host table: `when = { arch = "aarch64", llc_cores = ">=16", canary = "5%" }`.
 class HostWhen {
   public:
-    // Reads WHEN; a mistake is an error of its file.
+    // Reads WHEN. A mistake is reported as an error of its file.
     static HostWhen read(TomlTable& when);
 
-    // Why the host table NAME is not for the host with these FACTS: a line for each condition that does not
-    // hold, or whose fact is not known. Empty where all hold.
+    // Why the host table NAME does not apply to a host with FACTS: a line for each condition that is false
+    // or whose fact is not known. Empty if all conditions are true.
     [[nodiscard]] std::vector<std::string> misses(const HostFacts& facts, const std::string& name) const;
 
   private:
-    // "" where it holds.
+    // Returns "" if the condition is true, else the reason.
     using Condition = std::function<std::string(const HostFacts& facts, const std::string& name)>;
     void add_glob(TomlTable& when, const std::string& key,
                   std::vector<std::string> (*fact)(const HostFacts&));

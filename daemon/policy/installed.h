@@ -8,8 +8,9 @@
 
 namespace wq {
 
-// For the host with these FACTS: the policy of CONFIG, where given, else the installed one below ROOT. Where
-// there is no main file at all (a masked one is one), what the shipped file says: every workqueue, `auto`.
+// Loads the policy for a host with FACTS: from CONFIG if given, else the installed files below ROOT. If
+// there is no main file at all (a masked one counts), uses the content of the shipped file: `auto` for every
+// workqueue.
 tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
                                                          const std::optional<std::string>& config,
                                                          const FactsSource& facts);

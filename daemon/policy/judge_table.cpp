@@ -34,7 +34,7 @@ JudgeReader::Setting JudgeReader::setting(const std::string& key) const {
     return found == settings_.end() ? Setting{key} : found->second;
 }
 
-// Of those set in the same source, the one that KEYS has first.
+// If several KEYS were set in the same last source, returns the first of them in KEYS.
 JudgeReader::Setting JudgeReader::latest(std::initializer_list<const char*> keys) const {
     Setting latest;
     for (const char* key : keys)
@@ -57,7 +57,7 @@ std::optional<JudgeReader::Setting> JudgeReader::washout_too_long() const {
     return last;
 }
 
-// The evidence doubles with a pair at best; and the first trial of two arms may not use all of alpha.
+// A pair can at most double the evidence, and the first trial of two arms may not use all of alpha.
 std::optional<JudgeReader::Setting> JudgeReader::too_few_pairs() const {
     const auto counters = static_cast<double>(policy_.judge.counters.size());
     const double needed = std::log2(counters / lifetime_alpha(policy_.judge.settings.alpha, 1));

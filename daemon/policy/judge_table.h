@@ -11,21 +11,21 @@
 
 namespace wq {
 
-// Reads the [judge] of one file after another into POLICY, which must outlive it.
+// Reads the [judge] tables of several files into POLICY, which must outlive this object.
 class JudgeReader {
   public:
     explicit JudgeReader(Policy& policy) : policy_(policy) {}
 
-    // TABLE is of the next source, in the file whose text is TEXT. Its other keys are left to the caller.
+    // Reads TABLE of the next source, whose file has the text TEXT. Does not check for unknown keys.
     void read(TomlTable& table, const SourceText& text);
-    // The same, to go on with OTHER, which has what this one has read.
+    // A copy of this reader that writes to OTHER, which must have the same values.
     [[nodiscard]] JudgeReader over(Policy& other) const;
-    // What is wrong with the whole, each value being right by itself: after the last source, and only if no
-    // value was refused. Each has the place of the key that was set last.
+    // Errors in the combination of values. Call it after the last source, and only if every single value was
+    // valid. Each error has the place of the key that was set last.
     [[nodiscard]] PolicyErrors contradictions() const;
 
   private:
-    // Where a key was set; a source's number orders, 0 is the built-in default.
+    // Where a key was set. Sources are numbered in order; 0 is the built-in default.
     struct Setting {
         std::string key;
         unsigned source = 0;

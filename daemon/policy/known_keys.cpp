@@ -8,11 +8,11 @@ namespace {
 
 struct Home {
     std::string_view name;
-    std::string_view keys;  // each with a blank before and after it
+    std::string_view keys;  // each with a space before and after it
 };
 
-// What the tables without settings are asked for, in policy_tables.cpp, load_policy.cpp and host_when.cpp; a
-// test compares.
+// The keys of the tables that are not in settings(). policy_tables.cpp, load_policy.cpp and host_when.cpp
+// read them; a test compares the lists.
 constexpr Home kHomes[] = {
     {"in [[workqueue]]", " match scope strict "},
     {"in [[host]]", " name when "},

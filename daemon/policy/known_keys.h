@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// Where a policy may have KEY: "[daemon]", "[[workqueue]]", "when of [[host]]", "the top level"; nothing
-// where there is no such key.
+// The places where a policy may have KEY, as text: "in [daemon]", "in when of [[host]]", "at the top level".
+// Empty if there is no such key.
 std::vector<std::string> homes_of(std::string_view key);
 
 }  // namespace wq

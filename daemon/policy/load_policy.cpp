@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Twice through: first every table of every file is read and checked, those of hosts for themselves; then, if
-// there is no mistake, the host tables that match are read again, over all the rest.
+// Two passes. The first reads and checks every table of every file, each host table separately. If there is
+// no error, the second reads the matching host tables again and applies them on top of the rest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 255;
 
-// Keys are asked for in our order; people read from top to bottom.
+// Keys are read in the code's order; sort errors by their place in the file.
 void sort_by_place(PolicyErrors& errors) {
     std::stable_sort(errors.begin(), errors.end(), [](const PolicyError& a, const PolicyError& b) {
         return std::tie(a.line, a.column) < std::tie(b.line, b.column);
@@ -35,7 +35,7 @@ class Loader {
             errors_.insert(errors_.end(), text.error().begin(), text.error().end());
     }
 
-    // What the rules of all files, and those of each host table, are warned about.
+    // Warnings about the rules of all files and of each host table.
     [[nodiscard]] PolicyErrors warnings() const {
         PolicyErrors out = warnings_about(matches_);
         for (const Host& host : hosts_)
@@ -57,7 +57,7 @@ class Loader {
     }
 
   private:
-    // Stays where it is: its tables point to it.
+    // Must not move, because its tables point to it.
     struct Source {
         SourceText text;
         PolicyErrors errors;
@@ -115,8 +115,8 @@ class Loader {
         return name.value_or("");
     }
 
-    // What does not go together outside of host tables, or in one host table over that: a mistake on every
-    // host, so that it is found before it is rolled out.
+    // Inconsistent values outside of host tables, or in one host table combined with them. Every host
+    // reports such an error, so it is found before the rollout.
     PolicyErrors contradictions() {
         PolicyErrors errors = judge_.contradictions();
         if (!errors.empty()) return errors;
@@ -142,7 +142,7 @@ class Loader {
     Policy policy_;
     JudgeReader judge_{policy_};
     std::list<Source> sources_;
-    std::vector<PlacedMatch> matches_;  // of rules outside of host tables, in the order of trying
+    std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;
     PolicyErrors errors_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLongestWord = 32;
 
-// How many letters must be added, removed or changed (Levenshtein), one row of the table at a time.
+// The Levenshtein distance, computed one table row at a time.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0U);

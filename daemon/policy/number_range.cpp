@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kMostNumbers = 4;  // of a version that is written
+constexpr std::size_t kMostNumbers = 4;  // in a version in the policy
 
 std::string_view trimmed(std::string_view text) {
     while (text.starts_with(' ')) text.remove_prefix(1);
@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-// Takes a number from the front of TEXT.
+// Parses a number at the start of TEXT and removes it from TEXT.
 std::optional<unsigned> take_number(std::string_view& text) {
     unsigned number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -26,7 +26,7 @@ std::optional<unsigned> take_number(std::string_view& text) {
     return number;
 }
 
-// Takes numbers with dots between them from the front of TEXT.
+// Parses numbers separated by dots at the start of TEXT and removes them from TEXT.
 Numbers take_numbers(std::string_view& text) {
     Numbers numbers;
     for (;;) {
@@ -38,7 +38,7 @@ Numbers take_numbers(std::string_view& text) {
     }
 }
 
-// All of TEXT, 1 to MOST numbers.
+// Parses all of TEXT as 1 to MOST numbers.
 std::optional<Numbers> read_numbers(std::string_view text, std::size_t most) {
     text = trimmed(text);
     Numbers numbers = take_numbers(text);
@@ -46,7 +46,7 @@ std::optional<Numbers> read_numbers(std::string_view text, std::size_t most) {
     return numbers;
 }
 
-// -1, 0 or 1: NUMBERS against BOUND, in as many numbers as BOUND has. What NUMBERS has not is 0.
+// Compares NUMBERS with BOUND: -1, 0 or 1. Uses as many numbers as BOUND has; missing ones in NUMBERS are 0.
 int compare(const Numbers& numbers, const Numbers& bound) {
     for (std::size_t i = 0; i < bound.size(); i++) {
         const unsigned number = i < numbers.size() ? numbers[i] : 0;
@@ -69,7 +69,7 @@ bool NumberRange::has(const Numbers& numbers) const {
     return true;
 }
 
-// One part: "12", "8-16", ">=16".
+// Parses one part: "12", "8-16", ">=16".
 bool NumberRange::add(std::string_view part, std::size_t most) {
     constexpr std::array<std::pair<std::string_view, Is>, 4> kSigns = {
         {{"<=", Is::at_most}, {">=", Is::at_least}, {"<", Is::below}, {">", Is::above}}};

@@ -8,15 +8,15 @@
 
 namespace wq {
 
-// A number, or the numbers of a version: "6.12.57" is 6, 12, 57.
+// A number, or the numbers in a version: "6.12.57" is 6, 12, 57.
 using Numbers = std::vector<unsigned>;
 
-// What a number or a version may be: "12", "8-16", ">=16", ">8", "<=16", "<64", or several with commas, which
-// must all hold: ">=8,<64". A bound counts for as many numbers as it has: "6.12" is every 6.12.x, "<=7.0" has
-// 7.0.5, ">6.6" begins with 6.7.
+// A range of numbers or versions: "12", "8-16", ">=16", ">8", "<=16", "<64", or several joined with commas,
+// which must all be true: ">=8,<64". Only as many numbers as the bound has are compared: "6.12" contains
+// every 6.12.x, "<=7.0" contains 7.0.5, ">6.6" starts at 6.7.
 class NumberRange {
   public:
-    // Reads all of TEXT. The error says what it had to be: "must be ...".
+    // Parses all of TEXT. The error describes the valid values: "must be ...".
     static Result<NumberRange> of_numbers(std::string_view text);
     static Result<NumberRange> of_versions(std::string_view text);
 
@@ -34,8 +34,7 @@ class NumberRange {
     std::vector<Bound> bounds_;
 };
 
-// The numbers that a kernel's release begins with: "6.12.57+deb13" is 6, 12, 57. Empty where it begins
-// otherwise.
+// The numbers at the start of a kernel release: "6.12.57+deb13" is 6, 12, 57. Empty if there are none.
 Numbers leading_numbers(std::string_view release);
 
 }  // namespace wq

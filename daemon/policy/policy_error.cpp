@@ -16,7 +16,8 @@ std::string PolicyError::text() const {
 
 namespace {
 
-// As wide as the excerpt is before the caret: tabs stay tabs, a character of several bytes is one column.
+// White space as wide as the excerpt before the caret: a tab stays a tab, a multi-byte character is one
+// column.
 std::string indent(std::string_view before) {
     std::string out;
     for (char byte : before)

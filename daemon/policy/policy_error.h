@@ -6,17 +6,17 @@
 
 namespace wq {
 
-// One mistake in a policy, with all that is needed to find it. Line and column count from 1, columns in
-// bytes; 0 = the whole file. Excerpt and message hold nothing that a terminal would obey.
+// One error in a policy, with its place. Line and column count from 1, columns in bytes; 0 = the whole file.
+// Excerpt and message contain no terminal control characters.
 struct PolicyError {
     std::string file;
     unsigned line = 0;
     unsigned column = 0;
     std::string message;
-    std::string excerpt;                           // the offending line, if any; a piece of a long one
-    unsigned caret = 0;                            // byte of the excerpt that `column` is, from 1; 0 = none
+    std::string excerpt;                           // the line with the error, or a part; may be empty
+    unsigned caret = 0;                            // byte of the excerpt at `column`, from 1; 0 = none
     [[nodiscard]] std::string text() const;        // "FILE:LINE:COLUMN: MESSAGE"
-    [[nodiscard]] std::string underlined() const;  // the same, then the line with a caret under the column
+    [[nodiscard]] std::string underlined() const;  // text(), then the line with a caret under the column
 };
 using PolicyErrors = std::vector<PolicyError>;
 

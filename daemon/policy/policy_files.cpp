@@ -14,7 +14,7 @@
 namespace wq {
 namespace {
 
-constexpr std::array kFolders = {"/etc", "/run", "/usr/lib"};  // first wins
+constexpr std::array kFolders = {"/etc", "/run", "/usr/lib"};  // the first one has priority
 constexpr const char* kMainFile = "/wq-tuned/wq-tuned.toml";
 constexpr const char* kDropIns = "/wq-tuned/wq-tuned.toml.d";
 
@@ -23,7 +23,7 @@ bool is_there(const std::string& path) {
     return ::lstat(path.c_str(), &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// Empty, or a link to /dev/null: it hides others of its name and says nothing itself.
+// Whether PATH is empty or a link to /dev/null: it hides files of the same name and has no content.
 bool masks(const std::string& path) {
     struct stat st {};
     if (::stat(path.c_str(), &st) != 0) return false;
@@ -51,8 +51,8 @@ bool everyone_may_write(DIR* dir) {
     return ::fstat(::dirfd(dir), &st) != 0 || (st.st_mode & S_IWOTH) != 0;
 }
 
-// Adds the drop-ins of one folder to PATHS, by name, but for names that are there already. False: the folder
-// is there and cannot be read, or anybody may put a drop-in there.
+// Adds the drop-ins of FOLDER to PATHS by name, unless PATHS has the name already. Returns false if the
+// folder exists and cannot be read, or everybody may write to it.
 bool list_drop_ins(const std::string& folder, std::map<std::string, std::string>& paths) {
     const std::unique_ptr<DIR, CloseDir> dir(::opendir(folder.c_str()));
     if (!dir) return !is_there(folder);
@@ -77,7 +77,7 @@ std::vector<std::string> policy_files(const std::string& root) {
     std::vector<std::string> refused;
     for (const char* folder : kFolders)
         if (const auto path = root + folder + kDropIns; !list_drop_ins(path, drop_ins))
-            refused.push_back(path + "/");  // the slash: never to be read as if it were a file
+            refused.push_back(path + "/");  // the slash prevents that it is read as a file
     for (const auto& [name, path] : drop_ins) files.push_back(path);
     std::erase_if(files, [](const std::string& path) { return path.empty() || masks(path); });
     files.insert(files.end(), refused.begin(), refused.end());

@@ -8,7 +8,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31
+constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void PolicyTables::read(TomlTable& top) {
     read_rules(top);
 }
 
-// Notes where each key of a TABLE that was read stands.
+// Stores the place of each key that was read from TABLE.
 void PolicyTables::finish(TomlTable& table, const std::string& name) {
     const std::string prefix = name + ".";
     for (const std::string& key : table.known_keys())

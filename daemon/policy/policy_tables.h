@@ -8,17 +8,18 @@
 
 namespace wq {
 
-// Reads the tables that a file and a host table alike may have ([daemon], [shard], [default_scope], [judge],
-// [metrics], [[workqueue]]) into the policy that the sources before have made. All must outlive it.
+// Reads the tables that both a file and a host table may have ([daemon], [shard], [default_scope], [judge],
+// [metrics], [[workqueue]]) into POLICY, which already has the values of earlier sources. All constructor
+// arguments must outlive this object.
 class PolicyTables {
   public:
     PolicyTables(const SourceText& text, Policy& policy, JudgeReader& judge)
         : text_(text), policy_(policy), judge_(judge) {}
 
-    // TOP is the file, or the host table. Its other keys are left to the caller.
+    // TOP is a file or a host table. Does not check for unknown keys.
     void read(TomlTable& top);
 
-    // The patterns of the rules that were read, from top to bottom; the places are theirs.
+    // The patterns of the rules that were read, with their places, from top to bottom.
     [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
 
   private:

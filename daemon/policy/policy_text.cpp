@@ -35,7 +35,7 @@ std::string comment(const Origin& origin) {
     return toml_comment(origin.text());
 }
 
-// "KEY = VALUE  # FILE:LINE"; an array of several has a line for each.
+// Returns "KEY = VALUE  # FILE:LINE"; an array with several elements has one line per element.
 std::string key_lines(const std::string& key, const Json& value, const std::string& comment) {
     if (!value.is_array() || value.size() == 1)
         return fmt::format("{} = {}  {}\n", key,
@@ -67,7 +67,7 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
 
 }  // namespace
 
-// JSON's strings are TOML's, but for DEL, which TOML has with an escape only.
+// JSON strings are valid TOML strings, except for DEL, which TOML requires to be escaped.
 std::string toml_text(const Json& value) {
     if (value.is_object()) {
         std::vector<std::string> parts;

@@ -9,31 +9,31 @@
 
 namespace wq {
 
-// POLICY, which came of FILES, as one policy file without host tables, which reads as the same policy on any
-// host. Each value has a comment with the file and line that it came from, and each host table one, with the
-// conditions that do not hold.
+// POLICY, loaded from FILES, as one policy file without host tables, which gives the same policy on any
+// host. Comments show the file and line of each value, and for each host table the conditions that are not
+// true.
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files);
 
-// The same for machines: {"files", "hosts", "hash", "policy": {"daemon": {...}, ..., "workqueue": [...]},
+// The same as JSON: {"files", "hosts", "hash", "policy": {"daemon": {...}, ..., "workqueue": [...]},
 // "origins": {"daemon.mode": "FILE:LINE" or "built-in", ..., "workqueue": [...]}}.
 nlohmann::ordered_json policy_json(const Policy& policy, const std::vector<std::string>& files);
 
-// Tells policies apart, whatever files they come of: XXH64 (seed 0), as 16 hex digits, of what
-// `wq-tunectl cat-config --json | jq -cj .policy` prints.
+// Identifies a policy independent of its files: XXH64 (seed 0), as 16 hex digits, of the output of
+// `wq-tunectl cat-config --json | jq -cj .policy`.
 std::string policy_hash(const Policy& policy);
-// The same of the text of FILES, one after the other: equal on all hosts that were given the same files,
-// whichever of their host tables match. "" where one cannot be read.
+// The same hash of the concatenated text of FILES. It is equal on all hosts with the same files, even if
+// different host tables match. "" if a file cannot be read.
 std::string sources_hash(const std::vector<std::string>& files);
 
 // [{"name", "origin": "FILE:LINE", "matches", "why": ["arch is ..."]}], in the order of merging; "why" is
-// empty where the table matches.
+// empty if the table matches.
 nlohmann::ordered_json hosts_json(const Policy& policy);
-// A line for each: "epyc (FILE:LINE): does not match: arch is ...".
+// One line for each host table: "epyc (FILE:LINE): does not match: arch is ...".
 std::vector<std::string> host_lines(const Policy& policy);
 
-// VALUE (a string, number, boolean or object of those; UTF-8) as TOML has it, in one line.
+// VALUE (a string, number, boolean or object of those; UTF-8) in TOML syntax, on one line.
 std::string toml_text(const nlohmann::ordered_json& value);
-// TEXT as a comment that fits into a line of a policy, with nothing that a terminal would obey.
+// TEXT as a TOML comment, short enough for a line of a policy and without terminal control characters.
 std::string toml_comment(const std::string& text);
 
 }  // namespace wq

@@ -15,7 +15,7 @@ struct Unit {
     std::string_view name;
     milliseconds length;
 };
-// Longest first; the first name of a length is the one that text_of() writes.
+// Longest first. If two names have the same length of time, text_of() uses the first.
 constexpr std::array<Unit, 6> kUnits = {{{"d", std::chrono::hours(24)},
                                          {"h", std::chrono::hours(1)},
                                          {"min", std::chrono::minutes(1)},
@@ -26,7 +26,7 @@ constexpr const char* kUnitNames = "ms, s, m or min, h, d";
 
 constexpr unsigned kDay = 24 * 60;  // minutes
 
-// Takes what is in CHARACTERS from the front of TEXT.
+// Removes the leading CHARACTERS from TEXT and returns them.
 std::string_view take(std::string_view& text, std::string_view characters) {
     const std::string_view taken = text.substr(0, text.find_first_not_of(characters));
     text.remove_prefix(taken.size());
@@ -53,7 +53,7 @@ const Unit* unit_named(std::string_view name) {
     return nullptr;
 }
 
-// Takes a number and its unit from the front of TEXT.
+// Parses a number and its unit at the start of TEXT and removes them from TEXT.
 Result<milliseconds> take_part(std::string_view& text) {
     const std::string_view digits = take(text, "0123456789");
     take(text, " ");
@@ -64,7 +64,7 @@ Result<milliseconds> take_part(std::string_view& text) {
     return number * unit->length;
 }
 
-// "HH:MM" in minutes; up to 24:00.
+// Parses "HH:MM", up to 24:00, as minutes.
 bool read_clock(std::string_view text, unsigned& minutes) {
     unsigned hour = 0;
     unsigned minute = 0;

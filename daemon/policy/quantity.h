@@ -10,19 +10,20 @@
 
 namespace wq {
 
-// The longest time that is read. Years are not a unit, since they differ: 3650 days stand for ten of them.
+// The longest accepted time. Years are not a unit, because their length differs: 3650 days stand for ten
+// years.
 inline constexpr std::chrono::hours kMaxDuration{10 * 365 * 24};
 
-// Each reads all of TEXT. An error says what it had to be, after the name of it: "must be ...".
+// Each function parses all of TEXT. The error text follows the name of the key: "must be ...".
 
-// "500ms", "90 min", "1h 30min": whole numbers, each with its unit (ms, s, m or min, h, d), added up.
+// "500ms", "90 min", "1h 30min": a sum of whole numbers, each with a unit (ms, s, m or min, h, d).
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 // "2.5%" is 0.025. From 0% to 100%.
 Result<double> parse_percentage(std::string_view text);
-// "22:00-06:00": from 00:00-... to ...-24:00, and begin and end differ.
+// "22:00-06:00": the begin is 00:00 or later, the end is 24:00 or earlier, and they differ.
 Result<Hours> parse_hours(std::string_view text);
 
-// As parse_duration() would read it: "1h 30min", "0s".
+// In the format of parse_duration(): "1h 30min", "0s".
 std::string text_of(std::chrono::milliseconds duration);
 
 }  // namespace wq

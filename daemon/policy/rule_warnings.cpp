@@ -19,11 +19,11 @@ constexpr std::size_t kMaxName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.10
 struct Piece {
     enum class Kind { literal, any, star, set, open_bracket, lone_backslash };
     Kind kind;
-    std::string text;  // of a literal the byte that it stands for, else as it is written
+    std::string text;  // for a literal, the byte that it matches; else the source text
 };
 using Kind = Piece::Kind;
 
-// Where the bracket expression at START of PATTERN ends, behind its ]; npos where it is not closed.
+// The offset after the ] of the bracket expression at START of PATTERN; npos if it is not closed.
 std::size_t set_end(std::string_view pattern, std::size_t start) {
     std::size_t at = start + 1;
     if (at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^')) ++at;
@@ -69,14 +69,14 @@ bool has_text(const Piece& piece) {
     return piece.kind == Kind::literal || piece.kind == Kind::open_bracket;
 }
 
-// The text that PIECES begin with.
+// The literal text at the start of PIECES.
 std::string text_before_wildcards(const std::vector<Piece>& pieces) {
     std::string out;
     for (auto piece = pieces.begin(); piece != pieces.end() && has_text(*piece); ++piece) out += piece->text;
     return out;
 }
 
-// Whether a set of ASCII stands for no character that a name may have.
+// Whether an ASCII bracket expression matches no character that is valid in a name.
 bool is_empty_set(const std::string& set) {
     for (char c = 1; c > 0 && c < 127; ++c)
         if (c != '/' && ::fnmatch(set.c_str(), std::string(1, c).c_str(), 0) == 0) return false;
@@ -124,7 +124,7 @@ bool covers(const std::string& earlier, const std::string& later) {
 
 PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
     PolicyErrors out;
-    std::vector<const PlacedMatch*> wide;  // those before that have wildcards
+    std::vector<const PlacedMatch*> wide;  // earlier patterns with wildcards
     std::map<std::pair<const SourceText*, std::string_view>, const PlacedMatch*> same;
     const auto warn = [&](const PlacedMatch& match, const std::string& message) {
         out.push_back(match.text->error(match.place, message));

@@ -10,23 +10,23 @@
 
 namespace wq {
 
-// A rule's pattern, and where it stands.
+// A rule's pattern and its place.
 struct PlacedMatch {
     std::string match;
     const SourceText* text = nullptr;
     Place place;
 };
 
-// What is wrong with rules that are tried in the order of MATCHES: a pattern that no workqueue's name can
-// match, and one whose names an earlier pattern of the same file takes all: to take them from a file that is
-// tried later is what drop-ins are for. In the order of MATCHES.
+// Warnings about rules that are tried in the order of MATCHES: patterns that match no valid workqueue name,
+// and patterns that can never decide because an earlier pattern of the same file matches all their names. An
+// earlier pattern of another file is fine: this is the purpose of drop-ins. Ordered like MATCHES.
 PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches);
 
-// Why no workqueue can be called as PATTERN, one of fnmatch(3), says; "" where one can.
+// Why the fnmatch(3) pattern PATTERN matches no valid workqueue name; "" if it can match one.
 std::string why_never_matches(const std::string& pattern);
 
-// Whether LATER matches no name that EARLIER does not match: both are the same, or EARLIER is text and a
-// star, or LATER is text alone. There are more such pairs, which are not found.
+// Whether EARLIER matches every name that LATER matches. Detects three cases: the patterns are equal,
+// EARLIER is text and a star, or LATER is only text. Other cases are not detected.
 bool covers(const std::string& earlier, const std::string& later);
 
 }  // namespace wq

@@ -11,25 +11,25 @@
 
 namespace wq {
 
-// A setting of the policy. All that is not a rule or a host table is a row of one table: what files may say,
-// what `cat-config` prints, the hash, and the keys that messages name come from it. The default is the
-// field's in model/policy.h.
+// A setting of the policy. Everything except rules and host tables is a row of one table. The valid keys of
+// policy files, the output of `cat-config`, the hash, and the key names in messages come from it. The
+// defaults are the initial values in model/policy.h.
 struct Setting {
     const char* table;  // "daemon"
     const char* key;
-    // Reads KEY of TABLE into POLICY, where it is there and right.
+    // Reads KEY of TABLE into POLICY if it exists and is valid.
     void (*read)(TomlTable& table, const char* key, Policy& policy);
-    // Its value as read() takes it.
+    // The value in the form that read() accepts.
     nlohmann::ordered_json (*value)(const Policy& policy);
 };
 
-// In the order in which `cat-config` has them; those of one table follow each other.
+// In the order of `cat-config`. The settings of one table are adjacent.
 std::span<const Setting> settings();
 
-// Reads all settings of the table called NAME.
+// Reads all settings of the table NAME.
 void read_settings(TomlTable& table, std::string_view name, Policy& policy);
 
-// The scope of a rule, or of [default_scope]; empty where there is none, and where it is wrong.
+// The scope of a rule or of [default_scope]; empty if there is none or it is invalid.
 std::optional<ScopeWish> read_wish(TomlTable& table);
 
 }  // namespace wq

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kExcerpt = 100;  // bytes
 
-// LINE's first LENGTH bytes, or a little less where that would cut a character in two. No character has more
-// than three further bytes.
+// The first LENGTH bytes of LINE, or up to three fewer so that no UTF-8 character is cut. A character has at
+// most three continuation bytes.
 std::string_view head(std::string_view line, std::size_t length) {
     if (line.size() <= length) return line;
     const std::size_t shortest = length - 3;
@@ -26,8 +26,8 @@ std::string_view head(std::string_view line, std::size_t length) {
     return line.substr(0, length);
 }
 
-// Where the piece of LINE begins that is shown for an error at COLUMN: all of a short line, else what is
-// around the column.
+// The offset at which the excerpt of LINE starts for an error at COLUMN: 0 for a short line, else near the
+// column.
 std::size_t excerpt_start(std::string_view line, std::size_t column) {
     if (line.size() <= kExcerpt || column <= kExcerpt / 2) return 0;
     std::size_t start = std::min(column - kExcerpt / 2, line.size() - kExcerpt);
@@ -44,7 +44,7 @@ PolicyErrors whole_file(const std::string& path, const std::string& message) {
     return {PolicyError{path, 0, 0, message, "", 0}};
 }
 
-// Why a file that is open is not read, or "".
+// Why an open file is rejected, or "".
 std::string refusal(const struct stat& st) {
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return "not a regular file";
     if ((st.st_mode & S_IWOTH) != 0) return "everyone may write to it, so it is not trusted (chmod o-w)";
@@ -53,8 +53,8 @@ std::string refusal(const struct stat& st) {
     return "";
 }
 
-// Why no file of PATH's folder is read, or "": whoever may write to it can replace the file, but for the
-// sticky bit (/tmp).
+// Why files in PATH's folder are rejected, or "". Users with write permission on the folder can replace the
+// file, unless the folder has the sticky bit (/tmp).
 std::string refusal_of_folder(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "policy/source_text.h"
 
-// All of the library is in this file, so that nothing is linked. Some of its assertions do not hold
-// ("[[[a]]]") where it goes on to refuse the text in good order; with NDEBUG clang would take them for facts.
+// The whole library is in this file, so nothing needs to be linked. Some of its assertions fail ("[[[a]]]")
+// although the library then rejects the text correctly. With NDEBUG, clang would use them as facts.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 #define TOML_HEADER_ONLY 1
@@ -19,7 +19,8 @@
 #define TOML_ENABLE_UNRELEASED_FEATURES 0
 #define TOML_MAX_NESTED_VALUES 16
 #if __has_include(<toml++/impl/preprocessor.h>)
-// 3.3 runs into what it calls unreachable at an "é" outside of strings; "no" is right there.
+// Version 3.3 reaches its "unreachable" code for an "é" outside of strings; returning false is correct
+// there.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -32,13 +33,13 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kMaxDots = 128;  // in a line
+constexpr unsigned kMaxDots = 128;  // per line
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// Where the characters of a text are. The library counts lines, and characters in a line, from 1.
+// Converts the library's positions to offsets. The library counts lines, and characters in a line, from 1.
 class Characters {
   public:
-    // Reads TEXT up to its end, or to the first thing that the library shall not see.
+    // Reads TEXT to its end, or to the first thing that the library must not see.
     explicit Characters(std::string_view text) : text_(text) {
         std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
         for (std::size_t length = 0; at < text.size(); at += length) {
@@ -57,7 +58,8 @@ class Characters {
 
     [[nodiscard]] const std::optional<TomlFlaw>& flaw() const { return flaw_; }
 
-    // At most the end of POSITION's line: what the library misses at the end of a text is behind it.
+    // At most the end of POSITION's line: the library reports text that is missing at the end as one
+    // position further.
     [[nodiscard]] std::size_t offset(const toml::source_position& position) const {
         const std::size_t first = lines_[position.line - 1];
         std::size_t end = lines_[position.line] - 1;
@@ -65,7 +67,7 @@ class Characters {
         return offsets_[std::min(first + position.column - 1, end)];
     }
 
-    // Of the first character of LINE that is no blank, or the next one after it.
+    // The offset of the first non-blank character on or after LINE.
     [[nodiscard]] std::size_t start_of(toml::source_index line) const {
         return std::min(text_.find_first_not_of(" \t", offset({line, 1})), text_.size());
     }
@@ -82,14 +84,14 @@ class Characters {
     }
 
     std::string_view text_;
-    std::size_t line_ = 0;               // the offset of the one that is read
-    unsigned dots_ = 0;                  // in it
-    std::vector<std::size_t> offsets_;   // of each character, and of the end
-    std::vector<std::size_t> lines_{0};  // which character each line begins with, and the one behind the last
+    std::size_t line_ = 0;               // offset of the current line
+    unsigned dots_ = 0;                  // dots in the current line
+    std::vector<std::size_t> offsets_;   // offset of each character, and of the end
+    std::vector<std::size_t> lines_{0};  // index of the first character of each line, then the end
     std::optional<TomlFlaw> flaw_;
 };
 
-// Makes our tree of the library's.
+// Converts the library's tree to ours.
 class Tree {
   public:
     explicit Tree(const Characters& characters) : characters_(characters) {}
@@ -136,7 +138,7 @@ class Tree {
     std::optional<TomlFlaw> flaw_;
 };
 
-// What the library says, without its own names.
+// The library's message, without its internal names.
 std::string sentence(std::string_view description) {
     constexpr std::pair<std::string_view, std::string_view> kChanges[] = {
         {"Error while parsing ", "in the "},
@@ -160,8 +162,9 @@ TomlFlaw told(const toml::parse_error& error, std::string_view text, const Chara
             text.substr(offset, 1) == "\n" && error.description().ends_with("explicitly prohibited");
         return {offset, open ? "the string is not closed on its line" : sentence(error.description())};
     }
-    // A conflict of a header with what is before it. Some are noticed only behind the header's line, so that
-    // the place may be the beginning of the next one; they are there without that line, too.
+    // A conflict between a table header and earlier text. The library detects some of them only after the
+    // header's line and reports the start of the next line; those also occur if the text ends before that
+    // line.
     if (line > 1 && column == 1 && !toml::parse(text.substr(0, characters.offset({line, 1})))) --line;
     return {characters.start_of(line), sentence(error.description())};
 }

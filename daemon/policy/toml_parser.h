@@ -10,18 +10,17 @@
 
 namespace wq {
 
-// Why a text is not taken, in one sentence that is safe to print.
+// Why a text is rejected, in one sentence that is safe to print.
 struct TomlFlaw {
-    std::size_t offset = 0;  // at most the text's size
+    std::size_t offset = 0;  // at most the size of the text
     std::string message;
 };
 
-// Reads TEXT as TOML 1.0 with toml++, or tells the first thing that is not. Refused, though TOML has them,
-// are
-// - values nested deeper than 16 levels, and more than 128 dots in a line: the library recurses per level of
+// Parses TEXT as TOML 1.0 with toml++, or returns the first error. Also rejects valid TOML in these cases:
+// - values nested deeper than 16 levels, or more than 128 dots in a line: the library recurses per level of
 //   brackets and per part of a key, and so do the destructors of its tables and ours;
 // - a line longer than kMaxPolicyLine;
-// - the character NUL in a string: where it ends, a name would.
+// - a NUL character in a string: a name would end there.
 tl::expected<TomlValue, TomlFlaw> parse_toml(std::string_view text);
 
 }  // namespace wq

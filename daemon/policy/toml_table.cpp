@@ -13,8 +13,8 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kMaxMistakes = 1000;  // nobody reads more
-constexpr std::size_t kMaxItems = 64;       // of an array
+constexpr std::size_t kMaxMistakes = 1000;  // enough for any reader
+constexpr std::size_t kMaxItems = 64;       // elements of an array
 
 template <class T>
 bool is(const TomlValue& value) {
@@ -30,7 +30,7 @@ std::string number_text(const TomlValue& value) {
     return fmt::format("{}", std::get<double>(value.value));
 }
 
-// What a value is, to end "must be a number, not ...".
+// Describes a value for the end of "must be a number, not ...".
 std::string description(const TomlValue& value) {
     if (is<std::string>(value)) return "the string " + in_quotes(std::get<std::string>(value.value));
     if (is<std::int64_t>(value)) return number_text(value);

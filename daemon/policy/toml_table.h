@@ -18,63 +18,63 @@ namespace wq {
 struct TomlItem;
 struct TomlValue;
 
-// One table of a TOML file, read strictly: a key is asked for by its type, a mistake goes to the file's
-// errors with its place, and reject_unknown_keys() takes every key that nobody asked for as a mistake. The
-// text and the errors must outlive all tables.
+// One table of a TOML file, read strictly. The caller reads each key by its type. A mistake is added to the
+// file's errors with its place. reject_unknown_keys() reports every key that was not read. The text and the
+// errors must outlive all tables.
 class TomlTable {
   public:
-    // The top of a file. Empty after a syntax error, which is the one error then.
+    // The root table of a file. Empty after a syntax error, which is then the only error.
     static std::optional<TomlTable> parse(const SourceText& text, PolicyErrors& errors);
 
-    // The value of KEY; empty where there is none, and where it is wrong, which is an error then.
+    // The value of KEY; empty if there is none, or if it is invalid, which is then an error.
     std::optional<bool> flag(const std::string& key);
     std::optional<unsigned> number(const std::string& key, unsigned min, unsigned max);
-    std::optional<std::string> string(const std::string& key);  // not the empty one
+    std::optional<std::string> string(const std::string& key);  // must not be empty
     std::optional<std::string> word(const std::string& key, const std::vector<std::string_view>& words);
-    // As text: a string, or a number as people would write it.
+    // As text: a string, or a number in its usual notation.
     std::optional<std::string> scalar(const std::string& key);
-    // What PARSE makes of scalar(KEY); its error is what KEY must be.
+    // The result of PARSE for scalar(KEY). Its error text says what KEY must be.
     template <class T>
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
-    // [...], of strings and tables, 1 to 64
+    // [...] of strings and tables, 1 to 64 elements
     std::optional<std::vector<TomlItem>> items(const std::string& key);
 
-    // Every key that nobody asked for is an error.
+    // Reports an error for every key that was not read.
     void reject_unknown_keys();
 
     [[nodiscard]] bool has(const std::string& key) const;
-    // The keys that are there and were asked for.
+    // The keys that exist and were read.
     [[nodiscard]] std::vector<std::string> known_keys() const;
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
-    // Up to a thousand in a file; then one more, which says so.
+    // Adds an error. A file can have a thousand; one more then says that there are more.
     void error(Place place, const std::string& message);
-    // KEY, which is there, has a value that is not what MESSAGE says it must be.
+    // Adds an error: the value of KEY, which must exist, is not what MESSAGE says.
     void refuse(const std::string& key, const std::string& message);
 
   private:
-    // A value, which keeps the file's whole tree alive.
+    // A value. It keeps the file's whole tree alive.
     using Node = std::shared_ptr<const TomlValue>;
     TomlTable(Node node, std::string name, const TomlTable& parent);
     TomlTable(Node node, const SourceText& text, PolicyErrors& errors);
     Node ask(const std::string& key);
     [[nodiscard]] Node part(const TomlValue& value) const { return {node_, &value}; }
-    // Whether no more mistakes are told; the last one says so.
+    // Whether the limit of errors is exceeded; the last error says so.
     [[nodiscard]] bool told_enough() const;
     [[nodiscard]] Place place_of(const TomlValue& value) const;
     void refuse(const TomlValue& value, const std::string& message);
     [[nodiscard]] std::string unknown(const std::string& key) const;
 
     Node node_;
-    std::string name_;  // "[shard]", "[[workqueue]]"; empty at the top
+    std::string name_;  // "[shard]", "[[workqueue]]"; empty for the root table
     const SourceText* text_;
     PolicyErrors* errors_;
     std::set<std::string> asked_;
 };
 
-// One element of an array: a string, or a table.
+// One element of an array: a string or a table.
 struct TomlItem {
     Place place;
     std::string text;
@@ -91,9 +91,9 @@ std::optional<T> TomlTable::parsed(const std::string& key, Result<T> (*parse)(st
     return std::nullopt;
 }
 
-// "; did you mean ...?", or nothing.
+// Returns "; did you mean ...?" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words);
-// The one of WORDS that is a slip of the keyboard away from WORD, or "".
+// The word of WORDS that WORD is probably a misspelling of, or "".
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words);
 
 }  // namespace wq

@@ -12,14 +12,14 @@
 namespace wq {
 
 struct TomlValue;
-struct TomlDate {};  // a date, a time or both: checked, and not kept, since no setting is one
+struct TomlDate {};  // a date, a time or both: syntax-checked but not stored, because no setting uses it
 using TomlArray = std::vector<TomlValue>;
 using TomlMembers = std::map<std::string, std::unique_ptr<TomlValue>>;
 
-// A value of a TOML text. Offsets are in bytes, from the text's beginning.
+// A value of a TOML text. Offsets are in bytes from the start of the text.
 struct TomlValue {
-    std::size_t offset = 0;      // of its first byte; of a table with a header, the header's
-    std::size_t key_offset = 0;  // of the last part of its key; of an element of an array, 0
+    std::size_t offset = 0;      // its first byte; for a table with a header, the header
+    std::size_t key_offset = 0;  // the last part of its key; 0 for an element of an array
     std::variant<bool, std::int64_t, double, std::string, TomlDate, TomlArray, TomlMembers> value{false};
 };
 

@@ -10,23 +10,22 @@
 namespace wq {
 namespace {
 
-// Less than wq-tunectl waits: nothing is carried out for who was told that it was not. (Other callers may
-// give up sooner.)
+// Shorter than the timeout of wq-tunectl, so that an order never runs after wq-tunectl reported a failure.
+// (Other callers may give up sooner.)
 constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 
-// Somebody whose agent never answers would have polkit keep every question for ever, and the bus lets us wait
-// for 128 answers at a time: so many persons are asked at once, and a question that is given up is taken
-// back.
+// If a user's agent never answers, polkit keeps the question forever, and sd-bus allows only 128 pending
+// calls. So we limit how many users are asked at the same time, and we cancel a question after the timeout.
 constexpr unsigned kMostAsked = 16;
 unsigned asked_now = 0;
-// And so many questions wait for polkit in all: one that hangs must not make them pile up here.
+// The limit for all pending questions to polkit: if polkit hangs, they must not accumulate here.
 constexpr unsigned kMostPending = 64;
 unsigned pending_now = 0;
 
 struct Pending {
     MessagePtr request;
     std::function<Status()> order;
-    std::string id;  // to take the question back by; "" where no person is asked
+    std::string id;  // to cancel the question; "" if no user is asked
 
     Pending(sd_bus_message* message, std::function<Status()> what, std::string name)
         : request(::sd_bus_message_ref(message)), order(std::move(what)), id(std::move(name)) {
@@ -45,7 +44,7 @@ constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
 constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
 constexpr const char* kAuthorityInterface = "org.freedesktop.PolicyKit1.Authority";
 
-// The reply to an order: nothing, or the error in words.
+// Replies to an order: an empty reply, or the error text.
 int reply(sd_bus_message* request, const Status& done) {
     if (done) return ::sd_bus_reply_method_return(request, "");
     return ::sd_bus_reply_method_errorf(request, "org.wqtuned1.Error.Failed", "%s",
@@ -77,13 +76,13 @@ int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit says no");
 }
 
-// ID: "" where no person is to be asked.
+// ID: "" if polkit must not ask the user.
 Result<MessagePtr> make_question(sd_bus_message* request, const char* action, const std::string& id) {
     sd_bus_message* raw = nullptr;
     int r = ::sd_bus_message_new_method_call(::sd_bus_message_get_bus(request), &raw, kPolkit, kAuthority,
                                              kAuthorityInterface, "CheckAuthorization");
     MessagePtr question(raw);
-    // The subject, the action, no details, whether to ask the user, the id to cancel it by.
+    // The subject, the action, no details, whether to ask the user, the id for cancelling.
     if (r >= 0)
         r = ::sd_bus_message_append(raw, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
                                     ::sd_bus_message_get_sender(request), action, 0,
@@ -99,7 +98,7 @@ int carry_out(sd_bus_message* message, bool by_root, const char* action, std::fu
     if (pending_now >= kMostPending)
         return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                             "polkit has too many questions to answer, try again later");
-    // Beyond that polkit still says yes to whom it need not ask.
+    // Above that limit, polkit still authorizes callers that it need not ask.
     const bool interactive =
         ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;
     static std::uint64_t number = 0;
@@ -111,8 +110,8 @@ int carry_out(sd_bus_message* message, bool by_root, const char* action, std::fu
     const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
                                       pending.get(), interactive ? kAnswerTimeout : 0);
     if (r < 0) return r;
-    // The bus owns the slot from here on, and the slot what is pending, until an answer comes or the time is
-    // up. What is pending holds the bus in turn: a daemon that ends before that leaves both to its own end.
+    // From here on, the bus owns the slot and the slot owns `pending`, until an answer or the timeout.
+    // `pending` holds a reference to the bus. If the daemon exits before that, neither is freed.
     ::sd_bus_slot_set_destroy_callback(slot, [](void* done) { delete static_cast<Pending*>(done); });
     (void)pending.release();
     ::sd_bus_slot_set_floating(slot, 1);

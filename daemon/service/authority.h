@@ -9,10 +9,10 @@
 
 namespace wq {
 
-// Carries ORDER out for the sender of MESSAGE, and replies: for root at once; for others when polkit has said
-// yes to ACTION, which may take a password and is not waited for: while 16 persons are being asked, polkit
-// answers for others without asking them, and while it is asked 64 questions no other is. Where there is no
-// polkit, root alone may. Returns what a method handler of sd-bus is to return.
+// Runs ORDER for the sender of MESSAGE and replies. For root it runs at once. For others it runs when polkit
+// authorizes ACTION; this may need a password and does not block. While 16 users are being asked, polkit
+// decides about others without interaction. While 64 questions are pending, further requests are rejected.
+// Without polkit, only root is allowed. Returns the result for an sd-bus method handler.
 int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order);
 
 }  // namespace wq

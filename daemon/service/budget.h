@@ -6,14 +6,14 @@
 
 namespace wq {
 
-// What all callers other than root may ask of the daemon together: 20 calls a second, and 100 at once after a
-// pause. Times are microseconds of one monotonic clock, which the caller brings.
+// The call limit for all callers other than root together: 20 calls per second, and a burst of 100 after a
+// pause. Times are microseconds of one monotonic clock; the caller passes the current time.
 class Budget {
   public:
-    static constexpr std::uint64_t kInterval = 50'000;  // us for each call
+    static constexpr std::uint64_t kInterval = 50'000;  // us per call
     static constexpr std::uint64_t kBurst = 100;        // calls
 
-    // Whether one more call is within it; if so, it counts.
+    // Returns whether one more call is allowed, and if so, counts it.
     bool take(std::uint64_t now) {
         const std::uint64_t spent = std::max(spent_, now);
         if (spent - now > (kBurst - 1) * kInterval) return false;
@@ -22,7 +22,7 @@ class Budget {
     }
 
   private:
-    std::uint64_t spent_ = 0;  // until then, at one call each interval, all calls so far would last
+    std::uint64_t spent_ = 0;  // the time until which all calls so far use up the rate
 };
 
 }  // namespace wq

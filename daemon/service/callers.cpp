@@ -9,13 +9,13 @@
 namespace wq {
 namespace {
 
-// "" where the bus is a connection to the caller itself.
+// Returns "" if the bus is a direct connection to the caller.
 const char* sender_of(sd_bus_message* message) {
     const char* sender = ::sd_bus_message_get_sender(message);
     return sender != nullptr ? sender : "";
 }
 
-// Of the process at the other end of a connection without a bus; the socket knows it.
+// For a direct connection without a bus: checks the peer's credentials on the socket.
 bool is_peer_root(sd_bus_message* message) {
     sd_bus_creds* creds = nullptr;
     if (::sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds) < 0) return false;
@@ -29,7 +29,7 @@ bool wants_reply(sd_bus_message* message) {
     return ::sd_bus_message_get_expect_reply(message) > 0;
 }
 
-// Who does not read his replies is not told.
+// False if the callers do not read their replies. They then get no more.
 bool has_room_for_replies(sd_bus* bus) {
     std::uint64_t unsent = 0;
     return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent <= Callers::kMostReplies;
@@ -45,7 +45,7 @@ int refuse(sd_bus_message* message) {
 
 Callers::Callers(sd_bus* bus) : bus_(bus) {
     sd_bus_slot* slot = nullptr;
-    (void)::sd_bus_add_filter(bus, &slot, on_message, this);  // fails for want of memory alone
+    (void)::sd_bus_add_filter(bus, &slot, on_message, this);  // fails only if memory is exhausted
     filter_.reset(slot);
 }
 
@@ -71,13 +71,13 @@ bool Callers::may_call(sd_bus_message* message) {
     return caller->who == Who::root || is_within_budget(message);
 }
 
-// Nothing is done for who does not want to hear of it.
+// A call that wants no reply is not executed.
 bool Callers::is_within_budget(sd_bus_message* message) {
     return wants_reply(message) && has_room_for_replies(bus_) &&
            budget_.take(static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000);
 }
 
-// nullptr: there are too many whose user is not known yet.
+// Returns nullptr if there are too many callers whose user is not known yet.
 Callers::Caller* Callers::find_or_ask(sd_bus_message* message) {
     const char* name = sender_of(message);
     if (const auto found = callers_.find(name); found != callers_.end()) return &found->second;
@@ -89,7 +89,7 @@ Callers::Caller* Callers::find_or_ask(sd_bus_message* message) {
     return nullptr;
 }
 
-// They are asked about again when they call again.
+// Forgets callers whose user is known. We ask again at their next call.
 void Callers::forget_known() {
     std::erase_if(callers_, [](const auto& each) { return each.second.who != Who::asked; });
 }
@@ -107,8 +107,8 @@ bool Callers::ask(Caller& caller, sd_bus_message* message) {
     return r >= 0;
 }
 
-// An error means that the caller is gone, or that the bus is slow: he is not root then, and is asked about
-// again.
+// An error means that the caller is gone or the bus is slow. The caller is then treated as non-root, and we
+// ask again at its next call.
 int Callers::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     auto* caller = static_cast<Caller*>(userdata);
     std::uint32_t uid = 0;

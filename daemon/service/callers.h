@@ -14,30 +14,30 @@
 
 namespace wq {
 
-// Who calls the daemon, and how much of its time callers other than root may take.
+// Finds out who calls the daemon, and limits the time spent for callers other than root.
 //
-// The user behind a caller's unique name is asked of the bus once, and nobody waits for the answer: while a
-// call of sd-bus waits, sd-bus reads everything else into its own queue, which has no bound in bytes. Until
-// the answer is there a few calls of each caller are held; what comes beyond that or beyond the budget is
-// refused at once (LimitsExceeded), or dropped where no reply is wanted. Of others than root, calls that want
-// no reply are dropped. So a flood waits in the bus, which bounds it, and each of its messages costs the
-// daemon the same small work.
+// We ask the bus once for the user of a caller's unique name, asynchronously: during a synchronous call,
+// sd-bus reads all other messages into its own queue, which has no limit in bytes. Until the answer arrives,
+// we hold a few calls of each caller. Further calls, and calls above the budget, are rejected at once
+// (LimitsExceeded), or dropped if the caller wants no reply. Calls without reply from callers other than
+// root are always dropped. So a flood of calls waits in the bus, which limits it, and each of its messages
+// costs the daemon the same small amount of work.
 class Callers {
   public:
-    // Returns what a handler of sd-bus is to return.
+    // Returns the result for an sd-bus handler.
     using Then = std::function<int(sd_bus_message* message, bool by_root)>;
 
     static constexpr std::size_t kMostKnown = 512;  // callers
-    static constexpr unsigned kMostUnanswered = 4;  // calls of a caller whose user is not known yet
+    static constexpr unsigned kMostUnanswered = 4;  // calls per caller whose user is not known yet
     static constexpr std::uint64_t kMostReplies =
-        64;  // that wait to be sent, beyond which others are refused
+        64;  // unsent replies; above this, callers other than root are rejected
 
-    // Looks at all calls that come over BUS, which must outlive this.
+    // Filters all calls on BUS, which must outlive this object.
     explicit Callers(sd_bus* bus);
     Callers(const Callers&) = delete;
     Callers& operator=(const Callers&) = delete;
 
-    // For a method's handler: calls THEN as soon as it is known whether root sent MESSAGE, maybe at once.
+    // For method handlers: calls THEN as soon as it is known whether root sent MESSAGE, possibly at once.
     int when_known(sd_bus_message* message, Then then);
 
   private:
@@ -65,7 +65,7 @@ class Callers {
 
     sd_bus* bus_;
     Budget budget_;
-    std::map<std::string, Caller, std::less<>> callers_;  // by unique name, which a bus gives only once
+    std::map<std::string, Caller, std::less<>> callers_;  // by unique name, which the bus never reuses
     SlotPtr filter_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// Turns a burst of events into one piece of work: 200 ms after the last, at most 1 s after the first. Times
-// are microseconds of one monotonic clock, which the caller brings.
+// Combines a burst of events: the work is due 200 ms after the last event, at most 1 s after the first.
+// Times are microseconds of one monotonic clock; the caller passes the current time.
 class Coalescer {
   public:
     static constexpr std::uint64_t kQuiet = 200'000;
@@ -18,7 +18,7 @@ class Coalescer {
         if (!first_) first_ = now;
         due_ = std::min(now + kQuiet, *first_ + kMost);
     }
-    // When the work is due; empty where nothing is pending.
+    // When the work is due; empty if nothing is pending.
     [[nodiscard]] std::optional<std::uint64_t> due() const {
         return first_ ? std::optional(due_) : std::nullopt;
     }

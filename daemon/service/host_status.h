@@ -11,16 +11,16 @@
 
 namespace wq {
 
-// "isolation" of `wq-tunectl status --json`: the CPUs that are set apart, and the work that ran on them.
+// "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that ran on them.
 nlohmann::json isolation_json(const Isolation& isolation, const Watched& watched);
 
-// "kernel" there: its release and its features. CUT_SHORT: a name that we wrote was taken for a prefix of it,
-// which is the surest sign that parsing is not exact.
+// "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel took a scope
+// name that we wrote for a prefix of it, which proves that its parsing is not exact.
 nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short);
 
-// Where the pods of plans are from, {"source": "kernel" | "model", "why", "differ"}: WHY the kernel's own
-// were not read, or null; and of each scope whose pods, as read, are not those of the model, the kernel's, as
-// CPU lists, online CPUs alone.
+// The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: "why" is the reason
+// that the kernel's own pods were not read, or null. "differ" has the kernel's pods of each scope where they
+// differ from the model, as lists of online CPUs.
 nlohmann::json pods_json(const KernelInfo& kernel, const Topology& topology);
 
 }  // namespace wq

@@ -6,7 +6,7 @@
 namespace wq {
 namespace {
 
-// By syslog's numbers.
+// Indexed by syslog level.
 constexpr const char* kLevels[] = {"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"};
 
 int get_level(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
@@ -36,8 +36,8 @@ int get_identifier(sd_bus* /*bus*/, const char* /*path*/, const char* /*interfac
     return ::sd_bus_message_append(reply, "s", "wq-tuned");
 }
 
-// Only root may set it: the bus's policy (conf/org.wqtuned1.conf) sees to that. Without
-// SD_BUS_VTABLE_UNPRIVILEGED sd-bus would ask the bus who calls, and wait for the answer.
+// Only root may set it; the bus policy (conf/org.wqtuned1.conf) ensures that. Without
+// SD_BUS_VTABLE_UNPRIVILEGED, sd-bus would ask the bus for the caller and block until the answer.
 const sd_bus_vtable kVtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// org.freedesktop.LogControl1, for `systemctl service-log-level`. Everybody reads; setting is for root.
-// JOURNAL must outlive BUS. A negative errno where it fails, as sd-bus has it.
+// org.freedesktop.LogControl1, for `systemctl service-log-level`. Everybody may read; only root may set.
+// JOURNAL must outlive BUS. Returns a negative errno on failure, like sd-bus.
 int add_log_control(sd_bus* bus, Journal& journal);
 
 }  // namespace wq

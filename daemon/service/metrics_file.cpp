@@ -15,8 +15,8 @@
 namespace wq {
 namespace {
 
-// What an administrator can do about it; the unit lets the daemon write to few folders, and being root does
-// not help it, since it has no CAP_DAC_OVERRIDE.
+// A hint for the administrator. The unit allows the daemon to write only to a few folders, and root
+// permissions do not help, because it has no CAP_DAC_OVERRIDE.
 std::string advice(int code) {
     switch (code) {
         case EROFS:
@@ -37,7 +37,7 @@ std::string advice(int code) {
 Status unlink_if_there(const std::string& path) {
     if (::unlink(path.c_str()) == 0) return {};
     const int error = errno;
-    // Where all is read-only the kernel does not even look for the name.
+    // On a read-only file system, unlink(2) fails even if the file does not exist.
     struct stat st = {};
     if (::lstat(path.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return {};
     return fail_errno(path + ": removing", error);
@@ -47,7 +47,8 @@ bool is_there(const std::string& file) {
     return ::access(file.c_str(), F_OK) == 0;
 }
 
-// None are better than what was true once: alerts see that they are gone.
+// After an error, removes the file: no metrics are better than old ones, because alerts detect that they are
+// missing.
 Status publish(const std::string& file, const std::string& text) {
     auto done = publish_file(file, text);
     if (!done) (void)unlink_if_there(file);
@@ -77,7 +78,7 @@ void MetricsFile::show(const std::string& text) {
     if (!writing_) write();
 }
 
-// One at a time: what the file holds is known only once the writer has told.
+// One write at a time: only the writer's callback tells what the file contains.
 void MetricsFile::write() {
     const std::uint64_t hash = hash_of(*next_);
     const bool same = shown_ == hash;
@@ -114,7 +115,7 @@ void MetricsFile::remove() {
         file, [file] { return unlink_if_there(file); }, [this](const Status& done) { removed(done); });
 }
 
-// The record is of another file by now, if there is one.
+// The record may already name another file; then it is kept.
 void MetricsFile::removed(const Status& done) {
     Status all = done;
     if (all && path_.empty()) all = unlink_if_there(paths_.textfile_record());

@@ -34,7 +34,7 @@ struct Finished {
     Status status;
 };
 
-// Nothing may leave a thread by an exception: that would end the daemon.
+// Runs WORK and converts exceptions to errors. An exception that leaves a thread would end the daemon.
 Status result_of(const RecordWriter::Work& work) {
     try {
         return work();
@@ -43,8 +43,8 @@ Status result_of(const RecordWriter::Work& work) {
     }
 }
 
-// By system call: glibc has a function for it since 2.34, the kernel the call since 5.9. Without it the
-// daemon's descriptors stay open for as long as the thread does.
+// Uses the system call: the kernel has it since 5.9, glibc has a function for it only since 2.34. If it
+// fails, the thread keeps the daemon's descriptors open until it ends.
 void close_all_but(int fd) {
     const auto first = static_cast<unsigned>(STDERR_FILENO + 1);
     const auto kept = static_cast<unsigned>(fd);
@@ -58,14 +58,15 @@ struct RecordThread::Shared {
     std::mutex mutex;
     std::condition_variable ended;
     std::deque<Job> waiting;
-    std::string doing;  // name of what is being done; "" for nothing
+    std::string doing;  // name of the running job; "" if none
     std::vector<Finished> finished;
-    bool running = false;  // a thread is, and will look at `waiting` again
+    bool running = false;  // a thread exists and will check `waiting` again
     Fd wake;
 };
 
 RecordThread::RecordThread() : shared_(std::make_shared<Shared>()) {
-    // The threads that come and go share one heap with the loop: nothing of theirs stays behind.
+    // The short-lived threads and the main loop share one heap, so the threads leave no heap of their own
+    // behind.
     ::mallopt(M_ARENA_MAX, 1);
 }
 
@@ -96,14 +97,14 @@ void RecordThread::put(const std::string& name, Work work, Done done) {
     begin_thread();
 }
 
-// Begins a thread if there is work and none at it.
+// Starts a thread if there is work and no thread is running.
 void RecordThread::begin_thread() {
     {
         const std::scoped_lock lock(shared_->mutex);
         if (over_ || !shared_->wake || shared_->running || shared_->waiting.empty()) return;
         shared_->running = true;
     }
-    if (thread_.joinable()) thread_.join();  // it has ended, or is about to
+    if (thread_.joinable()) thread_.join();  // it has ended or is about to end
     try {
         thread_ = std::thread(run, shared_);
     } catch (const std::system_error& error) {
@@ -166,7 +167,7 @@ std::vector<std::string> RecordThread::finish(std::chrono::milliseconds limit) {
     return lost;
 }
 
-// The thread ends with what it is doing, whenever that is.
+// The thread ends after its current job, however long that takes.
 std::vector<std::string> RecordThread::give_up() {
     over_ = true;
     std::vector<std::string> lost;

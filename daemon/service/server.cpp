@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxArgument = 255;  // bytes; a workqueue's name has at most 31
 
-// Whatever else the loop has to do goes first: signals, timers, udev.
+// Lower priority than everything else in the loop: signals, timers, udev.
 constexpr int kPriority = SD_EVENT_PRIORITY_NORMAL + 10;
 
 const BusHandlers& handlers(void* server) {
@@ -27,13 +27,13 @@ int when_known(sd_bus_message* message, void* server, Callers::Then then) {
     return static_cast<BusServer*>(server)->callers().when_known(message, std::move(then));
 }
 
-// Has ORDER, called with the N string arguments of the message, carried out for who may do ACTION.
+// Runs ORDER, called with the N string arguments of the message, if the sender is authorized for ACTION.
 template <class Order>
 int give_order(sd_bus_message* message, void* server, const char* action, std::size_t n, Order order) {
     const char* arguments[2] = {"", ""};
     for (std::size_t i = 0; i < n; i++) {
         if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
-        // Whoever asks, polkit may take minutes to say no: what waits for it must be small.
+        // polkit may take minutes to answer, so a pending request must be small.
         if (std::strlen(arguments[i]) > kMaxArgument)
             return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS,
                                                 "an argument is longer than %zu bytes", kMaxArgument);
@@ -106,15 +106,15 @@ Result<std::unique_ptr<BusServer>> BusServer::serve(BusPtr bus, Journal& journal
 }
 
 Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& journal, BusHandlers handlers) {
-    // Memory of long messages goes back to the kernel at once. By itself malloc would keep it, once it has
-    // seen a few.
+    // Returns the memory of long messages to the kernel at once. By default, malloc would keep it after the
+    // first few.
     ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     auto bus = connect_system_bus();
     if (!bus) return tl::unexpected(bus.error());
     auto server = serve(std::move(*bus), journal, std::move(handlers));
     if (!server) return server;
     sd_bus* const raw = (*server)->bus();
-    (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait for the bus to take what is unsent
+    (void)::sd_bus_set_close_on_exit(raw, 0);  // it would wait until the bus accepts our unsent messages
     sd_bus_slot* slot = nullptr;
     int r = ::sd_bus_attach_event(raw, event, kPriority);
     if (r >= 0) r = ::sd_bus_request_name_async(raw, &slot, kBusName, 0, on_name, server->get());
@@ -129,7 +129,8 @@ Result<std::unique_ptr<BusServer>> BusServer::start(sd_event* event, Journal& jo
     return server;
 }
 
-// sd-bus takes one message in each turn of the loop, and a turn costs more than to drop a message of a flood.
+// sd-bus processes one message per iteration of the loop, and an iteration costs more than dropping a
+// message of a flood. So process several messages per iteration.
 int BusServer::on_post(sd_event_source* /*source*/, void* self) {
     constexpr int kMostInATurn = 32;
     for (int i = 0; i < kMostInATurn; i++)

@@ -16,13 +16,13 @@
 
 namespace wq {
 
-// What the bus asks of the daemon.
+// The daemon's functions behind the bus methods.
 struct BusHandlers {
     std::function<std::string(bool by_root)> status;
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;
-    std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": the planned one
+    std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": the planned
     std::function<Status()> reload;
 };
 
@@ -31,24 +31,23 @@ struct SourceUnref {
 };
 using SourcePtr = std::unique_ptr<sd_event_source, SourceUnref>;
 
-// org.wqtuned1 on the system bus: reading for all, orders for root and whom polkit allows them; and the
-// journal's level.
+// org.wqtuned1 on the system bus: everybody may read; root and users authorized by polkit may give orders.
+// Also serves the journal's log level.
 class BusServer {
   public:
-    // waiting: for the bus to let us in and give us the name. lost: it ended, or another process has the
-    // name.
+    // waiting: for the connection and the name. lost: the connection ended, or another process has the name.
     enum class State { waiting, serving, lost };
 
-    // Takes the name and answers from EVENT's loop, after everything else that is due there. Does not wait
-    // for the bus: state() tells what became of it. Error: there is no bus.
+    // Requests the name and serves calls in EVENT's loop, with lower priority than all other sources there.
+    // Does not wait for the bus: see state(). Error: there is no bus.
     static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
-    // Answers on BUS, whatever it is connected to, whenever that is processed. It needs no name.
+    // Serves calls on BUS, any connection, whenever BUS is processed. Needs no name.
     static Result<std::unique_ptr<BusServer>> serve(BusPtr bus, Journal& journal, BusHandlers handlers);
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] State state() const;
-    // Whether the bus has taken nothing of what waits to be sent since the last call. A bus reads no more
-    // from who has sent too much that others do not read (dbus-daemon: max_incoming_bytes); a new connection
-    // may send again.
+    // Whether the bus has accepted none of our unsent messages since the last call. A bus stops reading from
+    // a sender whose messages are not read by others (dbus-daemon: max_incoming_bytes). A new connection can
+    // send again.
     bool is_stuck();
     [[nodiscard]] const std::string& why_lost() const { return why_lost_; }
     [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
@@ -64,7 +63,7 @@ class BusServer {
     BusHandlers handlers_;
     State state_ = State::serving;
     std::string why_lost_ = "the connection ended";
-    std::uint64_t unsent_ = 0;  // messages, at the last is_stuck()
+    std::uint64_t unsent_ = 0;  // number of unsent messages at the last is_stuck()
     Callers callers_;
     SlotPtr name_;
     SourcePtr post_;
