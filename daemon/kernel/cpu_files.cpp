@@ -134,7 +134,7 @@ class Reader {
             else
                 beyond = true;
         if (beyond) warnings_.add(fmt::format("{}: CPUs from {} on: left out", cpu_, CpuSet::kMaxCpus));
-        if (folders.empty()) return fail(cpu_ + ": no CPU there");
+        if (folders.empty()) return fail(cpu_ + ": no CPUs found");
 
         const std::string path = cpu_ + "/online";
         const auto online = parse_if_there(path, CpuSet::parse_list);
@@ -176,7 +176,7 @@ class Reader {
             const auto set = read_twin(path, path + "_list");
             if (!set) return tl::unexpected(set.error());
             if (!*set) continue;
-            if (!(*set)->has(cpu)) return fail(path + ": names others only");
+            if (!(*set)->has(cpu)) return fail(path + ": does not name this CPU itself");
             return **set;
         }
         return fail(of_cpu(cpu, "topology") + ": no thread siblings");
@@ -283,7 +283,8 @@ class Reader {
             if (!set) return tl::unexpected(set.error());
             if (!*set) break;
             // The map is empty on ia64; hwloc then uses the core.
-            if (!(*set)->empty() && !(*set)->has(cpu)) return fail(folder + ": shared by others only");
+            if (!(*set)->empty() && !(*set)->has(cpu))
+                return fail(folder + ": this CPU is not among those that share it");
             // hwloc reads level and type only from the first CPU of a cache, for all CPUs that share it.
             if (!(*set)->intersects(files_.cache_known))
                 for (const auto& sane : {check_level(folder + "/level"), check_type(folder + "/type")})
@@ -298,7 +299,7 @@ class Reader {
     static Status check_level(const std::string& path) {
         const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
-        if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": no level of a cache");
+        if (*text && !is_line(**text, {"1", "2", "3", "4", "5"})) return fail(path + ": not a cache level");
         return {};
     }
 

@@ -302,7 +302,7 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     if (!cores) return tl::unexpected(cores.error());
     if (!nodes) return tl::unexpected(nodes.error());
     if (!packages) return tl::unexpected(packages.error());
-    if (online->empty()) return fail("no CPU there");
+    if (online->empty()) return fail("no CPUs found");
 
     Topology topology;
     topology.present = topology.possible = std::move(*complete);
@@ -350,7 +350,7 @@ Status survives(Describe describe, const std::string& text) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         return fail(fmt::format("hwloc needs more than {} s for it", kPatience), ETIMEDOUT);
-    return fail("not a topology of hwloc, which crashes on it", EINVAL);
+    return fail("not a topology: hwloc crashes on it", EINVAL);
 }
 
 Result<Topology> read_described(Describe describe, const std::string& text, const char* refused) {

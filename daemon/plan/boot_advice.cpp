@@ -138,7 +138,7 @@ void Adviser::advise_shards() {
     if (const std::string why = next_pods_unknown(); !why.empty()) {
         if (has_shards)
             out_.notes.push_back(
-                fmt::format("pods unknown ({}): whether shards of {} would differ is not told", why,
+                fmt::format("pods unknown ({}): cannot tell whether shards of {} would differ", why,
                             cores_text(size_asked())));
         return;
     }
@@ -215,8 +215,7 @@ void Adviser::advise_parameter(const PlanLine& line) {
     if (in_.kernel.default_on_cmdline) return tell_command_line(line);
     if (line.finding != Finding::pods_unknown) return;
     if (wanted.wish.kind != ScopeWish::Kind::fixed)
-        out_.notes.push_back(
-            fmt::format("pods unknown ({}): what @default should be is not told", in_.pods_unknown));
+        out_.notes.push_back(fmt::format("pods unknown ({}): cannot plan @default", in_.pods_unknown));
     else if (line.target.scope.effective != wanted.wish.scope)
         want_default(wanted.wish.scope,
                      fmt::format("{} names it, and while pods are unknown ({}) nothing is written",

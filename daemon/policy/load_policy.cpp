@@ -94,7 +94,7 @@ class Loader {
     void read_host(TomlTable& table, const SourceText& text) {
         Host host{text, table, read_name(table), {text.file(), table.place().line}, {}, {}};
         if (!host.name.empty() && !names_.emplace(host.name, host.origin).second)
-            table.error(table.place_of("name"), fmt::format("host {} is there already ({})",
+            table.error(table.place_of("name"), fmt::format("host {} already exists ({})",
                                                             in_quotes(host.name), names_[host.name].text()));
         if (auto when = table.table("when")) host.when = HostWhen::read(*when);
         Policy aside;

@@ -88,9 +88,9 @@ std::string why_never_matches(const Piece& piece) {
         case Kind::literal:
             return piece.text == "/" ? "sysfs writes / in a name as !" : "";
         case Kind::set:
-            return is_empty_set(piece.text) ? in_quotes(piece.text) + " stands for no character" : "";
+            return is_empty_set(piece.text) ? in_quotes(piece.text) + " matches no character" : "";
         case Kind::open_bracket:
-            return "its bracket is not closed, and stands for itself";
+            return "its bracket is not closed";
         case Kind::lone_backslash:
             return "nothing follows the backslash at its end";
         case Kind::any:
@@ -142,7 +142,7 @@ PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
                                                          : equal.first->second;
         if (first != nullptr)
             warn(match,
-                 fmt::format("{} decides nothing: {} of {} is tried before it", in_quotes(match.match),
+                 fmt::format("{} never applies: {} of {} is tried before it", in_quotes(match.match),
                              in_quotes(first->match), Origin{first->text->file(), first->place.line}.text()));
         else if (match.match.find_first_of("*?[\\") != std::string::npos)
             wide.push_back(&match);

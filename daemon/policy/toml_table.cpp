@@ -233,7 +233,7 @@ void TomlTable::error(Place place, const std::string& message) {
         errors_->push_back(text_->error(place, message));
     else if (errors_->size() == kMaxMistakes)
         errors_->push_back(
-            text_->error({}, fmt::format("more than {} mistakes; the rest is not told", kMaxMistakes)));
+            text_->error({}, fmt::format("more than {} mistakes; the others are not shown", kMaxMistakes)));
 }
 
 }  // namespace wq

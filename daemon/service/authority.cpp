@@ -71,9 +71,9 @@ int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     int challenge = 0;
     if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
         ::sd_bus_message_read(answer, "bb", &authorized, &challenge) < 0)
-        return refuse(request, "polkit's answer makes no sense");
+        return refuse(request, "invalid answer from polkit");
     if (authorized != 0) return reply(request, pending->order());
-    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit says no");
+    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit refused");
 }
 
 // ID: "" if polkit must not ask the user.

@@ -212,7 +212,7 @@ TEST(BootAdviceDefault, IsNoGuessWherePodsAreUnknown) {
     Question q = twelve(managed());
     q.pods_unknown = "CPUs 4-5 are isolated";
     EXPECT_THAT(options(advice(q)), IsEmpty());
-    EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("what @default should be is not told")));
+    EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("cannot plan @default")));
 }
 
 TEST(BootAdviceDefault, LeavesTheAdministratorsWord) {

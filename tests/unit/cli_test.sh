@@ -60,7 +60,7 @@ says() { # EXIT-CODE WORDS ARGUMENTS...
   grep -qF -- "$words" "$root/err" || complain "$* does not say '$words': $(cat "$root/err")"
 }
 says 2 'did you mean "status"?' stat
-says 2 "'foo' is none of cpu, smt, cache_shard, cache, numa, system" pin x foo
+says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
 says 2 'name a target, or give --all' revert
 says 2 'see wq-tunectl plan --help' plan --nothing
 expect 3 --root "$root"

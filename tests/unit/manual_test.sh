@@ -31,7 +31,7 @@ examples() { # MANUAL: its commands, one a line, as a reader sees them
 expected=(
   '0 TARGET'
   '3 a tree has no daemon'
-  '1 no CPU there'
+  '1 no CPUs found'
   '2 no --root'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'

@@ -23,7 +23,7 @@ using testing::SizeIs;
 using Texts = std::vector<std::string>;
 
 constexpr unsigned kAny = 0;
-constexpr const char* kMany = "more than 1000 mistakes; the rest is not told";
+constexpr const char* kMany = "more than 1000 mistakes; the others are not shown";
 constexpr double kBearable = 10;  // s of CPU time, under a sanitizer
 
 struct Document {

@@ -331,7 +331,7 @@ TEST(PolicyError, AFileFullOfMistakesIsReadInBearableTime) {
     const auto errors = errors_of(keys);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
     ASSERT_THAT(errors, SizeIs(1001));
-    EXPECT_EQ(errors[0].message, "more than 1000 mistakes; the rest is not told");
+    EXPECT_EQ(errors[0].message, "more than 1000 mistakes; the others are not shown");
 }
 
 TEST(NearestWord, IsASlipAwayOrNothing) {

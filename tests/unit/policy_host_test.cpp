@@ -265,7 +265,7 @@ TEST(PolicyHost, ANameIsTakenOnce) {
     const std::string one = host("smt = true", "one");
     const auto errors = mistakes({one, host("", "two") + one});
     ASSERT_THAT(errors, SizeIs(1));
-    EXPECT_THAT(errors[0], StartsWith("1.toml:5:1: host \"one\" is there already ("));
+    EXPECT_THAT(errors[0], StartsWith("1.toml:5:1: host \"one\" already exists ("));
     EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
 }
 

@@ -430,7 +430,7 @@ TEST(ReportTrials, WithoutAnySaySo) {
     EXPECT_THAT(trials_html({}), HasSubstr("No trial has ended here yet."));
     EXPECT_EQ(history_html({}), "");
     const std::vector<ReportTrial> old = {{record(), {}}};
-    EXPECT_THAT(trials_html(old), HasSubstr("Of no trial that ended here are the pairs kept."));
+    EXPECT_THAT(trials_html(old), HasSubstr("The pairs of the trials that ended here were not kept."));
     EXPECT_THAT(history_html(old), AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("href"))));
 }
 
@@ -545,7 +545,8 @@ TEST(ReportTrials, NamesAtTheEdgeStayApart) {
     EXPECT_THAT(html, Not(HasSubstr("&gt;1000%")));
     one.readings->pairs[2][1] = {1, 100};
     html = trials_html({one});
-    EXPECT_THAT(html, AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("beyond +1000% is at the edge")));
+    EXPECT_THAT(html,
+                AllOf(HasSubstr(">&gt;1000%<"), HasSubstr("values above +1000% are drawn at the edge")));
     const double bottom =
         std::max({y_of(html, "tolerated"), y_of(html, "median"), y_of(html, "worse"), y_of(html, "better")});
     EXPECT_LT(bottom, 210) << "in the frame";

@@ -576,8 +576,8 @@ TEST(OtherSources, BadOnesAreOneLine) {
     EXPECT_THAT(why_not("xml:/dev/zero"), HasSubstr("not a file"));
     EXPECT_THAT(why_not("xml:" + tree.path("empty.xml")), HasSubstr("not a topology"));
     EXPECT_THAT(why_not("xml:" + tree.path("text.xml")), HasSubstr("not a topology"));
-    EXPECT_THAT(why_not("fsroot:" + tree.path("absent")), HasSubstr("no CPU there"));
-    EXPECT_THAT(why_not("fsroot:" + tree.path("folder")), HasSubstr("no CPU there"));
+    EXPECT_THAT(why_not("fsroot:" + tree.path("absent")), HasSubstr("no CPUs found"));
+    EXPECT_THAT(why_not("fsroot:" + tree.path("folder")), HasSubstr("no CPUs found"));
     for (const char* source : {"", "live:", "fsroot", "fsroot:", "xml:", "synthetic:", "other:thing"})
         EXPECT_THAT(why_not(source), HasSubstr("not live, fsroot:DIR")) << source;
 }

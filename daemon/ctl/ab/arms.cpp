@@ -39,7 +39,7 @@ Result<std::vector<Arm>> parse_arms(std::string_view text) {
         if (comma == std::string_view::npos) break;
         text.remove_prefix(comma + 1);
     }
-    if (arms.size() < 2) return fail("it takes two arms at least to compare", EINVAL);
+    if (arms.size() < 2) return fail("at least two arms are needed", EINVAL);
     if (std::any_of(arms.begin(), arms.end(), [](const Arm& a) { return a.strict.has_value(); }))
         for (Arm& arm : arms) arm.strict = arm.strict.has_value();
     return arms;

@@ -43,7 +43,8 @@ Result<Metric> Metric::parse(const std::string& pattern) {
     std::uint32_t groups = 0;
     ::pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
     if (groups != 1)
-        return fail(fmt::format("it has {} groups; one, (...), is to hold the number", groups), EINVAL);
+        return fail(fmt::format("it has {} groups; exactly one, (...), must hold the number", groups),
+                    EINVAL);
     return metric;
 }
 

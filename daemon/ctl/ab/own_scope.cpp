@@ -56,7 +56,7 @@ Status into_own_scope(pid_t pid) {
         if (cgroup && cgroup->find(unit) != std::string::npos) return {};
         ::usleep(kPause);
     }
-    return fail(unit + ": not begun", ETIMEDOUT);
+    return fail(unit + ": did not start", ETIMEDOUT);
 }
 
 }  // namespace wq::ab

@@ -31,8 +31,7 @@ Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, co
 }
 
 Status Switcher::begin() {
-    if (store_.find(target_.name) != nullptr)
-        return fail(target_.name + ": a setting of wq-tuned's is there already");
+    if (store_.find(target_.name) != nullptr) return fail(target_.name + ": wq-tuned has set it already");
     store_.put(entry_);
     return store_.save();
 }

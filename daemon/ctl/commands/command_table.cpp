@@ -160,7 +160,7 @@ CommandRun set_up_pin(CLI::App& command, const Invocation& invocation) {
     command.add_option("SCOPE", given->scope, "The scope to hold")->type_name(word::kScope)->required();
     return later(given, invocation, [](const Given& g) {
         if (!scope_named(g.scope))
-            throw CLI::ValidationError("SCOPE", fmt::format("'{}' is none of {}", g.scope, all_scopes()));
+            throw CLI::ValidationError("SCOPE", fmt::format("'{}' is not one of {}", g.scope, all_scopes()));
         return pin(g.options, g.target, g.scope);
     });
 }

@@ -69,7 +69,10 @@ Status follow(sd_bus* bus, const std::string& target) {
             return tl::unexpected(answer.error());
         }
         const json status = json::parse(*answer, nullptr, false);
-        if (!status.is_object()) return fail("the daemon's answer is not a status");
+        if (!status.is_object()) {
+            line.end();
+            return fail("the daemon's answer is not a status");
+        }
         const json trial = trial_in(status, target);
         if (trial.is_null()) break;
         line.show(progress_text(trial) + left.text(trial.value("pair", 0U), trial.value("max_pairs", 0U)));

@@ -127,7 +127,7 @@ std::string effects_figure(const ReportTrial& trial, const std::string& counter,
             {"limit", fmt::format("tolerated by the policy: up to {:.4g}% worse", 100 * tolerance)});
     std::string edge;
     if (std::ranges::any_of(percent, [](double p) { return p > kMostPercent; }))
-        edge = fmt::format("; what is beyond +{:.0f}% is at the edge", kMostPercent);
+        edge = fmt::format("; values above +{:.0f}% are drawn at the edge", kMostPercent);
     return figure("Effect of each pair", svg, marks, edge + which);
 }
 
@@ -221,7 +221,7 @@ std::string trials_html(const std::vector<ReportTrial>& trials) {
     if (!older.empty()) out += folded(counted(drawn - kMostDrawn, "older trial"), older);
     if (out.empty())
         out = trials.empty() ? "<p>No trial has ended here yet.</p>\n"
-                             : "<p>Of no trial that ended here are the pairs kept.</p>\n";
+                             : "<p>The pairs of the trials that ended here were not kept.</p>\n";
     else
         out =
             "<p>A trial compares two scopes of one target under its own load, in pairs of time windows, one "

@@ -128,8 +128,8 @@ std::string interval_error(const std::string& word) {
 void check_order(const TopOptions& options) {
     const auto keys = sort_keys(options.functions);
     if (options.order.key.empty() || std::ranges::find(keys, options.order.key) != keys.end()) return;
-    throw CLI::ValidationError("--sort",
-                               fmt::format("'{}' is none of {}", options.order.key, fmt::join(keys, ", ")));
+    throw CLI::ValidationError(
+        "--sort", fmt::format("'{}' is not one of {}", options.order.key, fmt::join(keys, ", ")));
 }
 
 }  // namespace

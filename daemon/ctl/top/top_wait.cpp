@@ -41,6 +41,7 @@ TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool ke
         std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}}};
         const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
         if (ready == 0) return Event::time;
+        if (ready < 0 && errno != EINTR) return Event::quit;
         if (ready < 0) continue;  // interrupted by stop and continue
         if (fds[0].revents != 0) return next_signal();
         return (fds[1].revents & (POLLHUP | POLLERR)) != 0 ? Event::quit : Event::key;
@@ -51,7 +52,10 @@ TopWait::Event TopWait::until(std::chrono::steady_clock::time_point due, bool ke
 Result<bool> TopWait::write(std::string_view text) {
     while (!text.empty()) {
         std::array<pollfd, 2> fds{{{signals_.get(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}}};
-        if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // interrupted by stop and continue
+        if (::poll(fds.data(), fds.size(), -1) < 0) {
+            if (errno != EINTR) return fail_errno("poll", errno);
+            continue;  // interrupted by stop and continue
+        }
         if (fds[1].revents == 0) {
             if (next_signal() == Event::quit) return false;
             continue;

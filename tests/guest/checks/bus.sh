@@ -38,7 +38,7 @@ nobody_may_not() { # COMPLAINT
   scope_is "$wq" default || fail "nobody's pin was carried out"
 }
 
-note "-- polkit says no, by default"
+note "-- polkit refused, by default"
 nobody_may_not 'not allowed: polkit (says no|asks for authentication)'
 systemctl is-active --quiet polkit || fail "polkit was not asked"
 
