@@ -197,8 +197,7 @@ std::string effect_bar_svg(const Effect& effect, double end, const std::string& 
         out += effect.percent > 0 ? "<path class=\"beyond\" d=\"M170 5L178 10L170 15Z\"/>\n"
                                   : "<path class=\"beyond\" d=\"M10 5L2 10L10 15Z\"/>\n";
     else
-        out +=
-            fmt::format("<path class=\"point\" d=\"M{:.1f} 10h0\"/>\n", x(effect.percent));
+        out += fmt::format("<path class=\"point\" d=\"M{:.1f} 10h0\"/>\n", x(effect.percent));
     return out + "</svg>\n";
 }
 
