@@ -32,7 +32,7 @@ wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-
 wq-tunectl history --export-policy >/run/wq-tests/learned.toml
 wq-tunectl report -o /run/wq-tests/report.html
 check_eq "the report draws every pair" "$(verdict pairs)" \
-  "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -o h0 | wc -l)"
+  "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # and not the legend's
 check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode guard' /run/wq-tests/report.html)"
 check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
