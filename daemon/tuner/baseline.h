@@ -28,8 +28,9 @@ struct Found {
 // The claim is exact. Before a write it is widened to what the file holds, to what is to be written, and to
 // the baseline (announce()), and saved; after the write it is narrowed to what is in place (settle()), and
 // saved. So a settled entry says what stands in the files, and any other value there is somebody else's: in
-// memory, and for the next process. A process that is killed between write and narrowing leaves the wide
-// claim; what somebody else writes of just those values before the next look cannot be told from ours.
+// memory, and for the next process. A process that is killed between announcement and narrowing leaves the
+// wide claim; what somebody else wrote of just those values between our last look and the next one cannot be
+// told from ours.
 struct BaselineEntry {
     std::string name;
     ino_t inode = 0;

@@ -203,8 +203,7 @@ class Tuner {
     void take(PlanLine line);
     void make_step(Target& target);
     [[nodiscard]] static bool has_no_effect(const Target& target);
-    Outcome found_foreign(Target& target, std::optional<bool> strict);
-    void look_for_others(Target& target);
+    Outcome found_foreign(Target& target, const Arm& arm);
     Outcome write_arm(const Target& target, BaselineEntry& entry, const Arm& arm);
     [[nodiscard]] std::string word_between(const Arms& arms) const;
     [[nodiscard]] static bool is_refused(const Target& target);

@@ -44,7 +44,11 @@ BaselineEntry as_seen(const BaselineEntry& entry, const Target& target, const st
     if (entry.whose(target.now.scope.word) != Whose::foreign) out.allow(target.now.scope.word);
     out.allow(word);
     if (const std::string other = misparse_of(word); !other.empty()) out.allow(other);
-    if (out.may_strict && out.may_strict != target.now.strict) out.announce_baseline();  // its strictness is
+    // A strictness that is only announced, and not in place yet, says nothing of the word.
+    if (out.may_strict && !target.now.strict)
+        out.announce_baseline();
+    else if (out.may_strict != target.now.strict)
+        out.may_strict.reset();
     return out;
 }
 

@@ -90,13 +90,13 @@ Status Tuner::begin_trial(const std::string& name, const Arms& arms) {
 }
 
 // What changed since our last write is somebody else's, an arm's own word and the baseline included.
-Outcome Tuner::found_foreign(Target& target, std::optional<bool> strict) {
+Outcome Tuner::found_foreign(Target& target, const Arm& arm) {
     const Look seen = look_at(edges_.files, *edges_.store.find(target.now.name));
     if (!seen.scope) return {};  // the write says why
     target.now.scope = *seen.scope;
     if (seen.strict) target.now.strict = seen.strict;
     if (seen.found.word == Whose::foreign) return {Outcome::Kind::foreign, false, seen.scope->word, 0};
-    if (strict && seen.found.strict == Whose::foreign)
+    if (arm.strict && seen.found.strict == Whose::foreign)
         return {Outcome::Kind::foreign, false, *seen.strict ? "strict" : "not strict", 0, "", true};
     return {};
 }
@@ -131,7 +131,7 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
         target.on_trial = false;
         return {Outcome::Kind::foreign, false, target.external_text, 0};
     }
-    Outcome outcome = found_foreign(target, arm.strict);
+    Outcome outcome = found_foreign(target, arm);
     if (outcome.kind == Outcome::Kind::done) outcome = write_arm(target, *entry, arm);
     if (outcome.kind == Outcome::Kind::done) {
         target.last_word = arm.word;
@@ -145,22 +145,11 @@ Outcome Tuner::switch_to(const std::string& name, const Arm& arm) {
     return outcome;
 }
 
-// Since the last window's write.
-void Tuner::look_for_others(Target& target) {
-    const BaselineEntry* entry = edges_.store.find(target.now.name);
-    if (entry == nullptr || target.external || !entry->has_claim()) return;
-    const Outcome seen = found_foreign(target, entry->may_strict);
-    if (seen.kind != Outcome::Kind::foreign) return;
-    take_failure(target, seen);
-    set_external(target, seen.text);
-}
-
 void Tuner::end_trial(const std::string& name) {
     const auto found = targets_.find(name);
     if (found == targets_.end()) return;
     Target& target = found->second;
     target.on_trial = false;
-    look_for_others(target);
     if (target.external && holds_ours(target)) {  // nobody decided upon the half that is still ours
         edges_.store.find(name)->announce_baseline();
         (void)edges_.store.save();  // it goes back all the same

@@ -47,6 +47,17 @@ void Rig::recreate(const std::string& name) {
     EXPECT_EQ(::rename((path + "-new").c_str(), path.c_str()), 0);
 }
 
+Arms Rig::put_strict_candidate_in_place() {
+    Policy guard = rule_for_all({}, true);
+    guard.apply_unjudged = false;
+    tuner_->set_policy(guard);
+    tuner_->reconcile();
+    Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
+    EXPECT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    EXPECT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    return arms;
+}
+
 std::string Rig::scope(const std::string& name) const {
     std::string text = tree_.read(wq_path(name));
     return text.substr(0, text.find('\n'));

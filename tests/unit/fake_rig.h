@@ -36,6 +36,9 @@ class Rig : public testing::Test {
     void see(const Topology& topology);
     void set_scope(const std::string& name, const std::string& text);  // by somebody else
     void recreate(const std::string& name);  // closed, and opened under the same name
+    // By a rule that asks for strict workers kcryptd is on trial, and the candidate, "smt strict", is in
+    // place.
+    Arms put_strict_candidate_in_place();
 
     [[nodiscard]] std::string scope(
         const std::string& name) const;  // what the file says, without the newline

@@ -274,11 +274,26 @@ bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) 
     } catch (const Killed&) {
         died = true;
         tuner_.reset();
+        forgive_baselines();
     }
     in_operation_ = false;
     refuse_ = 0;
     check(false);
     return !died;
+}
+
+// A process that is killed after it announced a baseline leaves nothing that tells whether it put it back
+// itself, or found it written by somebody else.
+void OwnershipWorld::forgive_baselines() {
+    for (const auto& [name, entry] : on_disk()) {
+        if (!entry.may_be_ours(entry.scope)) continue;
+        ModelTarget& target = model_.at(name);
+        for (const bool strict : {false, true}) {
+            ModelFile& file = strict ? target.strict : target.word;
+            if (file.writer == Writer::other && file.value == baseline_of(entry, strict))
+                file.writer = Writer::kernel;
+        }
+    }
 }
 
 // ---- checks

@@ -98,13 +98,7 @@ TEST_F(TunerHeld, ABaselinePutBackBySomebodyElseStaysThroughARestart) {
 }
 
 TEST_F(TunerHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) {
-    Policy guard = test::rule_for_all({}, true);
-    guard.apply_unjudged = false;
-    tuner_->set_policy(guard);
-    tuner_->reconcile();
-    const Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
-    ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    const Arms arms = put_strict_candidate_in_place();
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     tuner_->look();
     EXPECT_EQ(tuner_->switch_to("kcryptd", arms.baseline).kind, Outcome::Kind::foreign);
@@ -114,9 +108,10 @@ TEST_F(TunerHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) {
 }
 
 TEST_F(TunerHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
+    tuner_->set_policy(test::rule_for_all({}, true));
     tuner_->reconcile();
-    ASSERT_EQ(scope("kcryptd"), "smt") << "applied without a trial";
-    const Arms arms{{Scope::cache, "default", {}}, {Scope::numa, "numa", {}}};
+    ASSERT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1") << "applied without a trial";
+    const Arms arms{{Scope::cache, "default", false}, {Scope::numa, "numa", false}};
     ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
     ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
     tree_.write(test::wq_path("kcryptd"), "default (cache)\n");

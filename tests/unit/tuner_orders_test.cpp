@@ -87,13 +87,7 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
 
 // A pin names a scope, and no strictness.
 TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
-    Policy guard = rule_for_all({}, true);
-    guard.apply_unjudged = false;
-    tuner_->set_policy(guard);
-    tuner_->reconcile();
-    const Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
-    ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    put_strict_candidate_in_place();
     ASSERT_EQ(strict("kcryptd"), "1");
     ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
     EXPECT_EQ(state("kcryptd"), State::pinned);
