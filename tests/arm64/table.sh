@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Writes what the boots of the check `pods-row` found into a page, between its two marks: table.sh PAGE.md RESULTS-DIR...
-# Each folder is named NAME-KERNEL.
+# Each folder is named NAME-KERNEL. The page's row of a boot that was not tried, which has no folder, stays.
 set -euo pipefail
 page=$1
 shift
@@ -9,14 +9,22 @@ rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 {
   printf 'Kernels:'
-  for dir in "$@"; do sed -n 's/^kernel: //p' "$dir/pods-row.out" 2>/dev/null || true; done | sort -uV | paste -sd, | sed 's/,/, /g; s/^/ /; s/$/./'
+  {
+    for dir in "$@"; do sed -n 's/^kernel: //p' "$dir/pods-row.out" 2>/dev/null || true; done
+    sed -n 's/^Kernels: \(.*\)[.]$/\1/p' "$page" | tr -s ', ' '\n'
+  } | sort -uV | paste -sd, | sed 's/,/, /g; s/^/ /; s/$/./'
   echo
   echo "| topology | kernel | outermost cache in sysfs | \`cache\` | \`cache_shard\` | \`numa\` | planned | topology, plan, dump agree |"
   echo "|---|---|---|---|---|---|---|---|"
   for dir in "$@"; do
     name=${dir##*/rows-}
-    row=$(sed -n 's/^row|//p' "$dir/pods-row.out" 2>/dev/null | sed 's/|/ | /g')
-    echo "| ${name%-*} | ${name##*-} | ${row:-the boot failed, or the check ended early} |"
+    begin="| ${name%-*} | ${name##*-} |"
+    if [ -d "$dir" ]; then
+      row=$(sed -n 's/^row|//p' "$dir/pods-row.out" 2>/dev/null | sed 's/|/ | /g')
+      echo "$begin ${row:-the boot failed, or the check ended early} |"
+    else
+      grep -F -- "$begin" "$page" || echo "$begin not tried |"
+    fi
   done
 } >"$rows"
 awk -v rows="$rows" '
