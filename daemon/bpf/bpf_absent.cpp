@@ -13,14 +13,16 @@ namespace {
 
 class AbsentCounters : public WorkCounters {
   public:
-    Status attach(const std::string&) override { return absent(); }
-    Status begin(unsigned) override { return absent(); }
-    void pause() override {}
-    Result<WorkCount> read(unsigned) override { return absent(); }
+    Status attach(const std::vector<std::string>&, bool) override { return absent(); }
+    void sample(unsigned, unsigned) override {}
+    Status begin(unsigned, unsigned) override { return absent(); }
+    void pause(unsigned) override {}
+    Result<WorkCount> read(unsigned, unsigned) override { return absent(); }
     void detach() override {}
     void watch(const CpuSet&) override {}
     [[nodiscard]] Watched watched() override { return {}; }
-    Result<std::map<std::string, std::uint64_t>> traffic() override { return absent(); }
+    Result<std::map<std::string, Traffic>> traffic() override { return absent(); }
+    Result<Traffic> traffic_of(unsigned) override { return absent(); }
     [[nodiscard]] std::string limits() const override { return ""; }
 
   private:

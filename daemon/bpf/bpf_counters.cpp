@@ -2,18 +2,23 @@
 #include "bpf/bpf_counters.h"
 
 #include <bpf/bpf.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "bpf/bpf_masks.h"
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/histogram.h"
 #include "bpf/watched.h"
+#include "bpf/work_sums.h"
 #include "counters.skel.h"
 #include "kernel/bpf_errors.h"
 #include "kernel/btf_types.h"
@@ -23,7 +28,9 @@ namespace wq {
 namespace {
 
 constexpr unsigned kSlots = 2;
-constexpr std::uint32_t kTags = 1023;  // a record of the kernel's side has ten bits for it; 0 is none
+constexpr unsigned kTargets = WorkCounters::kMostTargets;
+constexpr std::uint32_t kNumbers = 63;      // of windows: a tag has six bits for it; 0 is none
+constexpr std::uint32_t kMostEach = 65535;  // every N-th
 
 struct Destroy {
     void operator()(counters_bpf* skeleton) const { counters_bpf::destroy(skeleton); }
@@ -44,68 +51,151 @@ void set_watched(counters_bpf& skeleton, const CpuSet& cpus) {
     if (!skeleton.rodata->watching) bpf_map__set_max_entries(skeleton.maps.watched, 1);  // never used
 }
 
-Result<Skeleton> loaded(std::uint64_t target, bool with_entry, const CpuSet& watched) {
+Result<Skeleton> loaded(bool with_entry, bool tails, const CpuSet& watched) {
     const BpfErrors errors;
     Skeleton skeleton(counters_bpf::open());
     if (!skeleton) return errors.fail("loading the counters", errno);
     set_watched(*skeleton, watched);
-    skeleton->rodata->target = target;
     skeleton->rodata->entry_seen = with_entry;
+    skeleton->rodata->tails = tails;
+    if (!tails) bpf_map__set_max_entries(skeleton->maps.histograms, 1);  // never used
     skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
     bpf_program__set_autoload(skeleton->progs.wqt_enter, with_entry);
+    for (auto& window : skeleton->bss->windows) window.n = 1;
     if (int code = counters_bpf::load(skeleton.get())) return errors.fail("loading the counters", code);
     if (int code = counters_bpf::attach(skeleton.get())) return errors.fail("attaching the counters", code);
     return skeleton;
 }
 
+// A window, as far as it has come.
+struct Window {
+    std::uint32_t queued_before = 0;
+    std::optional<KernelLook> begin, end;
+    std::optional<WorkCount> count;  // once it was read
+};
+
+struct Counted {
+    std::uint64_t address = 0;  // 0: all that follow the default
+    unsigned every = 1;
+    std::optional<unsigned> live;  // the slot of the window that items may add to
+    bool open = false;             // items that are queued belong to it
+    std::array<std::optional<Window>, kSlots> windows;
+};
+
 class BpfCounters : public WorkCounters {
   public:
-    Status attach(const std::string& target) override;
-    Status begin(unsigned slot) override;
-    void pause() override;
-    Result<WorkCount> read(unsigned slot) override;
+    Status attach(const std::vector<std::string>& targets, bool tails) override;
+    void sample(unsigned t, unsigned n) override;
+    Status begin(unsigned t, unsigned slot) override;
+    void pause(unsigned t) override;
+    Result<WorkCount> read(unsigned t, unsigned slot) override;
     void detach() override;
     void watch(const CpuSet& cpus) override;
     Watched watched() override;
     ~BpfCounters() override { BpfCounters::detach(); }
-    Result<std::map<std::string, std::uint64_t>> traffic() override;
+    Result<std::map<std::string, Traffic>> traffic() override;
+    Result<Traffic> traffic_of(unsigned t) override;
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    [[nodiscard]] Status check(unsigned slot) const;
+    Result<WorkqueueWalk*> walk();
+    Result<std::vector<Counted>> find(const std::vector<std::string>& targets);
+    Status load(bool tails);
+    void retarget(std::vector<Counted> targets);
+    [[nodiscard]] Status check(unsigned t, unsigned slot) const;
+    Result<KernelLook> look();
+    [[nodiscard]] Result<std::uint32_t> queued(unsigned t) const;
+    Status empty(unsigned t);
+    Status settle(unsigned t);
+    [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const;
     void add_watched(WatchedSums& sums) const;
 
+    std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;
+    bool tails_ = false;
+    bool entry_refused_ = false;
+    std::vector<Counted> targets_;
+    std::array<std::uint32_t, kTargets> numbers_{};  // of each target's latest window
     std::string limits_;
-    std::uint32_t tag_ = 0;  // of the latest window
-    std::array<bool, kSlots> begun_{};
     CpuSet to_watch_;
     WatchedSums watched_;  // of past attachments
     std::chrono::steady_clock::time_point attached_at_;
 };
 
-Status BpfCounters::attach(const std::string& target) {
-    detach();
-    limits_.clear();
-    begun_ = {};
-    std::uint64_t address = 0;
-    if (target != kDefaultTarget) {
-        const auto all = list_kernel_workqueues();
-        if (!all) return tl::unexpected(all.error());
+Result<WorkqueueWalk*> BpfCounters::walk() {
+    if (!walk_) {
+        auto loaded = WorkqueueWalk::load(true);
+        if (!loaded) return tl::unexpected(loaded.error());
+        walk_.emplace(std::move(*loaded));
+    }
+    return &*walk_;
+}
+
+Result<std::vector<Counted>> BpfCounters::find(const std::vector<std::string>& targets) {
+    if (targets.empty() || targets.size() > kTargets)
+        return fail(fmt::format("{} targets at once, and not 1 to {}", targets.size(), kTargets), EINVAL);
+    const auto walk = this->walk();
+    if (!walk) return tl::unexpected(walk.error());
+    const auto all = (*walk)->list(true);
+    if (!all) return tl::unexpected(all.error());
+    std::vector<Counted> out;
+    for (const auto& target : targets) {
+        Counted& counted = out.emplace_back();
+        if (target == kDefaultTarget) continue;
         const auto found = find_workqueue(*all, target);
         if (!found) return tl::unexpected(found.error());
-        address = found->address;
+        counted.address = found->address;
     }
-    auto skeleton = loaded(address, true, to_watch_);
-    if (!skeleton && passes(skeleton.error())) return tl::unexpected(skeleton.error());
-    if (!skeleton) {  // some kernels refuse to attach to a function
-        skeleton = loaded(address, false, to_watch_);
-        if (!skeleton) return tl::unexpected(skeleton.error());
+    return out;
+}
+
+Status BpfCounters::load(bool tails) {
+    auto skeleton = loaded(!entry_refused_, tails, to_watch_);
+    if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse it
+        skeleton = loaded(false, tails, to_watch_);
+        entry_refused_ = skeleton.has_value();
+    }
+    if (!skeleton) return tl::unexpected(skeleton.error());
+    if (entry_refused_)
         limits_ =
             "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail";
-    }
     skeleton_ = std::move(*skeleton);
+    tails_ = tails;
     attached_at_ = std::chrono::steady_clock::now();
+    return {};
+}
+
+// What is attached stays, since loading takes long: it gets no item while the targets change.
+void BpfCounters::retarget(std::vector<Counted> targets) {
+    auto& kernel = *skeleton_->bss;
+    auto& default_target = skeleton_->data->default_target;
+    set(kernel.nr_targets, 0);
+    std::atomic_ref(default_target).store(-1);
+    for (auto& window : kernel.windows) {
+        set(window.open, 0);
+        set(window.live, 0);
+    }
+    std::ranges::fill(kernel.targets, 0);
+    targets_ = std::move(targets);
+    for (unsigned t = 0; t < targets_.size(); t++) {
+        kernel.targets[t] = targets_[t].address;
+        if (targets_[t].address == 0) std::atomic_ref(default_target).store(static_cast<int>(t));
+    }
+    set(kernel.nr_targets, static_cast<std::uint32_t>(targets_.size()));
+}
+
+Status BpfCounters::attach(const std::vector<std::string>& targets, bool tails) {
+    auto found = find(targets);
+    if (!found) {
+        detach();
+        return tl::unexpected(found.error());
+    }
+    if (!skeleton_ || tails_ != tails) {
+        detach();
+        limits_.clear();
+        if (auto done = load(tails); !done) return done;
+    }
+    retarget(std::move(*found));
     return {};
 }
 
@@ -120,6 +210,7 @@ void BpfCounters::watch(const CpuSet& cpus) {
 void BpfCounters::detach() {
     add_watched(watched_);
     skeleton_.reset();
+    targets_.clear();
 }
 
 // What the kernel's map has by now. Of an entry that comes or goes meanwhile nothing is promised: none go.
@@ -144,83 +235,161 @@ Watched BpfCounters::watched() {
     return sums.sums();
 }
 
-Status BpfCounters::check(unsigned slot) const {
-    if (slot >= kSlots) return fail("there is no slot " + std::to_string(slot), EINVAL);
+Status BpfCounters::check(unsigned t, unsigned slot) const {
+    if (slot >= kSlots) return fail(fmt::format("there is no slot {}", slot), EINVAL);
     if (!skeleton_) return fail("the counters are not attached", ENOTCONN);
+    if (t >= targets_.size()) return fail(fmt::format("there is no target {}", t), EINVAL);
     return {};
 }
 
-std::vector<wq_slot> room_for_all_cpus() {
-    static_assert(sizeof(wq_slot) % 8 == 0);  // else the kernel pads what it copies
-    return std::vector<wq_slot>(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+// Of all targets, which takes no longer than of one.
+Result<KernelLook> BpfCounters::look() {
+    std::vector<std::uint64_t> addresses;
+    for (const auto& target : targets_) addresses.push_back(target.address);
+    const auto walk = this->walk();
+    return walk ? (*walk)->look(addresses) : tl::unexpected(walk.error());
 }
 
-Status BpfCounters::begin(unsigned slot) {
-    if (auto ok = check(slot); !ok) return ok;
-    // First no record may belong to the slot, then it is emptied, then it is the next window's.
-    set(skeleton_->bss->now, 0);
-    set(skeleton_->bss->tags[slot], 0);
+std::optional<KernelLook> if_any(Result<KernelLook> look) {
+    return look ? std::optional(std::move(*look)) : std::nullopt;
+}
+
+// Items of target T that were queued in windows; wraps around.
+Result<std::uint32_t> BpfCounters::queued(unsigned t) const {
+    static_assert(sizeof(wq_cpu) % 8 == 0);  // else the kernel pads what it copies
     const BpfErrors errors;
-    auto empty = room_for_all_cpus();
-    if (int code = bpf_map__update_elem(skeleton_->maps.slots, &slot, sizeof(slot), empty.data(),
-                                        empty.size() * sizeof(wq_slot), BPF_ANY))
-        return errors.fail("emptying a window", code);
-    tag_ = tag_ % kTags + 1;
-    begun_[slot] = true;
-    set(skeleton_->bss->tags[slot], tag_);
-    set(skeleton_->bss->now, tag_ << 1 | slot);
-    return {};
-}
-
-void BpfCounters::pause() {
-    if (skeleton_) set(skeleton_->bss->now, 0);
-}
-
-WorkCount summed(const std::vector<wq_slot>& cpus) {
-    Histogram waited;
-    WorkCount count;
-    std::uint64_t queued = 0;
-    double latency = 0, exec = 0, lock = 0;
-    for (const auto& cpu : cpus) {
-        queued += cpu.queued;
-        count.stuck += cpu.stuck;
-        count.lost += cpu.lost;
-        lock += static_cast<double>(cpu.lock);
-        latency += static_cast<double>(cpu.latency);
-        exec += static_cast<double>(cpu.exec);
-        for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++) waited.add(bucket, cpu.waited[bucket]);
-    }
-    count.items = waited.items();
-    const std::uint64_t accounted = count.items + count.lost;
-    count.unfinished = queued > accounted ? queued - accounted : 0;
-    if (queued) count.lock = lock / static_cast<double>(queued);
-    if (!count.items) return count;
-    count.latency = latency / static_cast<double>(count.items);
-    count.exec = exec / static_cast<double>(count.items);
-    count.tail = waited.percentile(0.99);
-    return count;
-}
-
-Result<WorkCount> BpfCounters::read(unsigned slot) {
-    if (auto ok = check(slot); !ok) return tl::unexpected(ok.error());
-    if (!begun_[slot]) return fail("no window has begun in slot " + std::to_string(slot), EINVAL);
-    const BpfErrors errors;
-    auto cpus = room_for_all_cpus();
-    if (int code = bpf_map__lookup_elem(skeleton_->maps.slots, &slot, sizeof(slot), cpus.data(),
-                                        cpus.size() * sizeof(wq_slot), 0))
+    const std::uint32_t zero = 0;
+    std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+    if (int code = bpf_map__lookup_elem(skeleton_->maps.cpus, &zero, sizeof(zero), cpus.data(),
+                                        cpus.size() * sizeof(wq_cpu), 0))
         return errors.fail("reading a window", code);
-    return summed(cpus);
+    std::uint32_t sum = 0;
+    for (const auto& cpu : cpus) sum += cpu.targets[t].queued;
+    return sum;
 }
 
-Result<std::map<std::string, std::uint64_t>> BpfCounters::traffic() {
-    const auto all = list_kernel_workqueues();
-    if (!all) return tl::unexpected(all.error());
-    std::map<std::string, std::uint64_t> started{{kDefaultTarget, 0}};
-    for (const auto& one : *all) {
-        if (one.in_sysfs) started[one.name] = one.started;
-        if (one.follows_default) started[kDefaultTarget] += one.started;
+Status BpfCounters::empty(unsigned t) {
+    const BpfErrors errors;
+    std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
+    if (!tails_) return {};
+    const wq_histogram none{};
+    for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
+        if (int code = bpf_map__update_elem(skeleton_->maps.histograms, &key, sizeof(key), &none,
+                                            sizeof(none), BPF_ANY))
+            return errors.fail("emptying a window", code);
+    return {};
+}
+
+void BpfCounters::sample(unsigned t, unsigned n) {
+    if (t < targets_.size()) targets_[t].every = std::clamp(n, 1U, kMostEach);
+}
+
+Status BpfCounters::begin(unsigned t, unsigned slot) {
+    if (auto ok = check(t, slot); !ok) return ok;
+    if (auto settled = settle(t); !settled) return settled;
+    if (auto emptied = empty(t); !emptied) return emptied;
+    const auto before = queued(t);
+    if (!before) return tl::unexpected(before.error());
+    Counted& target = targets_[t];
+    target.windows[slot] = Window{*before, if_any(look()), {}, {}};
+    target.live = slot;
+    target.open = true;
+    numbers_[t] = numbers_[t] % kNumbers + 1;
+    const std::uint32_t tag = numbers_[t] * WQ_TARGETS + t;
+    auto& window = skeleton_->bss->windows[t];
+    window.since = static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+    window.n = target.every;
+    set(window.live, tag);
+    set(window.open, tag);
+    return {};
+}
+
+void BpfCounters::pause(unsigned t) {
+    if (!check(t, 0) || !targets_[t].open) return;
+    set(skeleton_->bss->windows[t].open, 0);
+    targets_[t].open = false;
+    targets_[t].windows[*targets_[t].live]->end = if_any(look());
+}
+
+Result<WorkCount> BpfCounters::sums_of(unsigned t, std::uint32_t queued) const {
+    const BpfErrors errors;
+    wq_sums sum{};
+    Histogram waited;
+    for (std::uint32_t stripe = 0; stripe < WQ_STRIPES; stripe++) {
+        const wq_sums& one = skeleton_->bss->sums[t][stripe];
+        sum.timed += one.timed;
+        sum.lock += one.lock;
+        sum.latency += one.latency;
+        sum.exec += one.exec;
+        sum.stuck += one.stuck;
+        sum.ended += one.ended;
+        sum.pending += one.pending;
+        sum.running += one.running;
+        if (!tails_) continue;
+        wq_histogram histogram;
+        const std::uint32_t key = t * WQ_STRIPES + stripe;
+        if (int code = bpf_map__lookup_elem(skeleton_->maps.histograms, &key, sizeof(key), &histogram,
+                                            sizeof(histogram), 0))
+            return errors.fail("reading a window", code);
+        for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++) waited.add(bucket, histogram.waited[bucket]);
     }
-    return started;
+    return count_of(queued, sum, waited);
+}
+
+// Ends the window that items of target T may still add to, if there is one.
+Status BpfCounters::settle(unsigned t) {
+    Counted& target = targets_[t];
+    if (!target.live) return {};
+    pause(t);
+    Window& window = *target.windows[*target.live];
+    target.live.reset();
+    skeleton_->bss->settling = t;
+    if (auto done = run_once(skeleton_->progs.wqt_settle, "ending a window"); !done) return done;
+    const auto after = queued(t);
+    if (!after) return tl::unexpected(after.error());
+    auto count = sums_of(t, *after - window.queued_before);
+    if (!count) return tl::unexpected(count.error());
+    if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
+    window.count = *count;
+    return {};
+}
+
+Result<WorkCount> BpfCounters::read(unsigned t, unsigned slot) {
+    if (auto ok = check(t, slot); !ok) return tl::unexpected(ok.error());
+    if (targets_[t].live == slot)
+        if (auto settled = settle(t); !settled) return tl::unexpected(settled.error());
+    const auto& window = targets_[t].windows[slot];
+    if (!window || !window->count) return fail(fmt::format("no window has begun in slot {}", slot), EINVAL);
+    return *window->count;
+}
+
+WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqueue& one) {
+    sum.started += one.started;
+    sum.completed += one.completed;
+    sum.cpu_ns += one.cpu_time_us * 1000;
+    return sum;
+}
+
+Result<std::map<std::string, WorkCounters::Traffic>> BpfCounters::traffic() {
+    const auto walk = this->walk();
+    if (!walk) return tl::unexpected(walk.error());
+    const auto all = (*walk)->list(true);
+    if (!all) return tl::unexpected(all.error());
+    std::map<std::string, Traffic> out{{kDefaultTarget, {}}};
+    for (const auto& one : *all) {
+        if (one.in_sysfs && one.unbound) out[one.name] += one;
+        if (one.follows_default) out[kDefaultTarget] += one;
+    }
+    return out;
+}
+
+Result<WorkCounters::Traffic> BpfCounters::traffic_of(unsigned t) {
+    if (auto ok = check(t, 0); !ok) return tl::unexpected(ok.error());
+    const auto seen = look();
+    if (!seen) return tl::unexpected(seen.error());
+    const auto& counted = seen->of[t];
+    return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
 }
 
 }  // namespace

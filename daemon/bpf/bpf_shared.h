@@ -8,17 +8,40 @@
  * What takes 2^40 ns (18 min) or more is in the last. */
 enum { WQ_BUCKETS = (40 - 7 + 1) * 128 };
 
-/* Per CPU and window. Sums in ns. Those above the line are of items when they are queued, those below of
- * items when they end. */
-struct wq_slot {
-    __u64 queued;
+/* CPUs share WQ_STRIPES sets of sums: one each would be too much memory where there are many, and one for all
+ * too much traffic between them. */
+enum { WQ_STRIPES = 8 };
+
+/* Targets of the counters. */
+enum { WQ_TARGETS = 16 };
+
+/* What a CPU keeps. */
+struct wq_cpu {
+    __u64 work; /* to be timed, between the entry of __queue_work() and pool->lock; else 0 */
+    __u64 time; /* of that entry */
+    __u64 tag;  /* of its window */
+    struct {
+        __u32 queued; /* items in windows; wraps around */
+        __u32 left;   /* not to be timed, before the next one is */
+    } targets[WQ_TARGETS];
+};
+
+/* Of the timed items of one target's window, by WQ_STRIPES. Sums in ns. */
+struct wq_sums {
+    __u64 timed;
     __u64 lock;
-    __u64 stuck;
-    __u64 lost;
-    /* ---- */
-    __u64 latency;
-    __u64 exec;
-    __u32 waited[WQ_BUCKETS]; /* queueing to start: one for each item that ended */
+    __u64 latency; /* of items that ended, and ages of those that are open */
+    __u64 exec;    /* the same, of those that started */
+    __u32 stuck;
+    __u32 ended;
+    __u32 pending; /* open, not started */
+    __u32 running; /* open, started */
+    __u64 padding[2];
+};
+
+/* Queueing to start, and ages of what is pending. */
+struct wq_histogram {
+    __u32 waited[WQ_BUCKETS];
 };
 
 /* The bucket of NS where each octave has 2^BITS of them, BITS a constant. */
@@ -142,11 +165,18 @@ struct wq_record {
     char name[32];
 };
 
+/* What the kernel has counted on the pool_workqueues that are in place, of a target of the counters. */
+struct wq_edge {
+    __u64 pools; /* changes with these pool_workqueues, and with nothing else; 0: there are none */
+    __u64 started;
+    __u64 completed;
+    __u64 cpu_time; /* us, in whole ticks */
+};
+
 /* ---- top */
 
-/* Eight buckets to an octave. CPUs share WQ_STRIPES sets of sums: one each would be too much memory where
- * there are many, and one for all too much traffic between them. */
-enum { WQ_TOP_BITS = 3, WQ_TOP_BUCKETS = (40 - WQ_TOP_BITS + 1) << WQ_TOP_BITS, WQ_STRIPES = 8 };
+/* Eight buckets to an octave. */
+enum { WQ_TOP_BITS = 3, WQ_TOP_BUCKETS = (40 - WQ_TOP_BITS + 1) << WQ_TOP_BITS };
 
 /* Of one workqueue, since the programs were loaded. */
 struct wq_times {

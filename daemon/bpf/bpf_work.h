@@ -27,45 +27,6 @@ static __always_inline struct worker* worker_of(__u64 current) {
     return CAST(struct worker, CAST(struct kthread, task->worker_private)->data);
 }
 
-/* Stands for the work by its distance from TABLE, since the kernel lets nobody calculate with an address as
- * such. Its lower three bits are zero, and its upper seven repeat the one below them. */
-static __always_inline __u64 number_of(const struct work_struct* work, const void* table) {
-    __u64 number = (__u64)work;
-    asm volatile("%0 -= %1" : "+r"(number) : "r"(table));
-    return number;
-}
-
 static __always_inline __u64 wq_hash(__u64 number) {
     return (number >> 3) * 0x9e3779b97f4a7c15ull;
-}
-
-struct entered {
-    __u64 work;
-    __u64 time;
-};
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct entered);
-} entered SEC(".maps");
-
-/* Notes when __queue_work() was entered for WORK. Interrupts are off until leave(). */
-static __always_inline void enter(__u64 work) {
-    __u32 zero = 0;
-    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
-
-    if (!here) return;
-    here->work = work;
-    here->time = bpf_ktime_get_ns();
-}
-
-/* When it was entered for WORK; 0 if that was not seen. */
-static __always_inline __u64 leave(__u64 work) {
-    __u32 zero = 0;
-    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
-
-    if (!here || here->work != work) return 0;
-    here->work = 0;
-    return here->time;
 }

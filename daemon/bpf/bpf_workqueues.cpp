@@ -2,6 +2,7 @@
 #include "bpf/bpf_workqueues.h"
 
 #include <bpf/bpf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,16 +48,24 @@ KernelWorkqueue made_of(const wq_record& record) {
     return out;
 }
 
-// EAGAIN: the list changed while it was walked.
-Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, bpf_link& link) {
+// What an iterator writes from beginning to end.
+Result<std::string> run(const bpf_link& link) {
     const BpfErrors errors;
-    auto& state = *skeleton.bss;
-    state.first = state.next = 0;
-    state.seen = state.finished = state.torn = 0;
     const Fd fd(bpf_iter_create(bpf_link__fd(&link)));
     if (!fd) return errors.fail(kListing, errno);
-    const auto text = read_all(fd.get(), kMostText);
+    auto text = read_all(fd.get(), kMostText);
     if (!text) return tl::unexpected(text.error().in(kListing));
+    return text;
+}
+
+// EAGAIN: the list changed while it was walked.
+Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_link& link, bool unbound_only) {
+    auto& state = *skeleton.bss;
+    state.unbound_only = unbound_only;
+    state.first = state.next = 0;
+    state.seen = state.finished = state.torn = 0;
+    const auto text = run(link);
+    if (!text) return tl::unexpected(text.error());
     if (!state.first) return fail(std::string(kListing) + ": no task leads to them");
     if (!state.finished) return fail_errno(kListing, EAGAIN);
 
@@ -74,28 +83,72 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, bpf_link& li
 struct WorkqueueWalk::Loaded {
     std::unique_ptr<workqueues_bpf, Destroy> skeleton;
     std::unique_ptr<bpf_link, Destroy> link;
+    std::unique_ptr<bpf_link, Destroy> look;  // of one task, our own: it is sure to be there
 };
+
+namespace {
+
+bpf_link* attach_to_own_task(const bpf_program* program) {
+    bpf_iter_link_info task{};
+    task.task.tid = static_cast<__u32>(::getpid());
+    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &task, .link_info_len = sizeof(task));
+    return bpf_program__attach_iter(program, &options);
+}
+
+// The address of a workqueue that is there from boot to the end.
+std::uint64_t lasting(const std::vector<KernelWorkqueue>& all) {
+    const auto found = std::ranges::find(all, "events", &KernelWorkqueue::name);
+    return found == all.end() ? 0 : found->address;
+}
+
+}  // namespace
 
 WorkqueueWalk::WorkqueueWalk(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
 WorkqueueWalk::~WorkqueueWalk() = default;
 
-Result<WorkqueueWalk> WorkqueueWalk::load() {
+Result<WorkqueueWalk> WorkqueueWalk::load(bool looks) {
     const BpfErrors errors;
     auto loaded = std::make_unique<Loaded>();
     loaded->skeleton.reset(workqueues_bpf::open());
     if (!loaded->skeleton) return errors.fail(kListing, errno);
+    bpf_program__set_autoload(loaded->skeleton->progs.wqt_look, looks);
     if (int code = workqueues_bpf::load(loaded->skeleton.get())) return errors.fail(kListing, code);
     loaded->link.reset(bpf_program__attach_iter(loaded->skeleton->progs.wqt_walk, nullptr));
     if (!loaded->link) return errors.fail(kListing, errno);
+    if (looks) loaded->look.reset(attach_to_own_task(loaded->skeleton->progs.wqt_look));
+    if (looks && !loaded->look) return errors.fail(kListing, errno);
     return WorkqueueWalk(std::move(loaded));
 }
 
-Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list() {
-    const auto once = [this] { return walk(*loaded_->skeleton, *loaded_->link); };
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
+    const auto once = [&] { return walk(*loaded_->skeleton, *loaded_->link, unbound_only); };
     auto all = once();
     for (int i = 1; i < kTries && !all && all.error().code == EAGAIN; i++) all = once();
+    if (all) loaded_->skeleton->bss->anchor = lasting(*all);
     return all;
+}
+
+Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& addresses) {
+    static_assert(kMostLooked == WQ_TARGETS);
+    auto& state = *loaded_->skeleton->bss;
+    if (addresses.size() > kMostLooked || !loaded_->look || state.anchor == 0)
+        return fail(std::string(kListing) + ": no way in", EINVAL);
+    auto& asked_default = loaded_->skeleton->data->asked_default;
+    asked_default = -1;
+    std::ranges::fill(state.asked, 0);
+    for (std::size_t i = 0; i < addresses.size(); i++) {
+        state.asked[i] = addresses[i];
+        if (addresses[i] == 0) asked_default = static_cast<int>(i);
+    }
+    if (const auto done = run(*loaded_->look); !done) return tl::unexpected(done.error());
+    if (!state.looked) return fail_errno(kListing, EAGAIN);
+    KernelLook out{state.looked_at, state.jiffies_then, {}};
+    for (std::size_t i = 0; i < addresses.size(); i++) {
+        const wq_edge& edge = state.edges[i];
+        out.of.push_back({edge.pools, edge.started, edge.completed, edge.cpu_time});
+    }
+    return out;
 }
 
 Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {

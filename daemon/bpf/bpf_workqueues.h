@@ -43,12 +43,34 @@ inline std::string sysfs_name(std::string name) {
     return name;
 }
 
-// Lists workqueues again and again by one BPF program, which is in the kernel while this lives.
+// What the kernel has counted of some workqueues, on the pool_workqueues that are in place.
+struct KernelLook {
+    std::uint64_t ns = 0;     // when, by CLOCK_MONOTONIC
+    std::uint64_t ticks = 0;  // of the scheduler, since some time
+    struct Counted {
+        std::uint64_t pools = 0;  // differs once other pool_workqueues are in place; 0: there are none
+        std::uint64_t started = 0;
+        std::uint64_t completed = 0;
+        std::uint64_t cpu_time_us = 0;
+    };
+    std::vector<Counted> of;
+};
+
+// Reads workqueues again and again by BPF programs, which are in the kernel while this lives. Nothing calls
+// them but this.
 class WorkqueueWalk {
   public:
-    static Result<WorkqueueWalk> load();
-    // All workqueues of the running kernel.
-    Result<std::vector<KernelWorkqueue>> list();
+    static constexpr std::size_t kMostLooked = 16;
+
+    // LOOKS: look() will be called.
+    static Result<WorkqueueWalk> load(bool looks = false);
+    // All workqueues of the running kernel. UNBOUND_ONLY: what the others have counted stays 0; there is much
+    // of it where there are many CPUs.
+    Result<std::vector<KernelWorkqueue>> list(bool unbound_only = false);
+    // Of the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time, after list(). An
+    // address of 0 has the sum of all others that follow the default; there can be one. Error: EAGAIN, the
+    // list changed meanwhile; or the walk finds no way in.
+    Result<KernelLook> look(const std::vector<std::uint64_t>& addresses);
 
     WorkqueueWalk(WorkqueueWalk&&) noexcept;
     ~WorkqueueWalk();

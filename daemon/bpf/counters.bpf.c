@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* Times each work item of the target, in the kernel.
+/* Times work items of up to WQ_TARGETS targets, in the kernel.
  *
- * An item passes four places:
- *   __queue_work           the time is noted, on this CPU; interrupts are off until the next place
- *   workqueue_queue_work   pool->lock is held: the item becomes a record {work, time} of the present window
+ * An item of a target passes four places:
+ *   __queue_work           entered, with interrupts off. The item is counted, and every N-th is chosen to be
+ *                          timed: the time is noted, on this CPU
+ *   workqueue_queue_work   pool->lock is held: a chosen item becomes a record {work, window, time}
  *   workqueue_execute_start  the record goes from `pending` to `running`, from the work to the worker, since
  *                          the work may be queued again, or be freed, while it runs
  *   workqueue_execute_end  its times are added to the window that it was queued in
  *
+ * THE OBSERVER MUST NOT FAVOUR AN ARM. What runs under pool->lock makes everyone else wait who wants it, and
+ * more of them the coarser the scope is. So the choice is made before the lock is taken, and an item that is
+ * not timed only finds, under the lock, that it is not the one noted. Where the kernel refuses the first
+ * place (entry_seen), all of this has to happen at the second.
+ *
  * Both tables are sets of four entries, so that an item costs a few loads and one compare-and-swap per place,
- * where a hash map would take a lock. A set that is full loses the item, and the loss is counted. A record of
- * a window that is no more gives way to whoever needs the room.
+ * where a hash map would take a lock. A set that is full loses the item. A record of a window that is no more
+ * gives way to whoever needs the room. What was timed and neither ended nor is open was lost.
  *
  * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between:
- * the later record replaces the earlier, which counts as lost. So does that of an item that was cancelled.
+ * the earlier record is dropped then, and its item lost. So is that of an item that was cancelled. A queued
+ * item drops its work's earlier record also where it is not timed itself, or its start would be taken for
+ * that of the earlier one.
+ *
+ * A target has one window at a time that items may still add to. wqt_settle ends it: what is still open adds
+ * its age, so that what starves does not look fast. The kernel is asked whether a record's item is open
+ * indeed: an end that passed unseen must not look like starvation.
  *
  * Where CPUs are watched, because they are isolated, all work that starts on them is counted too, of whatever
  * workqueue, by workqueue and function. Where none are, the kernel drops that part when it loads the program.
@@ -28,15 +40,27 @@ char LICENSE[] SEC("license") = "GPL";
 #define RUNNING_BITS 12
 
 /* Set before loading. */
-const volatile __u64 target;     /* a workqueue_struct; 0: all that follow the default scope */
 const volatile __u32 entry_seen; /* whether wqt_enter is there */
+const volatile __u32 tails;      /* whether histograms are kept */
 
 const volatile __u32 watching; /* whether there is a CPU to watch */
 const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
 
-/* Set while running. A tag is the number of a window, 1 to 1023; now = tag << 1 | slot, 0 outside of one. */
-__u32 now;
-__u32 tags[2];
+/* Set while no window is open. */
+__u64 targets[WQ_TARGETS]; /* workqueue_structs; 0: none */
+__u32 nr_targets;          /* the highest index of one, plus 1 */
+__s32 default_target = -1; /* the index that all others have that follow the default scope; negative: none */
+
+/* Of each target. A tag is the number of a window, 1 to 63, << 4 | the target's index. */
+struct {
+    __u64 since; /* when it began */
+    __u32 live;  /* the tag of the window that items may add to; 0: none */
+    __u32 open;  /* the same while items that are queued belong to it, else 0 */
+    __u32 n;     /* every N-th item is timed; not 0 */
+    __u32 padding;
+} windows[WQ_TARGETS];
+
+struct wq_sums sums[WQ_TARGETS][WQ_STRIPES] __attribute__((aligned(64)));
 
 /* number << 7 | tag: the shift loses nothing, see number_of(). 0 is free. */
 typedef __u64 key_t;
@@ -48,7 +72,7 @@ struct pending {
 };
 static struct pending pending[1 << PENDING_BITS][WAYS] __attribute__((aligned(64)));
 
-/* `owner` is the worker's task, + 1 while an item of the target runs on it. */
+/* `owner` is the worker's task, + 1 while a timed item runs on it. */
 struct running {
     __u64 owner;
     key_t key;
@@ -59,10 +83,17 @@ static struct running running[1 << RUNNING_BITS][WAYS] __attribute__((aligned(64
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 2);
+    __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct wq_slot);
-} slots SEC(".maps");
+    __type(value, struct wq_cpu);
+} cpus SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, WQ_TARGETS* WQ_STRIPES);
+    __type(key, __u32);
+    __type(value, struct wq_histogram);
+} histograms SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -72,29 +103,27 @@ struct {
 } watched SEC(".maps");
 __u64 watched_lost; /* items for which it had no room */
 
-static __always_inline bool is_target(const struct workqueue_struct* wq) {
-    return target ? (__u64)wq == target : follows_default(wq);
+/* The index of the target that WQ belongs to; negative: none. */
+static __always_inline int target_of(const struct workqueue_struct* wq) {
+#pragma unroll
+    for (int i = 0; i < WQ_TARGETS; i += 4) {
+        if (nr_targets <= i) continue;
+        if ((__u64)wq == targets[i]) return i;
+        if ((__u64)wq == targets[i + 1]) return i + 1;
+        if ((__u64)wq == targets[i + 2]) return i + 2;
+        if ((__u64)wq == targets[i + 3]) return i + 3;
+    }
+    return default_target >= 0 && follows_default(wq) ? default_target : -1;
 }
 
-/* Whether the item that the CURRENT task runs is the target's. */
-static __always_inline bool runs_target(__u64 current) {
+/* Whether the item that the CURRENT task runs is one of TARGET's. */
+static __always_inline bool runs_for(__u64 current, int target) {
     struct worker* worker = worker_of(current);
     struct pool_workqueue* pwq;
 
     if (!worker) return false;
     pwq = worker->current_pwq;
-    return pwq && is_target(pwq->wq);
-}
-
-/* Each pool_workqueue that is installed holds one reference to itself, and each item in flight one more; both
- * change under pool->lock only, and the item being queued is not among them yet. (The rescuer takes one for a
- * moment, when memory is short: an item is taken for one in place then.) */
-static __always_inline bool is_installed(const struct pool_workqueue* pwq) {
-    int references = pwq->refcnt;
-
-#pragma unroll
-    for (int i = 0; i < 16; i++) references -= pwq->nr_in_flight[i];
-    return references > 0;
+    return pwq && target_of(pwq->wq) == target;
 }
 
 static __always_inline key_t key_of(__u64 number, __u32 tag) {
@@ -105,22 +134,18 @@ static __always_inline bool same_work(key_t a, key_t b) {
     return !((a ^ b) & ~(key_t)TAG_MASK);
 }
 
-/* The slot of the window that the record belongs to; -1 if that window is no more. */
-static __always_inline int slot_of(key_t key) {
+static __always_inline __u32 target_of_tag(__u32 tag) {
+    return tag & (WQ_TARGETS - 1);
+}
+
+/* Whether items of the record's window may still add to it. */
+static __always_inline bool is_live(key_t key) {
     __u32 tag = key & TAG_MASK;
-    if (!tag) return -1;
-    if (tag == tags[0]) return 0;
-    return tag == tags[1] ? 1 : -1;
+    return tag && windows[target_of_tag(tag)].live == tag;
 }
 
-static __always_inline struct wq_slot* sums_of(__u32 slot) {
-    return bpf_map_lookup_elem(&slots, &slot);
-}
-
-static __always_inline void lose(key_t key) {
-    int slot = slot_of(key);
-    struct wq_slot* sums = slot < 0 ? NULL : sums_of(slot);
-    if (sums) __sync_fetch_and_add(&sums->lost, 1);
+static __always_inline struct wq_sums* sums_of(__u32 tag) {
+    return &sums[target_of_tag(tag)][bpf_get_smp_processor_id() % WQ_STRIPES];
 }
 
 static __always_inline struct pending* pending_set(__u64 number) {
@@ -128,7 +153,8 @@ static __always_inline struct pending* pending_set(__u64 number) {
 }
 
 /* Takes the record of a work out of its set: its key and its time, or 0. */
-static __always_inline key_t take(struct pending* set, __u64 number, __u64* queued) {
+static __always_inline key_t take(__u64 number, __u64* queued) {
+    struct pending* set = pending_set(number);
     key_t wanted = key_of(number, 0);
 
 #pragma unroll
@@ -141,52 +167,85 @@ static __always_inline key_t take(struct pending* set, __u64 number, __u64* queu
     return 0;
 }
 
-static __always_inline bool put(struct pending* set, key_t record, __u64 queued) {
+static __always_inline void put(__u64 number, __u32 tag, __u64 queued) {
+    struct pending* set = pending_set(number);
+
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
         key_t key = set[i].key;
-        if (slot_of(key) >= 0) continue;
-        if (__sync_val_compare_and_swap(&set[i].key, key, record) != key) continue;
+        if (is_live(key)) continue;
+        if (__sync_val_compare_and_swap(&set[i].key, key, key_of(number, tag)) != key) continue;
         set[i].queued = queued; /* seen in time: the worker takes pool->lock, which is held here */
-        return true;
+        return;
     }
-    return false;
+}
+
+/* An item of target T is being queued on this CPU: the tag of its window if it is to be timed, else 0. */
+static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct work_struct* work) {
+    __u32 tag = windows[t].open, n = windows[t].n, left;
+    __u64 ignored;
+
+    if (windows[t].live) take(number_of(work, pending), &ignored);
+    if (!tag) return 0;
+    here->targets[t].queued++;
+    left = here->targets[t].left;
+    if (left && left < n) { /* it may be left from a greater N */
+        here->targets[t].left = left - 1;
+        return 0;
+    }
+    here->targets[t].left = n - 1;
+    return tag;
+}
+
+static __always_inline struct wq_cpu* this_cpu(void) {
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&cpus, &zero);
 }
 
 SEC("fentry/__queue_work")
 int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
-    if (now && is_target(wq)) enter((__u64)work);
+    int t = target_of(wq);
+    struct wq_cpu* here;
+
+    if (t < 0 || !(here = this_cpu())) return 0;
+    here->work = 0; /* one that was noted and refused: its memory may be this one's */
+    here->tag = choose(here, t % WQ_TARGETS, work);
+    if (!here->tag) return 0;
+    here->work = (__u64)work;
+    here->time = bpf_ktime_get_ns();
     return 0;
+}
+
+/* The item is the one that was noted here, or else NULL. */
+static __always_inline bool is_noted(struct wq_cpu* here, const struct work_struct* work) {
+    if (here->work != (__u64)work) return false;
+    here->work = 0;
+    return true;
+}
+
+/* The same where its entry is not seen: the choice has to be made here. */
+static __always_inline bool note(struct wq_cpu* here, const struct pool_workqueue* pwq,
+                                 const struct work_struct* work) {
+    int t = target_of(pwq->wq);
+
+    if (t < 0) return false;
+    here->tag = choose(here, t % WQ_TARGETS, work);
+    here->time = bpf_ktime_get_ns();
+    return here->tag;
 }
 
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
-    __u32 window = now;
-    struct pending* set;
-    struct wq_slot* sums;
-    __u64 number, queued, ignored;
-    key_t before;
+    struct wq_cpu* here = this_cpu();
+    struct wq_sums* to;
 
-    if (!is_target(pwq->wq)) return 0;
-    number = number_of(work, pending);
-    set = pending_set(number);
-    before = take(set, number, &ignored);
-    if (before) lose(before);
-    if (!window) return 0;
-    sums = sums_of(window & 1);
-    if (!sums) return 0;
-
-    queued = bpf_ktime_get_ns();
-    if (entry_seen) {
-        __u64 entered_at = leave((__u64)work);
-        if (entered_at) {
-            sums->lock += queued - entered_at;
-            queued = entered_at;
-        }
-    }
-    sums->queued++;
-    sums->stuck += !is_installed(pwq);
-    if (!put(set, key_of(number, window >> 1), queued)) __sync_fetch_and_add(&sums->lost, 1);
+    if (!here || !(entry_seen ? is_noted(here, work) : note(here, pwq, work))) return 0;
+    to = sums_of(here->tag);
+    __sync_fetch_and_add(&to->timed, 1);
+    if (entry_seen) __sync_fetch_and_add(&to->lock, bpf_ktime_get_ns() - here->time);
+    /* The item itself is not among those in flight yet. */
+    if (own_references(pwq) <= 0) __sync_fetch_and_add(&to->stuck, 1);
+    put(number_of(work, pending), here->tag, here->time);
     return 0;
 }
 
@@ -215,20 +274,15 @@ static __always_inline struct running* running_set(__u64 task) {
 /* SPENT: ns that went by since the tracepoint was entered, for the watched CPUs' sake. They are not the
  * work's: an arm that has more of its work there must not look slower for it. */
 static __always_inline void start(const struct work_struct* work, __u64 spent) {
-    __u64 task = bpf_get_current_task();
+    __u64 queued = 0, task;
+    key_t key = take(number_of(work, pending), &queued);
     struct running* mine;
-    __u64 number, queued = 0;
-    key_t key;
 
-    if (!runs_target(task)) return;
-    number = number_of(work, pending);
-    key = take(pending_set(number), number, &queued);
-    if (slot_of(key) < 0) return;
+    if (!is_live(key)) return;
+    task = bpf_get_current_task();
+    if (!runs_for(task, target_of_tag(key))) return; /* a cancelled item's: its memory is another work now */
     mine = occupy(running_set(task), task);
-    if (!mine) {
-        lose(key);
-        return;
-    }
+    if (!mine) return;
     mine->key = key;
     mine->queued = queued + spent;
     mine->started = bpf_ktime_get_ns();
@@ -284,32 +338,40 @@ int BPF_PROG(wqt_start, struct work_struct* work) {
     return 0;
 }
 
-/* Atomic, as this may be preempted by an item that ends on the same CPU where hold_cpu() has no effect. */
-static __always_inline void add(const struct running* item, __u64 end) {
-    int slot = slot_of(item->key);
-    struct wq_slot* sums = slot < 0 ? NULL : sums_of(slot);
+/* One more item of the window TAG that has waited for NS. */
+static __always_inline void add_wait(__u32 tag, __u64 ns) {
+    __u32 key = target_of_tag(tag) * WQ_STRIPES + bpf_get_smp_processor_id() % WQ_STRIPES;
+    struct wq_histogram* to;
     __u32 bucket;
 
-    if (!sums) return;
-    bucket = wq_bucket(item->started - item->queued);
-    if (bucket >= WQ_BUCKETS) return;
-    __sync_fetch_and_add(&sums->latency, end - item->queued);
-    __sync_fetch_and_add(&sums->exec, end - item->started);
-    __sync_fetch_and_add(&sums->waited[bucket], 1);
+    if (!tails || !(to = bpf_map_lookup_elem(&histograms, &key))) return;
+    bucket = wq_bucket(ns);
+    if (bucket < WQ_BUCKETS) __sync_fetch_and_add(&to->waited[bucket], 1);
+}
+
+/* Adds the times of an item that started, up to END. Atomic, as CPUs share the sums. */
+static __always_inline void add(const struct running* item, __u64 end, bool ended) {
+    __u32 tag = item->key & TAG_MASK;
+    struct wq_sums* to = sums_of(tag);
+
+    /* The numbers of windows come again. */
+    if (!is_live(item->key) || item->queued < windows[target_of_tag(tag)].since) return;
+    __sync_fetch_and_add(&to->latency, end - item->queued);
+    __sync_fetch_and_add(&to->exec, end - item->started);
+    __sync_fetch_and_add(ended ? &to->ended : &to->running, 1);
+    add_wait(tag, item->started - item->queued);
 }
 
 static __always_inline void end(const struct work_struct* work) {
     __u64 task = bpf_get_current_task();
-    struct running* set;
+    struct running* set = running_set(task);
 
-    if (!runs_target(task)) return;
-    set = running_set(task);
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
         if (set[i].owner != (task | 1)) continue;
         /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
         if (!same_work(set[i].key, key_of(number_of(work, pending), 0))) return;
-        add(&set[i], bpf_ktime_get_ns());
+        add(&set[i], bpf_ktime_get_ns(), true);
         set[i].owner = task;
         return;
     }
@@ -320,5 +382,79 @@ int BPF_PROG(wqt_end, struct work_struct* work) {
     hold_cpu();
     end(work);
     release_cpu();
+    return 0;
+}
+
+/* The target whose window wqt_settle ends. */
+__u32 settling;
+
+struct settle {
+    __u64 tag;
+    __u64 now;
+    __u64 table; /* where `pending` is */
+};
+
+static __always_inline __u64 number_of_key(key_t key) {
+    return (__s64)(key & ~(key_t)TAG_MASK) >> 7;
+}
+
+/* Whether the work with that record waits on a pool_workqueue, and not for a timer, nor for nothing: what was
+ * cancelled leaves its record, and a start may pass unseen. */
+static __always_inline bool is_queued(key_t key, __u64 table) {
+    __u64 data = CAST(struct work_struct, number_of_key(key) + table)->data.counter;
+    /* Before 6.9 this enum had no name, and the same values. */
+    __u64 pwq = bpf_core_enum_value_exists(enum work_bits, WORK_STRUCT_PWQ_BIT)
+                    ? bpf_core_enum_value(enum work_bits, WORK_STRUCT_PWQ_BIT)
+                    : WORK_STRUCT_PWQ_BIT;
+    return data & 1 && data >> pwq & 1;
+}
+
+static __always_inline void settle_record(struct pending* record, const struct settle* settle) {
+    key_t key = record->key;
+    __u64 queued = record->queued;
+    struct wq_sums* to = sums_of(settle->tag);
+
+    if ((key & TAG_MASK) != settle->tag) return;
+    if (__sync_val_compare_and_swap(&record->key, key, 0) != key) return; /* it starts just now */
+    if (!is_queued(key, settle->table)) return;
+    __sync_fetch_and_add(&to->latency, settle->now - queued);
+    __sync_fetch_and_add(&to->pending, 1);
+    add_wait(settle->tag, settle->now - queued);
+}
+
+static long settle_pending(__u32 i, const struct settle* settle) {
+    if (i >= 1 << PENDING_BITS) return 1;
+    for (int way = 0; way < WAYS; way++) settle_record(&pending[i][way], settle);
+    return 0;
+}
+
+/* Whether the worker is still at the item that it started. */
+static __always_inline bool is_at(__u64 task, key_t key) {
+    struct worker* worker = worker_of(task);
+    return worker && same_work(key_of(number_of(worker->current_work, pending), 0), key);
+}
+
+static long settle_running(__u32 i, const struct settle* settle) {
+    if (i >= 1 << RUNNING_BITS) return 1;
+    for (int way = 0; way < WAYS; way++) {
+        struct running* item = &running[i][way];
+        if (!(item->owner & 1) || (item->key & TAG_MASK) != settle->tag) continue;
+        if (is_at(item->owner & ~1ull, item->key) && item->started <= settle->now)
+            add(item, settle->now, false);
+    }
+    return 0;
+}
+
+/* Adds the ages of what is open of a target's window. From then on nothing adds to it. */
+SEC("syscall")
+int wqt_settle(void* ctx) {
+    __u32 t = settling % WQ_TARGETS;
+    struct settle settle = {.tag = windows[t].live, .now = bpf_ktime_get_ns()};
+
+    if (!settle.tag) return 0;
+    settle.table = bpf_get_current_task() - number_of(bpf_get_current_task_btf(), pending);
+    bpf_loop(1 << RUNNING_BITS, settle_running, &settle, 0);
+    bpf_loop(1 << PENDING_BITS, settle_pending, &settle, 0);
+    windows[t].live = 0;
     return 0;
 }

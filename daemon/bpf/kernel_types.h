@@ -49,7 +49,14 @@ enum pool_workqueue_stats {
     PWQ_STAT_RESCUED,
 };
 
+typedef struct {
+    __s64 counter;
+} atomic64_t;
+typedef atomic64_t atomic_long_t;
+
+enum work_bits { WORK_STRUCT_PENDING_BIT, WORK_STRUCT_INACTIVE_BIT, WORK_STRUCT_PWQ_BIT };
 struct work_struct {
+    atomic_long_t data;
     void* func;
 };
 
@@ -177,10 +184,30 @@ struct bpf_iter__task {
 extern void* bpf_rdonly_cast(const void* obj, __u32 btf_id) __ksym;
 #define CAST(type, obj) ((type*)bpf_rdonly_cast((const void*)(obj), bpf_core_type_id_kernel(type)))
 
+/* Stands for what lies at ADDRESS by its distance from TABLE, since the kernel lets nobody calculate with an
+ * address as such. Of a structure its lower three bits are zero; its upper seven repeat the one below them.
+ */
+static __always_inline __u64 number_of(const void* address, const void* table) {
+    __u64 number = (__u64)address;
+    asm volatile("%0 -= %1" : "+r"(number) : "r"(table));
+    return number;
+}
+
 /* Null of a workqueue that is not unbound. */
 static __always_inline struct workqueue_attrs* attrs_of(const struct workqueue_struct* wq) {
     if (bpf_core_field_exists(wq->unbound_attrs)) return wq->unbound_attrs;
     return ((const struct workqueue_struct___7_3*)wq)->attrs;
+}
+
+/* Each pool_workqueue that is installed holds one reference to itself, and each item in flight one more; both
+ * change under pool->lock only. (The rescuer takes one for a moment, when memory is short: a pool_workqueue
+ * that was replaced is taken for one in place then.) */
+static __always_inline int own_references(const struct pool_workqueue* pwq) {
+    int references = pwq->refcnt;
+
+#pragma unroll
+    for (int i = 0; i < 16; i++) references -= pwq->nr_in_flight[i];
+    return references;
 }
 
 /* Whether the module parameter default_affinity_scope moves it. */

@@ -13,17 +13,21 @@ namespace wq {
 class NoCounters : public WorkCounters {
   public:
     explicit NoCounters(std::string why) : why_(std::move(why)) {}
-    Status attach(const std::string& /*target*/) override { return fail(why_, EOPNOTSUPP); }
-    Status begin(unsigned /*slot*/) override { return fail(why_, EOPNOTSUPP); }
-    void pause() override {}
-    Result<WorkCount> read(unsigned /*slot*/) override { return fail(why_, EOPNOTSUPP); }
+    Status attach(const std::vector<std::string>& /*targets*/, bool /*tails*/) override { return absent(); }
+    void sample(unsigned /*t*/, unsigned /*n*/) override {}
+    Status begin(unsigned /*t*/, unsigned /*slot*/) override { return absent(); }
+    void pause(unsigned /*t*/) override {}
+    Result<WorkCount> read(unsigned /*t*/, unsigned /*slot*/) override { return absent(); }
     void detach() override {}
     void watch(const CpuSet& /*cpus*/) override {}
     [[nodiscard]] Watched watched() override { return {}; }
-    Result<std::map<std::string, std::uint64_t>> traffic() override { return fail(why_, EOPNOTSUPP); }
+    Result<std::map<std::string, Traffic>> traffic() override { return absent(); }
+    Result<Traffic> traffic_of(unsigned /*t*/) override { return absent(); }
     [[nodiscard]] std::string limits() const override { return why_; }
 
   private:
+    [[nodiscard]] tl::unexpected<Error> absent() const { return fail(why_, EOPNOTSUPP); }
+
     std::string why_;
 };
 

@@ -100,6 +100,37 @@ static __always_inline struct pending* place_for(struct pending* set, __u64 numb
     return oldest;
 }
 
+struct entered {
+    __u64 work;
+    __u64 time;
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct entered);
+} entered SEC(".maps");
+
+/* Notes when __queue_work() was entered for WORK. Interrupts are off until leave(). */
+static __always_inline void enter(__u64 work) {
+    __u32 zero = 0;
+    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
+
+    if (!here) return;
+    here->work = work;
+    here->time = bpf_ktime_get_ns();
+}
+
+/* When it was entered for WORK; 0 if that was not seen. */
+static __always_inline __u64 leave(__u64 work) {
+    __u32 zero = 0;
+    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
+
+    if (!here || here->work != work) return 0;
+    here->work = 0;
+    return here->time;
+}
+
 SEC("fentry/__queue_work")
 int BPF_PROG(wqt_top_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
     __u64 workqueue = (__u64)wq;

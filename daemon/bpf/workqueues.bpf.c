@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* All workqueues there are, with what the kernel itself has counted of them.
+/* All workqueues there are, with what the kernel itself has counted of them (wqt_walk); and quickly, of some
+ * that are known, on the pool_workqueues in place alone (wqt_look).
  *
  * Their list is not exported, and a sandboxed service cannot look its address up. The way in is a rescuer, a
  * worker that names the workqueue it serves; from there the list goes round. One link of the ring is the
  * list's head, which is no workqueue. Each task that the iterator visits carries the walk on by a stretch
  * that fits into its buffer. Where the buffer has too little room left, the kernel drops what the visit wrote
- * and shows the task again (bpf_seq_read()): then the walk goes back to where the visit began. */
+ * and shows the task again (bpf_seq_read()): then the walk goes back to where the visit began.
+ *
+ * wqt_look goes round in one visit, of one task, from a workqueue that is known to stay, and writes nothing
+ * there. */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 
@@ -18,6 +22,15 @@ char LICENSE[] SEC("license") = "GPL";
 __u64 first, next;    /* where the walk began, and where it goes on */
 __u32 seen;           /* links of the ring */
 __u32 finished, torn; /* it came round; the ring changed under it */
+__u32 unbound_only;   /* the others are named, but not counted: they have a pool_workqueue per CPU */
+
+/* Of wqt_look. */
+__u64 anchor;             /* where the walk begins */
+__u64 asked[WQ_TARGETS];  /* workqueue_structs; 0: none */
+__s32 asked_default = -1; /* the index of all others that follow the default scope; negative: none */
+struct wq_edge edges[WQ_TARGETS];
+__u64 looked_at, jiffies_then; /* ns, and ticks */
+__u32 looked;                  /* 1: it came round */
 
 static __always_inline struct workqueue_struct* of_link(struct list_head* link) {
     return CAST(struct workqueue_struct,
@@ -82,7 +95,8 @@ static long visit(__u32 i, struct visit* visit) {
     struct sum sum = {.pwq = (__u64)of_pool_link(wq->pwqs.next), .record = {.address = next}};
     /* Each workqueue has a pool_workqueue that names it; what lies before the list's head has none. */
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
-        bpf_loop(MOST_POOLS, add_pool, &sum, 0);
+        if (!unbound_only || has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND)))
+            bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
         sum.record.unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
@@ -123,5 +137,77 @@ int wqt_walk(struct bpf_iter__task* ctx) {
         seen = seen_before;
         finished = torn = 0;
     }
+    return 0;
+}
+
+#define TRIES 4
+
+/* Whether it is in place. Nobody holds pool->lock here: what is read counts if nothing changed meanwhile. */
+static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
+    int own = 0;
+
+    for (int i = 0; i < TRIES; i++) {
+        int before = pwq->refcnt;
+        barrier();
+        own = own_references(pwq);
+        barrier();
+        if (pwq->refcnt == before) break;
+    }
+    return own > 0;
+}
+
+struct look {
+    __u64 wq;
+    __u64 pwq;
+    __u32 t;
+    __u32 round;
+};
+
+static long look_at_pool(__u32 i, struct look* look) {
+    struct pool_workqueue* pwq = CAST(struct pool_workqueue, look->pwq);
+    struct wq_edge* edge = &edges[look->t % WQ_TARGETS];
+
+    if ((__u64)pwq->wq != look->wq) return 1;
+    if (is_in_place(pwq)) {
+        ADD_STAT(edge->completed, pwq, PWQ_STAT_COMPLETED);
+        ADD_STAT(edge->started, pwq, PWQ_STAT_STARTED);
+        ADD_STAT(edge->cpu_time, pwq, PWQ_STAT_CPU_TIME);
+        edge->pools += (number_of(pwq, edges) >> 6) * 0x9e3779b97f4a7c15ull;
+    }
+    look->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
+    return 0;
+}
+
+static __always_inline int asked_for(const struct workqueue_struct* wq) {
+    for (int i = 0; i < WQ_TARGETS; i++)
+        if ((__u64)wq == asked[i]) return i;
+    return asked_default >= 0 && follows_default(wq) ? asked_default : -1;
+}
+
+static long look_at(__u32 i, struct look* look) {
+    struct workqueue_struct* wq = CAST(struct workqueue_struct, look->wq);
+    int t;
+
+    look->pwq = (__u64)of_pool_link(wq->pwqs.next);
+    /* Else it is the list's head. */
+    if ((__u64)CAST(struct pool_workqueue, look->pwq)->wq == look->wq && (t = asked_for(wq)) >= 0) {
+        look->t = t;
+        bpf_loop(MOST_POOLS, look_at_pool, look, 0);
+    }
+    look->wq = (__u64)of_link(wq->list.next);
+    look->round = look->wq == anchor;
+    return look->round;
+}
+
+SEC("iter/task")
+int wqt_look(struct bpf_iter__task* ctx) {
+    struct look look = {.wq = anchor};
+
+    if (!ctx->task) return 0;
+    __builtin_memset(edges, 0, sizeof(edges));
+    looked_at = bpf_ktime_get_ns();
+    jiffies_then = bpf_jiffies64();
+    bpf_loop(MOST_WORKQUEUES, look_at, &look, 0);
+    looked = look.round;
     return 0;
 }

@@ -30,6 +30,10 @@ bool any_work_counter(const std::vector<JudgedCounter>& counters) {
                        [](const auto& c) { return is_work_counter(c.name); });
 }
 
+bool judges_tail(const std::vector<JudgedCounter>& counters) {
+    return std::ranges::find(counters, "tail", &JudgedCounter::name) != counters.end();
+}
+
 }  // namespace
 
 Trials::Trials(Edges edges) : edges_(std::move(edges)) {}
@@ -123,11 +127,13 @@ Result<std::map<std::string, bool>> Trials::busy() {
         if (traffic) {
             const double share = static_cast<double>(now - traffic_at_) / kSecond /
                                  std::chrono::duration<double>(judge.window - judge.washout).count();
-            for (const auto& [name, items] : *traffic) {
+            for (const auto& [name, counted] : *traffic) {
+                const std::uint64_t items = counted.started;
                 const auto before = traffic_.find(name);
                 if (before == traffic_.end()) continue;
                 // A scope write sets the kernel's counts back to zero.
-                const std::uint64_t more = items >= before->second ? items - before->second : items;
+                const std::uint64_t more =
+                    items >= before->second.started ? items - before->second.started : items;
                 out[name] =
                     static_cast<double>(more) >= static_cast<double>(judge.settings.min_items) * share;
             }
@@ -225,7 +231,9 @@ Status Trials::attach(Running& trial) {
     std::string limits;
     if (no_counters_.empty()) {
         edges_.counters.watch(read_isolation(edges_.paths).cpus());
-        if (auto attached = edges_.counters.attach(trial.name); !attached) return attached;
+        if (auto attached = edges_.counters.attach({trial.name}, judges_tail(trial.meters.counters));
+            !attached)
+            return attached;
         trial.meters.work = &edges_.counters;
         limits = edges_.counters.limits();
     } else {

@@ -203,8 +203,8 @@ class Trials {
         unsigned times = 0;  // running that its trials came to nothing
         std::uint64_t until = 0;
     };
-    std::map<std::string, Rest> rests_;             // by target; longer each time
-    std::map<std::string, std::uint64_t> traffic_;  // at the last look
+    std::map<std::string, Rest> rests_;                     // by target; longer each time
+    std::map<std::string, WorkCounters::Traffic> traffic_;  // at the last look
     std::uint64_t traffic_at_ = 0;
     std::uint64_t not_before_ = 0;
     std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from

@@ -40,12 +40,12 @@ void PairMeasurement::open(unsigned slot, std::uint64_t now) {
     window.opened = now;
     for (const JudgedCounter& counter : meters_->counters) window.before.push_back(read(counter.name));
     if (meters_->work == nullptr) return;
-    if (const auto begun = meters_->work->begin(slot); !begun) spoil_count(begun.error());
+    if (const auto begun = meters_->work->begin(0, slot); !begun) spoil_count(begun.error());
 }
 
 void PairMeasurement::close(unsigned slot, std::uint64_t now, std::uint64_t planned) {
     Window& window = windows_.at(slot);
-    if (meters_->work != nullptr) meters_->work->pause();
+    if (meters_->work != nullptr) meters_->work->pause(0);
     const std::uint64_t lasted = now - window.opened;
     window.seconds = static_cast<double>(lasted) / 1e6;
     // A machine that stood still (a paused guest, a stall) is not the one that the other window saw.
@@ -65,7 +65,7 @@ void PairMeasurement::close(unsigned slot, std::uint64_t now, std::uint64_t plan
 }
 
 void PairMeasurement::read_work(unsigned slot) {
-    const auto count = meters_->work->read(slot);
+    const auto count = meters_->work->read(0, slot);
     if (!count) return spoil_count(count.error());
     items_ += count->items + count->lost + count->unfinished;
     stuck_ += count->stuck;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
 //   overhead [--exact] ARM TARGET COMMAND...
-// ARM is off, ours (the counters of TARGET), watched (the same, and CPU 0 is isolated), top, functions
+// ARM is off, ours (the counters of TARGET), sampled (the same, and every 1000th item is timed), watched (as
+// ours, and CPU 0 is isolated), top, functions
 // (`wq-tunectl top`, by itself and with --functions), one of peers.bpf.c: none, bare, wqlat, or bpftrace, by
 // the program that overhead.bt beside this one is. --exact asks the kernel to time the programs themselves,
 // which costs by itself: such a run's other times mean nothing.
@@ -168,11 +169,12 @@ int main(int argc, char** argv) {
     Peers peers;
     std::optional<Bpftrace> bpftrace;
     const std::uint32_t before = last_program();
-    const bool ours = arm == "ours" || arm == "watched";
+    const bool ours = arm == "ours" || arm == "watched" || arm == "sampled";
     if (arm == "watched") counters->watch({0});
     if (ours) {
-        or_exit(counters->attach(target));
-        or_exit(counters->begin(0));
+        or_exit(counters->attach({target}, false));
+        if (arm == "sampled") counters->sample(0, 1000);
+        or_exit(counters->begin(0, 0));
     } else if (arm == "top" || arm == "functions") {
         or_exit(monitor->attach({}, arm == "functions"));
     } else if (arm == "bpftrace") {
@@ -183,20 +185,20 @@ int main(int argc, char** argv) {
     const wq::Fd timing(exact ? bpf_enable_stats(BPF_STATS_RUN_TIME) : -1);
     if (exact && !timing) give_up("the kernel does not time BPF programs");
 
-    const auto items_before = or_exit(counters->traffic())[target];
+    const auto items_before = or_exit(counters->traffic())[target].started;
     const auto workers_before = kworkers_ns();
     const auto start = std::chrono::steady_clock::now();
     const auto own = run(argv + at + 2);
     const auto wall = std::chrono::steady_clock::now() - start;
     const auto workers = kworkers_ns() - workers_before;
     const auto seen = programs(before);
-    const auto items = or_exit(counters->traffic())[target] - items_before;
+    const auto items = or_exit(counters->traffic())[target].started - items_before;
 
     nlohmann::ordered_json out{{"arm", arm},           {"exact", exact},
                                {"items", items},       {"wall", std::chrono::nanoseconds(wall).count()},
                                {"cpu", own + workers}, {"programs", seen}};
     if (ours) {
-        const auto count = or_exit(counters->read(0));
+        const auto count = or_exit(counters->read(0, 0));
         out["counted"] = count.items;
         out["lost"] = count.lost + count.unfinished;
     }

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the counters see of one workqueue, as JSON, beside what the kernel itself has counted in that time:
-//   count-work TARGET SECONDS [--two] [--watch CPUS]
-//                                       one window, or --two: half of the time in either slot; what starts on
-//                                       CPUS
+// What the counters see of workqueues, as JSON, beside what the kernel itself has counted in that time:
+//   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]
+//                                       one window, or --two: half of the time in either slot, with a second
+//                                       between them; what starts on CPUS. The first target's keys are there
+//                                       without `targets` too
 //   count-work --traffic                the kernel's own counts, all of them
-//   count-work --loaded                 the BPF programs of ours that are in the kernel
+//   count-work --cost                   what reading these costs: us of CPU time, and programs loaded
+//   count-work --loaded                 the BPF programs of ours that are in the kernel and called by events
 // Says "begun" on stderr once it counts, and what is wrong in one line, with exit code 1.
 #include <linux/bpf.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +47,11 @@ long bpf(int command, bpf_attr& attributes) {
     return ::syscall(SYS_bpf, command, &attributes, sizeof(attributes));
 }
 
+// wqt_walk and wqt_look are iterators, and wqt_settle runs when it is told to.
+bool is_probe(const std::string& name) {
+    return name.starts_with("wqt_") && name != "wqt_walk" && name != "wqt_look" && name != "wqt_settle";
+}
+
 // Of our programs in the kernel: name to runs and ns of them all (0 unless kernel.bpf_stats_enabled is 1).
 // Not by libbpf: it is the library's own, and it is on trial here.
 nlohmann::ordered_json loaded() {
@@ -56,7 +67,7 @@ nlohmann::ordered_json loaded() {
         ask.info.bpf_fd = static_cast<unsigned>(fd);
         ask.info.info_len = sizeof(info);
         ask.info.info = reinterpret_cast<std::uintptr_t>(&info);
-        if (bpf(BPF_OBJ_GET_INFO_BY_FD, ask) == 0 && std::string(info.name).starts_with("wqt_"))
+        if (bpf(BPF_OBJ_GET_INFO_BY_FD, ask) == 0 && is_probe(info.name))
             programs[info.name] = {{"runs", info.run_cnt}, {"ns", info.run_time_ns}};
         ::close(fd);
     }
@@ -71,7 +82,10 @@ nlohmann::ordered_json json_of(const wq::WorkCount& count) {
             {"lock", count.lock},
             {"stuck", count.stuck},
             {"unfinished", count.unfinished},
-            {"lost", count.lost}};
+            {"lost", count.lost},
+            {"timed", count.timed},
+            {"throughput", count.throughput},  // null if unknown, and so is cpu
+            {"cpu", count.cpu}};
 }
 
 nlohmann::ordered_json json_of(const wq::Watched& watched) {
@@ -84,30 +98,64 @@ nlohmann::ordered_json json_of(const wq::Watched& watched) {
     return {{"seconds", watched.seconds}, {"lost", watched.lost}, {"work", work}};
 }
 
-int count(const std::string& target, double seconds, unsigned windows, const wq::CpuSet& watched) {
+// Bytes of kernel memory that this process's maps take, as the kernel says.
+std::uint64_t map_bytes() {
+    std::uint64_t sum = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+        std::ifstream info(entry.path());
+        for (std::string key, value; info >> key && std::getline(info, value);)
+            if (key == "memlock:") sum += std::stoull(value);
+    }
+    return sum;
+}
+
+struct Options {
+    std::vector<std::string> targets;
+    double seconds = 0;
+    unsigned windows = 1;
+    unsigned every = 1;
+    bool tails = false;
+    wq::CpuSet watched;
+};
+
+int count(const Options& options) {
     const auto counters = wq::make_bpf_counters();
-    counters->watch(watched);
-    or_exit(counters->attach(target));
+    const auto n = static_cast<unsigned>(options.targets.size());
+    counters->watch(options.watched);
+    or_exit(counters->attach(options.targets, options.tails));
+    for (unsigned t = 0; t < n; t++) counters->sample(t, options.every);
     const auto before = or_exit(counters->traffic());
     const auto start = Clock::now();
-    for (unsigned slot = 0; slot < windows; slot++) {
-        or_exit(counters->begin(slot));
+    for (unsigned slot = 0; slot < options.windows; slot++) {
+        if (slot != 0) wait(1);
+        for (unsigned t = 0; t < n; t++) or_exit(counters->begin(t, slot));
         if (slot == 0) std::cerr << "begun" << std::endl;
-        wait(seconds / windows);
+        wait(options.seconds / options.windows);
+        for (unsigned t = 0; t < n; t++) counters->pause(t);
     }
-    counters->pause();
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     const auto after = or_exit(counters->traffic());
     wait(1);
 
-    nlohmann::ordered_json out{{"target", target}, {"seconds", took}, {"windows", nlohmann::json::array()}};
-    for (unsigned slot = 0; slot < windows; slot++)
-        out["windows"].push_back(json_of(or_exit(counters->read(slot))));
-    const bool known = before.contains(target) && after.contains(target);
-    out["kernel"] = known ? nlohmann::ordered_json(after.at(target) - before.at(target)) : nullptr;
+    auto targets = nlohmann::ordered_json::array();
+    for (unsigned t = 0; t < n; t++) {
+        const std::string& target = options.targets[t];
+        auto& one = targets.emplace_back(nlohmann::ordered_json{{"target", target}, {"seconds", took}});
+        for (unsigned slot = 0; slot < options.windows; slot++)
+            one["windows"].push_back(json_of(or_exit(counters->read(t, slot))));
+        const bool known = before.contains(target) && after.contains(target);
+        if (!known) continue;
+        const auto &from = before.at(target), &to = after.at(target);
+        one["kernel"] = to.started - from.started;
+        one["kernel_completed"] = to.completed - from.completed;
+        one["kernel_cpu_ns"] = to.cpu_ns - from.cpu_ns;
+    }
+    nlohmann::ordered_json out = targets.front();
+    out["targets"] = targets;
     out["limits"] = counters->limits();
     out["programs"] = loaded();
     out["loaded"] = out["programs"].size();
+    out["map_bytes"] = map_bytes();
     counters->detach();
     out["watched"] = json_of(counters->watched());
     // The kernel frees them a little later.
@@ -117,32 +165,99 @@ int count(const std::string& target, double seconds, unsigned windows, const wq:
     return 0;
 }
 
+nlohmann::ordered_json traffic() {
+    nlohmann::ordered_json out;
+    for (const auto& [name, counted] : or_exit(wq::make_bpf_counters()->traffic()))
+        out[name] = counted.started;
+    return out;
+}
+
+double cpu_us() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    const auto us = [](const timeval& time) {
+        return 1e6 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec);
+    };
+    return us(usage.ru_utime) + us(usage.ru_stime);
+}
+
+// The kernel numbers programs upwards.
+std::uint32_t last_program() {
+    bpf_attr next{};
+    while (bpf(BPF_PROG_GET_NEXT_ID, next) == 0) next.start_id = next.next_id;
+    return next.start_id;
+}
+
+nlohmann::ordered_json cost() {
+    constexpr int kTimes = 50;
+    const auto counters = wq::make_bpf_counters();
+    const auto took = [](const auto& call) {
+        const double before = cpu_us();
+        call();
+        return cpu_us() - before;
+    };
+    nlohmann::ordered_json out;
+    out["first_us"] = took([&] { or_exit(counters->traffic()); });
+    const auto programs = last_program();
+    out["next_us"] = took([&] {
+                         for (int i = 0; i < kTimes; i++) or_exit(counters->traffic());
+                     }) /
+                     kTimes;
+    out["programs_more"] = last_program() - programs;
+    out["attach_us"] = took([&] { or_exit(counters->attach({"@default"}, false)); });
+    out["again_us"] = took([&] { or_exit(counters->attach({"@default", "writeback"}, false)); });
+    out["of_one_us"] = took([&] {
+                           for (int i = 0; i < kTimes; i++) or_exit(counters->traffic_of(0));
+                       }) /
+                       kTimes;
+    out["window_us"] = took([&] {
+                           for (unsigned i = 0; i < kTimes; i++) {
+                               or_exit(counters->begin(1, i % 2));
+                               counters->pause(1);
+                               or_exit(counters->read(1, i % 2));
+                           }
+                       }) /
+                       kTimes;
+    return out;
+}
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream stream(text);
+    for (std::string word; std::getline(stream, word, ',');) out.push_back(word);
+    return out;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.size() == 1 && words[0] == "--traffic") {
-        std::cout << nlohmann::json(or_exit(wq::make_bpf_counters()->traffic())).dump() << '\n';
+    if (words.size() == 1 && words[0].starts_with("--")) {
+        const auto& what = words[0];
+        std::cout << (what == "--traffic" ? traffic() : what == "--cost" ? cost() : loaded()).dump() << '\n';
         return 0;
     }
-    if (words.size() == 1 && words[0] == "--loaded") {
-        std::cout << loaded().dump() << '\n';
-        return 0;
-    }
-    unsigned windows = 1;
-    wq::CpuSet watched;
+    Options options;
     bool usage = words.size() < 2;
     for (std::size_t i = 2; i < words.size(); i++) {
         if (words[i] == "--two")
-            windows = 2;
+            options.windows = 2;
+        else if (words[i] == "--tails")
+            options.tails = true;
+        else if (words[i] == "--every" && i + 1 < words.size())
+            options.every = static_cast<unsigned>(std::stoul(words[++i]));
         else if (words[i] == "--watch" && i + 1 < words.size())
-            watched = or_exit(wq::CpuSet::parse_list(words[++i]));
+            options.watched = or_exit(wq::CpuSet::parse_list(words[++i]));
         else
             usage = true;
     }
     if (usage) {
-        std::cerr << "usage: count-work TARGET SECONDS [--two] [--watch CPUS] | --traffic | --loaded\n";
+        std::cerr
+            << "usage: count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]"
+               " | --traffic | --cost | --loaded\n";
         return 2;
     }
-    return count(words[0], std::stod(words[1]), windows, watched);
+    options.targets = split(words[0]);
+    options.seconds = std::stod(words[1]);
+    return count(options);
 }

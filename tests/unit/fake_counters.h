@@ -29,19 +29,20 @@ class FakeCounters : public WorkCounters {
     std::vector<std::string> asked;
     bool attached = false;
 
-    Status attach(const std::string& target) override {
-        asked.push_back("attach " + target);
+    Status attach(const std::vector<std::string>& targets, bool) override {
+        for (const auto& target : targets) asked.push_back("attach " + target);
         on_attach();
         if (attach_error) return tl::unexpected(*attach_error);
         attached = true;
         return {};
     }
-    Status begin(unsigned slot) override {
+    void sample(unsigned, unsigned) override {}
+    Status begin(unsigned, unsigned slot) override {
         asked.push_back("begin " + std::to_string(slot));
         return {};
     }
-    void pause() override { asked.push_back("pause"); }
-    Result<WorkCount> read(unsigned slot) override {
+    void pause(unsigned) override { asked.push_back("pause"); }
+    Result<WorkCount> read(unsigned, unsigned slot) override {
         if (read_error) return tl::unexpected(*read_error);
         return count(slot);
     }
@@ -51,12 +52,15 @@ class FakeCounters : public WorkCounters {
         if (attached) asked.push_back("detach");
         attached = false;
     }
-    Result<std::map<std::string, std::uint64_t>> traffic() override {
+    Result<std::map<std::string, Traffic>> traffic() override {
         asked.push_back("traffic");
         if (traffic_error) return tl::unexpected(*traffic_error);
         for (const auto& [name, n] : more) items[name] += n;
-        return items;
+        std::map<std::string, Traffic> out;
+        for (const auto& [name, n] : items) out[name] = {n, n, 0};
+        return out;
     }
+    Result<Traffic> traffic_of(unsigned) override { return Traffic{}; }
     [[nodiscard]] std::string limits() const override { return lacks; }
 };
 

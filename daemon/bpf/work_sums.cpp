@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "bpf/work_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wq {
+namespace {
+
+double mean(std::uint64_t sum, std::uint64_t items) {
+    return items == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(items);
+}
+
+}  // namespace
+
+WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited) {
+    const std::uint64_t open = std::uint64_t{timed.pending} + timed.running;
+    const std::uint64_t seen = timed.ended + open;
+    const double each = mean(queued, timed.timed);  // as many items does a timed one stand for
+    const auto of_all = [&](std::uint64_t items) {
+        return std::min(queued, static_cast<std::uint64_t>(std::llround(static_cast<double>(items) * each)));
+    };
+    WorkCount count;
+    count.timed = timed.timed;
+    count.unfinished = of_all(open);
+    count.lost = std::min(queued - count.unfinished, of_all(timed.timed > seen ? timed.timed - seen : 0));
+    count.items = queued - count.unfinished - count.lost;
+    count.stuck = of_all(timed.stuck);
+    count.latency = mean(timed.latency, seen);
+    count.exec = mean(timed.exec, std::uint64_t{timed.ended} + timed.running);
+    count.lock = mean(timed.lock, timed.timed);
+    count.tail = waited.percentile(0.99);
+    return count;
+}
+
+void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t) {
+    count.throughput = count.cpu = WorkCount::kUnknown;
+    if (t >= before.of.size() || t >= after.of.size()) return;
+    const auto &from = before.of[t], &to = after.of[t];
+    if (from.pools == 0 || from.pools != to.pools || after.ns <= before.ns) return;
+    if (to.completed < from.completed || to.cpu_time_us < from.cpu_time_us) return;
+    const auto completed = static_cast<double>(to.completed - from.completed);
+    const auto ns = static_cast<double>(after.ns - before.ns);
+    count.throughput = completed / ns * 1e9;
+    // A process cannot ask for the length of the scheduler's tick.
+    const double tick = ns / static_cast<double>(std::max(after.ticks - before.ticks, std::uint64_t{1}));
+    const double cpu = static_cast<double>(to.cpu_time_us - from.cpu_time_us) * 1e3;
+    if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;
+}
+
+}  // namespace wq

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the kernel's side sums up, as the counts that a window comes to.
+#include "bpf/work_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace wq {
+namespace {
+
+// As wq_sums, with zero for what is not named.
+struct Sums {
+    std::uint64_t timed = 0, lock = 0, latency = 0, exec = 0;
+    std::uint32_t stuck = 0, ended = 0, pending = 0, running = 0;
+    operator wq_sums() const {  // NOLINT(google-explicit-constructor): for brevity
+        return {timed, lock, latency, exec, stuck, ended, pending, running, {}};
+    }
+};
+
+TEST(WorkSums, EachItemTimed) {
+    Histogram waited;
+    waited.add(wq_bucket(100), 3);
+    const WorkCount count = count_of(
+        3, Sums{.timed = 3, .lock = 30, .latency = 600, .exec = 300, .stuck = 1, .ended = 3}, waited);
+    EXPECT_EQ(count.items, 3U);
+    EXPECT_EQ(count.timed, 3U);
+    EXPECT_EQ(count.stuck, 1U);
+    EXPECT_EQ(count.unfinished + count.lost, 0U);
+    EXPECT_DOUBLE_EQ(count.latency, 200);
+    EXPECT_DOUBLE_EQ(count.exec, 100);
+    EXPECT_DOUBLE_EQ(count.lock, 10);
+    EXPECT_NEAR(count.tail, 100, 1);
+    EXPECT_TRUE(std::isnan(count.throughput));
+    EXPECT_TRUE(std::isnan(count.cpu));
+}
+
+// A starved item is as old as it is, and has no time to run for if it did not start.
+TEST(WorkSums, OpenItemsCountWithTheirAge) {
+    const WorkCount count =
+        count_of(10, Sums{.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
+                 Histogram());
+    EXPECT_EQ(count.items, 8U);
+    EXPECT_EQ(count.unfinished, 2U);
+    EXPECT_EQ(count.lost, 0U);
+    EXPECT_DOUBLE_EQ(count.latency, 100);
+    EXPECT_DOUBLE_EQ(count.exec, 10);
+    EXPECT_EQ(count.tail, 0);
+}
+
+TEST(WorkSums, WhatNeitherEndedNorIsOpenWasLost) {
+    const WorkCount count =
+        count_of(10, Sums{.timed = 10, .latency = 600, .ended = 6, .pending = 1}, Histogram());
+    EXPECT_EQ(count.lost, 3U);
+    EXPECT_EQ(count.items, 6U);
+}
+
+// All are counted, some are timed: these stand for the others.
+TEST(WorkSums, SampledItemsStandForTheOthers) {
+    const WorkCount count =
+        count_of(100'000, Sums{.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
+                 Histogram());
+    EXPECT_EQ(count.timed, 1000U);
+    EXPECT_EQ(count.unfinished, 1000U);
+    EXPECT_EQ(count.lost, 1000U);
+    EXPECT_EQ(count.items, 98'000U);
+    EXPECT_EQ(count.stuck, 5000U);
+    EXPECT_DOUBLE_EQ(count.latency, 100);
+}
+
+TEST(WorkSums, NoneTimedIsNotNone) {
+    const WorkCount count = count_of(7, Sums{}, Histogram());
+    EXPECT_EQ(count.items, 7U);
+    EXPECT_EQ(count.timed, 0U);
+    EXPECT_EQ(count.latency, 0);
+}
+
+// Of items that came just as the window ended, one side may have one more than the other.
+TEST(WorkSums, NeverMoreThanWereQueued) {
+    const WorkCount count = count_of(2, Sums{.timed = 3, .stuck = 3, .ended = 1, .pending = 1}, Histogram());
+    EXPECT_EQ(count.items + count.unfinished + count.lost, 2U);
+    EXPECT_LE(count.stuck, 2U);
+}
+
+class Statistics : public testing::Test {
+  protected:
+    // A window of two seconds with 250 ticks each.
+    KernelLook before{1'000'000'000, 1000, {{}, {7, 500, 400, 80'000}}};
+    KernelLook after{3'000'000'000, 1500, {{}, {7, 10'500, 10'400, 1'080'000}}};
+    WorkCount count;
+};
+
+TEST_F(Statistics, OfTheKernel) {
+    add_statistics(count, before, after, 1);
+    EXPECT_DOUBLE_EQ(count.throughput, 5000);
+    EXPECT_DOUBLE_EQ(count.cpu, 100'000);
+}
+
+TEST_F(Statistics, CpuTimeNeedsTwoHundredTicks) {
+    after.of[1].cpu_time_us = before.of[1].cpu_time_us + 200 * 4000;
+    add_statistics(count, before, after, 1);
+    EXPECT_DOUBLE_EQ(count.cpu, 80'000);
+    after.of[1].cpu_time_us -= 4000;
+    add_statistics(count, before, after, 1);
+    EXPECT_TRUE(std::isnan(count.cpu));
+    EXPECT_DOUBLE_EQ(count.throughput, 5000);
+}
+
+TEST_F(Statistics, NothingCompletedIsKnown) {
+    after.of[1].completed = before.of[1].completed;
+    add_statistics(count, before, after, 1);
+    EXPECT_EQ(count.throughput, 0);
+    EXPECT_TRUE(std::isnan(count.cpu));
+}
+
+TEST_F(Statistics, NotAcrossPoolsThatWereReplaced) {
+    after.of[1].pools = 8;
+    add_statistics(count, before, after, 1);
+    EXPECT_TRUE(std::isnan(count.throughput));
+    EXPECT_TRUE(std::isnan(count.cpu));
+}
+
+TEST_F(Statistics, NotWithoutPools) {
+    add_statistics(count, before, after, 0);
+    EXPECT_TRUE(std::isnan(count.throughput));
+    add_statistics(count, before, after, 2);
+    EXPECT_TRUE(std::isnan(count.throughput));
+}
+
+// Followers of the default come and go, and what they have counted with them.
+TEST_F(Statistics, NotBackwards) {
+    after.of[1].completed = before.of[1].completed - 1;
+    add_statistics(count, before, after, 1);
+    EXPECT_TRUE(std::isnan(count.throughput));
+}
+
+}  // namespace
+}  // namespace wq
