@@ -16,9 +16,12 @@ struct CounterKind {
     std::string_view unit;
     bool higher_is_better = false;  // where the policy does not say
     double least_alarming = 0;  // below this in both windows, three times as much is chance and no emergency
-    // What a window of SECONDS comes to, of what is counted of a workqueue's work; nullptr: see
-    // machine_counter.h.
+    // What a window of SECONDS comes to, of what is counted of a workqueue's work (NaN: not known); nullptr:
+    // see machine_counter.h.
     double (*of_work)(const WorkCount&, double seconds) = nullptr;
+    // Nothing reads it: the experiment computes it of the other targets in the slot. It can be a guard, and
+    // not judged.
+    bool guard_only = false;
 };
 
 // In the order in which messages list them.

@@ -48,9 +48,10 @@ std::optional<T> read_choice(TomlTable& table, const std::string& key, const std
 
 // Why there is no such counter, or "".
 std::string unknown(const std::string& name) {
-    if (find_counter(name) != nullptr) return "";
+    if (const CounterKind* kind = find_counter(name); kind != nullptr && !kind->guard_only) return "";
     std::vector<std::string_view> known;
-    for (const CounterKind& kind : counter_kinds()) known.push_back(kind.name);
+    for (const CounterKind& kind : counter_kinds())
+        if (!kind.guard_only) known.push_back(kind.name);
     if (const auto nearest = suggestion(name, known); !nearest.empty())
         return fmt::format("unknown counter {}{}", in_quotes(name), nearest);
     return fmt::format("unknown counter {}; there are {}", in_quotes(name), fmt::join(known, ", "));

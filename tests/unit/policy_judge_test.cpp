@@ -194,9 +194,10 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
          "13: unknown counter \"psi:cpu.sum\"; did you mean \"psi:cpu.some\"?"},
         {"counters = [\"psi:net.some\"]", "13: unknown counter \"psi:net.some\""},
         {"counters = [\"file:run/p99\"]",
-         "13: unknown counter \"file:run/p99\"; there are latency, tail, exec, lock, items, psi:cpu.some, "
-         "psi:io.some, "
-         "psi:io.full, psi:memory.some, psi:memory.full, diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH"},
+         "13: unknown counter \"file:run/p99\"; there are latency, tail, exec, lock, items, throughput, "
+         "cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, diskstats:DEV.rkB, "
+         "diskstats:DEV.wkB, file:/PATH"},
+        {"counters = [\"others\"]", "13: unknown counter \"others\"; there are"},
         {"counters = [\"\"]", "13: unknown counter \"\"; there are"},
         {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is there twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
