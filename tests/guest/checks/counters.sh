@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# timeout: 240
+# timeout: 420
 # What the BPF counters say is what happened, and nothing of them stays.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -10,7 +10,7 @@ out=/run/wq-tests/count.json
 case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
 err=/run/wq-tests/count.err
 
-# `counting TARGET SECONDS [--two]` begins; `counted` waits for its end and shows what it found.
+# `counting TARGET[,TARGET...] SECONDS [OPTION...]` begins; `counted` waits for its end and shows what it found.
 counting() {
   : >"$err" # or what the one before said is taken for this one's
   "$count_work" "$@" >"$out" 2>"$err" &
@@ -47,7 +47,7 @@ note "-- as many as the kernel itself has counted"
 crypt_open c0
 wq=$(wq_of c0)
 sysctl -q kernel.bpf_stats_enabled=1
-counting "$wq" 14
+counting "$wq" 14 --tails
 note "load: $(load_mbs c0 6 2) MB/s"
 counted
 sysctl -q kernel.bpf_stats_enabled=0
@@ -60,7 +60,36 @@ holds "all were seen to end" ".windows[0] | .lost + .unfinished <= $missed * .it
 holds "none on an old pool" '.windows[0].stuck == 0'
 holds "latency holds what it is made of" '.windows[0] | .latency > .exec and .tail >= .latency - .exec and .lock > 0'
 holds "nothing is missing" '.limits == ""'
-holds "programs: four, then none" '.loaded == 4 and .left == 0'
+holds "each item was timed" '.windows[0] | (.timed - .items | fabs) <= 0.005 * .items'
+holds "completed are the kernel's, to 2%" '(.windows[0].throughput * .seconds / .kernel_completed - 1 | fabs) <= 0.02'
+holds "CPU time is the kernel's, to 5%" '(.windows[0].cpu * .kernel_completed / .kernel_cpu_ns - 1 | fabs) <= 0.05'
+holds "four programs were attached, and then none" '.loaded == 4 and .left == 0'
+holds "at most 8 MB of maps" '.map_bytes | . > 1e6 and . <= 8e6'
+
+note "-- every seventh timed: all are counted"
+counting "$wq" 8 --every 7
+load_mbs c0 4 2 >/run/wq-tests/mbs
+counted
+# shellcheck disable=SC2016
+holds "items are the kernel's, to 0.5%" \
+  '(.windows[0] | .items + .lost + .unfinished) as $n | ($n - .kernel | fabs) <= 0.005 * .kernel and $n > 1000'
+# shellcheck disable=SC2016
+holds "every seventh was timed" '.windows[0] | (.timed - (.items + .lost + .unfinished) / 7 | fabs) <= 8'
+holds "their times are what they are made of" '.windows[0] | .latency > .exec and .lock > 0'
+
+note "-- three targets at once, each with its own"
+crypt_open c1 1
+counting "$wq,$(wq_of c1),@default" 8
+load_mbs c0 2 1 >/run/wq-tests/mbs
+load_mbs c1 4 1 >/run/wq-tests/mbs
+counted
+crypt_close c1
+holds "the named ones are the kernel's, to 0.5%" \
+  '.targets[0:2] | all((.kernel - (.windows[0] | .items + .lost + .unfinished) | fabs) <= 0.005 * .kernel and .kernel > 300)'
+# shellcheck disable=SC2016
+holds "the default has the others alone" '.targets | (.[2].kernel - .[0].kernel - .[1].kernel) as $others |
+  (.[2].windows[0].items - $others | fabs) <= 0.1 * $others + 20'
+holds "so has its throughput" '.targets[2] | (.windows[0].throughput * .seconds - .windows[0].items | fabs) <= 0.1 * .windows[0].items + 20'
 
 note "-- two windows share the work between them, and a scope write strands nothing"
 counting "$wq" 10 --two
@@ -91,6 +120,29 @@ holds "one item per read" '.windows[0].items == 30'
 holds "it took 50 ms, and what the timer and the emulator add" '.windows[0].exec | . >= 50e6 and . <= 60e6'
 holds "queued to ended took no less, and little more" '.windows[0] | .latency >= .exec and .latency <= .exec + 5e6'
 
+note "-- the same, every third timed"
+slow_disk 50
+open_loop
+counting "$(basename "$loop")" 12 --every 3
+for i in $(seq 1 30); do dd if="$loop" of=/dev/null bs=4k count=1 skip=$((i * 5000)) iflag=direct 2>/dev/null; done
+counted
+close_loop
+holds "one item per read" '.windows[0].items == 30'
+holds "every third on each CPU was timed" '.windows[0].timed | . >= 10 and . <= 10 + 8'
+holds "it took 50 ms" '.windows[0].exec | . >= 50e6 and . <= 60e6'
+
+note "-- what is open counts with its age: a read of 8 s in a window of 3, read a second later"
+slow_disk 8000
+open_loop
+counting "$(basename "$loop")" 3 --tails
+dd if="$loop" of=/dev/null bs=4k count=1 skip=1000 iflag=direct 2>/dev/null &
+read=$!
+counted
+wait "$read"
+close_loop
+holds "one is open" '.windows[0] | .items == 0 and .unfinished == 1 and .lost == 0'
+holds "it is 3 to 5 s old" '.windows[0] | .latency >= .exec and .exec >= 3e9 and .latency <= 5e9'
+
 note "-- all that follow the default scope"
 counting @default 6
 for _ in 1 2 3; do dd if=/dev/zero of=/dev/mapper/c0 bs=1M count=20 2>/dev/null; sync; done
@@ -118,6 +170,10 @@ echo "$default_scope" >"$parameter"
 close_loop
 holds "none without a change of scope" '.windows[0] | .items >= 2 and .stuck == 0'
 holds "one after it" '.windows[1] | .items >= 2 and .stuck == 1'
+
+note "-- reading traffic loads its programs once"
+"$count_work" --cost | tee "$out"
+holds "none was loaded after the first call" '.programs_more == 0'
 
 note "-- refused"
 for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do

@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 600
+# The observer must not favour an arm: between the coarsest and the finest scope counting slows a saturating load by
+# at most 1% more in one than in the other. In an emulator the interval is wider than that: it is printed, and only
+# fails if it lies beyond the bound as a whole. What runs under pool->lock is counted by the check `overhead`.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+fio --name=load --filename=/dev/mapper/c0 --rw=randwrite --bs=512 --norandommap --iodepth=16 --ioengine=libaio --direct=1 \
+  --time_based --runtime=3600 --numjobs=4 >/dev/null 2>&1 &
+load=$!
+trap 'load_off; echo default >"$workqueues/$wq/affinity_scope"' EXIT
+sleep 2
+/usr/lib/wq-tests/observe "$wq" cpu system 20 3 >/run/wq-tests/observe.json
+jq -c '.rounds[]' /run/wq-tests/observe.json
+jq -r '"items per second, medians: \([.rounds | transpose[] | sort | .[length / 2 | floor] | round] | join(" "))",
+  "every \(.every). item was timed; the load was slower by (percent, 95% interval):",
+  (.slower | to_entries[] | "  \(.key): \(.value.percent * 100 | round / 100) (\(.value.interval | map(. * 100 | round / 100) | join(" to ")))")' \
+  /run/wq-tests/observe.json
+[ "$(jq '.slower.coarse_more.interval | .[0] <= 1 and .[1] >= -1' /run/wq-tests/observe.json)" = true ] ||
+  fail "counting favours a scope"
+load_off
+echo default >"$workqueues/$wq/affinity_scope"
+trap - EXIT
+expect_no_probes
+crypt_close c0
