@@ -4,8 +4,9 @@
 // A round has a turn of SECONDS for each of FINE and COARSE with the counters attached and without, in random
 // order. What is compared is what the kernel itself has counted as completed. One line of JSON:
 //   every    which items were timed
-//   slower   percent, median and 95% interval (null below six rounds): of FINE, of COARSE, and of `coarse_more`
-//   rounds   items per second, in the order of `turns`
+//   slower   percent, median and 95% interval (null below six rounds): of FINE, of COARSE, and of
+//   `coarse_more` rounds   items per second, in the order of `turns`
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -18,7 +19,7 @@
 
 #include "bpf/bpf_counters.h"
 #include "counters/sampling.h"
-#include "judge/effect.h"
+#include "evidence/effect.h"
 
 namespace {
 
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
         more.push_back(of_coarse.back() - of_fine.back());
         out["rounds"].push_back(rates);
     }
-    out["slower"] = {{"fine", json_of(of_fine)}, {"coarse", json_of(of_coarse)}, {"coarse_more", json_of(more)}};
+    out["slower"] = {
+        {"fine", json_of(of_fine)}, {"coarse", json_of(of_coarse)}, {"coarse_more", json_of(more)}};
     std::cout << out.dump() << '\n';
 }
