@@ -3,7 +3,7 @@
 //   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]
 //                                       one window, or --two: half of the time in either slot, with a second
 //                                       between them; what starts on CPUS. The first target's keys are there
-//                                       without `targets` too
+//                                       without `targets` too. SIGUSR1 ends a window early
 //   count-work --traffic                the kernel's own counts, all of them
 //   count-work --cost                   what reading these costs: us of CPU time, and programs loaded
 //   count-work --loaded                 the BPF programs of ours that are in the kernel and called by events
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -41,6 +43,20 @@ T or_exit(wq::Result<T> result) {
 
 void wait(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+sigset_t sigusr1() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGUSR1);
+    return set;
+}
+
+void wait_for_signal(double seconds) {
+    const timespec most{static_cast<time_t>(seconds),
+                        static_cast<long>((seconds - std::floor(seconds)) * 1e9)};
+    const sigset_t set = sigusr1();
+    ::sigtimedwait(&set, nullptr, &most);
 }
 
 long bpf(int command, bpf_attr& attributes) {
@@ -130,7 +146,7 @@ int count(const Options& options) {
         if (slot != 0) wait(1);
         for (unsigned t = 0; t < n; t++) or_exit(counters->begin(t, slot));
         if (slot == 0) std::cerr << "begun" << std::endl;
-        wait(options.seconds / options.windows);
+        wait_for_signal(options.seconds / options.windows);
         for (unsigned t = 0; t < n; t++) counters->pause(t);
     }
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
@@ -237,6 +253,8 @@ int main(int argc, char** argv) {
         std::cout << (what == "--traffic" ? traffic() : what == "--cost" ? cost() : loaded()).dump() << '\n';
         return 0;
     }
+    const sigset_t blocked = sigusr1();
+    ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
     Options options;
     bool usage = words.size() < 2;
     for (std::size_t i = 2; i < words.size(); i++) {
