@@ -40,16 +40,16 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
         target_sources(${TARGET} PRIVATE ${skeleton})
         target_include_directories(${TARGET} SYSTEM PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/bpf)
     endfunction()
-    foreach(name all_pods counters dump top workqueues)
+    foreach(name all_pods counters dump profile top workqueues)
         wq_tuned_bpf(wq-tuned-core ${CMAKE_CURRENT_SOURCE_DIR}/bpf/${name}.bpf.c
             ${CMAKE_CURRENT_SOURCE_DIR}/bpf/kernel_types.h
             ${CMAKE_CURRENT_SOURCE_DIR}/bpf/kernel_variables.h
             ${CMAKE_CURRENT_SOURCE_DIR}/bpf/pods_program.h ${CMAKE_CURRENT_SOURCE_DIR}/bpf/bpf_shared.h
-            ${CMAKE_CURRENT_SOURCE_DIR}/bpf/bpf_work.h)
+            ${CMAKE_CURRENT_SOURCE_DIR}/bpf/bpf_work.h ${CMAKE_CURRENT_SOURCE_DIR}/bpf/profile_shared.h)
         list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
     endforeach()
     target_sources(wq-tuned-core PRIVATE
-        bpf/bpf_counters.cpp bpf/bpf_dump.cpp kernel/bpf_errors.cpp bpf/bpf_masks.cpp bpf/bpf_pods.cpp bpf/bpf_pods_map.cpp
+        bpf/bpf_counters.cpp bpf/bpf_dump.cpp kernel/bpf_errors.cpp bpf/bpf_masks.cpp bpf/bpf_pods.cpp bpf/bpf_pods_map.cpp bpf/bpf_profile.cpp bpf/bpf_statistics.cpp
         bpf/bpf_top.cpp kernel/btf_types.cpp bpf/bpf_workqueues.cpp)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include "bpf/bpf_dump.h"
 #include "bpf/bpf_pods.h"
+#include "bpf/bpf_profile.h"
+#include "bpf/bpf_statistics.h"
 #include "bpf/bpf_top.h"
 #include "kernel/btf_types.h"
 
@@ -36,6 +38,14 @@ class AbsentMonitor : public WorkMonitor {
     [[nodiscard]] std::string limits() const override { return ""; }
 };
 
+class AbsentProfile : public WorkProfile {
+  public:
+    Status attach(const CpuSet&) override { return fail("built without BPF"); }
+    Result<ProfileSample> read() override { return fail("built without BPF"); }
+    [[nodiscard]] bool samples() const override { return false; }
+    [[nodiscard]] std::string limits() const override { return ""; }
+};
+
 }  // namespace
 
 Result<KernelFeatures> read_types(const std::string&) {
@@ -58,7 +68,15 @@ std::unique_ptr<WorkCounters> make_bpf_counters() {
     return std::make_unique<AbsentCounters>();
 }
 
+std::unique_ptr<WorkProfile> make_bpf_profile() {
+    return std::make_unique<AbsentProfile>();
+}
+
 std::unique_ptr<WorkMonitor> make_bpf_monitor() {
+    return std::make_unique<AbsentMonitor>();
+}
+
+std::unique_ptr<WorkMonitor> make_statistics_monitor() {
     return std::make_unique<AbsentMonitor>();
 }
 

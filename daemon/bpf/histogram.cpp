@@ -45,4 +45,16 @@ double Histogram::percentile(double share) const {
     return from(buckets);
 }
 
+double Histogram::mean() const {
+    const auto all = static_cast<double>(items());
+    if (all == 0) return 0;
+    double sum = 0;
+    for (unsigned bucket = 0; bucket < counts_.size(); bucket++) {
+        // A bucket that is one ns wide holds its lowest value only.
+        const double from = lowest(bucket, bits_), width = lowest(bucket + 1, bits_) - from;
+        sum += static_cast<double>(counts_[bucket]) * (from + (width > 1 ? width / 2 : 0));
+    }
+    return sum / all;
+}
+
 }  // namespace wq

@@ -17,6 +17,8 @@ class Histogram {
     // The duration in ns that SHARE (0 to 1) of the items do not exceed. Its precision is the width of a
     // bucket (1% with the default BITS). 0 without items.
     [[nodiscard]] double percentile(double share) const;
+    // The mean duration in ns, with the same precision. 0 without items.
+    [[nodiscard]] double mean() const;
 
   private:
     unsigned bits_;

@@ -60,6 +60,13 @@ struct work_struct {
     void* func;
 };
 
+struct timer_list {
+    void* function;
+};
+struct delayed_work {
+    struct timer_list timer;
+};
+
 struct cpumask {
     unsigned long bits[1];
 };
@@ -150,7 +157,9 @@ struct pool_workqueue {
 struct task_struct;
 struct worker {
     struct work_struct* current_work;
+    void* current_func;
     struct pool_workqueue* current_pwq;
+    __u64 current_at; /* the task's sum_exec_runtime when the item began, or last woke up */
     struct task_struct* task;
     struct workqueue_struct* rescue_wq;
 };
@@ -159,8 +168,13 @@ struct kthread {
     void* data; /* of a kworker: its struct worker */
 };
 
+struct sched_entity {
+    __u64 sum_exec_runtime; /* ns of CPU time */
+};
+
 struct task_struct {
     unsigned int flags;
+    struct sched_entity se;
     int pid;
     char comm[16];
     struct cpumask* cpus_ptr;

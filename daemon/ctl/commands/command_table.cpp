@@ -8,6 +8,7 @@
 #include "ctl/ab/ab_command.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
+#include "ctl/diagnose/diagnose_command.h"
 #include "ctl/dump/dump_command.h"
 #include "ctl/setting_option.h"
 #include "ctl/top/top_command.h"
@@ -214,6 +215,7 @@ constexpr std::array kCommands = {
             set_up_cat_config, true},
     Command{"judge", "Verdicts on recorded trials", set_up_judge},
     Command{"ab", "Run a command under scopes in random order, and judge: ab ... -- COMMAND...", set_up_ab},
+    Command{"diagnose", "What keeps kworkers busy, in plain words", set_up_diagnose},
     Command{"dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},
     Command{"top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},
     Command{"pin", "Hold a target at a scope", set_up_pin},

@@ -29,6 +29,7 @@ void add_times(WorkqueueRow& row, const WorkTimes& now, const WorkTimes* before)
         row.p50 = waited.percentile(0.5);
         row.p90 = waited.percentile(0.9);
         row.p99 = waited.percentile(0.99);
+        row.wait = waited.mean();
     }
     const std::uint64_t queued = now.queued - (before ? before->queued : 0);
     const std::uint64_t lock = now.lock_ns - (before ? before->lock_ns : 0);

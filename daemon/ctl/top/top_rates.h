@@ -23,6 +23,7 @@ struct WorkqueueRow {
     std::optional<double> cpu;            // seconds of CPU time per second; empty if it was reset, or for bh
     std::uint64_t timed = 0;              // items whose wait is included in p50 to p99
     std::optional<double> p50, p90, p99;  // ns from queueing to start, with a precision of 1/8
+    std::optional<double> wait;           // mean ns from queueing to start; empty if it was not timed
     std::optional<double> lock;           // mean ns from __queue_work() to holding pool->lock
 };
 

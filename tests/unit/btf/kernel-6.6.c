@@ -89,11 +89,20 @@ struct work_struct {
     struct list_head entry;
     void (*func)(struct work_struct*);
 };
+struct timer_list {
+    struct list_head entry;
+    void (*function)(struct timer_list*);
+};
+struct delayed_work {
+    struct work_struct work;
+    struct timer_list timer;
+};
 struct worker {
     struct list_head entry;
     struct work_struct* current_work;
     void* current_func;
     struct pool_workqueue* current_pwq;
+    u64 current_at;
     char desc[32];
     struct task_struct* task;
     struct workqueue_struct* rescue_wq;
@@ -103,9 +112,14 @@ struct kthread {
     unsigned int cpu;
     void* data;
 };
+struct sched_entity {
+    u64 exec_start;
+    u64 sum_exec_runtime;
+};
 struct task_struct {
     char thread_info[24];
     unsigned int flags;
+    struct sched_entity se;
     int pid;
     struct cpumask* cpus_ptr;
     char comm[16];
@@ -126,6 +140,7 @@ struct {
     struct workqueue_struct wq;
     struct pool_workqueue pwq;
     struct work_struct work;
+    struct delayed_work delayed;
     struct worker worker;
     struct kthread kthread;
     struct task_struct task;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "bpf/bpf_profile.h"
+
+#include <bpf/bpf.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <map>
+#include <utility>
+
+#include "bpf/bpf_shared.h"
+#include "bpf/profile_shared.h"
+#include "kernel/bpf_errors.h"
+#include "kernel/btf_types.h"
+#include "profile.skel.h"
+
+namespace wq {
+namespace {
+
+constexpr const char* kLoading = "loading the programs that profile kworkers";
+constexpr const char* kAttaching = "attaching the programs that profile kworkers";
+
+struct Destroy {
+    void operator()(profile_bpf* skeleton) const { profile_bpf::destroy(skeleton); }
+};
+using Skeleton = std::unique_ptr<profile_bpf, Destroy>;
+
+// The length of a scheduler tick: the kernel's coarse clocks advance by one.
+std::uint64_t tick_ns() {
+    timespec length{};
+    ::clock_getres(CLOCK_MONOTONIC_COARSE, &length);
+    return static_cast<std::uint64_t>(length.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(length.tv_nsec);
+}
+
+Status attach_all(profile_bpf& skeleton) {
+    const BpfErrors errors;
+    auto& programs = skeleton.progs;
+    auto& links = skeleton.links;
+    // The timer's place comes before the queue's: no item is taken for a task's that a timer has queued.
+    const std::array<std::pair<const bpf_program*, bpf_link**>, 4> all{
+        {{programs.wqt_profile_timer, &links.wqt_profile_timer},
+         {programs.wqt_profile_queue, &links.wqt_profile_queue},
+         {programs.wqt_profile_start, &links.wqt_profile_start},
+         {programs.wqt_profile_tick, &links.wqt_profile_tick}}};
+    for (const auto& [program, link] : all) {
+        if (!bpf_program__autoload(program)) continue;
+        *link = bpf_program__attach(program);
+        if (*link == nullptr) return errors.fail(kAttaching, errno);
+    }
+    return {};
+}
+
+// FENTRY: with the two programs at functions of the kernel, which some kernels refuse.
+Result<Skeleton> attached(const CpuSet& isolated, bool fentry) {
+    const BpfErrors errors;
+    Skeleton skeleton(profile_bpf::open());
+    if (!skeleton) return errors.fail(kLoading, errno);
+    for (const unsigned cpu : isolated.cpus())
+        if (cpu < WQ_MOST_CPUS) skeleton->rodata->isolated_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
+    const bool watching = !isolated.empty();
+    bpf_program__set_autoload(skeleton->progs.wqt_profile_tick, fentry);
+    bpf_program__set_autoload(skeleton->progs.wqt_profile_timer, fentry && watching);
+    bpf_program__set_autoload(skeleton->progs.wqt_profile_start, watching);
+    bpf_program__set_autoload(skeleton->progs.wqt_profile_queue, watching);
+    if (!watching) bpf_map__set_max_entries(skeleton->maps.isolated, 1);  // not used
+    if (int code = profile_bpf::load(skeleton.get())) return errors.fail(kLoading, code);
+    if (auto done = attach_all(*skeleton); !done) return tl::unexpected(done.error());
+    return skeleton;
+}
+
+// Calls USE for every entry of MAP. Nothing deletes entries.
+template <class Key, class Value, class Use>
+void for_each(const bpf_map* map, Use use) {
+    Key key{};
+    const Key* before = nullptr;
+    while (bpf_map__get_next_key(map, before, &key, sizeof(key)) == 0) {
+        Value value{};
+        before = &key;
+        if (bpf_map__lookup_elem(map, &key, sizeof(key), &value, sizeof(value), 0) == 0) use(key, value);
+    }
+}
+
+class BpfProfile : public WorkProfile {
+  public:
+    Status attach(const CpuSet& isolated) override;
+    Result<ProfileSample> read() override;
+    [[nodiscard]] bool samples() const override { return samples_; }
+    [[nodiscard]] std::string limits() const override { return limits_; }
+
+  private:
+    [[nodiscard]] std::vector<IsolatedWork> read_isolated() const;
+
+    Skeleton skeleton_;
+    bool samples_ = false;
+    std::string limits_;
+};
+
+Status BpfProfile::attach(const CpuSet& isolated) {
+    skeleton_.reset();
+    limits_.clear();
+    samples_ = true;
+    auto all = attached(isolated, true);
+    if (!all && passes(all.error())) return tl::unexpected(all.error());
+    if (!all) {
+        samples_ = false;
+        limits_ = all.error().text;
+        if (isolated.empty()) return tl::unexpected(all.error());
+        all = attached(isolated, false);
+        if (!all) return tl::unexpected(all.error());
+    }
+    skeleton_ = std::move(*all);
+    return {};
+}
+
+std::vector<IsolatedWork> BpfProfile::read_isolated() const {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, IsolatedWork> by_function;
+    for_each<wq_isolated_key, wq_isolated>(
+        skeleton_->maps.isolated, [&](const wq_isolated_key& key, const wq_isolated& one) {
+            IsolatedWork& work = by_function[{key.workqueue, key.function}];
+            work.workqueue = key.workqueue;
+            work.function = one.function;
+            if (key.event == WQ_ISOLATED_STARTED)
+                work.items += one.items;
+            else
+                work.origins.push_back({key.event == WQ_ISOLATED_BY_TIMER, key.cpu, key.comm, one.items});
+        });
+    std::vector<IsolatedWork> out;
+    for (auto& [key, work] : by_function) {
+        std::ranges::stable_sort(work.origins, std::ranges::greater{}, &WorkOrigin::items);
+        out.push_back(std::move(work));
+    }
+    return out;
+}
+
+Result<ProfileSample> BpfProfile::read() {
+    if (!skeleton_) return fail("nothing is attached", ENOTCONN);
+    ProfileSample out;
+    const std::uint64_t tick = tick_ns();
+    for_each<wq_ran_key, wq_ran>(skeleton_->maps.ran, [&](const wq_ran_key& key, const wq_ran& one) {
+        out.ran.push_back({key.workqueue, one.function, static_cast<int>(key.pid), one.comm, one.ticks * tick,
+                           one.longest});
+    });
+    out.isolated = read_isolated();
+    out.lost_ticks = skeleton_->bss->lost_ticks;
+    out.lost_items = skeleton_->bss->lost_items;
+    return out;
+}
+
+}  // namespace
+
+std::unique_ptr<WorkProfile> make_bpf_profile() {
+    return std::make_unique<BpfProfile>();
+}
+
+}  // namespace wq

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <memory>
+
+#include "bpf/work_monitor.h"
+
+namespace wq {
+
+// A monitor without a probe: only what the kernel itself counts of each workqueue. It has no times and no
+// functions. Needs the same as list_kernel_workqueues().
+std::unique_ptr<WorkMonitor> make_statistics_monitor();
+
+}  // namespace wq

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bpf/work_monitor.h"
+#include "bpf/work_profile.h"
+#include "ctl/command.h"
+#include "ctl/diagnose/diagnosis.h"
+#include "kernel/paths.h"
+
+namespace wq::ctl {
+
+struct DiagnoseOptions {
+    double seconds = 5;
+    bool json = false;
+};
+
+// What `diagnose` looks with. Each may refuse; the others then tell what they can.
+struct DiagnoseTools {
+    Paths paths;              // of /proc and /sys
+    WorkMonitor& monitor;     // with probes
+    WorkMonitor& statistics;  // without, if those were refused
+    WorkProfile& profile;
+    Result<KernelDump> (*dump)();
+};
+
+// `wq-tunectl diagnose`: watches for a while, and prints what keeps kworkers busy. A signal ends the look
+// early; what was seen until then is printed. Fails only if nothing can be seen.
+int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
+
+// The diagnosis in plain words, COLUMNS wide.
+std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns);
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
+
+CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation);
+
+}  // namespace wq::ctl

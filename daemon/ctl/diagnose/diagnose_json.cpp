@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/diagnose/diagnose_command.h"
+
+namespace wq::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+Json word_or_null(const std::string& word) {
+    return word.empty() ? Json(nullptr) : Json(word);
+}
+Json number_or_null(std::size_t number) {
+    return number == 0 ? Json(nullptr) : Json(number);
+}
+Json words_of(const std::vector<Scope>& scopes) {
+    Json out = Json::array();
+    for (const Scope scope : scopes) out.push_back(name_of(scope));
+    return out;
+}
+
+Json work_json(const BusyWork& work, const DiagnosedWorkqueue& wq) {
+    Json kworkers = Json::array();
+    for (const auto& one : work.kworkers)
+        kworkers.push_back(
+            {{"name", one.name}, {"cpu", one.cpu}, {"allowed", word_or_null(one.cpus.list())}});
+    return {{"cpu", work.cpu},
+            {"function", word_or_null(work.function)},
+            {"workqueue", wq.name},
+            {"id", wq.id},
+            {"kind", word_or_null(wq.kind)},
+            {"kworkers", kworkers},
+            {"per_second", or_null(work.per_second)},
+            {"mean_ns", or_null(work.mean_ns)},
+            {"longest_ns", or_null(work.longest_ns)}};
+}
+
+Json workqueue_json(const DiagnosedWorkqueue& wq) {
+    return {{"name", wq.name},
+            {"id", wq.id},
+            {"kind", word_or_null(wq.kind)},
+            {"cpu", wq.cpu},
+            {"max_active", or_null(wq.max_active)},
+            {"scope", wq.scope ? Json(name_of(*wq.scope)) : Json(nullptr)},
+            {"finer", words_of(wq.finer)},
+            {"coarser", words_of(wq.coarser)},
+            {"target", word_or_null(wq.target)},
+            {"pool_cpus", number_or_null(wq.pool_cpus)},
+            {"pool_shared", wq.pool_cpus == 0 ? Json(nullptr) : Json(wq.pool_shared)},
+            {"lock_share", or_null(wq.lock_share)},
+            {"lock_ns", or_null(wq.lock_ns)},
+            {"lock_cpu", or_null(wq.lock_cpu)},
+            {"items", or_null(wq.items)},
+            {"cpu_hogs", or_null(wq.cpu_hogs)},
+            {"cm_wakeups", or_null(wq.cm_wakeups)},
+            {"repatriated", or_null(wq.repatriated)},
+            {"mayday", or_null(wq.mayday)},
+            {"rescued", or_null(wq.rescued)}};
+}
+
+Json isolated_json(const IsolatedFinding& one) {
+    Json origins = Json::array();
+    for (const auto& origin : one.origins)
+        origins.push_back({{"timer", origin.timer},
+                           {"cpu", origin.cpu},
+                           {"task", word_or_null(origin.task)},
+                           {"items", origin.items}});
+    return {{"workqueue", word_or_null(one.workqueue)},
+            {"kind", word_or_null(one.kind)},
+            {"function", one.function},
+            {"items", one.items},
+            {"origins", origins}};
+}
+
+}  // namespace
+
+Json diagnosis_json(const Diagnosis& diagnosis) {
+    Json work = Json::array(), workqueues = Json::array(), stuck = Json::array(), isolated = Json::array();
+    for (const auto& one : diagnosis.work)
+        work.push_back(work_json(one, diagnosis.workqueues.at(one.workqueue)));
+    for (const auto& one : diagnosis.workqueues) workqueues.push_back(workqueue_json(one));
+    for (const auto& one : diagnosis.stuck)
+        stuck.push_back({{"name", one.name},
+                         {"work", word_or_null(one.work)},
+                         {"sleeps_in", word_or_null(one.sleeps_in)}});
+    for (const auto& one : diagnosis.isolated) isolated.push_back(isolated_json(one));
+    return {{"seconds", diagnosis.seconds},
+            {"online", diagnosis.online},
+            {"cpu", diagnosis.cpu},
+            {"attributed", name_of(diagnosis.by)},
+            {"work", work},
+            {"workqueues", workqueues},
+            {"stuck", stuck},
+            {"isolated", {{"cpus", diagnosis.isolated_cpus.list()}, {"work", isolated}}},
+            {"missing", diagnosis.missing}};
+}
+
+}  // namespace wq::ctl

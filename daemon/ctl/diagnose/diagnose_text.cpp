@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ctl/diagnose/diagnose_command.h"
+#include "ctl/render/terminal.h"
+#include "ctl/top/top_table.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr double kLeastCpu = 0.01;   // below, work is only counted
+constexpr double kHintCpu = 0.05;    // below, no scope is worth a comparison
+constexpr double kLockShare = 0.10;  // below, waiting for the lock is not worth a word
+constexpr std::size_t kMostWork = 12;
+constexpr std::size_t kMostNamed = 3;  // kworkers, origins
+constexpr std::size_t kIndent = 4;
+
+std::string plural(std::size_t count, const char* one) {
+    return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string function_of(const std::string& name) {
+    return name.empty() ? "an unknown function" : printable(name);
+}
+
+std::string kind_text(const DiagnosedWorkqueue& wq) {
+    if (wq.kind.empty()) return "";
+    if (wq.kind == "bh") return " (in soft interrupts)";
+    if (wq.kind == "per-cpu") return " (per-CPU)";
+    return fmt::format(" ({})", wq.kind);
+}
+
+class Text {
+  public:
+    Text(const Diagnosis& diagnosis, std::size_t columns) : d_(diagnosis), columns_(columns) {}
+
+    std::string all() {
+        const std::size_t shown = work();
+        events();
+        stuck();
+        isolated();
+        summary(shown);
+        missing();
+        return std::move(text_);
+    }
+
+  private:
+    std::size_t work();
+    void explain(const BusyWork& work, const DiagnosedWorkqueue& wq);
+    void say_kworkers(const BusyWork& work);
+    void say_times(const BusyWork& work);
+    void say_where(const DiagnosedWorkqueue& wq);
+    void say_lock(const DiagnosedWorkqueue& wq);
+    void hint(const DiagnosedWorkqueue& wq);
+    void say_workers(const DiagnosedWorkqueue& wq);
+    void say_events(const DiagnosedWorkqueue& wq);
+    void events();
+    void stuck();
+    void isolated();
+    void summary(std::size_t shown);
+    void missing();
+
+    // A paragraph begins with an empty line, except the first.
+    void begin(const std::string& line) {
+        if (!text_.empty()) text_ += '\n';
+        add(line, 0);
+    }
+    void say(const std::string& line) { add(line, kIndent); }
+    void add(const std::string& text, std::size_t indent) {
+        const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
+        for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
+    }
+
+    const Diagnosis& d_;
+    std::size_t columns_;
+    std::string text_;
+    std::set<std::size_t> explained_;  // workqueues
+};
+
+void Text::say_kworkers(const BusyWork& work) {
+    if (work.kworkers.empty()) return;
+    std::vector<std::string> names;
+    CpuSet cpus;
+    for (const auto& one : work.kworkers) {
+        cpus |= one.cpus;
+        if (names.size() < kMostNamed)
+            names.push_back(fmt::format("{} {:.2f}", printable(one.name), one.cpu));
+    }
+    std::string line = fmt::format("{}", fmt::join(names, ", "));
+    if (work.kworkers.size() > names.size())
+        line += fmt::format(" and {} more", work.kworkers.size() - names.size());
+    if (!cpus.empty())
+        line += fmt::format(", allowed on CPU{} {}", cpus.count() == 1 ? "" : "s", cpus.list());
+    say(line);
+}
+
+void Text::say_times(const BusyWork& work) {
+    std::vector<std::string> words;
+    if (work.per_second && work.mean_ns)
+        words.push_back(fmt::format("{} items/s, {} each from start to end", count_text(*work.per_second),
+                                    time_text(*work.mean_ns)));
+    if (work.longest_ns && *work.longest_ns >= static_cast<double>(d_.hog_ns))
+        words.push_back(
+            fmt::format("one item was seen to use {} of CPU without a sleep", time_text(*work.longest_ns)));
+    if (!words.empty()) say(fmt::format("{}", fmt::join(words, "; ")));
+}
+
+// Which settings reach the work.
+void Text::say_where(const DiagnosedWorkqueue& wq) {
+    if (wq.kind == "per-cpu")
+        say("Per-CPU work runs on the CPU that it is queued on; affinity scopes and the masks of unbound "
+            "workqueues do not reach it.");
+    if (wq.kind == "bh")
+        say("It runs in soft interrupts of the CPU that it is queued on, and no kworker shows it.");
+    if (wq.kind == "ordered" || (wq.kind == "unbound" && wq.max_active == 1))
+        say("One item at a time: no affinity scope makes it faster.");
+}
+
+void Text::say_lock(const DiagnosedWorkqueue& wq) {
+    if (wq.lock_share.value_or(0) < kLockShare) return;
+    std::string line = fmt::format("{:.0f}% of the time in the queue is waiting for pool->lock ({} per item",
+                                   *wq.lock_share * 100, time_text(wq.lock_ns.value_or(0)));
+    if (wq.lock_cpu.value_or(0) >= kLeastCpu) line += fmt::format(", {:.2f} CPUs spin for it", *wq.lock_cpu);
+    line += ").";
+    if (wq.pool_cpus > 1) line += fmt::format(" Up to {} CPUs share a pool", wq.pool_cpus);
+    if (wq.pool_cpus > 1 && wq.pool_shared > 0) line += ", and " + plural(wq.pool_shared, "other workqueue");
+    if (wq.pool_cpus > 1) line += ".";
+    say(line);
+}
+
+// What to try, where it can change anything.
+void Text::hint(const DiagnosedWorkqueue& wq) {
+    if (!wq.scope || wq.target.empty() || wq.cpu < kHintCpu) return;
+    std::vector<std::string_view> arms{name_of(*wq.scope)};
+    const bool contended = wq.lock_share ? *wq.lock_share >= kLockShare : wq.pool_cpus > 1;
+    if (contended && !wq.finer.empty()) {
+        for (const Scope scope : wq.finer) arms.push_back(name_of(scope));
+        say(wq.lock_share ? "A finer scope may shorten this; a comparison under your load tells:"
+                          : "Waiting for pool->lock is not seen here; a comparison under your load tells "
+                            "whether a finer scope helps:");
+    } else if (!wq.coarser.empty()) {
+        for (const Scope scope : wq.coarser) arms.push_back(name_of(scope));
+        say(fmt::format(
+            "Each core has a pool of its own, since `{}` is one core here (as in virtual machines "
+            "of one-core sockets). A coarser scope may spread the work better; a comparison "
+            "under your load tells:",
+            name_of(*wq.scope)));
+    } else {
+        return;
+    }
+    // One line, to be copied.
+    text_ += fmt::format("{:{}}wq-tunectl ab --target {} --arms {} -- COMMAND\n", "", kIndent + 2,
+                         printable(wq.target), fmt::join(arms, ","));
+}
+
+// Counts that say why a workqueue is slower than it has to be.
+void Text::say_workers(const DiagnosedWorkqueue& wq) {
+    const std::uint64_t items = wq.items.value_or(0);
+    const auto often = [&](const std::optional<std::uint64_t>& count) {
+        return count.value_or(0) > 0 && *count * 10 >= items;
+    };
+    const auto per_second = [this](std::uint64_t count) {
+        return count_text(static_cast<double>(count) / d_.seconds);
+    };
+    if (often(wq.cm_wakeups))
+        say(fmt::format(
+            "Its items sleep or hold the CPU: {} times a second another kworker was woken to go on "
+            "in their place.",
+            per_second(*wq.cm_wakeups)));
+    if (often(wq.repatriated))
+        say(
+            fmt::format("{} times a second a kworker was brought back into its pool's CPUs, from which the "
+                        "scheduler had moved it.",
+                        per_second(*wq.repatriated)));
+}
+
+void Text::say_events(const DiagnosedWorkqueue& wq) {
+    if (wq.cpu_hogs.value_or(0) > 0)
+        say(
+            fmt::format("{} held a CPU for more than {}. The kernel may log \"hogged CPU ... consider "
+                        "switching to WQ_UNBOUND\": that is for the authors of the driver, since other work "
+                        "of that CPU had to wait. No setting changes it.",
+                        *wq.cpu_hogs == 1 ? "1 item" : fmt::format("{} items", *wq.cpu_hogs),
+                        time_text(static_cast<double>(d_.hog_ns))));
+    if (wq.mayday.value_or(0) > 0 || wq.rescued.value_or(0) > 0)
+        say(
+            fmt::format("Its pool could not get another kworker in time and called the rescuer ({} calls, {} "
+                        "items rescued): memory is short, or forking is slow. While that lasts one thread "
+                        "does all of this work.",
+                        wq.mayday.value_or(0), wq.rescued.value_or(0)));
+}
+
+void Text::explain(const BusyWork& work, const DiagnosedWorkqueue& wq) {
+    begin(work.function.empty()
+              ? fmt::format("{:.2f} CPUs in work of {}{}", work.cpu, printable(wq.name), kind_text(wq))
+              : fmt::format("{:.2f} CPUs in {} of {}{}", work.cpu, function_of(work.function),
+                            printable(wq.name), kind_text(wq)));
+    say_kworkers(work);
+    say_times(work);
+    if (!explained_.insert(work.workqueue).second) return;
+    say_where(wq);
+    say_lock(wq);
+    hint(wq);
+    say_workers(wq);
+    say_events(wq);
+}
+
+std::size_t Text::work() {
+    std::size_t shown = 0;
+    for (const auto& work : d_.work) {
+        if (work.cpu < kLeastCpu || shown == kMostWork) break;
+        explain(work, d_.workqueues.at(work.workqueue));
+        shown++;
+    }
+    return shown;
+}
+
+// Of the workqueues that cost little.
+void Text::events() {
+    for (std::size_t i = 0; i < d_.workqueues.size(); i++) {
+        const auto& wq = d_.workqueues[i];
+        if (explained_.contains(i) || !wq.has_events()) continue;
+        begin(printable(wq.name) + kind_text(wq));
+        say_events(wq);
+    }
+}
+
+void Text::stuck() {
+    for (const auto& one : d_.stuck) {
+        begin(fmt::format("{} did not run at all: it sleeps in the middle of an item{}", printable(one.name),
+                          one.work.empty() ? "" : " of " + printable(one.work)));
+        say(fmt::format(
+            "It waits{}, uses no CPU, but counts in the load average. `cat /proc/PID/stack` shows "
+            "what for.",
+            one.sleeps_in.empty() ? "" : " in " + printable(one.sleeps_in)));
+    }
+}
+
+void Text::isolated() {
+    std::size_t shown = 0;
+    for (const auto& one : d_.isolated) {
+        if (shown++ == kMostWork) break;
+        const std::string of = one.workqueue.empty()
+                                   ? " in a soft interrupt"
+                                   : fmt::format(" of {} ({})", printable(one.workqueue),
+                                                 one.kind == "per-cpu" ? "per-CPU" : one.kind);
+        begin(fmt::format("{} of {}{} on isolated CPUs {}", plural(one.items, "item"),
+                          function_of(one.function), of, d_.isolated_cpus.list()));
+        for (std::size_t i = 0; i < std::min(one.origins.size(), kMostNamed); i++) {
+            const WorkOrigin& origin = one.origins[i];
+            say(origin.timer ? fmt::format("{} queued by a timer on CPU {}", origin.items, origin.cpu)
+                             : fmt::format("{} queued on CPU {}, where {} ran", origin.items, origin.cpu,
+                                           printable(origin.task)));
+        }
+        if (one.origins.size() > kMostNamed)
+            say(fmt::format("and from {} more", plural(one.origins.size() - kMostNamed, "place")));
+        if (one.kind == "unbound")
+            say("The masks of unbound workqueues, and of this one, decide where it runs.");
+    }
+    if (d_.isolated.size() > kMostWork)
+        say(fmt::format("and {} more", plural(d_.isolated.size() - kMostWork, "function")));
+}
+
+void Text::summary(std::size_t shown) {
+    const std::string use =
+        fmt::format("kworkers used {:.2f} of {} in {:.1f} s", d_.cpu, plural(d_.online, "CPU"), d_.seconds);
+    if (text_.empty()) {
+        begin("Nothing keeps kworkers busy: " + use + ".");
+        return;
+    }
+    double rest = 0, all = 0;
+    for (std::size_t i = 0; i < d_.work.size(); i++) {
+        all += d_.work[i].cpu;
+        if (i >= shown) rest += d_.work[i].cpu;
+    }
+    std::string line = "All " + use + ".";
+    if (d_.work.size() > shown && rest >= 0.005)
+        line += fmt::format(" {} with less each used {:.2f}.",
+                            shown == 0 ? plural(d_.work.size(), "function")
+                                       : "Another " + plural(d_.work.size() - shown, "function"),
+                            rest);
+    if (d_.by == Attribution::ticks && d_.cpu - all >= 0.1)
+        line += fmt::format(" {:.2f} CPUs fell between the samples.", d_.cpu - all);
+    begin(line);
+}
+
+void Text::missing() {
+    for (const auto& one : d_.missing) add("Not seen: " + one, 0);
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns) {
+    return Text(diagnosis, columns).all();
+}
+
+}  // namespace wq::ctl
