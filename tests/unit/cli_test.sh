@@ -22,7 +22,8 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "history --export-policy --json" "history --json --export-policy" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
-  "top --sort busy" "top --functions --sort p99"; do
+  "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
+  "diagnose --seconds"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -107,6 +108,8 @@ for command in "revert" "unpin" "trial" "explain"; do
 done
 expect 2 top ""
 expect 2 --root "$root" pin "" smt
+expect 2 --root "$root" diagnose
+[ ! -s "$root/out" ] || complain "diagnose in a tree: $(cat "$root/out")"
 expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
 for order in "pin one smt" "unpin one" "revert --all" "revert one" "reload"; do

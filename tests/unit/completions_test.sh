@@ -74,6 +74,7 @@ expect "wq-tunectl trial --arm " "${scopes[@]}"
 expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeback
 expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
+expect "wq-tunectl diagnose --seconds "
 expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl trial --json writeback --arm s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback

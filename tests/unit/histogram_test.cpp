@@ -72,5 +72,15 @@ TEST(Histogram, OfFewerBucketsIsAsExactAsTheyAreWide) {
     EXPECT_EQ(wq_bucket_by(~std::uint64_t{0}, 3), WQ_TOP_BUCKETS - 1U);
 }
 
+TEST(Histogram, MeanIsThatOfTheValues) {
+    Histogram exact(3), wide(3);
+    EXPECT_EQ(exact.mean(), 0);
+    exact.add(2, 1);
+    exact.add(6, 3);
+    EXPECT_EQ(exact.mean(), 5);
+    for (const std::uint64_t ns : {1000U, 20'000U, 3'000'000U}) wide.add(wq_bucket_by(ns, 3), 1);
+    EXPECT_NEAR(wide.mean(), 1'007'000, 1'007'000 / 16.0);
+}
+
 }  // namespace
 }  // namespace wq

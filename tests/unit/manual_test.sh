@@ -38,6 +38,7 @@ expected=(
   '0 '
   '3 '
   '2 no --root'
+  '2 no --root'
 )
 mapfile -t commands < <(examples wq-tunectl.1)
 [ ${#commands[@]} = ${#expected[@]} ] || complain "${#commands[@]} examples in wq-tunectl(1), ${#expected[@]} are known here"

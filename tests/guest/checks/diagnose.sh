@@ -1,0 +1,152 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# timeout: 400
+# `wq-tunectl diagnose` names a known hog first, per-CPU work as what it is, and who disturbs isolated CPUs, with the right
+# counts; nothing of it stays in the kernel, however it ends; and without BPF it still tells what it can.
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+count_work=/usr/lib/wq-tests/count-work
+dir=/run/wq-tests/diagnose
+cgroup=/sys/fs/cgroup/rt
+mkdir -p $dir
+# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+case $guest_kernel in 6.*) missed=0.005 ;; *) missed=0.02 ;; esac
+put_back() {
+  load_off
+  udevadm control --start-exec-queue
+  rmdir $cgroup 2>/dev/null || true
+}
+load=""
+trap put_back EXIT
+
+holds() { # WHAT EXPRESSION, of what is in $dir/json
+  [ "$(jq "$2" $dir/json)" = true ] || { jq -c . $dir/json; fail "$1: not so: $2"; }
+  note "ok: $1"
+}
+unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel takes its time
+nothing_left() { wait_until 20 unloaded || fail "$1: programs left in the kernel: $("$count_work" --loaded)"; }
+loaded() { "$count_work" --loaded | jq -e 'has("wqt_profile_tick")' >/dev/null; }
+fits() { # FILE
+  local wide
+  wide=$(grep -v 'wq-tunectl ab' "$1" | grep -c '.\{81\}' || true)
+  check_eq "lines wider than 80" 0 "$wide"
+}
+
+note "-- an idle machine"
+wq-tunectl diagnose --seconds 2 | tee $dir/idle
+fits $dir/idle
+grep -q 'kworkers used [0-9.]* of 8 CPUs in' $dir/idle || fail "no summary"
+nothing_left "after it"
+
+note "-- a known hog"
+key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+crypt_open c0
+# same_cpu_crypt makes a per-CPU workqueue of its kcryptd.
+dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
+unbound=$(wq_of c0) percpu=$(wq_of c1)
+udevadm settle
+udevadm control --stop-exec-queue # it would read what was written
+load_on c0
+sleep 2
+wq-tunectl diagnose --json >$dir/json 2>$dir/err
+check_eq "complaints" "" "$(cat $dir/err)"
+jq -c '.work[] | select(.cpu >= 0.01) | [.cpu, .function, .workqueue, .kind]' $dir/json
+jq -c '.workqueues[0]' $dir/json
+holds "it comes first" '.work[0] | .function == "kcryptd_crypt [dm_crypt]" and .workqueue == "'"$unbound"'" and .kind == "unbound"'
+holds "nothing is missing" '.missing == [] and .attributed == "ticks"'
+holds "it used CPUs, no more than there are" '.work[0].cpu | . > 0.05 and . <= 8'
+holds "its kworkers have names, CPUs and the CPU time" '.work[0] | .cpu as $cpu | (.kworkers | length > 0 and
+  all(.name | test("^kworker/u?[0-9]+:[0-9]+H?$"))) and (.kworkers | map(.cpu) | add - $cpu | fabs < 1e-6) and
+  any(.kworkers[]; .allowed != null)'
+holds "what the samples say is what the tasks used" '([.work[].cpu] | add) as $sum | .cpu > 0 and ($sum / .cpu | . > 0.6 and . < 1.4)'
+holds "items and their time" '.work[0] | .per_second > 10 and .mean_ns > 0'
+holds "the lock's share" '.workqueues[0].lock_share | . > 0 and . <= 1'
+holds "its scope" '.workqueues[0] | .target == "'"$unbound"'" and .scope != null and .max_active > 1 and .pool_cpus >= 1'
+# Each CPU is a socket here: nothing is finer than one core.
+holds "scopes to try" '.workqueues[0] | .finer == [] and .coarser != []'
+holds "no address gets out" '([.. | numbers | select(. > 1e18)] | length == 0) and (tostring | test("ffff[0-9a-f]{12}|address") | not)'
+nothing_left "after a look"
+
+note "-- the same in plain words, and after a finer scope can help"
+wq-tunectl diagnose | tee $dir/text
+fits $dir/text
+grep -qE "^[0-9]+\.[0-9]+ CPUs in kcryptd_crypt \[dm_crypt\] of $unbound \(unbound\)$" <(head -n 1 $dir/text) || fail "not the first line"
+grep -q "wq-tunectl ab --target $unbound --arms [a-z_]*,.* -- COMMAND" $dir/text || fail "no hint"
+echo system >"$workqueues/$unbound/affinity_scope"
+wq-tunectl diagnose --json --seconds 2 >$dir/json
+holds "one pool, and finer scopes" '.workqueues[] | select(.name == "'"$unbound"'") | .scope == "system" and (.finer | length > 0) and .pool_cpus == 8'
+echo default >"$workqueues/$unbound/affinity_scope"
+
+note "-- however it ends"
+for signal in INT TERM KILL; do
+  wq-tunectl diagnose --seconds 600 --json >$dir/json &
+  pid=$!
+  wait_until 60 loaded || fail "not attached"
+  sleep 2
+  kill -$signal $pid
+  rc=0
+  wait $pid || rc=$?
+  case $signal in
+    KILL) check_eq "SIGKILL: exit code" 137 $rc ;;
+    *)
+      check_eq "SIG$signal: exit code" 0 $rc
+      holds "SIG$signal: what was seen until then" '.seconds < 100 and .work[0].workqueue == "'"$unbound"'"'
+      ;;
+  esac
+  nothing_left "SIG$signal"
+done
+
+note "-- without BPF"
+for command in "setpriv --reuid=65534 --clear-groups" "setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all"; do
+  # shellcheck disable=SC2086
+  $command wq-tunectl diagnose --json --seconds 2 >$dir/json 2>$dir/err || fail "exit code $?: $(cat $dir/err)"
+  jq -c '.missing, .work[0]' $dir/json
+  holds "names alone" '.attributed == "names" and (.missing | length == 1 and (.[0] | test("BPF is denied")))'
+  holds "the hog is there" '[.work[:3][].workqueue] | index("'"$unbound"'") != null'
+  # shellcheck disable=SC2086
+  $command wq-tunectl diagnose --seconds 1 >$dir/text
+  fits $dir/text
+  tail -n 3 $dir/text
+  grep -q '^Not seen: ' $dir/text || fail "does not say what is missing"
+done
+load_off
+
+note "-- per-CPU work"
+load_on c1
+sleep 2
+wq-tunectl diagnose --json --seconds 3 >$dir/json
+jq -c '.work[0]' $dir/json
+holds "named as what it is" '.work[0] | .workqueue == "'"$percpu"'" and .kind == "per-cpu" and .function == "kcryptd_crypt [dm_crypt]"'
+holds "no scope reaches it" '.workqueues[] | select(.name == "'"$percpu"'") | .scope == null and .finer == [] and .coarser == [] and .target == null'
+wq-tunectl diagnose --seconds 2 >$dir/text
+grep -q 'affinity scopes and the masks' $dir/text || { cat $dir/text; fail "does not say so"; }
+load_off
+
+note "-- isolated CPUs"
+echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+mkdir $cgroup
+echo 6-7 >$cgroup/cpuset.cpus
+echo isolated >$cgroup/cpuset.cpus.partition
+check_eq "the partition" isolated "$(cat $cgroup/cpuset.cpus.partition)"
+wq-tunectl diagnose --seconds 600 --json >$dir/json &
+pid=$!
+wait_until 60 loaded || fail "not attached"
+sleep 2
+blocks=1000
+# shellcheck disable=SC2016 # this dollar is the other shell's
+bash -c 'echo $$ >'$cgroup'/cgroup.procs && exec dd if=/dev/zero of=/dev/mapper/c1 bs=4k count='$blocks' oflag=direct' 2>/dev/null
+sleep 1
+kill -INT $pid
+wait $pid || fail "exit code $?"
+jq -c '.isolated.work[]' $dir/json
+this='.isolated.work[] | select(.workqueue == "'"$percpu"'" and .function == "kcryptd_crypt [dm_crypt]")'
+holds "their list" '.isolated.cpus == "6-7"'
+holds "the disturber, as often as it was" "$this | .kind == \"per-cpu\" and .items >= $blocks * (1 - $missed) and .items <= $blocks * 1.005"
+holds "and who queued it" "$this | [.origins[] | select(.task == \"dd\" and (.timer | not) and (.cpu == 6 or .cpu == 7)).items] | add >= $blocks * (1 - $missed)"
+holds "timers are told apart" '[.isolated.work[].origins[] | select(.timer)] | all(.task == null)'
+rmdir $cgroup
+nothing_left "at the end"
+udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm settle
+crypt_close c1
+crypt_close c0

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// `wq-tunectl diagnose` with tools that refuse one thing or another.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "ctl/diagnose/diagnose_command.h"
+#include "ctl/options.h"
+#include "fake_look.h"
+#include "fake_monitor.h"
+#include "fake_profile.h"
+#include "temp_tree.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+using test::TempTree;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+using testing::internal::CaptureStderr;
+using testing::internal::CaptureStdout;
+using testing::internal::GetCapturedStderr;
+using testing::internal::GetCapturedStdout;
+
+Result<KernelDump> dump() {
+    return test::dump_of_two_caches();
+}
+Result<KernelDump> no_dump() {
+    return fail("BPF is denied");
+}
+
+class DiagnoseCommand : public testing::Test {
+  protected:
+    DiagnoseCommand() {
+        tree_.write("sys/devices/system/cpu/online", "0-7\n");
+        tree_.write("proc/103/comm", "kworker/u9:3+kcryptd-254:0-1\n");
+        tree_.write("proc/103/stat",
+                    "103 (kworker/u9:3+kcryptd-254:0-1) R 2 0 0 0 -1 69238880 0 0 0 0 0 41 0 0\n");
+        tree_.write("proc/103/status", "Cpus_allowed_list:\t0-7\n");
+        for (const double seconds : {0.0, 1.0}) {
+            WorkSample sample;
+            sample.seconds = seconds;
+            sample.workqueues = {workqueue(10, "kcryptd-254:0-1")};
+            sample.workqueues[0].unbound = sample.workqueues[0].in_sysfs = true;
+            sample.workqueues[0].cpu_time_us = static_cast<std::uint64_t>(seconds * 500'000);
+            monitor_.samples_.push_back(sample);
+            statistics_.samples_.push_back(sample);
+        }
+        profile_.sample_->ran = {{10, "kcryptd_crypt [dm_crypt]", 103, "kworker/u9:3", 400'000'000, 0}};
+    }
+
+    struct Run {
+        int code = 0;
+        std::string out, err;
+    };
+    Run run(bool as_json, Result<KernelDump> (*dump_of)() = dump) {
+        CaptureStdout();
+        CaptureStderr();
+        Run got;
+        got.code = diagnose(DiagnoseOptions{0.02, as_json},
+                            {Paths{tree_.root()}, monitor_, statistics_, profile_, dump_of});
+        got.out = GetCapturedStdout();
+        got.err = GetCapturedStderr();
+        return got;
+    }
+    json found(Result<KernelDump> (*dump_of)() = dump) {
+        const auto got = run(true, dump_of);
+        EXPECT_EQ(got.code, kOk);
+        EXPECT_EQ(got.err, "");
+        return json::parse(got.out);
+    }
+
+    TempTree tree_;
+    FakeMonitor monitor_, statistics_;
+    FakeProfile profile_;
+};
+
+TEST_F(DiagnoseCommand, PutsTogetherWhatTheToolsKnow) {
+    const json all = found();
+    EXPECT_EQ(all.at("attributed"), "ticks");
+    EXPECT_EQ(all.at("online"), 8);
+    EXPECT_EQ(all.at("missing"), json::array());
+    ASSERT_THAT(all.at("work"), SizeIs(1));
+    EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
+    EXPECT_EQ(all.at("workqueues")[0].at("finer"), json({"smt"}));
+    EXPECT_TRUE(monitor_.functions_);
+    EXPECT_THAT(monitor_.names_, IsEmpty());
+}
+
+TEST_F(DiagnoseCommand, PrintsPlainWords) {
+    const auto got = run(false);
+    EXPECT_EQ(got.code, kOk);
+    EXPECT_THAT(got.out, HasSubstr(" CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"));
+}
+
+TEST_F(DiagnoseCommand, WatchesTheIsolatedCpus) {
+    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
+    EXPECT_EQ(found().at("isolated").at("cpus"), "4-5");
+    EXPECT_EQ(profile_.isolated_.list(), "4-5");
+}
+
+TEST_F(DiagnoseCommand, SaysThatTheLockIsNotSeen) {
+    monitor_.limits_ = "this kernel refuses fentry: waiting for pool->lock is not seen";
+    EXPECT_EQ(found().at("missing"), json({monitor_.limits_}));
+}
+
+TEST_F(DiagnoseCommand, GoesOnWithoutSamples) {
+    profile_.attached_ = fail("this kernel refuses fentry");
+    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
+    const json all = found();
+    EXPECT_EQ(all.at("attributed"), "statistics");
+    EXPECT_EQ(all.at("work")[0].at("cpu"), 0.5);
+    EXPECT_EQ(all.at("missing"), json({"which kworker runs which function: this kernel refuses fentry",
+                                       "work on isolated CPUs: this kernel refuses fentry"}));
+}
+
+TEST_F(DiagnoseCommand, GoesOnWithWorkOnIsolatedCpusAlone) {
+    profile_.samples_ = false;
+    profile_.limits_ = "this kernel refuses fentry";
+    profile_.sample_->isolated = {{10, "kcryptd_crypt [dm_crypt]", 3, {}}};
+    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
+    const json all = found();
+    EXPECT_EQ(all.at("attributed"), "statistics");
+    EXPECT_EQ(all.at("isolated").at("work")[0].at("items"), 3);
+    EXPECT_THAT(all.at("missing"), SizeIs(1));
+}
+
+TEST_F(DiagnoseCommand, GoesOnWithTheKernelsStatistics) {
+    monitor_.attached_ = fail("no tracepoints");
+    const json all = found();
+    EXPECT_EQ(all.at("attributed"), "ticks") << "the sampler still works";
+    EXPECT_EQ(all.at("missing"), json({"functions and waits: no tracepoints"}));
+}
+
+TEST_F(DiagnoseCommand, GoesOnWithNamesInProc) {
+    monitor_.attached_ = statistics_.attached_ = profile_.attached_ = fail("BPF is denied");
+    const json all = found(no_dump);
+    EXPECT_EQ(all.at("attributed"), "names");
+    EXPECT_EQ(all.at("missing"),
+              json({"functions, waits and all that the kernel counts of each workqueue: BPF is denied"}));
+    EXPECT_TRUE(profile_.isolated_.empty());
+}
+
+TEST_F(DiagnoseCommand, SaysThatThePoolsAreNotKnown) {
+    const json all = found(no_dump);
+    EXPECT_EQ(all.at("missing"), json({"pools and scopes: BPF is denied"}));
+    EXPECT_EQ(all.at("workqueues")[0].at("finer"), json::array());
+}
+
+TEST_F(DiagnoseCommand, FailsWhereNothingCanBeSeen) {
+    monitor_.attached_ = statistics_.attached_ = fail("BPF is denied");
+    tree_.remove("proc");
+    const auto got = run(false);
+    EXPECT_EQ(got.code, kFailure);
+    EXPECT_EQ(got.out, "");
+    EXPECT_EQ(got.err, "wq-tunectl: nothing can be seen: BPF is denied, and /proc shows no kworkers\n");
+}
+
+TEST_F(DiagnoseCommand, TriesASampleAgainThatFailsForAMoment) {
+    monitor_.samples_.insert(monitor_.samples_.begin() + 1, WorkSample{});
+    monitor_.failures_ = {{1, EAGAIN}};
+    EXPECT_EQ(found().at("missing"), json::array());
+}
+
+TEST_F(DiagnoseCommand, GoesOnWithoutASampleThatFails) {
+    monitor_.samples_.pop_back();
+    const json all = found();
+    EXPECT_EQ(all.at("missing"), json({"what the kernel counts of each workqueue: no more samples"}));
+    EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
+}
+
+TEST_F(DiagnoseCommand, ASignalEndsItEarlyWithWhatWasSeen) {
+    // Blocked here, it is still there when the look begins.
+    sigset_t set, before;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before);
+    ::raise(SIGINT);
+    CaptureStdout();
+    const int code = diagnose(DiagnoseOptions{3600, true},
+                              {Paths{tree_.root()}, monitor_, statistics_, profile_, dump});
+    const json all = json::parse(GetCapturedStdout());
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    EXPECT_EQ(code, kOk);
+    EXPECT_LT(all.at("seconds"), 3600);
+    EXPECT_THAT(all.at("work"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace wq::ctl

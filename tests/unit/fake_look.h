@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "ctl/diagnose/diagnosis.h"
+#include "fake_monitor.h"
+
+namespace wq::test {
+
+// Eight CPUs in caches of three and five; each CPU is a core. kcryptd-254:0-1 and writeback share
+// the pools of the caches.
+inline KernelDump dump_of_two_caches() {
+    KernelDump dump;
+    dump.default_scope = Scope::cache;
+    dump.unbound = CpuSet::range(0, 7);
+    std::vector<KernelPod> cores;
+    for (unsigned cpu = 0; cpu < 8; cpu++) cores.push_back({{cpu}, 0});
+    dump.scopes = {{Scope::cpu, cores},
+                   {Scope::smt, cores},
+                   {Scope::cache, {{CpuSet::range(0, 2), 0}, {CpuSet::range(3, 7), 0}}},
+                   {Scope::numa, {{CpuSet::range(0, 7), 0}}},
+                   {Scope::system, {{CpuSet::range(0, 7), -1}}}};
+    DumpedWorkqueue crypt;
+    crypt.name = "kcryptd-254:0-1";
+    crypt.kind = "unbound";
+    crypt.max_active = 64;
+    crypt.attrs = DumpedAttrs{"default", Scope::cache, false, 0, CpuSet::range(0, 7)};
+    for (unsigned cpu = 0; cpu < 8; cpu++) crypt.pools[cpu] = cpu < 3 ? 16 : 17;
+    DumpedWorkqueue writeback = crypt;
+    writeback.name = "writeback";
+    DumpedWorkqueue other = crypt;
+    other.name = "other";
+    for (auto& [cpu, pool] : other.pools) pool = 18;
+    dump.workqueues = {crypt, writeback, other};
+    return dump;
+}
+
+// Two seconds, CPU 3 offline: kcryptd used 1.2 CPUs in two kworkers, one of which has ended; per-CPU work 0.25 CPUs; work in
+// soft interrupts 0.05.
+inline ctl::DiagnoseLook busy_look() {
+    ctl::DiagnoseLook look;
+    look.seconds = look.profile_seconds = 2;
+    look.online = CpuSet::range(0, 7) - CpuSet{3};
+    look.sampled = true;
+    look.dump = dump_of_two_caches();
+    look.profile.emplace();
+    look.profile->ran = {{10, "kcryptd_crypt [dm_crypt]", 103, "kworker/u9:3", 1'600'000'000, 3'000'000},
+                         {20, "vmstat_update", 104, "kworker/0:1", 500'000'000, 2'000'000},
+                         {10, "kcryptd_crypt [dm_crypt]", 105, "kworker/u9:4", 800'000'000, 34'000'000}};
+    ctl::KworkerUse first, second;
+    first.pid = 103;
+    first.name = "kworker/u9:3";
+    first.cpu_ns = 2'400'000'000;
+    first.by_work = {{"kcryptd-254:0-1", first.cpu_ns}};
+    first.cpus = CpuSet::range(0, 7);
+    second.pid = 104;
+    second.name = "kworker/0:1";
+    second.cpu_ns = 600'000'000;
+    second.by_work = {{"mm_percpu_wq", second.cpu_ns}};
+    second.cpus = {0};
+    look.kworkers = {first, second};
+
+    ctl::WorkqueueRow crypt, percpu, bh;
+    crypt.id = 1;
+    crypt.now = workqueue(10, "kcryptd-254:0-1");
+    crypt.now.unbound = crypt.now.in_sysfs = true;
+    crypt.now.managed = false;
+    crypt.items = 2000;
+    crypt.per_second = 1000;
+    crypt.cpu = 1.2;
+    crypt.wait = 40'000;
+    crypt.lock = 20'000;
+    percpu.id = 2;
+    percpu.now = workqueue(20, "mm_percpu_wq");
+    percpu.items = 100;
+    percpu.per_second = 50;
+    percpu.cpu = 0.25;
+    bh.id = 3;
+    bh.now = workqueue(30, "bh_wq");
+    bh.now.bh = true;
+    bh.now.managed = false;
+    look.before = {crypt.now, percpu.now, bh.now};
+    look.work.emplace();
+    look.work->seconds = 2;
+    look.work->workqueues = {crypt, percpu, bh};
+    look.work->functions = {{1, "kcryptd-254:0-1", "kcryptd_crypt [dm_crypt]", 2000, 1000, 1.5, 1.5e6},
+                            {2, "mm_percpu_wq", "vmstat_update", 100, 50, 0.25, 5e6},
+                            {3, "bh_wq", "tasklet_work", 10, 5, 0.05, 1e7}};
+    return look;
+}
+
+}  // namespace wq::test

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "bpf/work_profile.h"
+
+namespace wq {
+
+// Gives the sample that it is told to.
+class FakeProfile : public WorkProfile {
+  public:
+    Status attach(const CpuSet& isolated) override {
+        isolated_ = isolated;
+        return attached_;
+    }
+    Result<ProfileSample> read() override { return sample_; }
+    [[nodiscard]] bool samples() const override { return samples_; }
+    [[nodiscard]] std::string limits() const override { return limits_; }
+
+    Result<ProfileSample> sample_ = ProfileSample{};
+    Status attached_;
+    bool samples_ = true;
+    std::string limits_;
+    CpuSet isolated_;
+};
+
+}  // namespace wq
