@@ -175,6 +175,13 @@ TEST_F(DiagnoseCommand, GoesOnWithoutASampleThatFails) {
     EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
 }
 
+TEST_F(DiagnoseCommand, GoesOnWithoutAFirstSample) {
+    monitor_.samples_.clear();
+    const json all = found();
+    EXPECT_EQ(all.at("missing"), json({"what the kernel counts of each workqueue: no more samples"}));
+    EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
+}
+
 TEST_F(DiagnoseCommand, ASignalEndsItEarlyWithWhatWasSeen) {
     // Blocked here, it is still there when the look begins.
     sigset_t set, before;
@@ -183,8 +190,8 @@ TEST_F(DiagnoseCommand, ASignalEndsItEarlyWithWhatWasSeen) {
     ::pthread_sigmask(SIG_BLOCK, &set, &before);
     ::raise(SIGINT);
     CaptureStdout();
-    const int code = diagnose(DiagnoseOptions{3600, true},
-                              {Paths{tree_.root()}, monitor_, statistics_, profile_, dump});
+    const int code =
+        diagnose(DiagnoseOptions{3600, true}, {Paths{tree_.root()}, monitor_, statistics_, profile_, dump});
     const json all = json::parse(GetCapturedStdout());
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     EXPECT_EQ(code, kOk);

@@ -39,7 +39,34 @@ TEST(Diagnosis, SortsFunctionsByWhatTheyCost) {
     EXPECT_EQ(found.work[0].longest_ns, 34e6);
     EXPECT_EQ(found.work[1].function, "vmstat_update");
     EXPECT_EQ(found.work[2].function, "tasklet_work");
-    EXPECT_NEAR(found.cpu, 1.5, 1e-9);
+    EXPECT_NEAR(found.cpu, 1.05, 1e-9);
+    EXPECT_EQ(found.unsampled, 0);
+}
+
+TEST(Diagnosis, SharesOutTheExactTimeOfATaskByItsSamples) {
+    auto look = busy_look();
+    auto& ran = look.profile->ran;
+    ran[0].cpu_ns = 30'000'000;  // most ticks were lost
+    ran.push_back({20, "other", 103, "kworker/u9:3", 10'000'000, 0});
+    ran.erase(ran.begin() + 1);
+    const auto found = diagnose(look);
+    ASSERT_THAT(found.work, SizeIs(3));
+    EXPECT_NEAR(found.work[0].cpu, 0.6 + 0.4, 1e-9);
+    EXPECT_EQ(found.work[1].function, "other");
+    EXPECT_NEAR(found.work[1].cpu, 0.2, 1e-9);
+    EXPECT_NEAR(found.unsampled, 0.25, 1e-9) << "no tick found kworker/0:1";
+}
+
+TEST(Diagnosis, CallsAWorkqueueAsItsKworkerDoesWhereTheKernelDoesNotListThem) {
+    auto look = busy_look();
+    look.work.reset();
+    look.before.clear();
+    const auto found = diagnose(look);
+    EXPECT_EQ(found.by, Attribution::ticks);
+    ASSERT_FALSE(found.work.empty());
+    EXPECT_EQ(found.work[0].function, "kcryptd_crypt [dm_crypt]");
+    EXPECT_EQ(found.workqueues[found.work[0].workqueue].name, "an unknown workqueue")
+        << "of the one that ended";
 }
 
 TEST(Diagnosis, TakesTheTimeOfSoftInterruptsFromTheirFunctions) {
@@ -176,7 +203,7 @@ TEST(Diagnosis, GoesByNamesWhereNothingElseIsLeft) {
     const auto found = diagnose(look);
     EXPECT_EQ(found.by, Attribution::names);
     ASSERT_THAT(found.work, SizeIs(2));
-    EXPECT_NEAR(found.work[0].cpu, 1.2, 1e-9);
+    EXPECT_NEAR(found.work[0].cpu, 0.8, 1e-9);
     EXPECT_EQ(found.workqueues[found.work[0].workqueue].name, "kcryptd-254:0-1");
     EXPECT_EQ(found.workqueues[found.work[0].workqueue].kind, "");
 }
@@ -195,7 +222,7 @@ TEST(Diagnosis, NamesWorkOnIsolatedCpusWithItsOrigin) {
     EXPECT_EQ(found.isolated[0].items, 40U);
     EXPECT_THAT(found.isolated[0].origins, SizeIs(2));
     EXPECT_EQ(found.isolated[1].workqueue, "");
-    EXPECT_EQ(found.isolated[2].workqueue, "a workqueue that is gone");
+    EXPECT_EQ(found.isolated[2].workqueue, "an unknown workqueue");
 }
 
 TEST(Diagnosis, NamesThoseThatAreStuck) {

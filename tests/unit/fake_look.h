@@ -34,8 +34,8 @@ inline KernelDump dump_of_two_caches() {
     return dump;
 }
 
-// Two seconds, CPU 3 offline: kcryptd used 1.2 CPUs in two kworkers, one of which has ended; per-CPU work 0.25 CPUs; work in
-// soft interrupts 0.05.
+// Two seconds, CPU 3 offline: kcryptd used 1.2 CPUs in two kworkers, one of which has ended; per-CPU work
+// 0.25 CPUs; work in soft interrupts 0.05.
 inline ctl::DiagnoseLook busy_look() {
     ctl::DiagnoseLook look;
     look.seconds = look.profile_seconds = 2;
@@ -49,12 +49,13 @@ inline ctl::DiagnoseLook busy_look() {
     ctl::KworkerUse first, second;
     first.pid = 103;
     first.name = "kworker/u9:3";
-    first.cpu_ns = 2'400'000'000;
+    first.cpu_ns = 1'600'000'000;
+    first.work = "kcryptd-254:0-1";
     first.by_work = {{"kcryptd-254:0-1", first.cpu_ns}};
     first.cpus = CpuSet::range(0, 7);
     second.pid = 104;
     second.name = "kworker/0:1";
-    second.cpu_ns = 600'000'000;
+    second.cpu_ns = 500'000'000;
     second.by_work = {{"mm_percpu_wq", second.cpu_ns}};
     second.cpus = {0};
     look.kworkers = {first, second};

@@ -25,9 +25,10 @@ class ReadKworkers : public testing::Test {
     void task(int pid, const std::string& comm, char state = 'I', const std::string& flags = kWorkerFlags) {
         const std::string dir = "proc/" + std::to_string(pid);
         tree_.write(dir + "/comm", comm + "\n");
-        tree_.write(dir + "/stat",
-                    std::to_string(pid) + " (" + comm + ") " + state + " 2 0 0 0 -1 " + flags +
-                        " 0 0 0 0 7 41 0 0 20 0 1 0 25 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0\n");
+        tree_.write(
+            dir + "/stat",
+            std::to_string(pid) + " (" + comm + ") " + state + " 2 0 0 0 -1 " + flags +
+                " 0 0 0 0 7 41 0 0 20 0 1 0 25 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0\n");
         tree_.write(dir + "/schedstat", "515954326 5285578857 13363\n");
     }
     [[nodiscard]] std::vector<Kworker> read() const { return read_kworkers(Paths{tree_.root()}); }

@@ -29,6 +29,7 @@ constexpr double kLeastSeconds = 0.5;
 constexpr double kMostSeconds = 3600;
 constexpr int kTries = 5;  // of a sample that fails for a moment
 constexpr std::size_t kWidth = 80;
+constexpr const char* kCounts = "what the kernel counts of each workqueue";
 
 Clock::duration duration_of(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -117,7 +118,11 @@ void Look::attach_profile() {
 
 void Look::first_sample() {
     auto sample = sample_of(*monitor_);
-    if (!sample) return;  // the last one fails too, and says why
+    if (!sample) {
+        miss(kCounts, sample.error().text);
+        monitor_ = nullptr;
+        return;
+    }
     out_.before = sample->workqueues;
     rates_.add(std::move(*sample));
 }
@@ -125,7 +130,7 @@ void Look::first_sample() {
 void Look::last_sample() {
     auto sample = sample_of(*monitor_);
     if (sample) out_.work = rates_.add(std::move(*sample));
-    if (!sample) miss("what the kernel counts of each workqueue", sample.error().text);
+    if (!sample) miss(kCounts, sample.error().text);
 }
 
 void Look::add_kworkers() {

@@ -90,6 +90,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
     return {{"seconds", diagnosis.seconds},
             {"online", diagnosis.online},
             {"cpu", diagnosis.cpu},
+            {"unsampled", diagnosis.unsampled},
             {"attributed", name_of(diagnosis.by)},
             {"work", work},
             {"workqueues", workqueues},

@@ -272,19 +272,14 @@ void Text::summary(std::size_t shown) {
         begin("Nothing keeps kworkers busy: " + use + ".");
         return;
     }
-    double rest = 0, all = 0;
-    for (std::size_t i = 0; i < d_.work.size(); i++) {
-        all += d_.work[i].cpu;
-        if (i >= shown) rest += d_.work[i].cpu;
-    }
+    double rest = 0;
+    for (std::size_t i = shown; i < d_.work.size(); i++) rest += d_.work[i].cpu;
     std::string line = "All " + use + ".";
-    if (d_.work.size() > shown && rest >= 0.005)
-        line += fmt::format(" {} with less each used {:.2f}.",
-                            shown == 0 ? plural(d_.work.size(), "function")
-                                       : "Another " + plural(d_.work.size() - shown, "function"),
-                            rest);
-    if (d_.by == Attribution::ticks && d_.cpu - all >= 0.1)
-        line += fmt::format(" {:.2f} CPUs fell between the samples.", d_.cpu - all);
+    if (rest >= 0.005)
+        line += fmt::format(" {} used {:.2f} together.",
+                            (shown > 0 ? "Another " : "") + plural(d_.work.size() - shown, "function"), rest);
+    if (d_.unsampled >= 0.1)
+        line += fmt::format(" No tick found those running that used {:.2f}.", d_.unsampled);
     begin(line);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // CPU time comes from one of three places, the best that this kernel offers:
-//   ticks       each scheduler tick that found a kworker running is a sample of its function; exact names of
-//               kworkers, workqueues and functions. Works in soft interrupts have no kworker: the time from
-//               start to end is taken.
+//   ticks       each scheduler tick that found a kworker running is a sample of its function. The samples
+//   share
+//               out the exact CPU time of its task (of one that has ended: a tick each), so ticks that a busy
+//               hypervisor lost do not count. Works in soft interrupts have no kworker: the time from start
+//               to end is taken.
 //   statistics  PWQ_STAT_CPU_TIME of each workqueue, divided among its functions by the time that they took
 //   names       CPU time of each kworker, by what the kernel calls its work
-// Neither sees a CPU without a tick (nohz_full), but the total is exact: it is that of the kworkers' tasks.
+// The first two do not see a CPU without a tick (nohz_full). The total is exact: it is that of the tasks.
 #include "ctl/diagnose/diagnosis.h"
 
 #include <algorithm>
@@ -141,17 +143,27 @@ class Diagnoser {
 
 void Diagnoser::add_ticks() {
     out_.by = Attribution::ticks;
+    std::map<int, std::uint64_t> sampled;  // ns in ticks, by pid
+    for (const auto& ran : look_.profile->ran) sampled[ran.pid] += ran.cpu_ns;
     std::map<int, const KworkerUse*> uses;
-    for (const auto& use : look_.kworkers) uses[use.pid] = &use;
+    for (const auto& use : look_.kworkers) {
+        uses[use.pid] = &use;
+        if (!sampled.contains(use.pid)) out_.unsampled += cpus_of(use.cpu_ns, look_.seconds);
+    }
     for (const auto& ran : look_.profile->ran) {
         if (!rows_.empty() && !rows_.contains(ran.workqueue)) continue;  // it is gone
+        const auto at = uses.find(ran.pid);
+        KworkerShare share{ran.kworker, cpus_of(ran.cpu_ns, look_.profile_seconds), {}};
+        if (at != uses.end()) {
+            const double part = static_cast<double>(ran.cpu_ns) / static_cast<double>(sampled[ran.pid]);
+            share = {at->second->name, part * cpus_of(at->second->cpu_ns, look_.seconds), at->second->cpus};
+        }
+        if (rows_.empty())
+            words_[ran.workqueue] = at != uses.end() ? at->second->work : "an unknown workqueue";
         BusyWork& work = work_[{ran.workqueue, ran.function}];
-        const double cpu = cpus_of(ran.cpu_ns, look_.profile_seconds);
-        const auto use = uses.find(ran.pid);
-        work.cpu += cpu;
+        work.cpu += share.cpu;
         work.longest_ns = std::max(work.longest_ns.value_or(0), static_cast<double>(ran.longest_ns));
-        work.kworkers.push_back(use != uses.end() ? KworkerShare{use->second->name, cpu, use->second->cpus}
-                                                  : KworkerShare{ran.kworker, cpu, {}});
+        work.kworkers.push_back(std::move(share));
     }
 }
 
@@ -286,7 +298,7 @@ void Diagnoser::add_isolated() {
             found.workqueue = row->second->now.name;
             found.kind = row->second->now.unbound ? "unbound" : "per-cpu";
         } else if (one.workqueue != 0) {
-            found.workqueue = "a workqueue that is gone";
+            found.workqueue = "an unknown workqueue";
         }
         found.function = one.function;
         found.items = one.items;

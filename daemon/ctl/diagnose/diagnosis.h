@@ -97,6 +97,7 @@ struct Diagnosis {
     double seconds = 0;
     std::size_t online = 0;  // CPUs
     double cpu = 0;          // of all kworkers
+    double unsampled = 0;    // of those that no tick found running
     Attribution by = Attribution::names;
     std::vector<BusyWork> work;                  // the most costly first
     std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events

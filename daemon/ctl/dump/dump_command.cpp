@@ -8,8 +8,10 @@
 #include <set>
 
 #include "bpf/bpf_dump.h"
+#include "ctl/dump/dump_diff.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "ctl/setting_option.h"
 #include "kernel/probe.h"
 
 namespace wq::ctl {
@@ -17,19 +19,45 @@ namespace {
 
 struct DumpOptions {
     std::vector<std::string> names;
+    std::string diff;  // the file to compare with; "": none
     bool json = false;
 };
+
+void print(const nlohmann::ordered_json& json) {
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int print_diff(const DumpOptions& options, const nlohmann::ordered_json& now) {
+    const auto before = read_dump_file(options.diff, options.names);
+    if (!before) return complain(before.error().text);
+    const auto diff = diff_dumps(*before, now);
+    if (!diff) return complain(options.diff + ": " + diff.error().text);
+    if (options.json)
+        print(dump_diff_json(*diff));
+    else
+        fmt::print("{}", dump_diff_text(*diff, terminal_columns(), wants_colour()));
+    return kOk;
+}
+
+// Names that a comparison knows need not exist now.
+Result<KernelDump> wanted(KernelDump all, const DumpOptions& options) {
+    if (options.diff.empty()) return dump_of(std::move(all), options.names);
+    if (!options.names.empty())
+        std::erase_if(all.workqueues, [&](const DumpedWorkqueue& wq) {
+            return std::ranges::find(options.names, wq.name) == options.names.end();
+        });
+    return all;
+}
 
 int dump(const DumpOptions& options) {
     auto all = read_kernel_dump();
     if (!all) return complain(all.error().text + "; `wq-tunectl topology` needs no BPF");
-    const auto some = dump_of(std::move(*all), options.names);
+    const auto some = wanted(std::move(*all), options);
     if (!some) return complain(some.error().text);
     const KernelInfo kernel = probe_kernel(Paths{});
+    if (!options.diff.empty()) return print_diff(options, kernel_dump_json(*some, kernel));
     if (options.json)
-        fmt::print(
-            "{}\n",
-            kernel_dump_json(*some, kernel).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        print(kernel_dump_json(*some, kernel));
     else
         fmt::print("{}", kernel_dump_text(*some, kernel, terminal_columns(), wants_colour()));
     return kOk;
@@ -58,6 +86,11 @@ CommandRun set_up_dump(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<DumpOptions>();
     command.add_option("WQ", options->names, "Only these workqueues, and the pools that they use")
         ->type_name(word::kWorkqueue);
+    command
+        .add_option("--diff", options->diff,
+                    "What differs from this output of `dump --json`, as of another kernel")
+        ->type_name(word::kFile)
+        ->check(not_empty);
     command.add_flag("--json", options->json, "For machines");
     return [options, &invocation] {
         if (!invocation.root.empty()) throw CLI::ValidationError("dump reads the running kernel: no --root");
