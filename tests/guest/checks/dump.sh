@@ -118,6 +118,12 @@ want=$(said '.pools[] | select(.cpu == null) | "\(.id) \(if .strict then .pod_cp
 check_eq "pools and where their workers may run" "$want" "$(of_workers | grep -E "^($(cut -d' ' -f1 <<<"$want" | paste -sd'|')) ")"
 echo 0 >"$workqueues/$wq/affinity_strict"
 echo default >"$workqueues/$wq/affinity_scope"
+wq-tunectl dump --json >/run/wq-tests/after.json
+check_eq "what differs from before" '[["'"$wq"'",["scope","smt","default"]],["'"$wq"'",["strict","true","false"]]]' \
+  "$(wq-tunectl dump --diff "$out" --json "$wq" | jq -c '[.workqueues[] | .name as $n | .changes[] | select(.what != "pools") |
+    [$n, [.what, .before, (.after | sub(" .*"; ""))]]]')"
+check_eq "nothing differs from now" "no difference" "$(wq-tunectl dump --diff /run/wq-tests/after.json "$wq")"
+wq-tunectl dump --diff /run/wq-tests/after.json >/run/wq-tests/dump.txt
 
 note "-- for people"
 COLUMNS=80 wq-tunectl dump >/run/wq-tests/dump.txt
