@@ -19,7 +19,8 @@ synthetic='synthetic:pack:2 l3:1 core:12 pu:2'
 
 for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size x" "topology --shard-size 65537" \
   "topology --kernel-scopes cpu" "plan --kernel-scopes cpus" "plan --kernel-scopes cpu,cpu" "pin one" "explain" "status extra" "revert" "revert --all x" \
-  "history --export-policy --json" "history --json --export-policy" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
+  "history --export-policy --json" "history --json --export-policy" "history --ledger --json" "history --ledger --export-policy" "fleet" \
+  "fleet merge" "fleet melt x" "fleet show --fdr 5% x" "ab" "ab --target x -- true" "ab --target x --arms cache,smt" \
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \

@@ -76,6 +76,8 @@ expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
 expect "wq-tunectl diagnose --seconds "
 expect "wq-tunectl top --sort p" p50 p90 p99
+expect "wq-tunectl fleet " merge show policy
+expect "wq-tunectl fleet --fdr 5% p" policy
 expect "wq-tunectl trial --json writeback --arm s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt

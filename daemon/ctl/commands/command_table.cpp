@@ -10,6 +10,8 @@
 #include "ctl/commands/judge_command.h"
 #include "ctl/diagnose/diagnose_command.h"
 #include "ctl/dump/dump_command.h"
+#include "ctl/fleet/fleet_command.h"
+#include "ctl/fleet/history_ledger.h"
 #include "ctl/setting_option.h"
 #include "ctl/top/top_command.h"
 
@@ -25,6 +27,7 @@ struct Given {
     std::vector<std::string> files;
     bool all = false;
     bool export_policy = false;
+    bool ledger = false;
     bool print = false;
 };
 using GivenPtr = std::shared_ptr<Given>;
@@ -117,7 +120,11 @@ CommandRun set_up_history(CLI::App& command, const Invocation& invocation) {
         .add_flag("--export-policy", given->export_policy,
                   "The verdicts as a policy for machines of this kind")
         ->excludes("--json");
+    command.add_flag("--ledger", given->ledger, "All comparisons as lines of JSON, for fleet merge")
+        ->excludes("--json")
+        ->excludes("--export-policy");
     return later(given, invocation, [](const Given& g) {
+        if (g.ledger) return history_ledger(g.options);
         return g.export_policy ? export_policy(g.options) : history(g.options);
     });
 }
@@ -209,6 +216,7 @@ constexpr std::array kCommands = {
     Command{"plan", "What would be set, and why", set_up_plan, true},
     Command{"explain", "One target's plan with its candidates", set_up_explain, true},
     Command{"history", "The trials that ended, with effects and verdicts", set_up_history, true},
+    Command{"fleet", "What the ledgers of many hosts say together: merge, show, policy", set_up_fleet, true},
     Command{"report", "All of it as a page for a browser", set_up_report},
     Command{"check", "Look for mistakes in a policy", set_up_check},
     Command{"cat-config", "The policy as merged on this host, and where each value came from",

@@ -155,6 +155,7 @@ class Completion {
         }
         if (is(word::kScope)) return matching(scope_words(), before, part);
         if (is(word::kColumn)) return matching(column_words(), before, part);
+        if (is(word::kFleetAction)) return matching({"merge", "show", "policy"}, before, part);
         if (is(word::kMetric)) return matching({"time"}, before, part);
         if (is(word::kWorkqueue)) return matching(workqueues_with(root_, "max_active"), before, part);
         if (!is(word::kTarget)) return {};

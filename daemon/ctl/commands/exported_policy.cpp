@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "model/workqueue.h"
+#include "policy/glob.h"
 #include "policy/number_range.h"
 #include "policy/policy_text.h"
 
@@ -33,18 +34,6 @@ std::string time_text(std::int64_t seconds) {
 
 bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-void add_literal(char c, std::string& glob) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') glob += '\\';
-    glob += c;
-}
-
-// A pattern that matches only TEXT.
-std::string glob_of(const std::string& text) {
-    std::string out;
-    for (const char c : text) add_literal(c, out);
-    return out;
 }
 
 // A pattern for the class of NAME. fnmatch(3) cannot match a number; the closest is a digit followed by

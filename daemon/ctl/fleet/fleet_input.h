@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "evidence/fleet_merge.h"
+
+namespace wq::ctl {
+
+// The lines of files, to be read more than once.
+class FleetInput {
+  public:
+    // FILES: "-" is stdin; a directory stands for the files in it, in the order of their names, without those
+    // whose names start with a dot. What is no regular file is copied to a file without a name in $TMPDIR, or
+    // /var/tmp. A file that cannot be used is left out; the reason is added to ERRORS.
+    FleetInput(const std::vector<std::string>& files, std::vector<std::string>& errors);
+
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    // Calls TAKE with each line that is not blank, and its place, "FILE:LINE". A file that cannot be read to
+    // its end is added to ERRORS. A line may have been cut off behind kMostLine bytes.
+    using Place = std::function<std::string()>;
+    void each_line(const std::function<void(std::string_view line, const Place& place)>& take,
+                   std::vector<std::string>& errors) const;
+
+  private:
+    struct Source {
+        std::string name;
+        Fd copy;  // of what can be read only once
+    };
+    Status add(const std::string& file);
+    Status add_copy(const std::string& name, int fd);
+    Status add_directory(const std::string& path, std::vector<std::string>& errors);
+
+    std::vector<Source> sources_;
+    std::uint64_t bytes_ = 0;
+};
+
+struct FleetRead {
+    std::vector<FleetEntry> entries;
+    bool whole = true;  // no file and no line was refused
+};
+
+// Merges the lines of FILES that are in SHARD. Prints what is refused, and why, a line each.
+FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard = {});
+
+}  // namespace wq::ctl

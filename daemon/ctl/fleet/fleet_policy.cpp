@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/fleet/fleet_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "ctl/fleet/fleet_text.h"
+#include "evidence/promote.h"
+#include "model/scope.h"
+#include "model/workqueue.h"
+#include "policy/glob.h"
+#include "policy/number_range.h"
+#include "policy/policy_text.h"
+
+namespace wq::ctl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
+constexpr std::string_view kStrict = " strict";
+
+std::string time_text(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm utc{};
+    char out[32] = "";
+    if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
+    return out;
+}
+
+bool is_default(const FleetRule& rule) {
+    return rule.target == kDefaultTarget;
+}
+
+// The scope of an arm: "smt" of "smt strict". Empty if this version does not know it.
+std::optional<Scope> scope_of(std::string_view arm) {
+    if (arm.ends_with(kStrict)) arm.remove_suffix(kStrict.size());
+    return scope_named(arm);
+}
+
+bool is_strict(const FleetRule& rule) {
+    return rule.strict || rule.arm.ends_with(kStrict);
+}
+
+bool was_strict(const FleetRule& rule) {
+    return rule.evidence.front().key.reference.ends_with(kStrict);
+}
+
+// A kernel whose release has no number could only be named by a condition that holds for others too.
+bool can_be_written(const FleetRule& rule) {
+    return !leading_numbers(rule.series).empty() &&
+           (rule.kind == FleetRule::Kind::leave || scope_of(rule.arm).has_value());
+}
+
+bool are_of_one_table(const FleetRule& a, const FleetRule& b) {
+    return a.machine == b.machine && a.series == b.series;
+}
+
+// A pattern that also matches the names of another class has fewer characters that are no numbers.
+bool is_narrower(const FleetRule& a, const FleetRule& b) {
+    const auto letters = [](const FleetRule& rule) {
+        return std::ranges::count_if(rule.target, [](char c) { return c != '#'; });
+    };
+    return letters(a) > letters(b);
+}
+
+std::string evidence_line(const FleetEntry& entry, bool better) {
+    const auto& [key, p, at, shards] = entry;
+    return toml_comment(fmt::format(
+        "{}, {}, {}: E {} ({} for the rule) by {} pair{} of {} host{}, effect {}; spread {}", arms_text(key),
+        key.counter, better ? "better" : "worse", e_text(better ? p.log_better() : p.log_worse()),
+        e_text(better ? p.log_for_rule_better() : p.log_for_rule_worse()), count_text(p.pairs),
+        p.pairs == 1 ? "" : "s", count_text(p.hosts), p.hosts == 1 ? "" : "s", effect_text(p),
+        spread_text(p)));
+}
+
+std::string evidence_lines(const FleetRule& rule) {
+    const bool better = rule.kind == FleetRule::Kind::use;
+    std::string out = "\n";
+    if (better && rule.evidence.front().key.reference_origin == "policy")
+        out += "# Against what a policy had set, not against the kernel's own setting:\n";
+    for (const FleetEntry& entry : rule.evidence) out += evidence_line(entry, better) + "\n";
+    return out;
+}
+
+std::string condition(const char* key, const Json& value) {
+    return value.is_null() ? fmt::format("# {} is not known of these hosts, so it is no condition\n", key)
+                           : fmt::format("{} = {}\n", key, toml_text(value));
+}
+
+Json text_or_null(const std::string& text) {
+    return text.empty() || printable(text) != text ? Json() : Json(glob_of(text));
+}
+
+Json count_or_null(const std::optional<std::uint64_t>& count) {
+    return count ? Json(*count) : Json();
+}
+
+std::string host_table(const FleetRule& first) {
+    FleetMachine named = first.machine;
+    named.model = printable(named.model.substr(0, kMaxModel));
+    std::string out = fmt::format(
+        "\n[[host]]\nname = {}\n\n[host.when]\n",
+        toml_text(fmt::format("fleet: {}, kernel {}", printable(machine_text(named)), first.series)));
+    out += condition("arch", text_or_null(first.machine.arch));
+    out += condition("cpu_vendor", text_or_null(first.machine.vendor));
+    out += condition("cpu_model", text_or_null(first.machine.model));
+    out += condition("llc_cores", count_or_null(first.machine.llc_cores));
+    out += condition("cores", count_or_null(first.machine.cores));
+    return out + condition("kernel", first.series);
+}
+
+std::string default_table(const FleetRule& rule) {
+    const std::string table = evidence_lines(rule) + "[host.default_scope]\n";
+    if (rule.kind == FleetRule::Kind::leave) return table + "manage = false\n";
+    return table + fmt::format("manage = true\nscope = \"{}\"\n", name_of(*scope_of(rule.arm)));
+}
+
+// A workqueue with "leave" follows @default. If a rule moves @default to a scope that is worse for this
+// class, the class's rule names the scope that it had. Empty if this is not so.
+std::string instead_of_leave(const FleetRule& rule, const FleetRule* moved) {
+    if (moved == nullptr || moved->kind != FleetRule::Kind::use) return "";
+    for (const FleetEntry& entry : rule.evidence) {
+        const auto had = scope_of(entry.key.reference);
+        if (had && scope_of(entry.key.candidate) == scope_of(moved->arm)) return std::string(name_of(*had));
+    }
+    return "";
+}
+
+std::string workqueue_rule(const FleetRule& rule, const FleetRule* moved) {
+    std::string out = evidence_lines(rule);
+    std::string scope = "leave";
+    if (rule.kind == FleetRule::Kind::use) {
+        scope = name_of(*scope_of(rule.arm));
+    } else if (const auto had = instead_of_leave(rule, moved); !had.empty()) {
+        out += "# not \"leave\": it would follow @default\n";
+        scope = had;
+    }
+    out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
+                       toml_text(glob_of_kind(rule.target)), scope);
+    if (rule.kind == FleetRule::Kind::use && (is_strict(rule) || was_strict(rule)))
+        out += fmt::format("strict = {}\n", is_strict(rule));
+    return out;
+}
+
+std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& found, std::size_t rules,
+                    double rate, std::int64_t now) {
+    std::int64_t latest = 0;
+    for (const FleetEntry& entry : entries) latest = std::max(latest, entry.at);
+    std::string out =
+        "# wq-tuned's policy for the machines of a fleet: what their experiments found together. For\n"
+        "# /etc/wq-tuned/wq-tuned.toml.d/NAME.toml; see wq-tuned.toml(5).\n"
+        "#\n";
+    out += fmt::format("# Written {} by wq-tunectl {}.\n", time_text(now), version());
+    if (latest > 0) out += fmt::format("# The latest pair of windows is of {}.\n", time_text(latest));
+    out += fmt::format(
+        "# Of {} questions, {} rule{} passed{} At most {:g}% of such rules are wrong on average.\n",
+        count_text(found.hypotheses), count_text(rules), rules == 1 ? "" : "s", rules == 0 ? "." : ":",
+        rate * 100);
+    return out +
+           "#\n"
+           "# Each rule has the evidence that it rests on. E is an e-value: chance alone reaches E in one of "
+           "E\n"
+           "# cases at most. For the rule counts what is left without one host and, where hosts differ, the "
+           "votes\n"
+           "# of hosts. An effect is a mean of all pairs, of the cost of a counter: below zero is better; "
+           "its\n"
+           "# spread is the deviation between hosts, and how many are better or worse by their own "
+           "evidence.\n"
+           "# [0-9]* stands for a number, and would match whatever follows its first digit.\n";
+}
+
+std::string doubts(const FleetRules& found) {
+    std::string out;
+    for (const auto& [entry, why] : found.doubts)
+        out +=
+            toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
+                                     machine_text(entry.key.machine), entry.key.kernel, why)) +
+            "\n" + toml_comment("    " + evidence_line(entry, true).substr(2)) + "\n";
+    return out.empty() ? "" : "\n# Better on the whole, but not a rule:\n" + out;
+}
+
+// The rules from FIRST to LAST, which are for the same hosts.
+std::string tables_of(std::vector<FleetRule>::iterator first, std::vector<FleetRule>::iterator last) {
+    std::string out = host_table(*first);
+    std::stable_sort(first, last, is_narrower);
+    const auto moved = std::find_if(first, last, is_default);
+    if (moved != last) out += default_table(*moved);
+    for (auto rule = first; rule != last; ++rule)
+        if (!is_default(*rule)) out += workqueue_rule(*rule, moved == last ? nullptr : &*moved);
+    return out;
+}
+
+}  // namespace
+
+std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now) {
+    const FleetRules found = promoted(entries, rate);
+    std::vector<FleetRule> rules;
+    std::ranges::copy_if(found.rules, std::back_inserter(rules), can_be_written);
+    std::string out = heading(entries, found, rules.size(), rate, now);
+    for (auto first = rules.begin(); first != rules.end();) {
+        const auto last = std::find_if(
+            first, rules.end(), [&](const FleetRule& rule) { return !are_of_one_table(*first, rule); });
+        out += tables_of(first, last);
+        first = last;
+    }
+    return out + doubts(found);
+}
+
+}  // namespace wq::ctl

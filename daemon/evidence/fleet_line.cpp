@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "evidence/fleet_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "evidence/json_scan.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kVersion = 1;
+constexpr double kMostLog = 1e6;      // |ln E_k| of a host, as in its ledger
+constexpr double kMostNumber = 1e12;  // of what hosts add up
+constexpr double kMostTop = 7;        // above ln 900.1
+constexpr double kMostWeight = 1e24;  // of hosts, squared and added up
+
+// What a key's value is read into.
+struct Draft {
+    FleetLine& line;
+    StakeLogs better{};
+    StakeLogs worse{};
+    std::uint64_t version = 0;
+    std::uint64_t at = 0;
+    std::uint64_t hosts = 0;
+    std::uint64_t alarms = 0;
+    std::uint64_t pairs = 0;
+    double sum = 0;
+    double squares = 0;
+};
+
+bool bounded(JsonScan& in, double& out, double most) {
+    return in.number(out) && std::abs(out) <= most;
+}
+
+bool stakes(JsonScan& in, StakeLogs& out, double most) {
+    std::size_t count = 0;
+    const bool read = in.array([&](std::size_t i) {
+        count = i + 1;
+        return i < out.size() && bounded(in, out[i], most);
+    });
+    return read && count == out.size();
+}
+
+bool text_or_null(JsonScan& in, std::string& out) {
+    if (!in.null()) return in.string(out);
+    out.clear();
+    return true;
+}
+
+bool count_or_null(JsonScan& in, std::optional<std::uint64_t>& out) {
+    out.reset();
+    return in.null() || in.count(out.emplace());
+}
+
+bool read_machine(JsonScan& in, FleetMachine& m) {
+    m = {};
+    return in.object([&](std::string_view key) {
+        if (key == "arch") return text_or_null(in, m.arch);
+        if (key == "vendor") return text_or_null(in, m.vendor);
+        if (key == "model") return text_or_null(in, m.model);
+        if (key == "packages") return count_or_null(in, m.packages);
+        if (key == "cores") return count_or_null(in, m.cores);
+        if (key == "llc_cores") return count_or_null(in, m.llc_cores);
+        return in.skip();
+    });
+}
+
+bool read_partitions(JsonScan& in, FleetKey& key) {
+    std::size_t count = 0;
+    const bool read = in.array([&](std::size_t i) {
+        count = i + 1;
+        return i < 2 && in.count(key.partitions[i]);
+    });
+    return read && count == 2;
+}
+
+bool read_host(JsonScan& in, std::string& out) {
+    return in.string(out) && !out.empty() && out.size() <= kMostHostDigits &&
+           out.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+}
+
+bool read_shards(JsonScan& in, Shards& out) {
+    out = {};
+    std::string word;
+    return in.array([&](std::size_t) {
+        if (!in.string(word)) return false;
+        const auto shard = shard_named(word);
+        if (!shard || out.overlaps(*shard)) return false;
+        out.add(*shard);
+        return true;
+    }) && !out.empty();
+}
+
+bool read_spread_host(JsonScan& in, Spread::Host& out) {
+    std::size_t count = 0;
+    const bool read = in.array([&](std::size_t i) {
+        count = i + 1;
+        return i < 2 && bounded(in, i == 0 ? out.mean : out.weight, kMostWeight);
+    });
+    return read && count == 2;
+}
+
+bool read_spread(JsonScan& in, Spread& out) {
+    Spread::State s;
+    unsigned found = 0;
+    const bool read = in.object([&](std::string_view key) {
+        found++;
+        if (key == "hosts") return in.count(s.hosts);
+        if (key == "weight") return bounded(in, s.weight, kMostWeight);
+        if (key == "weight_squares") return bounded(in, s.weight_squares, kMostWeight);
+        if (key == "sum") return bounded(in, s.sum, kMostWeight);
+        if (key == "squares") return bounded(in, s.squares, kMostWeight);
+        if (key == "least") return read_spread_host(in, s.least);
+        if (key == "most") return read_spread_host(in, s.most);
+        found--;
+        return in.skip();
+    });
+    out = Spread(s);
+    return read && found == 7;
+}
+
+enum class In { both, host, merged };
+
+// A key of a line: where it must be, what it holds, and how that is read.
+struct Field {
+    std::string_view name;
+    In where;
+    std::string_view value;
+    bool (*read)(JsonScan& in, Draft& draft);
+    bool required = true;
+};
+
+template <std::string FleetKey::*text>
+bool read_text(JsonScan& in, Draft& d) {
+    return in.string(d.line.key.*text);
+}
+
+// In the order in which lines are written, which is also the order in which most of them are read.
+constexpr std::string_view kText = "a string without control characters";
+constexpr std::string_view kCount = "a whole number, 0 to 2^53";
+constexpr std::string_view kStakeText = "an array of 7 finite numbers within bounds";
+constexpr std::string_view kNumberText = "a finite number within bounds";
+const Field kFields[] = {
+    {"v", In::both, "a version", [](auto& in, auto& d) { return in.count(d.version); }},
+    {"host", In::host, "1 to 64 hex digits", [](auto& in, auto& d) { return read_host(in, d.line.host); }},
+    {"at", In::both, kCount, [](auto& in, auto& d) { return in.count(d.at); }},
+    {"hosts", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.hosts) && d.hosts > 0; }},
+    {"machine", In::both, "a machine",
+     [](auto& in, auto& d) { return read_machine(in, d.line.key.machine); }},
+    {"kernel", In::both, kText, read_text<&FleetKey::kernel>},
+    {"topology", In::both, kText, read_text<&FleetKey::topology>},
+    {"scheduler", In::both, kText, read_text<&FleetKey::scheduler>},
+    {"class", In::both, kText, read_text<&FleetKey::kind>},
+    {"reference", In::both, kText, read_text<&FleetKey::reference>},
+    {"reference_origin", In::both, "kernel or policy",
+     [](auto& in, auto& d) {
+         std::string& origin = d.line.key.reference_origin;
+         return in.string(origin) && (origin == "kernel" || origin == "policy");
+     }},
+    {"candidate", In::both, kText, read_text<&FleetKey::candidate>},
+    {"partitions", In::both, "two counts", [](auto& in, auto& d) { return read_partitions(in, d.line.key); }},
+    {"strict", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.strict); }},
+    {"counter", In::both, kText, read_text<&FleetKey::counter>},
+    {"guard", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.guard); },
+     false},
+    {"tolerance", In::both, "a number, 0 to 1",
+     [](auto& in, auto& d) {
+         return in.number(d.line.key.tolerance) && d.line.key.tolerance >= 0 && d.line.key.tolerance <= 1;
+     }},
+    {"window", In::both, kText, read_text<&FleetKey::window>},
+    {"n", In::both, kCount, [](auto& in, auto& d) { return in.count(d.alarms); }},
+    {"pairs", In::both, kCount, [](auto& in, auto& d) { return in.count(d.pairs); }},
+    {"better", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.better, kMostNumber); }},
+    {"worse", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.worse, kMostNumber); }},
+    {"sum", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.sum, kMostNumber); }},
+    {"squares", In::both, kNumberText,
+     [](auto& in, auto& d) { return bounded(in, d.squares, kMostNumber) && d.squares >= 0; }},
+    {"hosts_better", In::merged, kCount,
+     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_better); }},
+    {"hosts_worse", In::merged, kCount,
+     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_worse); }},
+    {"hosts_below", In::merged, kCount,
+     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_below); }},
+    {"hosts_above", In::merged, kCount,
+     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_above); }},
+    {"top_better", In::merged, kStakeText,
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better, kMostTop); }},
+    {"top_worse", In::merged, kStakeText,
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse, kMostTop); }},
+    {"spread", In::merged, "seven sums of hosts",
+     [](auto& in, auto& d) { return read_spread(in, d.line.pooled.spread); }},
+    {"shards", In::merged, R"(an array of shards like "1/4" that do not overlap)",
+     [](auto& in, auto& d) { return read_shards(in, d.line.shards); }},
+};
+constexpr std::size_t kNone = std::size(kFields);
+
+// Starts at GUESS: the field after the last one.
+std::size_t find_field(std::string_view name, std::size_t guess) {
+    if (guess < kNone && kFields[guess].name == name) return guess;
+    for (std::size_t i = 0; i < kNone; i++)
+        if (kFields[i].name == name) return i;
+    return kNone;
+}
+
+std::string quoted(std::string_view key) {
+    return "\"" + std::string(key) + "\"";
+}
+
+std::string why_incomplete(std::uint64_t seen, bool merged) {
+    for (std::size_t i = 0; i < kNone; i++) {
+        const Field& field = kFields[i];
+        const bool has = (seen >> i & 1U) != 0;
+        const bool wanted = field.where == In::both || (field.where == In::merged) == merged;
+        if (wanted && !has && field.required) return "there is no " + quoted(field.name);
+        if (!wanted && has)
+            return fmt::format("{} in a {} line", quoted(field.name), merged ? "merged" : "host's");
+    }
+    return {};
+}
+
+bool within(const StakeLogs& logs, double most) {
+    return std::ranges::all_of(logs, [&](double log) { return std::abs(log) <= most; });
+}
+
+void put_together(const Draft& d) {
+    FleetLine& line = d.line;
+    line.at = static_cast<std::int64_t>(d.at);
+    if (!line.is_merged()) {
+        line.own = {d.alarms, d.pairs, d.better, d.worse, d.sum, d.squares};
+        return;
+    }
+    Pooled& p = line.pooled;
+    p.hosts = d.hosts;
+    p.alarms = d.alarms;
+    p.pairs = d.pairs;
+    p.better = d.better;
+    p.worse = d.worse;
+    p.sum = d.sum;
+    p.squares = d.squares;
+}
+
+}  // namespace
+
+std::string FleetLineReader::read(std::string_view text) {
+    if (text.size() > kMostLine) return fmt::format("longer than {} bytes", kMostLine);
+    JsonScan in(text);
+    Draft draft{line_};
+    line_.host.clear();
+    line_.key.guard = false;
+    std::uint64_t seen = 0;
+    std::size_t guess = 0;
+    std::string why;
+    const bool read = in.object([&](std::string_view key) {
+        const std::size_t i = find_field(key, guess);
+        if (i == kNone) return in.skip();
+        guess = i + 1;
+        seen |= std::uint64_t{1} << i;
+        if (!kFields[i].read(in, draft)) why = quoted(key) + " is not " + std::string(kFields[i].value);
+        if (i == 0 && why.empty() && draft.version != kVersion)
+            why = fmt::format("version {}; this program reads {}", draft.version, kVersion);
+        return why.empty();
+    });
+    if (!why.empty()) return why;
+    if (!read || !in.at_end()) return fmt::format("no JSON object, or cut off, at byte {}", in.offset() + 1);
+    const bool merged = line_.host.empty();
+    why = why_incomplete(seen, merged);
+    if (!why.empty()) return why;
+    if (draft.at == 0) return "\"at\" is 0";
+    if (static_cast<std::int64_t>(draft.at) > now_ + kClockSlack) return "\"at\" is in the future";
+    if (!merged && !(within(draft.better, kMostLog) && within(draft.worse, kMostLog)))
+        return "evidence out of bounds";
+    put_together(draft);
+    return {};
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json() : Json(text);
+}
+
+Json count_or_null(const std::optional<std::uint64_t>& count) {
+    return count ? Json(*count) : Json();
+}
+
+Json to_json(const Spread::State& s) {
+    return {{"hosts", s.hosts},
+            {"weight", s.weight},
+            {"weight_squares", s.weight_squares},
+            {"sum", s.sum},
+            {"squares", s.squares},
+            {"least", {s.least.mean, s.least.weight}},
+            {"most", {s.most.mean, s.most.weight}}};
+}
+
+}  // namespace
+
+Json to_json(const FleetMachine& m) {
+    return {{"arch", text_or_null(m.arch)},    {"vendor", text_or_null(m.vendor)},
+            {"model", text_or_null(m.model)},  {"packages", count_or_null(m.packages)},
+            {"cores", count_or_null(m.cores)}, {"llc_cores", count_or_null(m.llc_cores)}};
+}
+
+std::string text_of(const FleetLine& line) {
+    const FleetKey& key = line.key;
+    const Pooled& p = line.pooled;
+    const bool merged = line.is_merged();
+    Json out{{"v", kVersion}};
+    if (!merged) out["host"] = line.host;
+    out["at"] = line.at;
+    if (merged) out["hosts"] = p.hosts;
+    out.update(Json{{"machine", to_json(key.machine)},
+                    {"kernel", key.kernel},
+                    {"topology", key.topology},
+                    {"scheduler", key.scheduler},
+                    {"class", key.kind},
+                    {"reference", key.reference},
+                    {"reference_origin", key.reference_origin},
+                    {"candidate", key.candidate},
+                    {"partitions", key.partitions},
+                    {"strict", key.strict},
+                    {"counter", key.counter},
+                    {"guard", key.guard},
+                    {"tolerance", key.tolerance},
+                    {"window", key.window},
+                    {"n", merged ? p.alarms : line.own.alarms},
+                    {"pairs", merged ? p.pairs : line.own.pairs},
+                    {"better", merged ? p.better : line.own.better},
+                    {"worse", merged ? p.worse : line.own.worse},
+                    {"sum", merged ? p.sum : line.own.sum},
+                    {"squares", merged ? p.squares : line.own.squares}});
+    if (merged) {
+        out["hosts_better"] = p.hosts_better;
+        out["hosts_worse"] = p.hosts_worse;
+        out["hosts_below"] = p.hosts_below;
+        out["hosts_above"] = p.hosts_above;
+        out["top_better"] = p.top_better;
+        out["top_worse"] = p.top_worse;
+        out["spread"] = to_json(p.spread.state());
+        out["shards"] = Json::array();
+        for (const Shard& shard : line.shards.all()) out["shards"].push_back(shard.text());
+    }
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace wq

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "evidence/fleet_merge.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/hash.h"
+
+namespace wq {
+namespace {
+
+// Values of Row::numbers that no hash has.
+constexpr std::uint32_t kCloned = 0;   // there are several lines of this time
+constexpr std::uint32_t kCounted = 1;  // in the second round: the line was added
+constexpr std::uint32_t kLeastHash = 2;
+
+void append(std::string& out, std::string_view text) {
+    out += text;
+    out += '\n';
+}
+
+void append(std::string& out, const std::optional<std::uint64_t>& count) {
+    append(out, count ? std::string_view(std::to_string(*count)) : "?");
+}
+
+// Strings of a key have no control characters, so a line feed separates them.
+void set_text(std::string& out, const FleetKey& key) {
+    out.clear();
+    append(out, key.machine.arch);
+    append(out, key.machine.vendor);
+    append(out, key.machine.model);
+    append(out, key.machine.packages);
+    append(out, key.machine.cores);
+    append(out, key.machine.llc_cores);
+    for (const std::string* text : {&key.kernel, &key.topology, &key.scheduler, &key.kind, &key.reference,
+                                    &key.reference_origin, &key.candidate, &key.counter, &key.window})
+        append(out, *text);
+    append(out, std::to_string(key.partitions[0]));
+    append(out, std::to_string(key.partitions[1]));
+    out += key.strict ? 's' : '-';
+    out += key.guard ? 'g' : '-';
+    char tolerance[sizeof key.tolerance];
+    std::memcpy(tolerance, &key.tolerance, sizeof tolerance);
+    out.append(tolerance, sizeof tolerance);
+}
+
+// A hash of what two lines of one machine, key and time have in common.
+std::uint32_t hash_of_numbers(const HostEvidence& e) {
+    static_assert(sizeof e == (2 + 2 * kStakes.size() + 2) * sizeof(double), "without padding");
+    char bytes[sizeof e];
+    std::memcpy(bytes, &e, sizeof bytes);
+    return std::max(static_cast<std::uint32_t>(hash_of({bytes, sizeof bytes})), kLeastHash);
+}
+
+std::uint64_t bucket_of(std::uint64_t host_hash, std::uint64_t buckets) {
+    return (host_hash >> 32U) % buckets;  // --shard takes the lower bits
+}
+
+// The host's name in the text of a line; "" if it is not plain to see.
+std::string_view host_in(std::string_view line) {
+    constexpr std::string_view kKey = R"("host":)";
+    const auto key = line.find(kKey);
+    const auto quote = key == std::string_view::npos ? key : line.find_first_not_of(' ', key + kKey.size());
+    if (quote == std::string_view::npos || line[quote] != '"') return {};
+    const auto end = line.find('"', quote + 1);
+    return end == std::string_view::npos ? std::string_view{} : line.substr(quote + 1, end - quote - 1);
+}
+
+}  // namespace
+
+FleetMerge::FleetMerge(const Options& options)
+    : options_(options),
+      reader_(options.now),
+      buckets_(1 + options.bytes / kLeastHostLine / std::max<std::size_t>(options.most_rows, 1)),
+      rows_(1024) {}
+
+// Most lines of other buckets and shards are recognized without reading them.
+bool FleetMerge::skips(std::string_view line) const {
+    if (buckets_ == 1 && options_.shard.of == 1) return false;
+    const std::string_view host = host_in(line);
+    if (host.empty()) return false;
+    const std::uint64_t hash = hash_of(host);
+    return !options_.shard.has(hash) || bucket_of(hash, buckets_) != bucket_;
+}
+
+std::string FleetMerge::take(std::string_view text) {
+    if (skips(text)) return {};
+    const bool reports = bucket_ == 0 && !repeats_;
+    if (std::string why = reader_.read(text); !why.empty())
+        return reports || (!repeats_ && !host_in(text).empty()) ? why : "";
+    const FleetLine& line = reader_.line();
+    set_text(key_, line.key);
+    if (!line.is_merged()) return take_host_line(line);
+    return reports ? take_merged_line(line) : "";
+}
+
+std::string FleetMerge::take_host_line(const FleetLine& line) {
+    const std::uint64_t host = hash_of(line.host);
+    if (!options_.shard.has(host) || bucket_of(host, buckets_) != bucket_) return {};
+    const std::uint64_t id = std::max<std::uint64_t>(host ^ hash_of(key_) * 0x9e3779b97f4a7c15U, 1);
+    const Row seen{id, static_cast<std::uint32_t>(std::min<std::int64_t>(line.at, UINT32_MAX)),
+                   hash_of_numbers(line.own)};
+    if (!repeats_) {
+        if (scan(seen)) count(line);
+        return {};
+    }
+    Row& row = row_of(id);
+    if (row.at != seen.at) return {};
+    if (row.numbers == kCloned)
+        return "host " + line.host +
+               " has other numbers for the same entry and time elsewhere: two machines " +
+               "with one machine id (a cloned image?)";
+    const auto merged = merged_.find(key_);
+    if (merged != merged_.end() && merged->second.shards.has(host))
+        return "host " + line.host + " is in a shard that a merged line has";
+    if (row.numbers == kCounted) return {};
+    row.numbers = kCounted;
+    count(line);
+    return {};
+}
+
+// The first round: whether the line counts as far as is known. What is wrong with that is put right in the
+// second one.
+bool FleetMerge::scan(const Row& seen) {
+    if (!merged_.empty()) wrong_ = true;
+    Row& row = row_of(seen.id);
+    if (row.id == 0) {
+        row = seen;
+        used_++;
+        if (used_ > rows_.size() / 4 * 3) grow();
+        return true;
+    }
+    if (seen.at < row.at || (seen.at == row.at && seen.numbers == row.numbers)) return false;
+    wrong_ = true;
+    if (seen.at > row.at)
+        row = seen;
+    else
+        row.numbers = kCloned;
+    return false;
+}
+
+std::string FleetMerge::take_merged_line(const FleetLine& line) {
+    for (const Shard& shard : line.shards.all()) {
+        if (!shard.overlaps(options_.shard)) continue;
+        if (!shard.is_within(options_.shard))
+            return "a merged line cannot be divided: its shard " + shard.text() + " is not within " +
+                   options_.shard.text();
+    }
+    if (!line.shards.overlaps(options_.shard)) return {};
+    const auto found = merged_.find(key_);
+    for (const Shard& shard : line.shards.all())
+        if (found != merged_.end() && found->second.shards.overlaps(shard))
+            return "its shard " + shard.text() +
+                   " overlaps those of an earlier merged line of the same entry";
+    FleetEntry& entry = entry_in(merged_, line.key);
+    entry.pooled.add(line.pooled);
+    entry.at = std::max(entry.at, line.at);
+    for (const Shard& shard : line.shards.all()) entry.shards.add(shard);
+    if (used_ > 0) wrong_ = true;
+    return {};
+}
+
+void FleetMerge::count(const FleetLine& line) {
+    FleetEntry& entry = entry_in(round_, line.key);
+    entry.pooled.add(pooled(line.own, line.key.tolerance));
+    entry.at = std::max(entry.at, line.at);
+}
+
+FleetEntry& FleetMerge::entry_in(Entries& entries, const FleetKey& key) {
+    FleetEntry& out = entries[key_];
+    if (out.at == 0) out.key = key;
+    return out;
+}
+
+FleetMerge::Row& FleetMerge::row_of(std::uint64_t id) {
+    std::size_t at = id & (rows_.size() - 1);
+    while (rows_[at].id != 0 && rows_[at].id != id) at = (at + 1) & (rows_.size() - 1);
+    return rows_[at];
+}
+
+void FleetMerge::grow() {
+    std::vector<Row> old(rows_.size() * 2);
+    old.swap(rows_);
+    for (const Row& row : old)
+        if (row.id != 0) row_of(row.id) = row;
+}
+
+void FleetMerge::end_round() {
+    for (auto& [text, entry] : round_) {
+        FleetEntry& sum = hosts_[text];
+        if (sum.at == 0) sum.key = std::move(entry.key);
+        sum.pooled.add(entry.pooled);
+        sum.at = std::max(sum.at, entry.at);
+    }
+    round_.clear();
+}
+
+bool FleetMerge::again() {
+    if (wrong_ && !repeats_) {
+        round_.clear();
+        repeats_ = true;
+        return true;
+    }
+    end_round();
+    repeats_ = wrong_ = false;
+    if (++bucket_ >= buckets_) return false;
+    std::ranges::fill(rows_, Row{});
+    used_ = 0;
+    return true;
+}
+
+std::vector<FleetEntry> FleetMerge::entries() const {
+    std::map<FleetKey, FleetEntry> sorted;
+    for (const auto& [text, entry] : hosts_) {
+        FleetEntry& out = sorted[entry.key] = entry;
+        out.shards.add(options_.shard);  // all merged lines are within it
+    }
+    for (const auto& [text, entry] : merged_) {
+        FleetEntry& out = sorted[entry.key];
+        if (out.at == 0) {
+            out = entry;
+            continue;
+        }
+        out.pooled.add(entry.pooled);
+        out.at = std::max(out.at, entry.at);
+    }
+    std::vector<FleetEntry> out;
+    for (auto& [key, entry] : sorted) out.push_back(std::move(entry));
+    return out;
+}
+
+}  // namespace wq

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "evidence/promote.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "evidence/fdr.h"
+
+// Which evidence becomes a rule
+// =============================
+//
+// Hypotheses. Evidence is pooled over what the conditions of a host table cannot tell apart: machines of one
+// arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. Each such sum is asked
+// two things: is the candidate better (unless its counter is a guard), and is it worse? All these questions
+// together go through e-BH, so that at most the promised share of the rules is wrong, however many classes,
+// kinds and candidates a fleet has. The evidence that counts is what is left without the loudest host and,
+// where hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
+//
+// Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
+// any of its counters or guards,
+//   - more than 5% of the hosts, and more than one, are worse by their own evidence, or
+//   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1, its loudest host
+//     aside.
+// A veto sets the e-value to 0 before e-BH, which leaves an e-value; so e-BH keeps its promise.
+//
+// From arm to arm. What improved on the kernel's setting is what a rule names; of several, the one with the
+// most evidence. What then improved on that arm, where a policy of ours had put it, takes its place, and so
+// on. If nothing improved on the kernel's setting, but something did on an arm of a policy, the rule names
+// that. If nothing improved, and something is worse than the kernel's setting, the rule is `leave`. That
+// something is worse than a policy's arm says nothing new about the kernel's, and makes no rule.
+
+namespace wq {
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0
+
+void reduce_to_row(FleetKey& key) {
+    key.topology.clear();
+    key.scheduler.clear();
+    key.partitions = {};
+    key.tolerance = 0;
+    key.window.clear();
+    key.guard = false;
+}
+
+void reduce_to_conditions(FleetKey& key) {
+    reduce_to_row(key);
+    key.machine.packages.reset();
+    key.kernel = series_of(key.kernel);
+}
+
+// The same candidate against the same reference, by whatever counter.
+FleetKey comparison_of(FleetKey key) {
+    reduce_to_conditions(key);
+    key.counter.clear();
+    return key;
+}
+
+FleetKey class_key_of(const FleetKey& key) {
+    FleetKey out;
+    out.machine = key.machine;
+    out.kernel = key.kernel;
+    out.kind = key.kind;
+    return out;
+}
+
+bool are_many_worse(const Pooled& p) {
+    return p.hosts_worse > 1 &&
+           static_cast<double>(p.hosts_worse) > kMostWorse * static_cast<double>(p.hosts);
+}
+
+// By comparison, the first reason why its candidate cannot be promoted.
+std::map<FleetKey, std::string> vetoes_of(const std::vector<FleetEntry>& entries,
+                                          const std::vector<FleetEntry>& sums) {
+    std::map<FleetKey, std::string> out;
+    for (const auto& [key, p, at, shards] : sums)
+        if (are_many_worse(p))
+            out.emplace(comparison_of(key),
+                        fmt::format("{} of {} hosts are worse by {}", p.hosts_worse, p.hosts, key.counter));
+    for (const auto& [key, p, at, shards] : shown_rows(entries))
+        if (p.log_worse_without_one() > 0)
+            out.emplace(comparison_of(key),
+                        fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
+                                    key.counter, std::exp(std::min(p.log_worse_without_one(), 700.0))));
+    return out;
+}
+
+// A question that is asked of a sum.
+struct Hypothesis {
+    const FleetEntry* sum = nullptr;
+    bool worse = false;
+    double log = 0;   // ln of its e-value
+    std::string why;  // it is vetoed
+};
+
+std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums,
+                                      const std::map<FleetKey, std::string>& vetoes) {
+    std::vector<Hypothesis> out;
+    for (const FleetEntry& sum : sums) {
+        out.push_back({&sum, true, sum.pooled.log_for_rule_worse(), ""});
+        if (sum.key.guard) continue;
+        const auto veto = vetoes.find(comparison_of(sum.key));
+        out.push_back(
+            {&sum, false, sum.pooled.log_for_rule_better(), veto == vetoes.end() ? "" : veto->second});
+    }
+    return out;
+}
+
+std::vector<bool> rejected(const std::vector<Hypothesis>& hypotheses, double rate, bool with_vetoes) {
+    std::vector<double> logs;
+    for (const Hypothesis& h : hypotheses) logs.push_back(with_vetoes && !h.why.empty() ? kNothing : h.log);
+    return e_bh(logs, rate);
+}
+
+// What passed, of one class of targets on one kind of machine.
+struct Passed {
+    std::vector<const FleetEntry*> better;
+    std::vector<const FleetEntry*> worse;
+};
+
+bool is_of_kernel(const FleetEntry* entry) {
+    return entry->key.reference_origin == "kernel";
+}
+
+const FleetEntry* loudest(const std::vector<const FleetEntry*>& found) {
+    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule_better(); };
+    const auto most = std::ranges::max_element(found, {}, log);
+    return most == found.end() ? nullptr : *most;
+}
+
+std::vector<const FleetEntry*> improvements_on(const std::string& arm,
+                                               const std::vector<const FleetEntry*>& better) {
+    std::vector<const FleetEntry*> out;
+    for (const FleetEntry* entry : better)
+        if (entry->key.reference == arm && !is_of_kernel(entry)) out.push_back(entry);
+    return out;
+}
+
+FleetRule rule_of(FleetRule::Kind kind, const FleetKey& key) {
+    return {kind, key.machine, key.kernel, key.kind, {}, false, {}};
+}
+
+FleetRule use_rule(const FleetEntry* first, const std::vector<const FleetEntry*>& better) {
+    FleetRule out = rule_of(FleetRule::Kind::use, first->key);
+    std::set<std::string> been = {first->key.reference};
+    for (const FleetEntry* step = first; step != nullptr && been.insert(step->key.candidate).second;
+         step = loudest(improvements_on(out.arm, better))) {
+        out.arm = step->key.candidate;
+        out.strict = step->key.strict;
+        out.evidence.push_back(*step);
+    }
+    return out;
+}
+
+std::optional<FleetRule> rule_of(const Passed& passed) {
+    std::vector<const FleetEntry*> worse;
+    std::ranges::copy_if(passed.worse, std::back_inserter(worse), is_of_kernel);
+    std::vector<const FleetEntry*> better;
+    for (const FleetEntry* entry : passed.better)
+        if (std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; }))
+            better.push_back(entry);
+    std::vector<const FleetEntry*> first;
+    std::ranges::copy_if(better, std::back_inserter(first), is_of_kernel);
+    if (!better.empty()) return use_rule(loudest(first.empty() ? better : first), better);
+    if (worse.empty()) return std::nullopt;
+    FleetRule out = rule_of(FleetRule::Kind::leave, worse.front()->key);
+    for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
+    return out;
+}
+
+}  // namespace
+
+std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key)) {
+    std::map<FleetKey, FleetEntry> sums;
+    for (const FleetEntry& entry : entries) {
+        FleetKey key = entry.key;
+        reduce(key);
+        const auto [found, is_new] = sums.try_emplace(key);
+        FleetEntry& sum = found->second;
+        sum.key = key;
+        sum.key.guard = (is_new || sum.key.guard) && entry.key.guard;
+        sum.pooled.add(entry.pooled);
+        sum.at = std::max(sum.at, entry.at);
+    }
+    std::vector<FleetEntry> out;
+    for (auto& [key, sum] : sums) out.push_back(std::move(sum));
+    return out;
+}
+
+std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
+    return regrouped(entries, reduce_to_row);
+}
+
+std::string series_of(const std::string& kernel) {
+    return kernel.substr(0, kernel.find(' '));
+}
+
+FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
+    const auto sums = regrouped(entries, reduce_to_conditions);
+    const auto hypotheses = hypotheses_of(sums, vetoes_of(entries, sums));
+    const auto passes = rejected(hypotheses, rate, true);
+    const auto would_pass = rejected(hypotheses, rate, false);
+    FleetRules out;
+    out.hypotheses = hypotheses.size();
+    std::map<FleetKey, Passed> classes;
+    for (std::size_t i = 0; i < hypotheses.size(); i++) {
+        const Hypothesis& h = hypotheses[i];
+        if (would_pass[i] && !h.why.empty()) out.doubts.push_back({*h.sum, h.why});
+        if (!passes[i]) continue;
+        Passed& passed = classes[class_key_of(h.sum->key)];
+        (h.worse ? passed.worse : passed.better).push_back(h.sum);
+    }
+    for (const auto& [key, passed] : classes)
+        if (auto rule = rule_of(passed)) out.rules.push_back(std::move(*rule));
+    return out;
+}
+
+}  // namespace wq

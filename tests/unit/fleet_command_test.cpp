@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// `wq-tunectl fleet` as a user meets it, on files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "ctl/fleet/fleet_command.h"
+#include "ctl/fleet/fleet_policy.h"
+#include "ctl/fleet/fleet_show.h"
+#include "ctl/fleet/fleet_text.h"
+#include "fleet_lines.h"
+#include "policy/load_policy.h"
+#include "run_command.h"
+#include "temp_tree.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+using test::File;
+using test::fleet_key;
+using test::host_line;
+using test::kFleetTime;
+using test::measured;
+using test::TempTree;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+struct Ran {
+    int code = -1;
+    std::string out, err;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> out;
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+}
+
+class FleetCommand : public testing::Test {
+  protected:
+    static Ran run(const std::vector<std::string>& words) {
+        Ran ran;
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        ran.code = test::run_command(set_up_fleet, words);
+        std::fflush(stdout);
+        ran.out = testing::internal::GetCapturedStdout();
+        ran.err = testing::internal::GetCapturedStderr();
+        return ran;
+    }
+    // Writes the ledgers of COUNT hosts for KEY to the file NAME, and returns its path.
+    std::string hosts(const std::string& name, unsigned count, double effect,
+                      const FleetKey& key = fleet_key()) {
+        std::string text;
+        for (unsigned i = 0; i < count; i++)
+            text += text_of(host_line(next_host_++, key, measured(64, effect, random_))) + "\n";
+        tree_.add(File(name, text));
+        return tree_.path(name);
+    }
+    std::string file(const std::string& name, const std::string& text) {
+        tree_.add(File(name, text));
+        return tree_.path(name);
+    }
+
+    TempTree tree_{};
+    Random random_{1};
+    unsigned next_host_ = 1;
+};
+
+TEST_F(FleetCommand, ShowsALineOfJsonPerRowWithTheKeysOfTheContract) {
+    const Ran ran = run({"show", "--json", hosts("a", 5, -0.01), hosts("b", 3, -0.01)});
+    ASSERT_EQ(ran.code, kOk) << ran.err;
+    ASSERT_THAT(lines_of(ran.out), SizeIs(1));
+    EXPECT_THAT(ran.out, StartsWith(R"({"machine":{"arch":"x86_64","vendor":"AuthenticAMD",)"));
+    const json row = json::parse(ran.out);
+    EXPECT_THAT(row, SizeIs(15));
+    EXPECT_EQ(row["kernel"], "6.12 cpu smt cache numa system");
+    EXPECT_EQ(row["class"], "kcryptd-#:#-#");
+    EXPECT_EQ(row["reference"], "cache");
+    EXPECT_EQ(row["reference_origin"], "kernel");
+    EXPECT_EQ(row["candidate"], "smt");
+    EXPECT_EQ(row["strict"], false);
+    EXPECT_EQ(row["counter"], "latency");
+    EXPECT_EQ(row["hosts"], 8);
+    EXPECT_EQ(row["pairs"], 8 * 64);
+    EXPECT_GT(row["log_e_better"].get<double>(), 3);
+    EXPECT_LT(row["log_e_worse"].get<double>(), 0);
+    EXPECT_NEAR(row["effect_percent"].get<double>(), -1, 0.5);
+    EXPECT_EQ(row["hosts_worse"], 0);
+    EXPECT_TRUE(row.contains("hosts_better"));
+}
+
+TEST_F(FleetCommand, WhatItMergedIsItsInput) {
+    const std::string ledgers = hosts("a", 30, -0.01);
+    const Ran whole = run({"merge", ledgers});
+    ASSERT_EQ(whole.code, kOk) << whole.err;
+    const std::string merged = file("merged", whole.out);
+    EXPECT_EQ(run({"merge", merged}).out, whole.out);
+    EXPECT_EQ(run({"show", merged}).out, run({"show", ledgers}).out);
+    EXPECT_EQ(run({"show", merged, "--json"}).out, run({"show", "--json", ledgers}).out);
+    const std::string first = file("1", run({"merge", "--shard", "1/2", ledgers}).out);
+    const std::string second = file("2", run({"merge", "--shard", "2/2", ledgers}).out);
+    EXPECT_EQ(json::parse(run({"show", "--json", first, second}).out)["hosts"], 30);
+    const Ran overlap = run({"merge", first, merged});
+    EXPECT_EQ(overlap.code, kFailure);
+    EXPECT_THAT(overlap.err, HasSubstr("merged:1: its shard 1/1 overlaps"));
+    EXPECT_EQ(overlap.out, run({"merge", first}).out);
+}
+
+TEST_F(FleetCommand, NamesFileAndLineOfEachBadLineAndMergesTheRest) {
+    const std::string good = hosts("good", 3, 0);
+    const std::string bad =
+        file("bad", "\n{\"v\":2}\nnonsense\n  \n" + text_of(host_line(77, fleet_key(), {})));
+    const Ran ran = run({"show", "--json", good, bad, tree_.path("absent")});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_EQ(json::parse(ran.out)["hosts"], 4) << "the last line has no line feed";
+    EXPECT_THAT(lines_of(ran.err),
+                ElementsAre("wq-tunectl: " + bad + ":2: version 2; this program reads 1",
+                            AllOf(StartsWith("wq-tunectl: " + bad + ":3: "), HasSubstr("no JSON object")),
+                            AllOf(StartsWith("wq-tunectl: "), HasSubstr("absent: No such file"))));
+}
+
+TEST_F(FleetCommand, ReadsDirectoriesAndPipes) {
+    hosts("ledgers/one", 2, 0);
+    hosts("ledgers/two", 3, 0);
+    hosts("ledgers/.hidden", 1, 0);
+    EXPECT_EQ(json::parse(run({"show", "--json", tree_.path("ledgers")}).out)["hosts"], 5);
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const std::string line = text_of(host_line(1, fleet_key(), {})) + "\n";
+    ASSERT_EQ(::write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    ::close(ends[1]);
+    // An older line of the same host makes it read everything twice.
+    const std::string older = file("older", text_of(host_line(1, fleet_key(), {}, kFleetTime - 1)));
+    const Ran ran = run({"merge", older, "/proc/self/fd/" + std::to_string(ends[0])});
+    ::close(ends[0]);
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_EQ(json::parse(ran.out)["at"], kFleetTime);
+}
+
+TEST_F(FleetCommand, RefusesWrongOptions) {
+    const std::string ledgers = hosts("a", 1, 0);
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{},
+                                               {"show"},
+                                               {"melt", ledgers},
+                                               {"merge", ""},
+                                               {"merge", "--json", ledgers},
+                                               {"show", "--shard", "1/2", ledgers},
+                                               {"show", "--fdr", "5%", ledgers},
+                                               {"merge", "--shard", "0/2", ledgers},
+                                               {"merge", "--shard", "3/2", ledgers},
+                                               {"merge", "--shard", "1", ledgers},
+                                               {"policy", "--fdr", "0%", ledgers},
+                                               {"policy", "--fdr", "51%", ledgers},
+                                               {"policy", "--fdr", "5", ledgers}})
+        EXPECT_EQ(run(words).code, kUsage) << testing::PrintToString(words);
+}
+
+TEST_F(FleetCommand, FitsIntoEightyColumnsWithoutBreakingWords) {
+    std::string text;
+    FleetKey key = fleet_key("a-class-with-a-long-name-#:#-#");
+    key.reference = "cache_shard strict";
+    key.reference_origin = "policy";
+    for (unsigned i = 0; i < 12; i++)
+        text += text_of(host_line(i, i % 2 == 0 ? key : fleet_key(),
+                                  measured(500, i % 4 < 2 ? -0.05 : 0.05, random_))) +
+                "\n";
+    FleetMerge merge({.now = kFleetTime});
+    for (const std::string& line : lines_of(text)) EXPECT_EQ(merge.take(line), "");
+    ASSERT_FALSE(merge.again());
+    const std::string shown = fleet_show_text(merge.entries(), 80, false);
+    for (const std::string& line : lines_of(shown)) EXPECT_LE(line.size(), 80U) << line;
+    for (const char* part : {"AMD [EPYC] 9654 96-Core Processor, x86_64, 192 cores, 8 per LLC, 2 packages",
+                             "a-class-with-a-long-name-#:#-#", "cache_shard strict (policy) -> smt",
+                             "MIXED: ", "3 better, 3 worse"})
+        EXPECT_THAT(shown, HasSubstr(part));
+    EXPECT_THAT(fleet_show_text({}, 80, false), HasSubstr("No host"));
+}
+
+TEST(FleetText, WritesLargeEvidenceAsPowersOfTen) {
+    EXPECT_EQ(e_text(0), "1");
+    EXPECT_EQ(e_text(std::log(31.4)), "31.4");
+    EXPECT_EQ(e_text(1000 * std::log(10)), "1.0e+1000");
+    EXPECT_EQ(e_text(-1000 * std::log(10)), "1.0e-1000");
+    EXPECT_EQ(count_text(1'234'567), "1,234,567");
+    EXPECT_EQ(count_text(999), "999");
+}
+
+HostFacts facts() {
+    HostFacts out;
+    out.arch = "x86_64";
+    out.cpu_vendor = "AuthenticAMD";
+    out.cpu_models = {"AMD [EPYC] 9654 96-Core Processor"};
+    out.llc_cores = 8;
+    out.cores = 192;
+    out.kernel = "6.12.57+deb13-amd64";
+    return out;
+}
+
+std::string wish(const std::string& policy_text, const std::string& name, const HostFacts& facts) {
+    const TempTree tree{File("fleet.toml", policy_text)};
+    PolicyErrors warnings;
+    const auto policy = load_policy(
+        {tree.path("fleet.toml")}, [&] { return facts; }, &warnings);
+    EXPECT_TRUE(policy) << policy.error()[0].underlined() << "\n" << policy_text;
+    EXPECT_THAT(warnings, IsEmpty());
+    if (!policy) return "";
+    if (name == "@default")
+        return policy->default_scope.manage ? policy->default_scope.wish.text() : "not managed";
+    const WorkqueueRule* rule = policy->rule_for(name);
+    if (rule == nullptr) return "no rule";
+    return rule->wish.text() + (!rule->strict ? "" : *rule->strict ? " strict" : " not strict");
+}
+
+TEST_F(FleetCommand, WritesAPolicyForTheKindsThatWereMeasured) {
+    FleetKey worse = fleet_key("writeback");
+    FleetKey other = fleet_key("nvme#");
+    other.machine.model = "Other";
+    FleetKey strict = fleet_key("nvme#-strict");
+    strict.candidate = "smt strict";
+    strict.strict = true;
+    const Ran ran =
+        run({"policy", hosts("a", 40, -0.02), hosts("b", 40, 0.02, worse), hosts("c", 40, -0.02, other),
+             hosts("d", 40, -0.02, strict), hosts("e", 40, 0, fleet_key("nothing"))});
+    ASSERT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_EQ(wish(ran.out, "kcryptd-254:0-1", facts()), "smt");
+    EXPECT_EQ(wish(ran.out, "writeback", facts()), "leave");
+    EXPECT_EQ(wish(ran.out, "nvme3-strict", facts()), "smt strict");
+    EXPECT_EQ(wish(ran.out, "nvme3", facts()), "no rule") << "of another kind";
+    EXPECT_EQ(wish(ran.out, "nothing", facts()), "no rule");
+    HostFacts elsewhere = facts();
+    elsewhere.cpu_models = {"Other"};
+    EXPECT_EQ(wish(ran.out, "nvme3", elsewhere), "smt");
+    EXPECT_EQ(wish(ran.out, "writeback", elsewhere), "no rule");
+    elsewhere = facts();
+    elsewhere.kernel = "6.13.1";
+    EXPECT_EQ(wish(ran.out, "writeback", elsewhere), "no rule");
+    EXPECT_THAT(ran.out, HasSubstr("\n# cache -> smt, latency, better: E "));
+    EXPECT_THAT(ran.out, HasSubstr("of 40 hosts, effect -"));
+    EXPECT_THAT(ran.out, HasSubstr(R"(cpu_model = "AMD \\[EPYC] 9654 96-Core Processor")"));
+}
+
+TEST_F(FleetCommand, APolicyOfNothingIsOneToo) {
+    const Ran ran = run({"policy", hosts("a", 10, 0)});
+    EXPECT_EQ(ran.code, kOk);
+    EXPECT_EQ(wish(ran.out, "kcryptd-254:0-1", facts()), "no rule");
+    EXPECT_THAT(ran.out, HasSubstr("0 rules passed"));
+    EXPECT_THAT(ran.out, Not(HasSubstr("[[host]]")));
+}
+
+TEST_F(FleetCommand, WhatTheDefaultWouldMakeWorseKeepsItsScopeByName) {
+    const std::string moves = hosts("a", 40, -0.02, fleet_key("@default"));
+    const std::string stays = hosts("b", 40, 0.02, fleet_key("writeback"));
+    const std::string policy = run({"policy", moves, stays}).out;
+    EXPECT_EQ(wish(policy, "@default", facts()), "smt");
+    EXPECT_EQ(wish(policy, "writeback", facts()), "cache");
+    EXPECT_EQ(
+        wish(run({"policy", hosts("c", 40, 0.02, fleet_key("@default")), stays}).out, "writeback", facts()),
+        "leave");
+    EXPECT_EQ(wish(run({"policy", tree_.path("c")}).out, "@default", facts()), "not managed");
+}
+
+TEST_F(FleetCommand, TellsWhatWasLearnedAgainstAPolicy) {
+    FleetKey key = fleet_key();
+    key.reference_origin = "policy";
+    const std::string policy = run({"policy", hosts("a", 40, -0.02, key)}).out;
+    EXPECT_THAT(policy,
+                HasSubstr("# Against what a policy had set, not against the kernel's own setting:\n"));
+    EXPECT_THAT(policy, HasSubstr("# cache (policy) -> smt, latency, better"));
+    EXPECT_THAT(run({"policy", hosts("b", 40, -0.02)}).out, Not(HasSubstr("Against what a policy")));
+}
+
+TEST_F(FleetCommand, SaysWhatIsBetterOnTheWholeButNotARule) {
+    hosts("ledgers/gain", 40, -0.02);
+    hosts("ledgers/loss", 6, 0.1);
+    const std::string policy = run({"policy", tree_.path("ledgers")}).out;
+    EXPECT_EQ(wish(policy, "kcryptd-254:0-1", facts()), "no rule");
+    EXPECT_THAT(policy,
+                HasSubstr("# Better on the whole, but not a rule:\n#   kcryptd-#:#-#, cache -> smt, on AMD"));
+    EXPECT_THAT(policy, HasSubstr(": 6 of 46 hosts are worse by latency\n"));
+}
+
+TEST_F(FleetCommand, UnknownFactsAreNoConditionsAndHostileNamesStayNames) {
+    FleetKey key = fleet_key("\"]\\ # *?[");
+    key.machine = {};
+    key.machine.model = "\" ]\\ \u00e9";
+    const std::string policy = run({"policy", hosts("a", 40, -0.02, key)}).out;
+    HostFacts here = facts();
+    here.cpu_models = {key.machine.model};
+    EXPECT_EQ(wish(policy, "\"]\\ 1 *?[", here), "smt");
+    EXPECT_THAT(policy, HasSubstr("# cores is not known of these hosts, so it is no condition\n"));
+}
+
+}  // namespace
+}  // namespace wq::ctl

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "evidence/json_scan.h"
+#include "fleet_lines.h"
+
+namespace wq {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kNow = test::kFleetTime + 1000;
+
+FleetLine a_line() {
+    Random random(1);
+    return test::host_line(0xabc, test::fleet_key(), test::measured(20, -0.02, random));
+}
+
+FleetLine a_merged_line() {
+    FleetLine line = a_line();
+    line.pooled = pooled(line.own, 0);
+    line.pooled.add(line.pooled);
+    line.host.clear();
+    line.shards.add({2, 4});
+    line.shards.add({1, 3});
+    return line;
+}
+
+std::string refusal(const std::string& text) {
+    return FleetLineReader(kNow).read(text);
+}
+
+TEST(FleetLine, OfAHostComesBackFromItsTextToTheLastBit) {
+    const FleetLine line = a_line();
+    FleetLineReader reader(kNow);
+    ASSERT_EQ(reader.read(text_of(line)), "");
+    EXPECT_EQ(reader.line().key, line.key);
+    EXPECT_EQ(reader.line().host, line.host);
+    EXPECT_EQ(reader.line().at, line.at);
+    EXPECT_EQ(reader.line().own, line.own);
+    EXPECT_FALSE(reader.line().is_merged());
+}
+
+TEST(FleetLine, OfManyHostsComesBackFromItsTextToTheLastBit) {
+    const FleetLine line = a_merged_line();
+    FleetLineReader reader(kNow);
+    ASSERT_EQ(reader.read(text_of(line)), "");
+    EXPECT_EQ(reader.line().key, line.key);
+    EXPECT_EQ(reader.line().pooled, line.pooled);
+    EXPECT_EQ(reader.line().shards, line.shards);
+    EXPECT_TRUE(reader.line().is_merged());
+}
+
+TEST(FleetLine, HasTheKeysOfTheContract) {
+    const auto keys = [](const FleetLine& line) {
+        std::string out;
+        for (const auto& [key, value] : Json::parse(text_of(line)).items()) out += key + " ";
+        return out;
+    };
+    EXPECT_EQ(keys(a_line()),
+              "v host at machine kernel topology scheduler class reference reference_origin candidate "
+              "partitions strict counter guard tolerance window n pairs better worse sum squares ");
+    EXPECT_EQ(
+        keys(a_merged_line()),
+        "v at hosts machine kernel topology scheduler class reference reference_origin candidate "
+        "partitions strict counter guard tolerance window n pairs better worse sum squares hosts_better "
+        "hosts_worse hosts_below hosts_above top_better top_worse spread shards ");
+    EXPECT_EQ(Json::parse(text_of(a_line()))["machine"].dump(),
+              R"({"arch":"x86_64","vendor":"AuthenticAMD","model":"AMD [EPYC] 9654 96-Core Processor",)"
+              R"("packages":2,"cores":192,"llc_cores":8})");
+    EXPECT_GE(text_of(FleetLine{{}, 1, "a", {}, {}, {}}).size(), kLeastHostLine);
+}
+
+TEST(FleetLine, ReadsOtherOrdersBlanksEscapesAndUnknownKeys) {
+    Json reversed = Json::object();
+    const Json line = Json::parse(text_of(a_line()));
+    for (auto it = line.rbegin(); it != line.rend(); ++it) reversed[it.key()] = it.value();
+    reversed["later"] = {{"a", {1, "]", true, nullptr}}};
+    FleetLineReader reader(kNow);
+    std::string text = reversed.dump(1);
+    std::ranges::replace(text, '\n', ' ');
+    ASSERT_EQ(reader.read(text + "  \r"), "");
+    EXPECT_EQ(reader.line().own, a_line().own);
+    text.replace(text.find("kcryptd"), 1, R"(\u00e9\ud83d\ude00\"\\\/)");
+    ASSERT_EQ(reader.read(text), "");
+    EXPECT_EQ(reader.line().key.kind, "\u00e9\U0001F600\"\\/cryptd-#:#-#");
+}
+
+TEST(FleetLine, WhatIsNotKnownOfAMachineIsNull) {
+    Json line = Json::parse(text_of(a_line()));
+    line["machine"] = {{"arch", nullptr}, {"cores", nullptr}};
+    FleetLineReader reader(kNow);
+    ASSERT_EQ(reader.read(line.dump()), "");
+    EXPECT_EQ(reader.line().key.machine, FleetMachine{});
+}
+
+std::string changed(const std::string& key, const Json& value, const FleetLine& line = a_line()) {
+    Json j = Json::parse(text_of(line));
+    j[key] = value;
+    return refusal(j.dump());
+}
+
+TEST(FleetLine, EachMistakeIsNamed) {
+    EXPECT_THAT(changed("v", 2), HasSubstr("version 2"));
+    EXPECT_THAT(changed("host", "web-1.example.org"), HasSubstr("\"host\""));
+    EXPECT_THAT(changed("host", ""), HasSubstr("\"host\""));
+    EXPECT_THAT(changed("at", 0), HasSubstr("\"at\""));
+    EXPECT_THAT(changed("at", kNow + kClockSlack + 1), HasSubstr("future"));
+    EXPECT_EQ(changed("at", kNow + kClockSlack), "");
+    EXPECT_THAT(changed("machine", 1), HasSubstr("\"machine\""));
+    EXPECT_THAT(changed("class", "a\nb"), HasSubstr("\"class\""));
+    EXPECT_THAT(changed("class", "\u0085"), HasSubstr("\"class\""));
+    EXPECT_THAT(changed("reference_origin", "mine"), HasSubstr("\"reference_origin\""));
+    EXPECT_THAT(changed("partitions", {1}), HasSubstr("\"partitions\""));
+    EXPECT_THAT(changed("strict", 1), HasSubstr("\"strict\""));
+    EXPECT_THAT(changed("tolerance", 1.5), HasSubstr("\"tolerance\""));
+    EXPECT_THAT(changed("pairs", -1), HasSubstr("\"pairs\""));
+    EXPECT_THAT(changed("pairs", 1.5), HasSubstr("\"pairs\""));
+    EXPECT_THAT(changed("better", {0, 0, 0, 0, 0, 0}), HasSubstr("\"better\""));
+    EXPECT_THAT(changed("better", {0, 0, 0, 0, 0, 0, 0, 0}), HasSubstr("\"better\""));
+    EXPECT_THAT(changed("worse", {0, 0, nullptr, 0, 0, 0, 0}), HasSubstr("\"worse\""))
+        << "how JSON writes NaN";
+    EXPECT_THAT(changed("worse", {0, 0, 2e6, 0, 0, 0, 0}), HasSubstr("out of bounds"));
+    EXPECT_THAT(changed("squares", -1), HasSubstr("\"squares\""));
+    EXPECT_THAT(changed("hosts", 1), HasSubstr("in a host's line"));
+    EXPECT_THAT(changed("host", "ab", a_merged_line()), HasSubstr("in a host's line"));
+    EXPECT_THAT(changed("hosts", 0, a_merged_line()), HasSubstr("\"hosts\""));
+    EXPECT_THAT(changed("shards", Json::array(), a_merged_line()), HasSubstr("\"shards\""));
+    EXPECT_THAT(changed("shards", {"1/2", "3/4"}, a_merged_line()), HasSubstr("\"shards\""));
+    EXPECT_THAT(changed("shards", {"0/2"}, a_merged_line()), HasSubstr("\"shards\""));
+}
+
+TEST(FleetLine, EachMissingKeyIsNamed) {
+    for (const FleetLine& line : {a_line(), a_merged_line()}) {
+        const Json whole = Json::parse(text_of(line));
+        for (const auto& [key, value] : whole.items()) {
+            Json part = whole;
+            part.erase(key);
+            if (key == "guard")
+                EXPECT_EQ(refusal(part.dump()), "");
+            else
+                EXPECT_NE(refusal(part.dump()), "") << key;
+        }
+    }
+}
+
+TEST(FleetLine, NumbersThatJsonDoesNotHaveAreRefused) {
+    const std::string text = text_of(a_line());
+    for (const char* number :
+         {"NaN", "Infinity", "-Infinity", "nan", "inf", "-inf", "1e999", ".5", "+1", "0x10", ""}) {
+        std::string bad = text;
+        const auto at = bad.find("\"sum\":") + 6;
+        bad.replace(at, bad.find(',', at) - at, number);
+        EXPECT_THAT(refusal(bad), HasSubstr("\"sum\"")) << number;
+    }
+}
+
+// Whatever is cut off or overwritten, it is read or refused, and nothing else happens.
+TEST(FleetLine, NoPrefixIsALine) {
+    for (const FleetLine& line : {a_line(), a_merged_line()}) {
+        const std::string text = text_of(line);
+        for (std::size_t n = 0; n < text.size(); n++) EXPECT_NE(refusal(text.substr(0, n)), "") << n;
+        Random random(3);
+        for (int i = 0; i < 2000; i++) {
+            std::string bad = text;
+            bad[random.bits() % bad.size()] = static_cast<char>(random.bits());
+            (void)refusal(bad);
+        }
+    }
+    EXPECT_NE(refusal(std::string(200'000, '[')), "");
+    EXPECT_NE(refusal(R"({"later":)" + std::string(60'000, '[')), "");
+    EXPECT_THAT(refusal(text_of(a_line()) + std::string(kMostLine, ' ')), HasSubstr("longer"));
+}
+
+TEST(Shards, OverlapWhereAHostCouldBeInBoth) {
+    for (std::uint32_t n = 1; n <= 12; n++)
+        for (std::uint32_t m = 1; m <= 12; m++)
+            for (std::uint32_t i = 1; i <= n; i++)
+                for (std::uint32_t j = 1; j <= m; j++) {
+                    const Shard a{i, n};
+                    const Shard b{j, m};
+                    bool both = false;
+                    bool within = true;
+                    for (std::uint64_t host = 0; host < std::uint64_t{n} * m; host++) {
+                        both = both || (a.has(host) && b.has(host));
+                        within = within && (!a.has(host) || b.has(host));
+                    }
+                    ASSERT_EQ(a.overlaps(b), both) << a.text() << ' ' << b.text();
+                    ASSERT_EQ(a.is_within(b), within) << a.text() << ' ' << b.text();
+                }
+}
+
+TEST(Shards, AllOfThemAreTheWhole) {
+    Shards shards;
+    for (const Shard one : {Shard{3, 3}, Shard{1, 3}, Shard{2, 3}}) {
+        EXPECT_FALSE(shards.overlaps(one));
+        shards.add(one);
+    }
+    EXPECT_EQ(shards.all(), std::vector{Shard{}});
+    EXPECT_EQ(shard_named("2/3"), (Shard{2, 3}));
+    for (const char* wrong : {"", "1", "1/", "/1", "0/1", "2/1", "1/65537", "-1/2", "1/2x", " 1/2", "1.0/2"})
+        EXPECT_FALSE(shard_named(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "evidence/fleet_merge.h"
+#include "fleet_lines.h"
+
+namespace wq {
+namespace {
+
+using test::fleet_key;
+using test::host_line;
+using test::kFleetTime;
+using test::measured;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+using Lines = std::vector<std::string>;
+
+struct Merged {
+    Lines lines;
+    Lines refused;
+    unsigned rounds = 0;
+};
+
+Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U << 20U) {
+    FleetMerge::Options options{shard, kFleetTime + 1'000'000, 0, most_rows};
+    for (const std::string& line : lines) options.bytes += line.size();
+    FleetMerge merge(options);
+    Merged out;
+    do {
+        out.rounds++;
+        for (const std::string& line : lines)
+            if (std::string why = merge.take(line); !why.empty()) out.refused.push_back(why);
+    } while (merge.again());
+    for (const FleetEntry& entry : merge.entries()) {
+        FleetLine line;
+        line.key = entry.key;
+        line.at = entry.at;
+        line.pooled = entry.pooled;
+        line.shards = entry.shards;
+        out.lines.push_back(text_of(line));
+    }
+    return out;
+}
+
+std::vector<FleetLine> read(const Lines& lines) {
+    std::vector<FleetLine> out;
+    FleetLineReader reader(kFleetTime + 1'000'000);
+    for (const std::string& line : lines) {
+        EXPECT_EQ(reader.read(line), "");
+        out.push_back(reader.line());
+    }
+    return out;
+}
+
+void expect_near(const StakeLogs& a, const StakeLogs& b) {
+    for (std::size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-9 * std::max(1.0, std::abs(a[i])));
+}
+
+// Equal but for the rounding of sums.
+void expect_same(const Lines& left, const Lines& right) {
+    const auto a = read(left);
+    const auto b = read(right);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); i++) {
+        const Pooled& p = a[i].pooled;
+        const Pooled& q = b[i].pooled;
+        EXPECT_EQ(a[i].key, b[i].key);
+        EXPECT_EQ(a[i].at, b[i].at);
+        EXPECT_EQ(a[i].shards, b[i].shards);
+        expect_near(p.better, q.better);
+        expect_near(p.worse, q.worse);
+        EXPECT_EQ(p.top_better, q.top_better);
+        EXPECT_EQ(p.top_worse, q.top_worse);
+        EXPECT_EQ(p.hosts, q.hosts);
+        EXPECT_EQ(p.pairs, q.pairs);
+        EXPECT_EQ(p.alarms, q.alarms);
+        EXPECT_EQ(p.hosts_better, q.hosts_better);
+        EXPECT_EQ(p.hosts_worse, q.hosts_worse);
+        EXPECT_EQ(p.hosts_below, q.hosts_below);
+        EXPECT_EQ(p.hosts_above, q.hosts_above);
+        EXPECT_NEAR(p.sum, q.sum, 1e-9);
+        EXPECT_NEAR(p.squares, q.squares, 1e-9);
+        EXPECT_NEAR(p.spread.deviation(), q.spread.deviation(), 1e-9);
+        EXPECT_EQ(p.spread.is_visible(), q.spread.is_visible());
+    }
+}
+
+// A fleet of HOSTS hosts with some of the classes each.
+Lines fleet(unsigned hosts, std::uint64_t seed, std::int64_t at = kFleetTime) {
+    Random random(seed);
+    Lines out;
+    for (unsigned host = 0; host < hosts; host++)
+        for (unsigned kind = 0; kind < 5; kind++) {
+            if (random.uniform() < 0.3) continue;
+            FleetKey key = fleet_key("class" + std::to_string(kind));
+            key.machine.cores = 64 + host % 3;
+            out.push_back(text_of(host_line(host, key, measured(16, -0.01, random), at + kind)));
+        }
+    return out;
+}
+
+void shuffle(Lines& lines, Random& random) {
+    for (std::size_t i = lines.size(); i > 1; i--) std::swap(lines[i - 1], lines[random.bits() % i]);
+}
+
+Lines joined(const std::vector<Lines>& all) {
+    Lines out;
+    for (const Lines& lines : all) out.insert(out.end(), lines.begin(), lines.end());
+    return out;
+}
+
+TEST(FleetMerge, AddsTheSharesOfHosts) {
+    Random random(1);
+    const HostEvidence a = measured(16, -0.01, random);
+    const HostEvidence b = measured(20, 0.5, random);
+    const auto lines = read(merge({text_of(host_line(1, fleet_key(), a, kFleetTime)),
+                                   text_of(host_line(2, fleet_key(), b, kFleetTime + 5))})
+                                .lines);
+    ASSERT_THAT(lines, SizeIs(1));
+    const Pooled& p = lines[0].pooled;
+    EXPECT_EQ(p.hosts, 2U);
+    EXPECT_EQ(p.pairs, 36U);
+    EXPECT_EQ(lines[0].at, kFleetTime + 5);
+    EXPECT_DOUBLE_EQ(p.sum, a.sum + b.sum);
+    EXPECT_DOUBLE_EQ(p.squares, a.squares + b.squares);
+    for (std::size_t i = 0; i < kStakes.size(); i++) {
+        const auto share = [](double log) { return std::log(0.1 + 0.9 * std::min(std::exp(log), 1000.0)); };
+        EXPECT_NEAR(p.better[i], share(a.better[i]) + share(b.better[i]), 1e-12);
+        EXPECT_NEAR(p.worse[i], share(a.worse[i]) + share(b.worse[i]), 1e-12);
+    }
+    EXPECT_EQ(p.hosts_worse, 1U);
+    EXPECT_THAT(lines[0].shards.all(), ElementsAre(Shard{}));
+}
+
+TEST(FleetMerge, TheOrderOfTheLinesDoesNotMatter) {
+    Random random(2);
+    Lines lines = joined({fleet(60, 5), fleet(30, 6, kFleetTime + 100)});  // the second ones are newer
+    const Lines once = merge(lines).lines;
+    for (int i = 0; i < 20; i++) {
+        shuffle(lines, random);
+        const Merged again = merge(lines);
+        EXPECT_THAT(again.refused, IsEmpty());
+        expect_same(again.lines, once);
+    }
+}
+
+TEST(FleetMerge, ALineThatIsThereTwiceCountsOnce) {
+    Random random(3);
+    const Lines lines = fleet(60, 7);
+    Lines twice = joined({lines, lines, lines});
+    shuffle(twice, random);
+    const Merged merged = merge(twice);
+    EXPECT_EQ(merged.rounds, 1U);
+    expect_same(merged.lines, merge(lines).lines);
+}
+
+TEST(FleetMerge, TheNewestLineOfAHostAndEntryCounts) {
+    Random random(4);
+    const Lines newer = fleet(40, 8, kFleetTime + 10'000);
+    Lines both = joined({fleet(40, 8), newer});
+    shuffle(both, random);
+    const Merged merged = merge(both);
+    EXPECT_EQ(merged.rounds, 2U);
+    expect_same(merged.lines, merge(newer).lines);
+    // Of another entry of the host, the older line still counts.
+    const Lines apart = {text_of(host_line(1, fleet_key("a"), measured(16, 0, random), kFleetTime)),
+                         text_of(host_line(1, fleet_key("b"), measured(16, 0, random), kFleetTime + 1))};
+    EXPECT_THAT(merge(apart).lines, SizeIs(2));
+}
+
+// However hosts are divided into shards, however these are merged in steps.
+TEST(FleetMerge, ShardsInAnyGroupingMakeTheWhole) {
+    const Lines lines = fleet(200, 9);
+    const Lines whole = merge(lines).lines;
+    for (std::uint32_t n : {2U, 3U, 7U}) {
+        std::vector<Lines> shards;
+        for (std::uint32_t i = 1; i <= n; i++) shards.push_back(merge(lines, {i, n}).lines);
+        expect_same(merge(joined(shards)).lines, whole);
+        Random random(n);
+        while (shards.size() > 1) {
+            std::swap(shards[random.bits() % shards.size()], shards.back());
+            const Lines last = shards.back();
+            shards.pop_back();
+            Lines& other = shards[random.bits() % shards.size()];
+            const Merged pair = merge(joined({other, last}));
+            EXPECT_THAT(pair.refused, IsEmpty());
+            other = pair.lines;
+        }
+        expect_same(shards[0], whole);
+    }
+    // Shards of different numbers, too.
+    expect_same(
+        merge(joined({merge(lines, {1, 2}).lines, merge(lines, {2, 4}).lines, merge(lines, {4, 4}).lines}))
+                    .lines.size() == whole.size()
+            ? whole
+            : Lines{},
+        whole);
+}
+
+TEST(FleetMerge, OverlappingShardsAreRefused) {
+    const Lines lines = fleet(50, 10);
+    const Lines half = merge(lines, {1, 2}).lines;
+    const Merged twice = merge(joined({half, half}));
+    EXPECT_THAT(twice.refused, SizeIs(half.size()));
+    EXPECT_THAT(twice.refused.front(), HasSubstr("its shard 1/2 overlaps"));
+    expect_same(twice.lines, half);
+    EXPECT_THAT(merge(joined({half, merge(lines, {3, 4}).lines})).refused, testing::Not(IsEmpty()));
+    EXPECT_THAT(merge(joined({half, merge(lines, {2, 4}).lines})).refused, IsEmpty());
+    // A merged line that is only partly asked for.
+    EXPECT_THAT(merge(half, {1, 4}).refused.front(), HasSubstr("cannot be divided"));
+    EXPECT_THAT(merge(half, {2, 2}).lines, IsEmpty());
+    EXPECT_THAT(merge(half, {2, 2}).refused, IsEmpty());
+}
+
+TEST(FleetMerge, AHostsLineUnderAMergedLinesShardIsRefused) {
+    const Lines lines = fleet(50, 11);
+    const Merged mixed = merge(joined({lines, merge(lines, {1, 2}).lines}));
+    EXPECT_THAT(mixed.refused, testing::Not(IsEmpty()));
+    for (const std::string& why : mixed.refused)
+        EXPECT_THAT(why, HasSubstr("in a shard that a merged line has"));
+    expect_same(mixed.lines, merge(lines).lines);
+}
+
+TEST(FleetMerge, MachinesWithOneMachineIdAreNamedAndDoNotCount) {
+    Random random(5);
+    const std::string one = text_of(host_line(0xc10e, fleet_key(), measured(16, -0.01, random)));
+    const std::string other = text_of(host_line(0xc10e, fleet_key(), measured(16, -0.01, random)));
+    const std::string good = text_of(host_line(1, fleet_key(), measured(16, -0.01, random)));
+    for (const Lines& lines : {Lines{one, good, other}, Lines{other, one, one, good}}) {
+        const Merged merged = merge(lines);
+        EXPECT_THAT(merged.refused, SizeIs(lines.size() - 1));
+        EXPECT_THAT(merged.refused.front(), HasSubstr("host 0000c10e"));
+        EXPECT_THAT(merged.refused.front(), HasSubstr("two machines"));
+        expect_same(merged.lines, merge({good}).lines);
+    }
+    // A later line of either settles it.
+    const std::string later =
+        text_of(host_line(0xc10e, fleet_key(), measured(20, 0, random), kFleetTime + 1));
+    EXPECT_THAT(merge({one, later, other}).refused, IsEmpty());
+    EXPECT_EQ(read(merge({one, later, other}).lines)[0].pooled.pairs, 20U);
+}
+
+TEST(FleetMerge, BadLinesAreRefusedAndTheRestIsMerged) {
+    const Lines lines = fleet(20, 12);
+    Lines bad = lines;
+    bad.insert(bad.begin() + 5, {"{", "null", lines[0].substr(0, 400)});
+    // A newer line that is broken does not hide the older one.
+    bad.push_back(text_of(host_line(0, fleet_key("class0"), {}, kFleetTime + 9)) + "}");
+    const Merged merged = merge(bad);
+    EXPECT_THAT(merged.refused, SizeIs(4));
+    expect_same(merged.lines, merge(lines).lines);
+}
+
+// With room for few hosts, in many rounds.
+TEST(FleetMerge, InBucketsTheResultIsTheSame) {
+    Lines lines = joined({fleet(200, 13), fleet(50, 14, kFleetTime + 77), {"broken"}});
+    lines.push_back(R"( {"host" : "spaced"})");
+    const Merged whole = merge(lines);
+    const Merged parts = merge(lines, {}, 50);
+    EXPECT_GT(parts.rounds, 10U);
+    EXPECT_EQ(parts.refused, whole.refused);
+    expect_same(parts.lines, whole.lines);
+    const Lines shard = merge(lines, {2, 3}).lines;
+    expect_same(merge(joined({shard, merge(lines, {1, 3}).lines}), {}, 1).lines,
+                merge(joined({shard, merge(lines, {1, 3}).lines})).lines);
+    const Merged mixed = merge(joined({lines, shard}), {}, 50);
+    expect_same(mixed.lines, whole.lines);
+    EXPECT_EQ(mixed.refused.size(), merge(joined({lines, shard})).refused.size());
+}
+
+TEST(FleetMerge, EachPartOfAKeyKeepsEntriesApart) {
+    Random random(6);
+    std::vector<FleetKey> keys(20, fleet_key());
+    keys[1].machine.arch = "";
+    keys[2].machine.vendor = "x";
+    keys[3].machine.model = "x";
+    keys[4].machine.packages.reset();
+    keys[5].machine.cores = 1;
+    keys[6].machine.llc_cores = 1;
+    keys[7].kernel = "x";
+    keys[8].topology = "x";
+    keys[9].scheduler = "x";
+    keys[10].kind = "x";
+    keys[11].reference = "x";
+    keys[12].reference_origin = "policy";
+    keys[13].candidate = "x";
+    keys[14].partitions = {192, 24};
+    keys[15].strict = true;
+    keys[16].counter = "x";
+    keys[17].guard = true;
+    keys[18].tolerance = 0.01;
+    keys[19].window = "x";
+    Lines lines;
+    for (const FleetKey& key : keys) lines.push_back(text_of(host_line(1, key, measured(16, 0, random))));
+    EXPECT_THAT(merge(lines).lines, SizeIs(keys.size()));
+    EXPECT_THAT(merge(merge(lines).lines).lines, SizeIs(keys.size()));
+}
+
+}  // namespace
+}  // namespace wq

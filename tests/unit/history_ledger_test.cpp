@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <systemd/sd-id128.h>
+
+#include <sstream>
+
+#include "base/file.h"
+#include "ctl/fleet/history_ledger.h"
+#include "kernel/hwloc_topology.h"
+#include "noise.h"
+#include "temp_tree.h"
+
+namespace wq::ctl {
+namespace {
+
+using test::CpuTree;
+using test::File;
+using test::TempTree;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr const char* kId = "0123456789abcdef0123456789abcdef";
+
+// What `systemd-id128` makes of it, which asks for the machine's own id, so that id is the only one to
+// compare.
+TEST(FleetHostName, IsSystemdsApplicationSpecificId) {
+    sd_id128_t machine{};
+    sd_id128_t salt{};
+    sd_id128_t wanted{};
+    ASSERT_EQ(sd_id128_from_string(kFleetSalt, &salt), 0);
+    if (sd_id128_get_machine(&machine) < 0 || sd_id128_get_machine_app_specific(salt, &wanted) < 0)
+        GTEST_SKIP() << "this machine has no machine id";
+    char text[SD_ID128_STRING_MAX];
+    const std::string id = sd_id128_to_string(machine, text);
+    EXPECT_EQ(fleet_host_name(id), sd_id128_to_string(wanted, text));
+}
+
+TEST(FleetHostName, IsNotTheMachineId) {
+    EXPECT_EQ(fleet_host_name(kId), fleet_host_name(kId));
+    EXPECT_THAT(fleet_host_name(kId), SizeIs(32));
+    EXPECT_NE(fleet_host_name(kId), kId);
+    EXPECT_NE(fleet_host_name(kId), fleet_host_name("1123456789abcdef0123456789abcdef"));
+}
+
+class HistoryLedger : public testing::Test {
+  protected:
+    HistoryLedger() { options_.root = tree_.root(); }
+
+    LedgerEntry entry(const std::string& kind, std::int64_t updated = 1'700'000'000) {
+        Comparison comparison(std::vector<ComparedCounter>{
+            {.name = "latency"},
+            {.name = "throughput", .higher_is_better = true, .tolerance = 0.01, .guard = true}});
+        Random random(1);
+        for (int i = 0; i < 20; i++)
+            comparison.add({PairValues{1, std::exp(0.03 * random.normal() - 0.02)}, PairValues{1, 1}});
+        LedgerEntry out;
+        out.key = {"6.12 cpu smt cache numa system",
+                   fingerprint(read_topology("live", tree_.root()).value()),
+                   "",
+                   kind,
+                   "cache",
+                   "smt strict",
+                   "kernel",
+                   {"0-7", "0-1|2-3|4-5|6-7"},
+                   "latency 0",
+                   "2000ms 500ms"};
+        out.columns = comparison.columns();
+        out.alarms = 2;
+        out.updated = updated;
+        return out;
+    }
+    void write(const Ledger& ledger) { tree_.add(File("var/lib/wq-tuned/ledger.json", ledger.text())); }
+
+    struct Outcome {
+        int code;
+        std::vector<FleetLine> lines;
+        std::string out;
+        std::string err;
+    };
+    [[nodiscard]] Outcome run() const {
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        Outcome outcome{history_ledger(options_), {}, "", ""};
+        std::fflush(stdout);
+        outcome.out = testing::internal::GetCapturedStdout();
+        outcome.err = testing::internal::GetCapturedStderr();
+        std::istringstream in(outcome.out);
+        FleetLineReader reader(1'800'000'000);
+        for (std::string line; std::getline(in, line);) {
+            EXPECT_EQ(reader.read(line), "") << line;
+            outcome.lines.push_back(reader.line());
+        }
+        return outcome;
+    }
+
+    TempTree tree_{test::cpu_tree(CpuTree{.cores = 4, .threads = 2}),
+                   File("proc/sys/kernel/osrelease", "6.12.57+deb13-amd64\n"),
+                   File("proc/sys/kernel/arch", "x86_64\n"),
+                   File("proc/sys/kernel/hostname", "secret\n"),
+                   File("etc/machine-id", std::string(kId) + "\n"),
+                   File("proc/cpuinfo", "vendor_id\t: GenuineIntel\nmodel name\t: A CPU\nflags\t: fpu\n")};
+    Options options_;
+};
+
+TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
+    Ledger ledger;
+    const LedgerEntry one = entry("kcryptd-#:#-#");
+    ledger.put(one);
+    ledger.put(entry("writeback"));
+    write(ledger);
+    const Outcome outcome = run();
+    EXPECT_EQ(outcome.code, kOk) << outcome.err;
+    ASSERT_THAT(outcome.lines, SizeIs(4));
+    const FleetLine& line = outcome.lines[0];
+    EXPECT_EQ(line.host, fleet_host_name(kId));
+    EXPECT_EQ(line.at, one.updated);
+    EXPECT_EQ(line.key.machine, (FleetMachine{"x86_64", "GenuineIntel", "A CPU", 1, 4, 4}));
+    EXPECT_EQ(line.key.kernel, one.key.kernel);
+    EXPECT_EQ(line.key.topology, one.key.topology);
+    EXPECT_EQ(line.key.kind, "kcryptd-#:#-#");
+    EXPECT_EQ(line.key.candidate, "smt strict");
+    EXPECT_TRUE(line.key.strict);
+    EXPECT_EQ(line.key.partitions, (std::array<std::uint64_t, 2>{1, 4}));
+    EXPECT_EQ(line.key.counter, "latency");
+    EXPECT_FALSE(line.key.guard);
+    EXPECT_EQ(line.own, (HostEvidence{2, 20, one.columns[0].better.logs, one.columns[0].worse.logs,
+                                      one.columns[0].sum, one.columns[0].better.squares}));
+    EXPECT_EQ(outcome.lines[1].key.counter, "throughput");
+    EXPECT_TRUE(outcome.lines[1].key.guard);
+    EXPECT_EQ(outcome.lines[1].key.tolerance, 0.01);
+    EXPECT_THAT(outcome.out, Not(HasSubstr("secret")));
+    EXPECT_THAT(outcome.out, Not(HasSubstr(kId)));
+}
+
+// A comparison that began anew takes the place of what the fleet had from it.
+TEST_F(HistoryLedger, AComparisonWithoutPairsIsALineToo) {
+    LedgerEntry anew = entry("a");
+    anew.columns = Comparison(std::vector<ComparedCounter>{{.name = "latency"}}).columns();
+    Ledger ledger;
+    ledger.put(anew);
+    write(ledger);
+    ASSERT_THAT(run().lines, SizeIs(1));
+    EXPECT_EQ(run().lines[0].own.pairs, 0U);
+}
+
+TEST_F(HistoryLedger, OfComparisonsThatALineCannotTellApartTheNewestIsThere) {
+    LedgerEntry older = entry("a", 1'600'000'000);
+    older.key.partitions = {"2-7", "2|3|4|5-7"};
+    Ledger ledger;
+    ledger.put(older);
+    ledger.put(entry("a"));
+    write(ledger);
+    ASSERT_THAT(run().lines, SizeIs(2));
+    EXPECT_EQ(run().lines[0].at, 1'700'000'000);
+}
+
+TEST_F(HistoryLedger, ComparisonsOfAnotherNumberOfCpusAreLeftOut) {
+    LedgerEntry other = entry("a");
+    other.key.topology = "6 CPUs, 3 cores, 1 LLC, 0123456789abcdef";
+    Ledger ledger;
+    ledger.put(other);
+    write(ledger);
+    EXPECT_THAT(run().lines, IsEmpty());
+}
+
+TEST_F(HistoryLedger, CountsThePoolsOfLongPartitions) {
+    LedgerEntry big = entry("a");
+    big.key.partitions = {"", "128 pods 0123456789abcdef"};
+    Ledger ledger;
+    ledger.put(big);
+    write(ledger);
+    EXPECT_EQ(run().lines.at(0).key.partitions, (std::array<std::uint64_t, 2>{0, 128}));
+}
+
+TEST_F(HistoryLedger, WithoutALedgerThereIsNothingAndABrokenOneIsNamed) {
+    EXPECT_EQ(run().code, kOk);
+    EXPECT_EQ(run().out, "");
+    tree_.add(File("var/lib/wq-tuned/ledger.json", "{"));
+    EXPECT_EQ(run().code, kFailure);
+    EXPECT_THAT(run().err, HasSubstr("ledger.json: "));
+}
+
+TEST_F(HistoryLedger, WithoutAMachineIdItFails) {
+    write(Ledger());
+    tree_.write("etc/machine-id", "uninitialized\n");
+    EXPECT_EQ(run().code, kFailure);
+    EXPECT_THAT(run().err, HasSubstr("machine-id"));
+}
+
+}  // namespace
+}  // namespace wq::ctl

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "evidence/fdr.h"
+#include "evidence/promote.h"
+#include "fleet_lines.h"
+
+namespace wq {
+namespace {
+
+using test::fleet_key;
+using test::measured;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr double kRate = 0.05;
+
+std::vector<double> logs_of(const std::vector<double>& values) {
+    std::vector<double> out;
+    for (const double value : values) out.push_back(std::log(value));
+    return out;
+}
+
+TEST(EBh, AsksLessOfEachTheMoreThereAre) {
+    EXPECT_THAT(e_bh({}, kRate), IsEmpty());
+    EXPECT_THAT(e_bh(logs_of({19.9}), kRate), ElementsAre(false));
+    EXPECT_THAT(e_bh(logs_of({20}), kRate), ElementsAre(true));
+    // Four questions: 80 for one, 40 for two, 26.7 for three, 20 for all.
+    EXPECT_THAT(e_bh(logs_of({79, 1, 39, 1}), kRate), ElementsAre(false, false, false, false));
+    EXPECT_THAT(e_bh(logs_of({81, 1, 39, 1}), kRate), ElementsAre(true, false, false, false));
+    EXPECT_THAT(e_bh(logs_of({41, 1, 1e300, 1}), kRate), ElementsAre(true, false, true, false));
+    EXPECT_THAT(e_bh(logs_of({27, 27, 27, 0}), kRate), ElementsAre(true, true, true, false));
+    EXPECT_THAT(e_bh(logs_of({20, 20, 20, 20}), kRate), ElementsAre(true, true, true, true));
+}
+
+// A fleet whose hosts measured one comparison, or several.
+class Fleet {
+  public:
+    explicit Fleet(std::uint64_t seed) : random_(seed) {}
+    Fleet& hosts(unsigned count, double effect, const FleetKey& key = fleet_key(), unsigned pairs = 64) {
+        for (unsigned i = 0; i < count; i++) add(key, measured(pairs, effect, random_));
+        return *this;
+    }
+    Fleet& add(const FleetKey& key, const HostEvidence& own) {
+        for (FleetEntry& entry : entries_)
+            if (entry.key == key) {
+                entry.pooled.add(pooled(own, key.tolerance));
+                return *this;
+            }
+        entries_.push_back({key, pooled(own, key.tolerance), 1, {}});
+        return *this;
+    }
+    // "class: use smt", "class: leave"
+    [[nodiscard]] std::vector<std::string> rules() const {
+        std::vector<std::string> out;
+        for (const FleetRule& rule : promoted(entries_, kRate).rules)
+            out.push_back(rule.target +
+                          (rule.kind == FleetRule::Kind::leave ? ": leave" : ": use " + rule.arm));
+        return out;
+    }
+    [[nodiscard]] const std::vector<FleetEntry>& entries() const { return entries_; }
+
+  private:
+    Random random_;
+    std::vector<FleetEntry> entries_;
+};
+
+FleetKey arms(const std::string& reference, const std::string& candidate,
+              const std::string& origin = "kernel") {
+    FleetKey key = fleet_key("a");
+    key.reference = reference;
+    key.candidate = candidate;
+    key.reference_origin = origin;
+    return key;
+}
+
+TEST(Promote, WhatManyHostsFindTogetherIsARule) {
+    EXPECT_THAT(Fleet(1).hosts(40, -0.01, fleet_key("a")).rules(), ElementsAre("a: use smt"));
+    EXPECT_THAT(Fleet(2).hosts(40, 0.01, fleet_key("a")).rules(), ElementsAre("a: leave"));
+    EXPECT_THAT(Fleet(3).hosts(40, 0, fleet_key("a")).rules(), IsEmpty());
+    EXPECT_THAT(promoted({}, kRate).rules, IsEmpty());
+    // Two ledgers are each too weak alone, and so are three hosts, however sure they are.
+    EXPECT_THAT(Fleet(4).hosts(2, -0.012).rules(), IsEmpty());
+    EXPECT_THAT(Fleet(4).hosts(4, -0.012).rules(), SizeIs(1));
+    EXPECT_THAT(Fleet(5).hosts(3, -0.2, fleet_key(), 1000).rules(), IsEmpty());
+}
+
+// Evidence that no ledger could have, of one host.
+HostEvidence absurd(double better, double worse) {
+    HostEvidence out;
+    out.pairs = 1'000'000;
+    out.better.fill(better);
+    out.worse.fill(worse);
+    out.sum = better > 0 ? -1e6 : 1e6;
+    out.squares = 1e7;
+    return out;
+}
+
+TEST(Promote, OneHostNeitherMakesNorKillsARule) {
+    const FleetKey key = fleet_key("a");
+    for (unsigned hosts = 0; hosts <= 30; hosts += 5) {
+        const std::vector<std::string> nothing = Fleet(6).hosts(hosts, 0, key).rules();
+        EXPECT_THAT(nothing, IsEmpty());
+        EXPECT_THAT(Fleet(6).hosts(hosts, 0, key).add(key, absurd(1e6, -1e6)).rules(), IsEmpty()) << hosts;
+        EXPECT_THAT(Fleet(6).hosts(hosts, 0, key).add(key, absurd(-1e6, 1e6)).rules(), IsEmpty()) << hosts;
+    }
+    for (const unsigned hosts : {15U, 25U, 50U, 100U}) {
+        EXPECT_THAT(Fleet(7).hosts(hosts, -0.015, key).add(key, absurd(-1e6, 1e6)).rules(),
+                    ElementsAre("a: use smt"))
+            << hosts;
+        EXPECT_THAT(Fleet(7).hosts(hosts, 0.015, key).add(key, absurd(1e6, -1e6)).rules(),
+                    ElementsAre("a: leave"))
+            << hosts;
+    }
+}
+
+// The same in the pool itself: whichever host is taken away, the evidence for a rule was not more.
+TEST(Promote, EvidenceForARuleIsAtMostWhatIsLeftWithoutAnyOneHost) {
+    Random random(8);
+    for (int round = 0; round < 50; round++) {
+        std::vector<Pooled> hosts;
+        for (int i = 0; i < 6; i++) hosts.push_back(pooled(measured(16, 0.05 * random.normal(), random), 0));
+        Pooled all;
+        for (const Pooled& host : hosts) all.add(host);
+        for (std::size_t left_out = 0; left_out < hosts.size(); left_out++) {
+            Pooled rest;
+            for (std::size_t i = 0; i < hosts.size(); i++)
+                if (i != left_out) rest.add(hosts[i]);
+            EXPECT_LE(all.log_better_without_one(), rest.log_better() + 1e-12);
+            EXPECT_LE(all.log_worse_without_one(), rest.log_worse() + 1e-12);
+        }
+        EXPECT_LE(all.log_better_without_one(), all.log_better() + 1e-12);
+    }
+}
+
+TEST(Promote, AGainOnHalfOfTheHostsAndALossOnTheOtherHalfIsNoRule) {
+    const FleetKey key = fleet_key("a");
+    const Fleet fleet = Fleet(9).hosts(20, -0.04, key).hosts(20, 0.03, key);
+    EXPECT_THAT(fleet.rules(), IsEmpty());
+    const FleetRules found = promoted(fleet.entries(), kRate);
+    const Pooled& p = fleet.entries()[0].pooled;
+    EXPECT_EQ(p.hosts_better, 20U);
+    EXPECT_GE(p.hosts_worse, 18U);
+    EXPECT_TRUE(p.spread.is_visible());
+    EXPECT_NEAR(p.spread.deviation(), 0.035, 0.01);
+    EXPECT_GT(p.log_better(), 20) << "though the product has all the evidence";
+}
+
+TEST(Promote, AFewHostsThatLoseForbidARule) {
+    const FleetKey key = fleet_key("a");
+    EXPECT_THAT(Fleet(10).hosts(60, -0.02, key).hosts(1, 0.1, key).rules(), SizeIs(1));
+    EXPECT_THAT(Fleet(10).hosts(60, -0.02, key).hosts(3, 0.1, key).rules(), SizeIs(1)) << "under 5%";
+    const Fleet many = Fleet(10).hosts(60, -0.02, key).hosts(6, 0.1, key);
+    EXPECT_THAT(many.rules(), IsEmpty());
+    EXPECT_THAT(promoted(many.entries(), kRate).doubts, SizeIs(1));
+    EXPECT_THAT(promoted(many.entries(), kRate).doubts[0].why,
+                HasSubstr("6 of 66 hosts are worse by latency"));
+}
+
+TEST(Promote, AGuardThatIsWorseForbidsARule) {
+    FleetKey guard = fleet_key("a");
+    guard.counter = "throughput";
+    guard.guard = true;
+    guard.tolerance = 0.01;
+    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0, guard).rules(),
+                ElementsAre("a: use smt"));
+    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
+                ElementsAre("a: leave"));
+    EXPECT_THAT(Fleet(11).hosts(30, -0.02, guard).rules(), IsEmpty()) << "a guard speaks for nothing";
+    // Of other arms it says nothing.
+    guard.candidate = "cpu";
+    EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
+                ElementsAre("a: use smt"));
+}
+
+TEST(Promote, AKindThatLosesForbidsTheRuleOfItsConditions) {
+    FleetKey one = fleet_key("a");
+    FleetKey two = fleet_key("a");
+    one.machine.packages = 1;  // no condition can tell it from two
+    EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(6, 0, two).rules(), SizeIs(1));
+    EXPECT_THAT(Fleet(12).hosts(200, -0.02, one).hosts(6, 0.02, two).rules(), IsEmpty());
+    two.machine.cores = 64;  // one can
+    EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(20, 0.02, two).rules(),
+                ElementsAre("a: leave", "a: use smt"));
+}
+
+TEST(Promote, FollowsWhatImprovedFromArmToArm) {
+    const auto rules = [](const std::vector<std::pair<FleetKey, double>>& measured) {
+        Fleet fleet(13);
+        for (const auto& [key, effect] : measured) fleet.hosts(60, effect, key);
+        return fleet.rules();
+    };
+    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), -0.02}}),
+                ElementsAre("a: use cpu"));
+    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cpu", "policy"), 0.02}}),
+                ElementsAre("a: use smt"));
+    EXPECT_THAT(rules({{arms("cache", "smt"), -0.01}, {arms("cache", "cpu"), -0.04}}),
+                ElementsAre("a: use cpu"));
+    // Only where a policy acts already: its rule moves on, or stays.
+    EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), -0.02}}), ElementsAre("a: use cpu"));
+    EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), 0.02}}), IsEmpty());
+    // In a circle it ends.
+    EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cache", "policy"), -0.02}}),
+                ElementsAre("a: use smt"));
+    // What is worse than the kernel's setting is not used because it is better than something else.
+    EXPECT_THAT(rules({{arms("cache", "cpu"), 0.02}, {arms("smt", "cpu", "policy"), -0.02}}),
+                ElementsAre("a: leave"));
+}
+
+TEST(Spread, AddsUpInAnyOrderAndSeesWhatNoiseDoesNotExplain) {
+    Random random(14);
+    const auto hosts = [&](unsigned count, double between) {
+        std::vector<Spread> out;
+        for (unsigned i = 0; i < count; i++) {
+            const HostEvidence own = measured(64, between * random.normal(), random);
+            out.push_back(Spread::of_host(own.pairs, own.sum, own.squares));
+        }
+        return out;
+    };
+    unsigned visible = 0;
+    for (int round = 0; round < 200; round++) {
+        Spread alike;
+        for (const Spread& host : hosts(20, 0)) alike.add(host);
+        visible += alike.is_visible() ? 1 : 0;
+    }
+    EXPECT_LE(visible, 45U) << "of 200: chance alone";
+    const auto different = hosts(20, 0.02);
+    Spread forward;
+    Spread backward;
+    for (const Spread& host : different) forward.add(host);
+    for (auto host = different.rbegin(); host != different.rend(); ++host) backward.add(*host);
+    EXPECT_TRUE(forward.is_visible());
+    EXPECT_NEAR(forward.deviation(), 0.02, 0.007);
+    EXPECT_NEAR(forward.deviation(), backward.deviation(), 1e-12);
+    EXPECT_EQ(forward.state().least, backward.state().least);
+    EXPECT_EQ(Spread::of_host(7, 1, 1), Spread()) << "too few pairs";
+    EXPECT_FALSE(Spread().is_visible());
+    EXPECT_EQ(Spread().deviation(), 0);
+}
+
+}  // namespace
+}  // namespace wq
