@@ -24,7 +24,7 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "ab --target x --arms cache,smt true" "ab --target x --arms cache -- true" "ab --target x --arms cache,smt --sweep -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
-  "diagnose --seconds"; do
+  "diagnose --seconds" "top --record a --replay b" "top --replay a -d 2"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -35,6 +35,14 @@ expect 2 plan --topology "$synthetic" --config ''
 expect 2 plan --topology "$synthetic" --shard-size 014
 expect 2 trial x --arm ''
 expect 2 top --once --sort ''
+expect 2 dump --diff ''
+expect 2 top --record ''
+printf '%s\n' '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' '{"time":17' >"$root/recording"
+expect 0 top --replay "$root/recording" --json
+[ "$(cat "$root/out")" = '{"time":1700000000,"seconds":2.0,"lost":0,"limits":"","workqueues":[]}' ] || complain "replay: $(cat "$root/out")"
+one_line "a recording that was cut off"
+expect 1 top --replay /nowhere --once
+one_line "top --replay /nowhere"
 expect 2 judge ''
 expect 2 ab --target x --arms cache,smt --export '' -- true
 for command in "revert --all" reload status history undo check; do

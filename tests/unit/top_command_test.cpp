@@ -100,7 +100,7 @@ TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
         sample.workqueues = {one};
         rates.add(sample);
         sample.seconds = 1;
-        return interval_json(*rates.add(sample), {}, "").at("workqueues").at(0);
+        return interval_json(*rates.add(sample), false, "", 0).at("workqueues").at(0);
     };
     auto one = workqueue(1, "a");
     EXPECT_EQ(row_of(one).at("cpu_hogs"), 0);

@@ -13,6 +13,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
+#include "ctl/top/top_recording.h"
 #include "ctl/top/top_screen.h"
 #include "ctl/top/top_wait.h"
 #include "kernel/bpf_errors.h"
@@ -63,56 +64,171 @@ class Looks {
     int missed_ = 0;  // in a row
 };
 
-std::string text_of(const TopInterval& interval, const TopOptions& options, const std::string& limits) {
-    if (!options.json) return interval_text(interval, options, terminal_columns());
+std::string json_line(const RecordedInterval& one, bool functions) {
     constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-    return interval_json(interval, options, limits).dump(-1, ' ', false, kReplace) + "\n";
+    return interval_json(one.interval, functions, one.limits, one.time).dump(-1, ' ', false, kReplace) + "\n";
 }
 
-Status print_intervals(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
-    Looks looks(monitor);
-    Schedule schedule(options.interval);
-    if (!options.json && !monitor.limits().empty()) complain(monitor.limits());
-    for (unsigned printed = 0;;) {
-        const auto interval = looks.next();
+// Where intervals come from.
+class Feed {
+  public:
+    virtual ~Feed() = default;
+    // The next interval; empty if there is none now, because a sample failed for a moment, or the end has
+    // come.
+    virtual Result<std::optional<RecordedInterval>> next() = 0;
+    [[nodiscard]] virtual bool is_over() const = 0;
+    // When the one after it is due.
+    [[nodiscard]] virtual Clock::time_point due() const = 0;
+    // What is to be known of the end.
+    [[nodiscard]] virtual std::string end_note() const { return ""; }
+};
+
+class LiveFeed : public Feed {
+  public:
+    LiveFeed(WorkMonitor& monitor, double interval, std::optional<TopRecorder> recorder)
+        : monitor_(monitor), looks_(monitor), schedule_(interval), recorder_(std::move(recorder)) {}
+
+    Result<std::optional<RecordedInterval>> next() override {
+        if (begun_) schedule_.next();
+        begun_ = true;
+        auto interval = looks_.next();
         if (!interval) return tl::unexpected(interval.error());
-        if (*interval) {
-            const auto written = wait.write(text_of(**interval, options, monitor.limits()));
+        if (!*interval) return std::nullopt;
+        RecordedInterval out{std::move(**interval), ::time(nullptr), monitor_.limits(), true};
+        if (recorder_) {
+            if (auto done = recorder_->add(json_line(out, true)); !done) return tl::unexpected(done.error());
+        }
+        return out;
+    }
+    [[nodiscard]] bool is_over() const override { return false; }
+    [[nodiscard]] Clock::time_point due() const override { return schedule_.due(); }
+
+  private:
+    WorkMonitor& monitor_;
+    Looks looks_;
+    Schedule schedule_;
+    std::optional<TopRecorder> recorder_;
+    bool begun_ = false;
+};
+
+class ReplayFeed : public Feed {
+  public:
+    ReplayFeed(TopRecording recording, const TopOptions& options)
+        : recording_(std::move(recording)), options_(options) {}
+
+    Result<std::optional<RecordedInterval>> next() override {
+        auto out = recording_.next();
+        if (!out) return out;
+        if (!*out) {
+            over_ = true;
+            return out;
+        }
+        if (options_.functions && !(**out).has_functions)
+            return fail(options_.replay + ": it has no functions");
+        keep_named((**out).interval);
+        due_ = Clock::now() + duration_of((**out).interval.seconds);
+        return out;
+    }
+    [[nodiscard]] bool is_over() const override { return over_; }
+    [[nodiscard]] Clock::time_point due() const override { return over_ ? Clock::time_point::max() : due_; }
+    [[nodiscard]] std::string end_note() const override {
+        return recording_.cut_off() ? options_.replay + ": it was cut off; this is its end" : "";
+    }
+
+  private:
+    void keep_named(TopInterval& interval) const {
+        const auto& names = options_.names;
+        if (names.empty()) return;
+        const auto other = [&](const std::string& name) {
+            return std::ranges::find(names, name) == names.end();
+        };
+        std::erase_if(interval.workqueues, [&](const WorkqueueRow& row) { return other(row.now.name); });
+        std::erase_if(interval.functions, [&](const FunctionRow& row) { return other(row.workqueue); });
+    }
+
+    TopRecording recording_;
+    const TopOptions& options_;
+    Clock::time_point due_ = Clock::now();
+    bool over_ = false;
+};
+
+std::string text_of(const RecordedInterval& one, const TopOptions& options) {
+    return options.json ? json_line(one, options.functions)
+                        : interval_text(one.interval, options, terminal_columns());
+}
+
+// What is shown of a kernel that does not show all, or of a past one.
+std::string note_of(const RecordedInterval& one, const TopOptions& options) {
+    if (options.replay.empty()) return one.limits;
+    const auto time = static_cast<std::time_t>(one.time);
+    std::tm local{};
+    ::localtime_r(&time, &local);
+    char text[32];
+    std::strftime(text, sizeof(text), "%F %T", &local);
+    return fmt::format("recorded {}{}{}", text, one.limits.empty() ? "" : "; ", one.limits);
+}
+
+// A recording is printed at once; what is live has to be waited for.
+Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
+    for (unsigned printed = 0;;) {
+        const auto one = feed.next();
+        if (!one) return tl::unexpected(one.error());
+        if (feed.is_over()) {
+            if (!feed.end_note().empty()) complain(feed.end_note());
+            return {};
+        }
+        if (*one) {
+            if (printed == 0 && !options.json && !(**one).limits.empty()) complain((**one).limits);
+            const auto written = wait.write(text_of(**one, options));
             if (!written) return tl::unexpected(written.error());
             if (!*written || ++printed == options.iterations) return {};
         }
+        const auto due = options.replay.empty() ? feed.due() : Clock::now();
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
-            event = wait.until(schedule.due(), false);
+            event = wait.until(due, false);
             if (event == TopWait::Event::quit) return {};
         }
-        schedule.next();
     }
 }
 
-Status watch_live(const TopOptions& options, WorkMonitor& monitor, TopWait& wait) {
+Status watch_live(const TopOptions& options, Feed& feed, TopWait& wait) {
     auto screen = TopScreen::open(options);
     if (!screen) return tl::unexpected(screen.error());
     screen->say("Watching...");
-    Looks looks(monitor);
-    Schedule schedule(options.interval);
+    RecordedInterval last;
     for (;;) {
-        auto interval = looks.next();
-        if (!interval) return tl::unexpected(interval.error());
-        if (*interval) screen->show(std::move(**interval), monitor.limits());
+        auto one = feed.next();
+        if (!one) return tl::unexpected(one.error());
+        if (*one) last = std::move(**one);
+        const std::string note = note_of(last, options);
+        if (*one) screen->show(last.interval, note);
+        if (feed.is_over())
+            screen->show(last.interval, (feed.end_note().empty() ? "the end; " : "cut off here; ") + note);
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
-            event = wait.until(schedule.due(), true);
+            event = wait.until(feed.due(), true);
             if (event == TopWait::Event::quit) return {};
             if (event == TopWait::Event::resized) screen->resize();
             if (event == TopWait::Event::key && !screen->take_keys()) return {};
         }
-        schedule.next();
     }
+}
+
+bool shows_screen(const TopOptions& options) {
+    const bool text = options.json || options.once || options.iterations;
+    return !text && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+}
+
+int show(const TopOptions& options, Feed& feed, TopWait& wait) {
+    const Status done =
+        shows_screen(options) ? watch_live(options, feed, wait) : print_intervals(options, feed, wait);
+    return done ? kOk : complain(done.error().text);
 }
 
 int run(TopOptions options, const Invocation& invocation) {
     if (!invocation.root.empty()) throw CLI::ValidationError("top watches the running kernel: no --root");
     if (options.once) options.iterations = 1;
     for (auto& name : options.names) name = sysfs_name(name);
+    if (!options.replay.empty()) return replay(options);
     const auto monitor = make_bpf_monitor();
     return top(options, *monitor);
 }
@@ -135,12 +251,25 @@ void check_order(const TopOptions& options) {
 }  // namespace
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
-    const bool text = options.json || options.once || options.iterations;
-    const bool live = !text && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
     TopWait wait;
-    Status done = monitor.attach(options.names, options.functions);
-    if (done) done = live ? watch_live(options, monitor, wait) : print_intervals(options, monitor, wait);
-    return done ? kOk : complain(done.error().text);
+    std::optional<TopRecorder> recorder;
+    if (!options.record.empty()) {
+        auto opened = TopRecorder::open(options.record);
+        if (!opened) return complain(opened.error().text);
+        recorder = std::move(*opened);
+    }
+    const Status done = monitor.attach(options.names, options.functions || recorder);
+    if (!done) return complain(done.error().text);
+    LiveFeed feed(monitor, options.interval, std::move(recorder));
+    return show(options, feed, wait);
+}
+
+int replay(const TopOptions& options) {
+    TopWait wait;
+    auto recording = TopRecording::open(options.replay);
+    if (!recording) return complain(recording.error().text);
+    ReplayFeed feed(std::move(*recording), options);
+    return show(options, feed, wait);
 }
 
 CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
@@ -148,9 +277,10 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
     command.add_option("WQ", options->names, "Workqueues; all if none")
         ->type_name(word::kWorkqueue)
         ->check(not_empty);
-    command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
-        ->type_name(word::kNumber)
-        ->check(interval_error);
+    auto* interval =
+        command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
+            ->type_name(word::kNumber)
+            ->check(interval_error);
     auto* iterations = command.add_option("-n,--iterations", options->iterations, "Intervals, then end")
                            ->type_name(word::kNumber)
                            ->check(decimal)
@@ -161,6 +291,15 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
         ->check(not_empty);
     command.add_flag("--functions", options->functions, "The functions that keep workers busy");
     command.add_flag("--json", options->json, "For machines: a line for each interval");
+    auto* record =
+        command.add_option("--record", options->record, "A file to write, for --replay; it is begun anew")
+            ->type_name(word::kFile)
+            ->check(not_empty);
+    command.add_option("--replay", options->replay, "Show what --record wrote, instead of the kernel")
+        ->type_name(word::kFile)
+        ->check(not_empty)
+        ->excludes(record)
+        ->excludes(interval);
     return [options, &invocation] {
         check_order(*options);
         return run(*options, invocation);

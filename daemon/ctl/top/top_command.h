@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@ struct TopOptions {
     bool json = false;
     bool once = false;
     bool functions = false;
-    TopOrder order;  // empty key: "rate", for functions "busy"
+    std::string record, replay;  // files; "": none
+    TopOrder order;              // empty key: "rate", for functions "busy"
 };
 
 // `wq-tunectl top`: shows the activity of workqueues per interval until it is stopped. On a terminal it
@@ -28,9 +30,12 @@ struct TopOptions {
 // fails temporarily (passes()) is skipped.
 int top(const TopOptions& options, WorkMonitor& monitor);
 
-// One interval in the format of `top --json`.
-nlohmann::ordered_json interval_json(const TopInterval& interval, const TopOptions& options,
-                                     const std::string& limits);
+// `top --replay`: shows a recording instead of the kernel, in a screen at the pace at which it was made.
+int replay(const TopOptions& options);
+
+// One interval in the format of `top --json`. TIME: of its end, in seconds since 1970.
+nlohmann::ordered_json interval_json(const TopInterval& interval, bool functions, const std::string& limits,
+                                     std::int64_t time);
 // One interval as text, COLUMNS wide. Idle workqueues are only counted, unless OPTIONS name workqueues.
 std::string interval_text(const TopInterval& interval, const TopOptions& options, std::size_t columns);
 

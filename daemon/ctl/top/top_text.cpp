@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 
 #include "ctl/top/top_command.h"
 
@@ -75,14 +74,14 @@ std::string text_of(const TopTable& table) {
 
 }  // namespace
 
-ordered_json interval_json(const TopInterval& interval, const TopOptions& options,
-                           const std::string& limits) {
-    ordered_json out{{"time", ::time(nullptr)},
+ordered_json interval_json(const TopInterval& interval, bool functions, const std::string& limits,
+                           std::int64_t time) {
+    ordered_json out{{"time", time},
                      {"seconds", interval.seconds},
                      {"lost", interval.lost},
                      {"limits", limits},
                      {"workqueues", rows_json(interval.workqueues)}};
-    if (options.functions) out["functions"] = rows_json(interval.functions);
+    if (functions) out["functions"] = rows_json(interval.functions);
     return out;
 }
 

@@ -124,6 +124,15 @@ check_eq "-n: exit code" 0 "$(cat $dir/rc)"
 shows || fail "-n: no table: $(cat -v $dir/typescript)"
 ! grep -q $'\e\[' $dir/typescript || fail "-n: not plain: $(cat -v $dir/typescript)"
 
+note "-- a recording shows what was seen"
+load_on c0
+wq-tunectl top --json --functions -d 0.5 -n 4 --record $dir/recording >$dir/seen
+load_off
+check_eq "as JSON" "$(cat $dir/seen)" "$(setpriv --reuid=65534 --clear-groups wq-tunectl top --replay $dir/recording --json --functions)"
+in_pty "wq-tunectl top --replay $dir/recording" < <(wait_until 30 shows && sleep 4; printf q)
+check_eq "q: exit code" 0 "$(cat $dir/rc)"
+grep -q 'recorded 20' $dir/typescript || fail "no time: $(cat -v $dir/typescript)"
+
 note "-- nobody reads"
 ended() { [[ ! -e /proc/$pid || "$(<"/proc/$pid/stat")" == *") Z "* ]]; }
 mkfifo $dir/fifo
