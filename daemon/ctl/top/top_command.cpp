@@ -126,7 +126,7 @@ class ReplayFeed : public Feed {
         if (options_.functions && !(**out).has_functions)
             return fail(options_.replay + ": it has no functions");
         keep_named((**out).interval);
-        due_ = Clock::now() + duration_of((**out).interval.seconds);
+        due_ = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
         return out;
     }
     [[nodiscard]] bool is_over() const override { return over_; }
