@@ -15,7 +15,7 @@ struct CounterKind {
     std::string_view name;  // or a pattern: "diskstats:DEV.rkB", "file:/PATH"
     std::string_view unit;
     bool higher_is_better = false;  // where the policy does not say
-    double least_alarming = 0;  // below this in both windows, three times as much is chance and no emergency
+    double least_alarming = 0;      // below this in both windows, three times as much is chance and no harm
     // What a window of SECONDS comes to, of what is counted of a workqueue's work (NaN: not known); nullptr:
     // see machine_counter.h.
     double (*of_work)(const WorkCount&, double seconds) = nullptr;

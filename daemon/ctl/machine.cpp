@@ -127,8 +127,21 @@ int complain(const std::string& text) {
     return kFailure;
 }
 
+// @default is compared after all others, unless plans are applied at once. Until then it stays as it is, and
+// its followers are planned for themselves, as the daemon does.
 std::vector<PlanLine> Machine::plan() const {
-    return make_plan({topology, kernel, policy, targets, pods_unknown, shard_size});
+    auto lines = make_plan({topology, kernel, policy, targets, pods_unknown, shard_size});
+    const bool moves = std::ranges::any_of(lines, [](const PlanLine& line) {
+        return line.target.kind == Kind::default_scope && line.finding == Finding::change;
+    });
+    if (!moves || policy.apply_unjudged) return lines;
+    std::vector<Workqueue> held = targets;
+    for (Workqueue& target : held)
+        if (target.kind == Kind::default_scope) target.untouchable = "stays at its baseline";
+    auto alone = make_plan({topology, kernel, policy, held, pods_unknown, shard_size});
+    for (std::size_t i = 0; i < lines.size(); i++)
+        if (lines[i].target.kind != Kind::default_scope) lines[i] = std::move(alone[i]);
+    return lines;
 }
 
 Result<Machine> read_machine(const Options& options) {

@@ -26,6 +26,7 @@ enum Exit { kOk = 0, kFailure = 1, kUsage = 2, kNoDaemon = 3 };
 int topology(const Options& options);
 int plan(const Options& options);
 int plan_boot(const Options& options);
+int plan_experiments(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);
@@ -39,6 +40,8 @@ int history(const Options& options);
 int export_policy(const Options& options);  // history --export-policy
 // Writes the report to the file OUTPUT; "-" is stdout.
 int report(const Options& options, const std::string& output);
+int pause(const Options& options);
+int resume(const Options& options);
 int reload(const Options& options);
 
 }  // namespace wq::ctl

@@ -169,6 +169,7 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     bool any_worse = false;
     for (const Column& column : columns_) {
         any_worse = any_worse || log_worse(column) > 0;
+        if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
         if (!(flows_better && column.counter.name == "latency"))
             worse.offer(column, ask_worse - log_worse(column));
         if (!column.counter.guard) better.offer(column, ask_better - log_better(column));

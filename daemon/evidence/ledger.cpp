@@ -120,6 +120,7 @@ json to_json(const LedgerEntry& e) {
             {"alarms", e.alarms},
             {"verdict", name_of(e.judgement)},
             {"decided", e.decided},
+            {"decided_pairs", e.decided_pairs},
             {"updated", e.updated}};
 }
 
@@ -133,6 +134,7 @@ LedgerEntry entry_from(const json& j) {
     out.alarms = static_cast<unsigned>(count(j.at("alarms")));
     out.judgement = judgement_from(j.at("verdict").get<std::string>());
     out.decided = static_cast<std::int64_t>(count(j.at("decided")));
+    out.decided_pairs = count(j.at("decided_pairs"));
     out.updated = static_cast<std::int64_t>(count(j.at("updated")));
     return out;
 }
@@ -156,6 +158,7 @@ Result<Ledger> Ledger::from_text(std::string_view text) {
         const json document = json::parse(text);
         if (document.at("version") != kVersion) refuse("another version");
         Ledger out;
+        out.lacks = document.at("lacks").get<std::string>();
         for (const json& j : document.at("entries")) out.put(entry_from(j));
         return out;
     } catch (const json::exception& error) {
@@ -167,8 +170,8 @@ std::string Ledger::text() const {
     json entries = json::array();
     for (const auto& [key, entry] : entries_) entries.push_back(to_json(entry));
     // A workqueue's name need not be UTF-8.
-    return json{{"version", kVersion}, {"entries", entries}}.dump(1, ' ', false,
-                                                                  json::error_handler_t::replace) +
+    return json{{"version", kVersion}, {"lacks", lacks}, {"entries", entries}}.dump(
+               1, ' ', false, json::error_handler_t::replace) +
            "\n";
 }
 
@@ -179,6 +182,7 @@ const LedgerEntry* Ledger::find(const LedgerKey& key) const {
 
 void Ledger::put(LedgerEntry entry) {
     std::string key = entry.key.text();
+    kinds_.insert(entry.key.kind);
     entries_.insert_or_assign(std::move(key), std::move(entry));
     if (entries_.size() <= kMostEntries) return;
     const auto rank = [](const auto& each) {

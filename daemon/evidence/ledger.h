@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,9 @@ struct LedgerEntry {
     std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
     unsigned alarms = 0;                  // of the watch: the n-th comparison may use alpha / 2^(n+1)
     Judgement judgement = Judgement::undecided;
-    std::int64_t decided = 0;  // s since 1970; 0 while undecided
-    std::int64_t updated = 0;  // s since 1970, the last pair
+    std::int64_t decided = 0;         // s since 1970; 0 while undecided
+    std::uint64_t decided_pairs = 0;  // pairs by then: a retrial has so many more before it rests again
+    std::int64_t updated = 0;         // s since 1970, the last pair
 };
 
 // What the (ALARMS + 1)-th comparison of the same arms may use of ALPHA: alpha / 2^(alarms + 1), which adds
@@ -56,13 +58,19 @@ class Ledger {
     [[nodiscard]] std::string text() const;
 
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
+    // Whether there ever was an entry of this class of targets: keys are made for thousands of targets.
+    [[nodiscard]] bool knows(const std::string& kind) const { return kinds_.contains(kind); }
     // The entry of ENTRY's key is ENTRY from now on. Beyond kMostEntries the undecided one goes that had no
     // pair for longest, then the decided one.
     void put(LedgerEntry entry);
     [[nodiscard]] const std::map<std::string, LedgerEntry>& entries() const { return entries_; }
+    // What could not be counted when comparisons were last measured. It is part of their keys, and known only
+    // once counters are attached, which is later than the first look at the ledger.
+    std::string lacks;
 
   private:
     std::map<std::string, LedgerEntry> entries_;  // by LedgerKey::text()
+    std::set<std::string> kinds_;
 };
 
 }  // namespace wq

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "counters/counter_table.h"
-
 // How a change is judged, and why that may be believed
 // ====================================================
 //
@@ -63,25 +61,12 @@
 // - That harm is found. A regression too small for max_pairs, or in what is not counted, or under tomorrow's
 //   load, stays. `inconclusive` is no proof of innocence.
 // - That the effect is as large as it is said to be: the trial stopped because it looked large.
-// - Anything about `emergency`: it stops what looks like a disaster, and alpha has no part in it.
 
 namespace wq {
 namespace {
 
-constexpr double kEmergency = 3;  // times the baseline's cost,
-constexpr unsigned kAlarms = 2;   // in so many pairs running
-
 bool measured(double value) {
     return std::isfinite(value) && value > 0;
-}
-
-// Not by the logarithms, whose rounding would miss a cost of exactly so many times.
-bool alarming(const JudgedCounter& counter, const Readings& r) {
-    // An idle disk stalls nobody in one window, and for 40 us in the next.
-    const CounterKind* kind = find_counter(counter.name);
-    if (kind != nullptr && std::max(r.baseline, r.candidate) < kind->least_alarming) return false;
-    return counter.higher_is_better ? r.baseline >= kEmergency * r.candidate
-                                    : r.candidate >= kEmergency * r.baseline;
 }
 
 }  // namespace
@@ -100,7 +85,7 @@ std::string_view name_of(TrialOutcome outcome) {
         case TrialOutcome::inconclusive:
             break;
     }
-    return "inconclusive";
+    return "undecided";
 }
 
 Trial::Trial(const JudgeSettings& settings, std::vector<JudgedCounter> counters)
@@ -141,16 +126,12 @@ void Trial::use(const WindowPair& pair) {
         column.differences.push_back(d);
         column.regressed.add(d - std::log1p(settings_.tolerance));
         column.improved.add(-d);
-        column.alarms = alarming(column.counter, pair.readings[i]) ? column.alarms + 1 : 0;
     }
 }
 
 std::optional<TrialVerdict> Trial::decide() const {
     const Column& worst = most_regressed();
     if (worst.regressed.log() >= enough_) return verdict(TrialOutcome::regressed, "", worst);
-    for (const Column& column : columns_)
-        if (settings_.emergency && column.alarms >= kAlarms)
-            return verdict(TrialOutcome::inconclusive, kEmergencyReason, column);
     const Column& best = most_improved();
     if (best.improved.log() >= enough_ && worst.regressed.log() <= 0)
         return verdict(TrialOutcome::improved, "", best);

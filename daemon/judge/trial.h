@@ -75,7 +75,6 @@ class Trial {
         Evidence regressed = {};
         Evidence improved = {};
         std::vector<double> differences = {};
-        unsigned alarms = 0;  // pairs running in which the candidate cost kEmergency times the baseline
     };
 
     void use(const WindowPair& pair);

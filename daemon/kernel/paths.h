@@ -42,6 +42,13 @@ struct Paths {
     [[nodiscard]] std::string pressure(const std::string& resource) const {
         return root + "/proc/pressure/" + resource;
     }
+    [[nodiscard]] std::string power_supplies() const { return root + "/sys/class/power_supply"; }
+    [[nodiscard]] std::string realtime() const { return root + "/sys/kernel/realtime"; }
+    [[nodiscard]] std::string sched_ext() const { return root + "/sys/kernel/sched_ext"; }
+    // Cache-aware scheduling; there only where debugfs is mounted.
+    [[nodiscard]] std::string llc_balancing() const {
+        return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
+    }
     [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
     [[nodiscard]] std::string of_user(const std::string& path) const {
         return root + path;
@@ -49,6 +56,12 @@ struct Paths {
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    // The coins of the slot in progress, see engine/coins.h.
+    [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
+    // Every comparison that this host made, see evidence/ledger.h.
+    [[nodiscard]] std::string ledger() const { return root + "/var/lib/wq-tuned/ledger.json"; }
+    // Is there while experiments are paused.
+    [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
     // A file per trial, see tuner/readings.h.
     [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }

@@ -22,7 +22,6 @@ struct JudgeSettings {
     double tolerance = 0;         // fraction 0..1: a change up to this is not called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, without dropped pairs
     std::uint64_t min_items = 0;  // per window, see Trial::why_dropped
-    bool emergency = true;        // stop the trial early if a severe regression seems to happen
     friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 

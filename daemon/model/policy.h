@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,7 +47,8 @@ struct WorkqueueRule {
 enum class Mode { observe, guard, tune };
 std::string_view name_of(Mode mode);
 
-// What becomes of a planned scope that a trial could not tell from the baseline.
+// What becomes, in mode guard, of a planned scope that max_pairs pairs could not tell from the baseline. Mode
+// tune keeps only what improved.
 enum class Keep { unless_regressed, if_improved };
 std::string_view name_of(Keep keep);
 
@@ -59,15 +61,30 @@ struct Hours {
     friend bool operator==(const Hours&, const Hours&) = default;
 };
 
-// [judge]: how trials are run and judged.
+inline constexpr unsigned kMaxConcurrent = 16;
+
+// A counter that may veto a candidate, and never speaks for one.
+struct Guard {
+    std::string counter;   // of the table of counters, or "others": the other targets of the slot
+    double tolerance = 0;  // fraction 0..1: a cost that is higher by at most this is no harm
+    friend bool operator==(const Guard&, const Guard&) = default;
+};
+
+// [judge]: how experiments are run and judged.
 struct Judging {
-    JudgeSettings settings{.min_items = 1200};  // alpha: of all trials of the same arms together
-    std::chrono::milliseconds window{10'000};   // kMinWindow..kMaxWindow
-    std::chrono::milliseconds washout{2'000};   // its first part, not counted; less than the window
+    JudgeSettings settings{.max_pairs = 64, .min_items = 200};  // alpha: of all that is ever said of two arms
+    std::chrono::milliseconds window{2'000};                    // kMinWindow..kMaxWindow
+    std::chrono::milliseconds washout{500};  // its first part, not counted; less than the window
     std::vector<JudgedCounter> counters{{"latency", false}};  // at least one, at most kMaxCounters
-    std::chrono::seconds retry_after{7 * 24 * 3600};          // how long a verdict is trusted
-    std::chrono::seconds jitter{3600};                        // trials start after a random part of this
-    Hours hours;                                              // when pairs may be measured
+    std::vector<Guard> guards{{"throughput", 0.01}, {"cpu", 0.05}, {"others", 0.02}};  // at most kMaxCounters
+    unsigned concurrent = kMaxConcurrent;  // targets in a slot, 1..kMaxConcurrent
+    std::chrono::seconds holdback{600};    // between the sparse pairs of one target
+    std::uint64_t run_length = 20'000;     // pairs between two false alarms of the watch, on average
+    std::chrono::seconds budget{60};       // time that a target may lose a day
+    std::chrono::seconds retry_after{30 * 24 * 3600};  // how long what regressed is left alone
+    std::chrono::seconds jitter{60};                   // experiments start after a random part of this
+    std::chrono::seconds settle{600};                  // after boot, before the first slot
+    Hours hours;                                       // when pairs may be measured
     friend bool operator==(const Judging&, const Judging&) = default;
 };
 inline constexpr std::chrono::milliseconds kMinWindow{500};
@@ -89,7 +106,7 @@ struct HostMatch {
 };
 
 struct Policy {
-    Mode mode = Mode::guard;
+    Mode mode = Mode::tune;
     bool keep_on_exit = false;    // on_exit = "keep"
     bool apply_unjudged = false;  // apply the plan at once, without a trial
     Keep keep = Keep::unless_regressed;
@@ -97,7 +114,7 @@ struct Policy {
     unsigned shard_size = 8;           // cores, 1..kMaxShardSize
     std::vector<WorkqueueRule> rules;  // in the order in which they are tried
     struct DefaultScope {
-        bool manage = false;
+        bool manage = true;
         ScopeWish wish;
         Origin origin;
     } default_scope;

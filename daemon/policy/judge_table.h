@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,9 +32,7 @@ class JudgeReader {
     };
 
     [[nodiscard]] Setting setting(const std::string& key) const;
-    [[nodiscard]] Setting latest(std::initializer_list<const char*> keys) const;
     [[nodiscard]] std::optional<Setting> washout_too_long() const;
-    [[nodiscard]] std::optional<Setting> too_few_pairs() const;
 
     Policy& policy_;
     unsigned sources_ = 0;

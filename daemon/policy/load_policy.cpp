@@ -35,9 +35,14 @@ class Loader {
             errors_.insert(errors_.end(), text.error().begin(), text.error().end());
     }
 
-    // Warnings about the rules of all files and of each host table.
-    [[nodiscard]] PolicyErrors warnings() const {
+    // Warnings about the rules of all files and of each host table, and about a `keep` without effect in
+    // MERGED.
+    [[nodiscard]] PolicyErrors warnings(const Policy& merged) const {
         PolicyErrors out = warnings_about(matches_);
+        if (keep_ && merged.mode == Mode::tune) {
+            out.push_back(*keep_);
+            out.back().message = "keep has no effect in mode tune, which keeps only what improved";
+        }
         for (const Host& host : hosts_)
             for (PolicyError& warning : warnings_about(host.matches)) out.push_back(std::move(warning));
         std::ranges::stable_sort(out, {}, [&](const PolicyError& warning) {
@@ -76,6 +81,7 @@ class Loader {
             PolicyTables tables(source.text, policy_, judge_);
             tables.read(*top);
             matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
+            if (tables.keep()) keep_ = tables.keep();
             read_hosts(*top, source.text);
             top->reject_unknown_keys();
         }
@@ -134,7 +140,11 @@ class Loader {
     void merge_hosts(const HostFacts& facts) {
         for (Host& host : hosts_) {
             HostMatch match{host.name, host.origin, host.when.misses(facts, host.name)};
-            if (match.matches()) PolicyTables(host.text, policy_, judge_).read(host.table);
+            if (match.matches()) {
+                PolicyTables tables(host.text, policy_, judge_);
+                tables.read(host.table);
+                if (tables.keep()) keep_ = tables.keep();
+            }
             policy_.hosts.push_back(std::move(match));
         }
     }
@@ -143,6 +153,7 @@ class Loader {
     JudgeReader judge_{policy_};
     std::list<Source> sources_;
     std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
+    std::optional<PolicyError> keep_;   // the place of the last `keep` in force, without a message
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;
     PolicyErrors errors_;
@@ -155,8 +166,15 @@ tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& f
     Loader loader;
     for (const std::string& file : files) loader.read(file);
     auto policy = loader.merge(facts);
-    if (policy && warnings != nullptr) *warnings = loader.warnings();
+    if (policy && warnings != nullptr) *warnings = loader.warnings(*policy);
     return policy;
+}
+
+Policy no_policy() {
+    Policy out;
+    out.mode = Mode::observe;
+    out.default_scope.manage = false;
+    return out;
 }
 
 }  // namespace wq

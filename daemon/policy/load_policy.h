@@ -32,9 +32,13 @@ using FactsSource = std::function<HostFacts()>;
 // host tables that do not match. Errors in the combination of values are only reported if every single value
 // is valid. A host table's values must be consistent with those outside of host tables, even if it does not
 // match. No files, or empty files: the built-in defaults. No FACTS: nothing is known about the host. If
-// there is no error, WARNINGS gets rules that are valid but useless, see rule_warnings.h.
+// there is no error, WARNINGS gets rules that are valid but useless, see rule_warnings.h, and a `keep` that
+// has no effect.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
                                                const FactsSource& facts = {},
                                                PolicyErrors* warnings = nullptr);
+
+// What is in force in place of a policy that is broken at start: nothing is planned, nothing is written.
+Policy no_policy();
 
 }  // namespace wq

@@ -16,6 +16,7 @@ void PolicyTables::read(TomlTable& top) {
     for (const char* name : {"daemon", "shard", "metrics", "default_scope"})
         if (auto table = top.table(name)) {
             read_settings(*table, name, policy_);
+            if (table->has("keep")) keep_ = text_.error(table->place_of("keep"), "");
             if (table->has("manage")) policy_.default_scope.origin = origin(table->place_of("manage"));
             if (table->has("scope")) policy_.default_scope.origin = origin(table->place_of("scope"));
             finish(*table, name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <optional>
+
 #include "model/policy.h"
 #include "policy/judge_table.h"
 #include "policy/rule_warnings.h"
@@ -21,6 +23,8 @@ class PolicyTables {
 
     // The patterns of the rules that were read, with their places, from top to bottom.
     [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
+    // The place of `keep` in [daemon], without a message; empty if it was not read.
+    [[nodiscard]] const std::optional<PolicyError>& keep() const { return keep_; }
 
   private:
     void read_rules(TomlTable& top);
@@ -33,6 +37,7 @@ class PolicyTables {
     Policy& policy_;
     JudgeReader& judge_;
     std::vector<PlacedMatch> matches_;
+    std::optional<PolicyError> keep_;
 };
 
 }  // namespace wq

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace wq {
 namespace {
@@ -115,6 +116,19 @@ std::string text_of(milliseconds duration) {
         duration -= number * unit.length;
     }
     return out.empty() ? "0s" : out;
+}
+
+std::string percentage_text(double share) {
+    const auto reads_back = [&](const std::string& text) {
+        const auto read = parse_percentage(text);
+        return read && *read == share;
+    };
+    const double percent = share * 100;
+    for (int decimals = 0; decimals <= 17; decimals++)
+        if (auto text = fmt::format("{:.{}f}%", percent, decimals); reads_back(text)) return text;
+    for (const double near : {percent, std::nextafter(percent, 0.0), std::nextafter(percent, 101.0)})
+        if (auto text = fmt::format("{}%", near); reads_back(text)) return text;
+    return fmt::format("{}%", percent);
 }
 
 }  // namespace wq

@@ -25,5 +25,7 @@ Result<Hours> parse_hours(std::string_view text);
 
 // In the format of parse_duration(): "1h 30min", "0s".
 std::string text_of(std::chrono::milliseconds duration);
+// A share as a percentage that reads as just that share: in as few decimals as that takes.
+std::string percentage_text(double share);
 
 }  // namespace wq

@@ -2,18 +2,14 @@
 #include "policy/settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/text.h"
-#include "counters/counter_table.h"
+#include "policy/counter_lists.h"
 #include "policy/quantity.h"
 
 namespace wq {
@@ -26,7 +22,8 @@ using std::chrono::seconds;
 constexpr std::array kModes = {Mode::observe, Mode::guard, Mode::tune};
 constexpr std::array kKeeps = {Keep::unless_regressed, Keep::if_improved};
 constexpr unsigned kMaxMinItems = 1'000'000'000;
-constexpr seconds kMaxJitter = std::chrono::hours(7 * 24);
+constexpr seconds kDay = std::chrono::hours(24);
+constexpr seconds kMaxJitter = 7 * kDay;
 
 std::vector<std::string_view> wish_words() {
     std::vector<std::string_view> words{"auto", "leave"};
@@ -44,17 +41,6 @@ std::optional<T> read_choice(TomlTable& table, const std::string& key, const std
     for (T choice : choices)
         if (word == name_of(choice)) return choice;
     return std::nullopt;
-}
-
-// Why there is no such counter, or "".
-std::string unknown(const std::string& name) {
-    if (const CounterKind* kind = find_counter(name); kind != nullptr && !kind->guard_only) return "";
-    std::vector<std::string_view> known;
-    for (const CounterKind& kind : counter_kinds())
-        if (!kind.guard_only) known.push_back(kind.name);
-    if (const auto nearest = suggestion(name, known); !nearest.empty())
-        return fmt::format("unknown counter {}{}", in_quotes(name), nearest);
-    return fmt::format("unknown counter {}; there are {}", in_quotes(name), fmt::join(known, ", "));
 }
 
 Result<double> parse_alpha_or_percentage(std::string_view text) {
@@ -89,77 +75,15 @@ std::optional<Hours> read_hours(TomlTable& table) {
     return std::nullopt;
 }
 
-// One counter and where its name is; empty after a mistake.
-using Named = std::optional<std::pair<JudgedCounter, Place>>;
-
-// { counter = "file:/run/app/rps", higher = "better" }
-Named read_table(TomlTable& table) {
-    const auto name = table.string("counter");
-    const auto higher = table.word("higher", {"better", "worse"});
-    if (!table.has("counter"))
-        table.error(table.place(), "this needs the name of a counter, such as counter = \"latency\"");
-    table.reject_unknown_keys();
-    if (!name) return std::nullopt;
-    const bool better = higher ? *higher == "better" : counter_higher_is_better(*name);
-    return std::pair(JudgedCounter{*name, better}, table.place_of("counter"));
-}
-
-Named read_counter(TomlItem& item) {
-    if (item.table) return read_table(*item.table);
-    return std::pair(JudgedCounter{item.text, counter_higher_is_better(item.text)}, item.place);
-}
-
-std::optional<std::vector<JudgedCounter>> read_counters(TomlTable& judge) {
-    auto items = judge.items("counters");
-    if (!items) return std::nullopt;
-    if (items->size() > kMaxCounters) {
-        judge.error(judge.place_of("counters"),
-                    fmt::format("counters must be at most {}, not {}", kMaxCounters, items->size()));
-        return std::nullopt;
-    }
-    std::vector<JudgedCounter> counters;
-    for (TomlItem& item : *items) {
-        const Named named = read_counter(item);
-        if (!named) continue;
-        const auto& [counter, place] = *named;
-        const auto same = [&name = counter.name](const JudgedCounter& other) { return other.name == name; };
-        if (const auto why = unknown(counter.name); !why.empty())
-            judge.error(place, why);
-        else if (std::any_of(counters.begin(), counters.end(), same))
-            judge.error(place, fmt::format("counter {} is there twice", in_quotes(counter.name)));
-        counters.push_back(counter);
-    }
-    return counters;
-}
-
 // node_exporter reads the files of a folder whose names end so. One without a name would be hidden.
 bool is_textfile(std::string_view path) {
     constexpr std::string_view kEnd = ".prom";
     return path.starts_with('/') && path.ends_with(kEnd) && !path.ends_with("/.prom");
 }
 
-// A share as a percentage that reads as just that share: in as few decimals as that takes.
-std::string percentage(double share) {
-    const auto reads_back = [&](const std::string& text) {
-        const auto read = parse_percentage(text);
-        return read && *read == share;
-    };
-    const double percent = share * 100;
-    for (int decimals = 0; decimals <= 17; decimals++)
-        if (auto text = fmt::format("{:.{}f}%", percent, decimals); reads_back(text)) return text;
-    for (const double near : {percent, std::nextafter(percent, 0.0), std::nextafter(percent, 101.0)})
-        if (auto text = fmt::format("{}%", near); reads_back(text)) return text;
-    return fmt::format("{}%", percent);
-}
-
 std::string clock_text(const Hours& hours) {
     return fmt::format("{:02}:{:02}-{:02}:{:02}", hours.begin / 60, hours.begin % 60, hours.end / 60,
                        hours.end % 60);
-}
-
-Json counter_json(const JudgedCounter& counter) {
-    if (counter.higher_is_better == counter_higher_is_better(counter.name)) return counter.name;
-    return {{"counter", counter.name}, {"higher", counter.higher_is_better ? "better" : "worse"}};
 }
 
 template <class T>
@@ -174,12 +98,6 @@ void read_textfile(TomlTable& table, const char* key, Policy& policy) {
         policy.metrics.textfile = *path;
     else
         table.refuse(key, "textfile must be an absolute path that ends in \".prom\", or empty for none");
-}
-
-Json counters_json(const Policy& policy) {
-    Json out = Json::array();
-    for (const JudgedCounter& counter : policy.judge.counters) out.push_back(counter_json(counter));
-    return out;
 }
 
 constexpr Setting kSettings[] = {
@@ -209,7 +127,7 @@ constexpr Setting kSettings[] = {
      [](TomlTable& t, const char* key, Policy& p) {
          assign(p.judge.settings.tolerance, t.parsed(key, parse_tolerance));
      },
-     [](const Policy& p) -> Json { return percentage(p.judge.settings.tolerance); }},
+     [](const Policy& p) -> Json { return percentage_text(p.judge.settings.tolerance); }},
     {"judge", "window",
      [](TomlTable& t, const char* key, Policy& p) {
          assign(p.judge.window, read_time(t, key, kMinWindow, kMaxWindow));
@@ -230,9 +148,32 @@ constexpr Setting kSettings[] = {
          if (const auto items = t.number(key, 0, kMaxMinItems)) p.judge.settings.min_items = *items;
      },
      [](const Policy& p) -> Json { return p.judge.settings.min_items; }},
+    {"judge", "concurrent",
+     [](TomlTable& t, const char* key, Policy& p) {
+         assign(p.judge.concurrent, t.number(key, 1, kMaxConcurrent));
+     },
+     [](const Policy& p) -> Json { return p.judge.concurrent; }},
+    {"judge", "holdback",
+     [](TomlTable& t, const char* key, Policy& p) {
+         assign(p.judge.holdback, read_time(t, key, seconds(1), kDay));
+     },
+     [](const Policy& p) -> Json { return text_of(p.judge.holdback); }},
+    {"judge", "run_length",
+     [](TomlTable& t, const char* key, Policy& p) {
+         if (const auto pairs = t.number(key, 1, kMaxRunLength)) p.judge.run_length = *pairs;
+     },
+     [](const Policy& p) -> Json { return p.judge.run_length; }},
     {"judge", "counters",
      [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.counters, read_counters(t)); },
-     counters_json},
+     [](const Policy& p) -> Json { return counters_json(p.judge.counters); }},
+    {"judge", "guards",
+     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.guards, read_guards(t)); },
+     [](const Policy& p) -> Json { return guards_json(p.judge.guards); }},
+    {"judge", "budget",
+     [](TomlTable& t, const char* key, Policy& p) {
+         assign(p.judge.budget, read_time(t, key, seconds(1), kDay));
+     },
+     [](const Policy& p) -> Json { return text_of(p.judge.budget); }},
     {"judge", "retry_after",
      [](TomlTable& t, const char* key, Policy& p) {
          assign(p.judge.retry_after, read_time(t, key, seconds(0), seconds(kMaxDuration)));
@@ -243,6 +184,11 @@ constexpr Setting kSettings[] = {
          assign(p.judge.jitter, read_time(t, key, seconds(0), kMaxJitter));
      },
      [](const Policy& p) -> Json { return text_of(p.judge.jitter); }},
+    {"judge", "settle",
+     [](TomlTable& t, const char* key, Policy& p) {
+         assign(p.judge.settle, read_time(t, key, seconds(0), kDay));
+     },
+     [](const Policy& p) -> Json { return text_of(p.judge.settle); }},
     {"judge", "hours",
      [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.hours, read_hours(t)); },
      [](const Policy& p) -> Json { return clock_text(p.judge.hours); }},

@@ -147,7 +147,7 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
     return tables;
 }
 
-std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
+std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key, std::size_t least) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
     if (!is<TomlArray>(*node)) {
@@ -155,7 +155,7 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key) {
         return std::nullopt;
     }
     const auto& elements = std::get<TomlArray>(node->value);
-    if (elements.empty()) {
+    if (elements.size() < least) {
         error(place_of(*node), key + " must have an element, or be left out");
         return std::nullopt;
     }

@@ -38,8 +38,8 @@ class TomlTable {
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
-    // [...] of strings and tables, 1 to 64 elements
-    std::optional<std::vector<TomlItem>> items(const std::string& key);
+    // [...] of strings and tables, LEAST to 64 elements
+    std::optional<std::vector<TomlItem>> items(const std::string& key, std::size_t least = 1);
 
     // Reports an error for every key that was not read.
     void reject_unknown_keys();

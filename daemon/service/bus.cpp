@@ -92,6 +92,15 @@ class Questions {
         return Text(raw).get();
     }
 
+    std::string system_state() {
+        char* raw = nullptr;
+        if (!is_time_left() || ::sd_bus_get_property_string(bus_, kManager, "/org/freedesktop/systemd1",
+                                                            "org.freedesktop.systemd1.Manager", "SystemState",
+                                                            nullptr, &raw) < 0)
+            return "";
+        return Text(raw).get();
+    }
+
   private:
     static constexpr const char* kManager = "org.freedesktop.systemd1";
     bool is_time_left() {
@@ -167,6 +176,10 @@ bool unit_is_restarting(sd_bus* bus) {
     if (bus == nullptr || ::sd_pid_get_unit(0, &raw) < 0) return false;
     const Text unit(raw);
     return job_type(bus, unit.get()) == "restart";
+}
+
+std::string state_of_system(sd_bus* bus) {
+    return Questions(bus, now_us() + kBusPatience).system_state();
 }
 
 }  // namespace wq

@@ -55,4 +55,8 @@ Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vect
 // systemd does not say so within kBusPatience. Waits: BUS must be one over which nobody calls us.
 bool unit_is_restarting(sd_bus* bus);
 
+// What systemd says of itself: "running", "degraded", "starting", "maintenance", "stopping"; "" where it does
+// not say so within kBusPatience. Waits, as unit_is_restarting().
+std::string state_of_system(sd_bus* bus);
+
 }  // namespace wq

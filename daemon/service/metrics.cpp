@@ -134,50 +134,89 @@ void add_targets(Exposition& out, const Tuner& tuner) {
 }
 
 void add_writes(Exposition& out, const MetricsInput& in) {
-    out.counter("wq_tuned_writes_total", "Writes to the kernel's files, those of trials included.");
+    out.counter("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.");
     out.sample(in.tuner.writes());
     out.counter("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.");
     out.sample(in.tuner.write_errors());
-    out.counter("wq_tuned_reverts_total",
-                "Candidates that did not stay after a verdict, and settings that an order took back.");
-    out.sample({{"by", "verdict"}}, number(in.trials.totals().taken_back));
+    out.counter("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
+    out.sample({{"by", "watch"}}, number(in.experiment.totals().taken_back));
     out.sample({{"by", "order"}}, in.tuner.order_reverts());
 }
 
-void add_trials(Exposition& out, const TrialTotals& totals) {
-    out.counter("wq_tuned_trials_begun_total", "Trials that began.");
-    out.sample(number(totals.begun));
-    out.counter("wq_tuned_trials_cut_off_total", "Trials that ended without a verdict.");
+void add_experiments(Exposition& out, const ExperimentTotals& totals) {
+    out.counter("wq_tuned_slots_total", "Slots in which pairs of windows were measured.");
+    out.sample(number(totals.slots));
+    out.counter("wq_tuned_pairs_total", "Pairs of windows that were measured.");
+    out.sample({{"result", "used"}}, number(totals.pairs));
+    out.sample({{"result", "dropped"}}, number(totals.pairs_dropped));
+    out.counter("wq_tuned_windows_lost_total",
+                "Windows that were empty, late or cut off; each counts against its arm.");
+    out.sample(number(totals.windows_lost));
+    out.counter("wq_tuned_cut_off_total", "Targets that left a slot before its end.");
     out.sample(number(totals.cut_off));
-    out.counter("wq_tuned_verdicts_total", "Trials that ended with a verdict.");
+    out.counter("wq_tuned_rests_total", "Candidates that were set aside for a while, without a verdict.");
+    out.sample(number(totals.rests));
+    out.counter("wq_tuned_verdicts_total", "Verdicts on comparisons, those of the watch included.");
     out.sample({{"outcome", "regressed"}}, number(totals.regressed));
     out.sample({{"outcome", "improved"}}, number(totals.improved));
-    out.sample({{"outcome", "inconclusive"}}, number(totals.inconclusive));
-    out.counter("wq_tuned_pairs_total", "Pairs of windows that were measured.");
-    out.sample({{"result", "used"}}, number(totals.pairs_used));
-    out.sample({{"result", "dropped"}}, number(totals.pairs_dropped));
+    out.sample({{"outcome", "undecided"}}, number(totals.undecided));
 }
 
-void add_running_trial(Exposition& out, const Trials& trials) {
-    out.gauge("wq_tuned_trial_running", "1 while a target is on trial.");
-    out.sample(trials.running() != nullptr ? 1 : 0);
-    out.gauge("wq_tuned_trials_parked", "Trials that began and wait, for traffic or for their hours.");
-    out.sample(number(trials.parked()));
-    if (trials.running() == nullptr) return;
-    const auto progress = trials.progress_of(*trials.running());
-    out.gauge("wq_tuned_trial_info", "The trial that runs; always 1.");
-    out.sample({{"target", *trials.running()},
-                {"baseline", progress->arms.baseline.name()},
-                {"candidate", progress->arms.candidate.name()}},
-               1);
-    out.gauge("wq_tuned_trial_start_time_seconds",
-              "When the trial that runs began, or was taken up again, since 1970.");
-    out.sample(static_cast<double>(progress->since));
-    out.gauge("wq_tuned_trial_planned_seconds", "How long all pairs of the trial that runs take.");
-    out.sample(std::chrono::duration<double>(progress->most).count());
-    out.gauge("wq_tuned_trial_evidence", "Evidence of the trial that runs; 1 says nothing.");
-    out.sample({{"of", "regressed"}}, evidence_of(progress->standing.log_regressed));
-    out.sample({{"of", "improved"}}, evidence_of(progress->standing.log_improved));
+void add_running(Exposition& out, const MetricsInput& in) {
+    constexpr Course kCourses[] = {Course::dense, Course::sparse, Course::resting, Course::watched};
+    std::map<Course, std::size_t> courses;
+    std::size_t measured = 0;
+    double lost = 0;
+    for (const auto& [name, target] : in.tuner.targets()) {
+        const auto view = in.experiment.view_of(name);
+        if (!view) continue;
+        courses[view->course]++;
+        measured += view->measuring ? 1 : 0;
+        lost += view->lost_seconds;
+    }
+    out.gauge("wq_tuned_comparisons", "Targets with a comparison, by its course.");
+    for (const Course course : kCourses)
+        out.sample({{"course", std::string(name_of(course))}}, number(courses[course]));
+    out.gauge("wq_tuned_targets_measured", "Targets in the slot that runs.");
+    out.sample(number(measured));
+    out.gauge("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).");
+    out.sample(lost);
+}
+
+// The comparisons of this kernel and topology that had a pair last, the newest first.
+std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
+    const std::string kernel = in.tuner.ledger_key({}, {}, false).kernel;
+    std::vector<const LedgerEntry*> out;
+    for (const auto& [text, entry] : in.experiment.ledger().entries())
+        if (entry.key.kernel == kernel && entry.key.topology == in.tuner.topology()) out.push_back(&entry);
+    std::ranges::stable_sort(out, std::ranges::greater{}, &LedgerEntry::updated);
+    if (out.size() > kMostComparisons) out.resize(kMostComparisons);
+    return out;
+}
+
+void add_evidence(Exposition& out, const MetricsInput& in) {
+    const auto comparisons = newest_comparisons(in);
+    const auto labels = [](const LedgerEntry& entry, const Comparison::Column& column) {
+        return Labels{{"class", entry.key.kind},
+                      {"reference", entry.key.reference},
+                      {"candidate", entry.key.candidate},
+                      {"counter", column.counter.name}};
+    };
+    out.gauge("wq_tuned_comparison_pairs", "Pairs of windows of a comparison, by counter.");
+    for (const LedgerEntry* entry : comparisons)
+        for (const Comparison::Column& column : entry->columns)
+            out.sample(labels(*entry, column), number(column.worse.count));
+    out.gauge("wq_tuned_evidence_log", "ln of the e-value of a comparison, by direction and stake.");
+    for (const LedgerEntry* entry : comparisons)
+        for (const Comparison::Column& column : entry->columns)
+            for (const auto& [direction, state] :
+                 {std::pair("better", &column.better), {"worse", &column.worse}})
+                for (std::size_t k = 0; k < kStakes.size(); k++) {
+                    Labels all = labels(*entry, column);
+                    all.emplace_back("direction", direction);
+                    all.emplace_back("stake", fmt::format("{}", kStakes[k]));
+                    out.sample(all, state->logs[k]);
+                }
 }
 
 // The last verdict of each class and pair of arms, on this kernel and topology: the newest ones, oldest
@@ -239,8 +278,9 @@ std::string metrics_text(const MetricsInput& in) {
     add_policy(out, in.policy);
     add_targets(out, in.tuner);
     add_writes(out, in);
-    add_trials(out, in.trials.totals());
-    add_running_trial(out, in.trials);
+    add_experiments(out, in.experiment.totals());
+    add_running(out, in);
+    add_evidence(out, in);
     add_verdicts(out, in);
     return std::move(out).text();
 }

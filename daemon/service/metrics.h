@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tuner/trials.h"
+#include "engine/experiment.h"
 #include "tuner/tuner.h"
 #include "tuner/verdicts.h"
 
@@ -20,17 +20,19 @@ struct PolicyFacts {
 
 struct MetricsInput {
     const Tuner& tuner;
-    const Trials& trials;
+    const Experiment& experiment;
     const VerdictStore& verdicts;
-    std::string state;  // running, paused (a kill switch) or observing
+    std::string state;  // running, paused (by a kill switch or an order) or observing
     PolicyFacts policy;
     std::int64_t started = 0;  // s since 1970
 };
 
-// Series that there may be of single targets and of verdicts, so that a host with thousands of workqueues is
-// no burden to a fleet's monitoring.
+// Series that there may be of single targets and of verdicts, and comparisons whose evidence is told, so that
+// a host with thousands of workqueues is no burden to a fleet's monitoring. A comparison has 14 series for
+// each counter and guard.
 inline constexpr std::size_t kMostTargetSeries = 200;
 inline constexpr std::size_t kMostVerdictSeries = 100;
+inline constexpr std::size_t kMostComparisons = 25;
 
 // Pure: all that wq-tuned counts, in the text format of Prometheus (version 0.0.4). Names that are not UTF-8
 // have replacement characters. What each metric means is in wq-tuned(8), and a test compares the two.

@@ -78,6 +78,16 @@ int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
                       [server](Text, Text) { return handlers(server).reload(); });
 }
 
+int on_pause(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.pause", 0,
+                      [server](Text, Text) { return handlers(server).pause(true); });
+}
+
+int on_resume(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
+    return give_order(message, server, "org.wqtuned1.resume", 0,
+                      [server](Text, Text) { return handlers(server).pause(false); });
+}
+
 const sd_bus_vtable kVtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), on_status,
@@ -89,6 +99,9 @@ const sd_bus_vtable kVtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_revert,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Trial", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_trial,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_resume,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload,
                             SD_BUS_VTABLE_UNPRIVILEGED),

@@ -24,6 +24,7 @@ struct BusHandlers {
     std::function<Status(const std::optional<std::string>& target)> revert;
     std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": the planned
     std::function<Status()> reload;
+    std::function<Status(bool paused)> pause;  // Pause() and Resume()
 };
 
 struct SourceUnref {

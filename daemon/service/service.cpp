@@ -96,6 +96,7 @@ Service::Service(ServiceOptions options)
     : options_(std::move(options)),
       paths_{options_.root},
       metrics_(paths_, log_, writer_),
+      pause_(paths_.paused(), writer_, log_),
       files_(paths_),
       store_(paths_.baseline()),
       verdicts_(paths_.verdicts()) {}
@@ -103,7 +104,7 @@ Service::Service(ServiceOptions options)
 Service::~Service() {
     ::sd_event_source_disable_unref(tick_source_);
     ::sd_event_source_disable_unref(work_source_);
-    ::sd_event_source_disable_unref(trial_source_);
+    ::sd_event_source_disable_unref(slot_source_);
     ::sd_event_source_disable_unref(hostname_source_);
 }
 
@@ -142,14 +143,15 @@ Status Service::start() {
     sd_event* event = nullptr;
     if (const int r = ::sd_event_default(&event); r < 0) return fail_errno("sd-event", -r);
     event_.reset(event);
-    auto writes = writer_.start(event, [this] { arm_trial(); });
+    auto writes = writer_.start(event, [this] { arm_slot(); });
     if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: they are made at boot
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
                      [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
-                     verdicts_, wall_clock},
+                     verdicts_, wall_clock,
+                     [this](const StepInput& input) { return experiment_->step(input); }},
         std::move(kernel));
     if (const std::string lacks = lacks_scopes(tuner_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
@@ -157,7 +159,9 @@ Status Service::start() {
         counters_ = make_bpf_counters();
     else
         counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
-    trials_ = std::make_unique<Trials>(trial_edges());
+    experiment_ = std::make_unique<Experiment>(experiment_edges());
+    pause_.load();
+    experiment_->pause(pause_.is_set());
     if (auto added = add_sources(); !added) return added;
     slept_ = time_suspended();
     cpus_ = cpu_state(paths_);
@@ -188,8 +192,8 @@ Status Service::add_sources() {
         r = ::sd_event_add_time(event_.get(), &work_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_work, this);
     if (r >= 0) r = ::sd_event_source_set_enabled(work_source_, SD_EVENT_OFF);
     if (r >= 0)
-        r = ::sd_event_add_time(event_.get(), &trial_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_trial, this);
-    if (r >= 0) r = ::sd_event_source_set_enabled(trial_source_, SD_EVENT_OFF);
+        r = ::sd_event_add_time(event_.get(), &slot_source_, CLOCK_MONOTONIC, 0, kAccuracy, on_slot, this);
+    if (r >= 0) r = ::sd_event_source_set_enabled(slot_source_, SD_EVENT_OFF);
     if (r < 0) return fail_errno("sd-event", -r);
     return {};
 }
@@ -244,7 +248,12 @@ BusHandlers Service::bus_handlers() {
     };
     out.trial = [this](const auto& target, const auto& scope) {
         check_switches();
-        return ordered(trials_->order(target, scope));
+        return ordered(experiment_->order(target, scope));
+    };
+    out.pause = [this](bool paused) {
+        pause_.set(paused);
+        experiment_->pause(paused);
+        return ordered({});
     };
     out.reload = [this] { return reload(); };
     return out;
@@ -263,11 +272,11 @@ std::string Service::status(bool by_root) {
 
 std::string Service::look_for_status() {
     tuner_->look();
-    trials_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
-    arm_trial();
+    experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
+    arm_slot();
     tuner_->record();
     if (!features_) features_ = read_features(paths_, tuner_->kernel());
-    nlohmann::json document = status_json(*tuner_, trials_.get(), state(), policy_state_);
+    nlohmann::json document = status_json(*tuner_, experiment_.get(), state(), policy_state_);
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
     document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
     document["kernel"]["pods"] = pods_json(tuner_->kernel(), tuner_->known_topology());
@@ -328,7 +337,7 @@ void Service::take(Policy policy) {
     }
     tuner_->set_policy(std::move(policy));
     policy_state_.loaded(wall_clock());
-    trials_->policy_changed();
+    experiment_->policy_changed();
 }
 
 // A broken policy at start means observe, never a guess. Metrics, where a restart left them, go on to say so.
@@ -338,9 +347,7 @@ void Service::load_policy_at_start() {
     log_policy_errors(log_, policy.error());
     policy_state_.broken(policy.error(), wall_clock());
     remark(mark_keep(paths_, false));
-    Policy none;
-    none.mode = Mode::observe;
-    tuner_->set_policy(none);
+    tuner_->set_policy(no_policy());
 }
 
 // A broken policy at a reload keeps the old one.
@@ -373,7 +380,7 @@ void Service::check_switches() {
         why = "wq_tuned=off on the kernel command line";
     else
         why = why_disabled(paths_);
-    paused_ = !why.empty();
+    switched_off_ = !why.empty();
     if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
     if (why.empty() && policy_state_.nothing_to_plan_by())
         why = "the policy is broken: " + policy_state_.error;
@@ -388,8 +395,8 @@ void Service::reconcile() {
     check_switches();
     tuner_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
-    trials_->check();
-    arm_trial();
+    experiment_->check();
+    arm_slot();
     pending_.done();
     retries_ = tuner_->wants_retry() ? retries_ + 1 : 0;
     arm();
@@ -398,7 +405,7 @@ void Service::reconcile() {
 void Service::changed(Udev::Change change) {
     if (change != Udev::Change::workqueue) {
         tuner_->topology_changed();
-        trials_->cpus_changed();
+        experiment_->cpus_changed();
     }
     if (change == Udev::Change::cpu_online || change == Udev::Change::lost) tuner_->cpu_came_online();
     if (change == Udev::Change::workqueue || change == Udev::Change::lost) tuner_->rules_changed();
@@ -425,7 +432,7 @@ void Service::tick() {
     answer_.drop();
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
-    if (was_busy() && trials_->running() == nullptr) give_back_pages();
+    if (was_busy() && !experiment_->is_measuring()) give_back_pages();
     check_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
@@ -440,12 +447,12 @@ void Service::tick() {
     }
     look_at_hostname();
     reconcile();
-    trials_->tick();
-    arm_trial();
+    experiment_->tick();
+    arm_slot();
     publish();
     show_summary();
     // A look copies all targets, as they are without us.
-    if (trials_->running() == nullptr) give_back_heap();
+    if (!experiment_->is_measuring()) give_back_heap();
 }
 
 // Whether the loop did anything but tick since the last one; the start counts.
@@ -455,7 +462,14 @@ bool Service::was_busy() {
     return now != std::exchange(ticked_at_, now) + 1;
 }
 
-Trials::Edges Service::trial_edges() {
+// Asked over a connection that nobody else knows, as for a restart.
+std::string Service::system_state() const {
+    if (!bus_ || bus_->state() != BusServer::State::serving) return "";
+    const auto bus = open_system_bus();
+    return bus ? state_of_system(bus->get()) : "";
+}
+
+Experiment::Edges Service::experiment_edges() {
     return {.tuner = *tuner_,
             .counters = *counters_,
             .verdicts = verdicts_,
@@ -470,6 +484,8 @@ Trials::Edges Service::trial_edges() {
             .now = now_monotonic,
             .wall = wall_clock,
             .minute_of_day = minute_of_day,
+            .uptime = [] { return static_cast<std::uint64_t>(clock_ns(CLOCK_BOOTTIME) / 1'000'000'000); },
+            .system_state = [this] { return system_state(); },
             .hold_memory = [this](bool hold) { hold_memory(hold); }};
 }
 
@@ -486,8 +502,8 @@ void Service::hold_memory(bool hold) {
 // An order may have ended a trial, or begun one.
 Status Service::ordered(Status done) {
     answer_.drop();
-    trials_->check();
-    arm_trial();
+    experiment_->check();
+    arm_slot();
     publish();
     return done;
 }
@@ -495,19 +511,19 @@ Status Service::ordered(Status done) {
 void Service::publish() {
     if (!metrics_.is_wanted()) return;
     policy_facts_.broken = !policy_state_.error.empty();
-    metrics_.show(metrics_text({*tuner_, *trials_, verdicts_, state(), policy_facts_, started_}));
+    metrics_.show(metrics_text({*tuner_, *experiment_, verdicts_, state(), policy_facts_, started_}));
 }
 
-void Service::arm_trial() {
-    const auto due = trials_->due();
-    if (due) ::sd_event_source_set_time(trial_source_, *due);
-    ::sd_event_source_set_enabled(trial_source_, due ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+void Service::arm_slot() {
+    const auto due = experiment_->due();
+    if (due) ::sd_event_source_set_time(slot_source_, *due);
+    ::sd_event_source_set_enabled(slot_source_, due ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 void Service::stop() {
     notify("STOPPING=1\nSTATUS=restoring");
     check_switches();
-    trials_->cancel_all("wq-tuned stopped");
+    experiment_->cancel_all("wq-tuned stopped");
     const bool restarting = is_restarted();
     if (restarting) {
         remark(mark_restart(paths_, true));
@@ -526,7 +542,7 @@ void Service::stop() {
 }
 
 void Service::leave() {
-    const bool keep = tuner_->policy().keep_on_exit && !paused_;
+    const bool keep = tuner_->policy().keep_on_exit && !switched_off_;
     keep ? tuner_->keep_all() : tuner_->restore_all();
 }
 
@@ -546,8 +562,9 @@ void Service::finish_records() {
 }
 
 std::string Service::state() const {
-    if (paused_) return "paused";
-    return tuner_->observing().empty() ? "running" : "observing";
+    if (switched_off_) return "paused";
+    if (!tuner_->observing().empty()) return "observing";
+    return pause_.is_set() ? "paused" : "running";
 }
 
 std::string Service::summary() const {
@@ -589,19 +606,19 @@ int Service::on_hostname(sd_event_source* /*source*/, int /*fd*/, std::uint32_t 
     return 0;
 }
 
-int Service::on_trial(sd_event_source* /*source*/, std::uint64_t due, void* self) {
+int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self) {
     auto* service = static_cast<Service*>(self);
     const std::uint64_t now = now_monotonic();
     service->log_.write(
-        {LOG_DEBUG, Event::none, fmt::format("a trial's timer came {} us late", now - std::min(now, due))});
-    const bool ran = service->trials_->running() != nullptr;
+        {LOG_DEBUG, Event::none, fmt::format("a slot's timer came {} us late", now - std::min(now, due))});
+    const bool ran = service->experiment_->is_measuring();
     service->answer_.drop();
     service->check_switches();  // a window begins with a write
-    service->trials_->check();
-    service->trials_->on_time();
-    service->arm_trial();
+    service->experiment_->check();
+    service->experiment_->on_time();
+    service->arm_slot();
     // Not at each window: what is measured shall not be our own writing.
-    if (ran && service->trials_->running() == nullptr) service->publish();
+    if (ran && !service->experiment_->is_measuring()) service->publish();
     return 0;
 }
 

@@ -10,16 +10,17 @@
 
 #include "base/journal.h"
 #include "bpf/work_counters.h"
+#include "engine/experiment.h"
 #include "kernel/udev.h"
 #include "model/kernel_features.h"
 #include "service/coalescer.h"
 #include "service/last_answer.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
+#include "service/pause.h"
 #include "service/record_thread.h"
 #include "service/server.h"
 #include "service/status.h"
-#include "tuner/trials.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -68,8 +69,9 @@ class Service {
     void finish_records();
     void hold_memory(bool hold);
     void show_summary();
-    Trials::Edges trial_edges();
-    void arm_trial();
+    Experiment::Edges experiment_edges();
+    std::string system_state() const;
+    void arm_slot();
     Status ordered(Status done);
     BusHandlers bus_handlers();
     std::string status(bool by_root);
@@ -85,7 +87,7 @@ class Service {
     static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
     static int on_work(sd_event_source* source, std::uint64_t now, void* self);
     static int on_hostname(sd_event_source* source, int fd, std::uint32_t events, void* self);
-    static int on_trial(sd_event_source* source, std::uint64_t now, void* self);
+    static int on_slot(sd_event_source* source, std::uint64_t now, void* self);
 
     struct EventUnref {
         void operator()(sd_event* event) const { ::sd_event_unref(event); }
@@ -98,6 +100,7 @@ class Service {
     std::unique_ptr<sd_event, EventUnref> event_;
     RecordThread writer_;
     MetricsFile metrics_;
+    Pause pause_;
     PolicyFacts policy_facts_;
     WorkqueueFs files_;
     BaselineStore store_;
@@ -105,12 +108,12 @@ class Service {
     VerdictStore verdicts_;
     std::unique_ptr<WorkCounters> counters_;
     std::unique_ptr<Tuner> tuner_;
-    std::unique_ptr<Trials> trials_;
+    std::unique_ptr<Experiment> experiment_;
     std::unique_ptr<BusServer> bus_;
     Coalescer pending_;
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
-    sd_event_source* trial_source_ = nullptr;
+    sd_event_source* slot_source_ = nullptr;
     sd_event_source* hostname_source_ = nullptr;
     Fd hostname_file_;
     std::string hostname_;                  // when host tables were last looked at
@@ -126,7 +129,7 @@ class Service {
     LastAnswer answer_;                       // to who asked for the status last
     bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
-    bool paused_ = false;                     // by a kill switch
+    bool switched_off_ = false;               // by a kill switch
     std::string not_held_;                    // why memory could not be held, as last said
     bool bus_warned_ = false;                 // that there is no bus, since it last was there
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/status.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/version.h"
+#include "judge/evidence.h"
 
 namespace wq {
 namespace {
@@ -31,27 +35,33 @@ json interval_json(const Effect& effect) {
     return effect.interval ? json{effect.interval->low, effect.interval->high} : json(nullptr);
 }
 
-json trial_json(const std::optional<Progress>& progress) {
-    if (!progress) return nullptr;
-    const Progress& p = *progress;
-    return {{"baseline", p.arms.baseline.name()},
-            {"candidate", p.arms.candidate.name()},
-            {"pair", p.pair},
-            {"max_pairs", p.max_pairs},
-            {"dropped", p.dropped},
-            {"lost", p.lost},
-            {"counter", p.standing.counter},
-            {"effect_percent", p.standing.pairs > 0 ? json(p.standing.effect.percent) : json(nullptr)},
-            {"interval_percent", interval_json(p.standing.effect)},
-            {"e_regressed", evidence_of(p.standing.log_regressed)},
-            {"e_improved", evidence_of(p.standing.log_improved)},
-            {"phase", p.phase},
-            {"reason", p.reason}};
-}
-
 template <class T>
 json value_or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
+}
+
+json comparison_json(const std::optional<ComparisonView>& view, const Judging& judging) {
+    if (!view) return nullptr;
+    const ComparisonView& v = *view;
+    const Decision& d = v.decision;
+    return {{"baseline", v.arms.baseline.name()},
+            {"candidate", v.arms.candidate.name()},
+            {"course", name_of(v.course)},
+            {"by_order", v.by_order},
+            {"verdict", name_of(v.judgement)},
+            {"pair", d.pairs + 1},
+            {"pairs", d.pairs},
+            {"max_pairs", judging.settings.max_pairs},
+            {"counter", d.counter},
+            {"effect_percent", d.pairs > 0 ? json(v.effect.percent) : json(nullptr)},
+            {"interval_percent", interval_json(v.effect)},
+            {"e_regressed", evidence_of(d.log_worse)},
+            {"e_improved", evidence_of(d.log_better)},
+            {"lost_seconds", v.lost_seconds},
+            {"budget_seconds", judging.budget.count()},
+            {"phase", v.measuring ? "measuring" : "waiting"},
+            {"next_pair", value_or_null(v.next_pair)},
+            {"reason", v.waits}};
 }
 
 json policy_state_json(const PolicyState& policy) {
@@ -61,8 +71,10 @@ json policy_state_json(const PolicyState& policy) {
             {"in_force", value_or_null(policy.in_force)}};
 }
 
-json target_json(const Tuner& tuner, const Trials* trials, const Target& target, bool unplanned) {
+json target_json(const Tuner& tuner, const std::optional<ComparisonView>& view, const Target& target,
+                 bool unplanned) {
     const BaselineEntry* entry = tuner.baseline_of(target.now.name);
+    const auto outcome = outcome_of(target, view);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
             {"scope", word_or_null(target.now.scope.word)},
@@ -72,8 +84,25 @@ json target_json(const Tuner& tuner, const Trials* trials, const Target& target,
             {"state", name_of(target.state)},
             {"reason", reason_of(tuner, target, unplanned)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
-            {"trial", trials != nullptr ? trial_json(trials->progress_of(target.now.name)) : json(nullptr)},
+            {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
+            {"trial", comparison_json(view, tuner.policy().judge)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
+}
+
+// When the next pair of any target is due, if that is known.
+json experiments_json(const Experiment* experiment, const std::vector<ComparisonView>& views) {
+    if (experiment == nullptr) return nullptr;
+    std::optional<std::int64_t> next;
+    for (const ComparisonView& view : views)
+        if (view.next_pair && (!next || *view.next_pair < *next)) next = view.next_pair;
+    const ExperimentTotals& totals = experiment->totals();
+    return {{"reason", word_or_null(experiment->why_no_slot())},
+            {"measuring", std::ranges::count(views, true, &ComparisonView::measuring)},
+            {"next_pair", value_or_null(next)},
+            {"slots", totals.slots},
+            {"pairs", totals.pairs},
+            {"pairs_dropped", totals.pairs_dropped},
+            {"windows_lost", totals.windows_lost}};
 }
 
 }  // namespace
@@ -88,11 +117,26 @@ void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
     error = errors.front().text();
 }
 
-json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state,
+// A candidate that regressed and is tried again is still one that regressed.
+std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view) {
+    const Step& step = target.step;
+    if (step.kind == Step::Kind::kept) return step.watch ? Judgement::improved : Judgement::undecided;
+    const bool regressed = (view && view->judgement == Judgement::regressed) ||
+                           (step.verdict != nullptr && step.verdict->outcome == TrialOutcome::regressed);
+    if (regressed) return Judgement::regressed;
+    if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
+    return {};
+}
+
+json status_json(const Tuner& tuner, const Experiment* experiment, const std::string& daemon_state,
                  const PolicyState& policy) {
     json targets = json::array();
-    for (const auto& [name, target] : tuner.targets())
-        targets.push_back(target_json(tuner, trials, target, policy.nothing_to_plan_by()));
+    std::vector<ComparisonView> views;
+    for (const auto& [name, target] : tuner.targets()) {
+        const auto view = experiment != nullptr ? experiment->view_of(name) : std::nullopt;
+        targets.push_back(target_json(tuner, view, target, policy.nothing_to_plan_by()));
+        if (view) views.push_back(*view);
+    }
     return {{"daemon",
              {{"state", daemon_state},
               {"mode", name_of(tuner.policy().mode)},
@@ -100,6 +144,7 @@ json status_json(const Tuner& tuner, const Trials* trials, const std::string& da
               {"reason", tuner.observing()},
               {"hosts", hosts_in_force(tuner.policy())},
               {"policy", policy_state_json(policy)},
+              {"experiments", experiments_json(experiment, views)},
               {"writes", tuner.writes()},
               {"topology_reads", tuner.topology_reads()}}},
             {"targets", std::move(targets)}};

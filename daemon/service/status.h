@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "engine/experiment.h"
 #include "model/policy.h"
 #include "policy/policy_error.h"
-#include "tuner/trials.h"
 #include "tuner/tuner.h"
 
 namespace wq {
@@ -26,9 +26,12 @@ struct PolicyState {
     [[nodiscard]] bool nothing_to_plan_by() const { return !error.empty() && !in_force; }
 };
 
+// What the comparisons of TARGET came to; VIEW is the one that runs. Empty where nothing was compared yet.
+std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view);
+
 // The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
-// is running, paused (a kill switch), observing or absent.
-nlohmann::json status_json(const Tuner& tuner, const Trials* trials, const std::string& daemon_state,
+// is running, paused (by a kill switch or an order), observing or absent; EXPERIMENT is nullptr if absent.
+nlohmann::json status_json(const Tuner& tuner, const Experiment* experiment, const std::string& daemon_state,
                            const PolicyState& policy = {});
 
 // The names of the host tables that POLICY has in force, in the order in which they are merged.

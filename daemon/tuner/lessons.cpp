@@ -3,7 +3,7 @@
 // next_step() asks what one workqueue shall hold here under one policy. This asks what a class of workqueues
 // taught, by trials of the policy or by hand, also where none of them is there any more. The rule is the
 // same: a challenger meets the incumbent, and who wins is the next one's incumbent. So the verdicts of a
-// class are steps from one setting to another. The last that is not inconclusive tells which steps count:
+// class are steps from one setting to another. The last that is not undecided tells which steps count:
 // those that improved, from what the kernel had to the incumbent of that verdict, and those that lead on from
 // there. Where none leads anywhere, what regressed is a reason to leave the kernel's setting alone.
 //
@@ -114,7 +114,7 @@ Lesson Class::lesson() const {
     const VerdictRecord* last = latest(conclusive);
     if (last == nullptr) {
         last = latest([](const VerdictRecord&) { return true; });
-        return nothing(*last, is_trusted(*last) ? "is inconclusive" : "is too old, or of a wrong clock");
+        return nothing(*last, is_trusted(*last) ? "is undecided" : "is too old, or of a wrong clock");
     }
     const std::string& incumbent = last->key.baseline;
     auto steps = steps_to(incumbent);

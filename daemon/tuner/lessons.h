@@ -22,7 +22,7 @@ struct Lesson {
     std::string name;  // the workqueue of the class that was tried last, or @default
     Arm arm;           // of `use`: strict is false where the kernel's setting is strict and this one is not
     std::vector<VerdictRecord> verdicts;  // that it rests on, oldest first; of `nothing`, the last one
-    std::string why;                      // of `nothing`, to people, of the last verdict: "is inconclusive"
+    std::string why;                      // of `nothing`, to people, of the last verdict: "is undecided"
 };
 
 struct LessonInput {

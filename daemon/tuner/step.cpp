@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace wq {
 namespace {
 
@@ -15,46 +12,23 @@ const ScopeWish* wish_of(const Workqueue& target, const Policy& policy) {
     return rule == nullptr ? nullptr : &rule->wish;
 }
 
-const Candidate* candidate_with(const Planned& plan, Scope scope) {
-    for (const Candidate& c : plan.candidates)
-        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
-    return nullptr;
-}
-
-// How far the largest pod is from one shard, in octaves.
-double distance(const Candidate& c, unsigned shard_size) {
-    return std::abs(std::log2(static_cast<double>(std::max<std::size_t>(c.max_cores, 1)) / shard_size));
-}
-
-// What is tried against the baseline, in this order. The plan goes first among equals.
-std::vector<Arm> challengers(const StepInput& in) {
-    if (!searches(in.target, in.policy)) return {planned_arm(in.target, in.plan)};
-    const Candidate* now = in.plan.now ? candidate_with(in.plan, *in.plan.now) : nullptr;
-    const Candidate* planned = in.plan.planned ? candidate_with(in.plan, *in.plan.planned) : nullptr;
-    const bool strict_alone = now != nullptr && planned == now && in.plan.finding == Finding::change;
-    std::vector<const Candidate*> order;
-    for (const Candidate& c : in.plan.candidates)
-        if (&c != now || strict_alone) order.push_back(&c);
-    std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
-        const double da = distance(*a, in.shard_size);
-        const double db = distance(*b, in.shard_size);
-        return da != db ? da < db : a == planned && b != planned;
-    });
-    std::vector<Arm> out;
-    for (const Candidate* c : order)
-        out.push_back(c == planned ? planned_arm(in.target, in.plan) : arm_of(in.plan, c->scope));
-    return out;
-}
-
-// An inconclusive trial tells of the plan only if it ran its course: one that measured nothing, or was
-// stopped in an emergency, is no reason to keep anything.
-bool wins(const VerdictRecord& verdict, const StepInput& in) {
-    if (verdict.outcome != TrialOutcome::inconclusive) return verdict.outcome == TrialOutcome::improved;
-    return in.policy.mode != Mode::tune && in.policy.keep == Keep::unless_regressed &&
-           verdict.reason == kMaxPairsReason;
-}
-
 }  // namespace
+
+std::string_view name_of(Course course) {
+    switch (course) {
+        case Course::none:
+            break;
+        case Course::dense:
+            return "dense";
+        case Course::sparse:
+            return "sparse";
+        case Course::resting:
+            return "resting";
+        case Course::watched:
+            return "watched";
+    }
+    return "none";
+}
 
 std::string Arm::name() const {
     return fmt::format("{}{}", name_of(scope), strict == true ? " strict" : "");
@@ -90,29 +64,6 @@ Arm planned_arm(const Workqueue& target, const Planned& plan) {
         return arm;
     }
     return arm_of(plan, *plan.planned);
-}
-
-// Each challenger meets the incumbent once; who wins is the next one's incumbent. What an old verdict says
-// holds until a new trial of the same arms begins: a setting does not flap because a week is over.
-Step next_step(const StepInput& in) {
-    Step step;
-    Arm incumbent = baseline_arm(in.target, in.plan);
-    for (const Arm& challenger : challengers(in)) {
-        const Arms arms{incumbent, challenger};
-        const VerdictRecord* verdict = in.latest(arms);
-        if (verdict == nullptr || !is_trusted(*verdict, in.policy.judge.retry_after, in.now)) {
-            if (!step.trial) step.trial = arms;
-            if (verdict == nullptr) break;
-        }
-        if (step.verdict == nullptr || step.verdict->time <= verdict->time) step.verdict = verdict;
-        if (wins(*verdict, in)) {
-            step.hold = incumbent = challenger;
-            step.kind = Step::Kind::kept;
-        } else if (step.kind == Step::Kind::waiting) {
-            step.kind = Step::Kind::reverted;
-        }
-    }
-    return step;
 }
 
 }  // namespace wq

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/ledger.h"
 #include "plan/plan.h"
 #include "tuner/verdicts.h"
 
 namespace wq {
 
-// What a target's files may hold: one side of a trial.
+// What a target's files may hold: one side of a comparison.
 struct Arm {
     Scope scope = Scope::cache;
     std::string word;                        // "default" stands for what it means
@@ -26,23 +27,36 @@ struct Arm {
 std::optional<Arm> arm_named(std::string_view name);
 
 struct Arms {
-    Arm baseline;  // the incumbent, once an earlier trial of mode tune has replaced the baseline
+    Arm baseline;  // the reference: what is in force, which is the kernel's baseline or what was kept
     Arm candidate;
     friend bool operator==(const Arms&, const Arms&) = default;
 };
 
-// What past verdicts make of a plan: what the target shall hold, and what is to be tried next.
+// How often a comparison is measured.
+enum class Course : std::uint8_t {
+    none,     // there is none
+    dense,    // a pair in every slot, up to judge.max_pairs
+    sparse,   // a pair per judge.holdback
+    resting,  // no pair for now: it regressed, or its candidate was set aside
+    watched,  // the candidate was kept: sparse pairs against the baseline
+};
+std::string_view name_of(Course course);
+
+// What the ledger makes of a plan: what the target shall hold, and what is compared next.
 struct Step {
     enum class Kind : std::uint8_t {
-        waiting,   // nothing is known of the plan yet: baseline
+        waiting,   // nothing is decided yet: baseline
         kept,      // `hold` is what won
         reverted,  // the baseline is
     };
     Kind kind = Kind::waiting;
-    std::optional<Arm> hold;    // empty: the baseline
-    std::optional<Arms> trial;  // empty: nothing is left to try until a verdict grows old
-    // The latest that had a part in it; what is not `waiting` has one. It is the store's: where a trial of
-    // the same class ends, it is a later one than `kind` was made from, until the next look.
+    std::optional<Arm> hold;       // empty: the baseline
+    std::optional<Arms> trial;     // what is compared next; empty: nothing is
+    Course course = Course::none;  // of `trial`
+    std::optional<Arms> watch;     // what was kept, against the baseline
+    std::string said;              // of what is not `waiting`: on what it rests, for people
+    unsigned candidates = 1;       // of this reference
+    // The latest record of the comparison that `said` tells of, where the history has one. It is the store's.
     const VerdictRecord* verdict = nullptr;
 };
 
@@ -50,13 +64,12 @@ struct StepInput {
     const Workqueue& target;  // as it is without us
     const Planned& plan;      // that may change it: finding `change`, or `in_place` in mode tune
     const Policy& policy;
-    unsigned shard_size = 8;                                       // cores
+    unsigned shard_size = 8;  // cores
+    // The key of a comparison of the target; FROM_POLICY: the reference is what we kept, not the kernel's.
+    std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
     std::function<const VerdictRecord*(const Arms& arms)> latest;  // VerdictStore::latest()
     std::int64_t now = 0;                                          // s since 1970
 };
-
-// Pure: the same verdicts make the same step, so that it survives restarts.
-Step next_step(const StepInput& input);
 
 // Whether a rule lets mode tune search: one that names a scope does not.
 bool searches(const Workqueue& target, const Policy& policy);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/journal.h"
+#include "evidence/comparison.h"
 #include "kernel/workqueue_fs.h"
 #include "model/kernel_info.h"
 #include "model/known_cpus.h"
@@ -56,8 +57,9 @@ struct Target {
     Workqueue now;
     Planned plan;                 // made from the baseline; its candidates where mode tune searches
     std::optional<Scope> before;  // what the baseline means
-    Step step;                    // what past verdicts make of the plan
-    bool on_trial = false;
+    Step step;                    // what the ledger makes of the plan
+    bool on_trial = false;        // in the slot that runs
+    std::string held;             // the word before that slot: that it is back after it is no news
     State state = State::unmanaged;
     std::string reason;
 
@@ -80,6 +82,23 @@ struct Target {
     [[nodiscard]] bool refuses(const std::string& word) const { return refused && refused->word == word; }
 };
 
+// What comparisons are made of here, besides what the policy says. It is part of their keys.
+struct Measures {
+    std::vector<ComparedCounter> counters;
+    std::string lacks;      // what cannot be counted
+    std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+};
+
+// A target, and the arm that it is to hold.
+struct Switch {
+    std::string name;
+    Arm arm;
+};
+struct Switched {
+    Outcome outcome;
+    std::uint64_t took = 0;  // us
+};
+
 // The state machine between the plan and the files: looks, decides, applies, and puts back.
 //
 // Everything is driven by reconcile(), which may be called at any time and does nothing where nothing
@@ -95,6 +114,9 @@ class Tuner {
         std::function<std::optional<bool>(const std::string& name)> opted_out;
         const VerdictStore& verdicts;
         std::function<std::int64_t()> now;  // s since 1970
+        // What the ledger makes of a plan (engine/candidates.h). Empty: nothing is known, nothing is
+        // compared.
+        std::function<Step(const StepInput&)> next_step = {};
     };
 
     Tuner(Edges edges, KernelInfo kernel) : edges_(std::move(edges)), kernel_(std::move(kernel)) {}
@@ -130,23 +152,35 @@ class Tuner {
     Status unpin(const std::string& name);
     Status revert(const std::optional<std::string>& name);
 
-    // What a trial asks. Between begin_trial() and end_trial() the target is left to it.
+    // What a slot asks. Between begin_trials() and end_trials() its targets are left to it. Several targets
+    // cost one save of the baseline where one does.
     // Whether NAME may go on trial by an operator's order; the error says what stands against it.
     Status may_try(const std::string& name);
-    // From here on a process that finds the target puts it back, settings being kept or not.
-    Status begin_trial(const std::string& name, const Arms& arms);
-    // Writes ARM, also where it is in place. Every outcome but `done` ends the trial for this target.
+    // From here on a process that finds a target puts it back, settings being kept or not. A Status for each
+    // of NAMES, in their order.
+    std::vector<Status> begin_trials(const std::vector<std::string>& names);
+    Status begin_trial(const std::string& name) { return begin_trials({name}).front(); }
+    // Writes each arm, in this order, also where it is in place. Every outcome but `done` ends the trial for
+    // that target alone. CLOCK: us, for how long a write takes.
+    std::vector<Switched> switch_to(const std::vector<Switch>& switches,
+                                    const std::function<std::uint64_t()>& clock);
     Outcome switch_to(const std::string& name, const Arm& arm);
-    // Back to what policy and verdicts say; nothing if NAME is not on trial.
-    void end_trial(const std::string& name);
-    // Why trials do not begin, shown where a target waits for one.
+    // Back to what policy and ledger say; nothing for those that are not on trial.
+    void end_trials(const std::vector<std::string>& names);
+    void end_trial(const std::string& name) { end_trials({name}); }
+    // Why no pair is measured, shown where a target waits for one.
     void explain_waiting(std::string why) { waiting_why_ = std::move(why); }
+    // The targets whose dense comparisons are measured now, slot by slot: these are in state `trial`.
+    void set_compared(std::set<std::string> names) { compared_ = std::move(names); }
     [[nodiscard]] VerdictKey key_for(const Workqueue& target, const Arms& arms) const;
+    // FROM_POLICY: the reference is what we kept, not what the kernel had.
+    [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
+    // The comparisons that the ledger has may be others by now: steps are made again, and applied.
+    void step_all();
     // The CPUs of NAME as key_for() has them, by masks that are read now; "" where they cannot be.
     std::string look_at_cpus(const std::string& name);
-    // What trials are judged by here, where that is not all that the policy names.
-    void judge_by(std::vector<JudgedCounter> counters) { counters_ = std::move(counters); }
-    [[nodiscard]] const std::vector<JudgedCounter>& counters() const { return counters_; }
+    void measure_by(Measures measures) { measures_ = std::move(measures); }
+    [[nodiscard]] const Measures& measures() const { return measures_; }
     [[nodiscard]] const CpuSet& online() const { return last_online_; }
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }
@@ -175,6 +209,8 @@ class Tuner {
     [[nodiscard]] unsigned writes() const { return edges_.files.writes(); }  // to /sys, since the start
     // Since the start: tries to set a target, or to put it back, that the kernel refused or could not do.
     [[nodiscard]] unsigned write_errors() const { return write_errors_; }
+    // us that the writes to /sys took, since the start.
+    [[nodiscard]] std::uint64_t write_time() const { return write_time_; }
     [[nodiscard]] unsigned order_reverts() const { return order_reverts_; }    // settings, since the start
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
     [[nodiscard]] const std::string& topology() const { return fingerprint_; }
@@ -202,10 +238,12 @@ class Tuner {
     void plan_targets();
     void take(PlanLine line);
     void make_step(Target& target);
-    [[nodiscard]] static bool has_no_effect(const Target& target);
+    [[nodiscard]] bool has_no_effect(const Target& target) const;
     Outcome found_foreign(Target& target, const Arm& arm);
+    Outcome may_switch(const Switch& to);
     Outcome write_arm(const Target& target, BaselineEntry& entry, const Arm& arm);
-    [[nodiscard]] std::string word_between(const Arms& arms) const;
+    void end_switch(Target& target, const Arm& arm, const Outcome& outcome);
+    [[nodiscard]] const std::string& partition_of(const CpuSet& effective, Scope scope) const;
     [[nodiscard]] static bool is_refused(const Target& target);
     Wish wish_for(Target& target);
     Wish wish_by_plan(Target& target);
@@ -240,7 +278,8 @@ class Tuner {
     KnownCpus known_;
     CpuSet last_online_;
     std::string fingerprint_;  // of the known CPUs
-    std::vector<JudgedCounter> counters_;
+    Measures measures_;
+    mutable std::map<std::pair<Scope, std::string>, std::string> partitions_;  // by scope and CPUs, as text
     bool strict_in_doubt_ = false;
     bool names_cut_short_ = false;
     unsigned doubts_ = 0;  // topologies read in a row that came with warnings
@@ -250,9 +289,10 @@ class Tuner {
     std::string pods_unknown_;
     std::string unsaved_;  // why baselines cannot be saved, where they last could not
     std::map<std::string, Target> targets_;
-    std::string default_via_;  // what each write of a trial of @default goes through
+    std::set<std::string> compared_;
     unsigned topology_reads_ = 0;
     unsigned write_errors_ = 0;
+    std::uint64_t write_time_ = 0;  // us
     unsigned order_reverts_ = 0;
     std::set<std::string> said_;           // what say_once() has said
     static constexpr unsigned kTries = 3;  // of a transient failure, a baseline, a doubt

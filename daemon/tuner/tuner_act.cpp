@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "kernel/udev.h"
 #include "tuner/tuner.h"
 
@@ -122,14 +123,17 @@ Tuner::Wish Tuner::wish_by_plan(Target& target) {
 
 Tuner::Wish Tuner::wish_by_step(Target& target) {
     const Step& step = target.step;
-    const std::string again = step.trial ? "; " + waiting_why_ : "";
+    const bool compared = step.course == Course::dense && compared_.contains(target.now.name);
+    const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
+    const std::string again = goes_on ? "; " + waiting_why_ : "";
     switch (step.kind) {
         case Step::Kind::kept:
-            target.reason = text_of(*step.verdict) + again;
-            return wish_for_arm(target, State::kept, *step.hold);
+            target.reason = step.said + again;
+            return wish_for_arm(target, compared ? State::trial : State::kept, *step.hold);
         case Step::Kind::reverted:
-            target.state = step.trial ? State::waiting : State::reverted;
-            target.reason = text_of(*step.verdict) + again;
+            target.state = compared ? State::trial : goes_on ? State::waiting : State::reverted;
+            target.reason = step.said + again;
+            if (step.hold) return wish_for_arm(target, target.state, *step.hold);
             return {};
         case Step::Kind::waiting:
             break;
@@ -138,7 +142,7 @@ Tuner::Wish Tuner::wish_by_step(Target& target) {
         return wish_for_arm(target, State::applied, planned_arm(as_before_us(target), target.plan));
     const Arm next = step.trial ? step.trial->candidate : planned_arm(as_before_us(target), target.plan);
     if (target.refuses(next.word)) return wish_for_arm(target, State::waiting, next);
-    target.state = State::waiting;
+    target.state = compared ? State::trial : State::waiting;
     target.reason = fmt::format("{}; plan: {}", waiting_why_, target.plan.reason);
     return {};
 }
@@ -226,7 +230,10 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     }
     const std::string old = target.now.scope.word;
     const BaselineEntry seen = as_seen(*edges_.store.find(target.now.name), target, *wish.word);
+    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
     Outcome outcome = apply(edges_.files, seen, *wish.word, wish.strict);
+    const auto took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
+    write_time_ += took;
     using Kind = Outcome::Kind;
     if (outcome.kind == Kind::done) note_others(target, wish, outcome);
     if (outcome.kind != Kind::done) {
@@ -241,8 +248,9 @@ void Tuner::carry_out(Target& target, const Wish& wish) {
     BaselineEntry& entry = *edges_.store.find(target.now.name);
     entry.settle(*wish.word, wish.strict);
     if (is_on_trial(&entry)) entry.order.clear();
-    log(LOG_INFO, Event::applied, target, fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
-        {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}});
+    log(target.held == *wish.word ? LOG_DEBUG : LOG_INFO, Event::applied, target,
+        fmt::format("'{}' -> '{}': {}", old, *wish.word, target.reason),
+        {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", *wish.word}, {"WQ_WRITE_USEC", std::to_string(took)}});
 }
 
 // What is as wished, was not so when we last looked, and was not written by us, an external writer wrote
@@ -338,7 +346,8 @@ void Tuner::put_back(Target& target) {
     }
     if (outcome.kind == Outcome::Kind::gone) target.gone = true;
     if (outcome.wrote) {
-        log(LOG_INFO, Event::restored, target, fmt::format("back to '{}'", entry->scope),
+        log(target.held == entry->scope ? LOG_DEBUG : LOG_INFO, Event::restored, target,
+            fmt::format("back to '{}'", entry->scope),
             {{"WQ_SCOPE_OLD", target.now.scope.word}, {"WQ_SCOPE_NEW", entry->scope}});
         if (entry->strict) target.now.strict = entry->strict;
         target.now.scope = plan_scope_of(target, entry->scope);

@@ -32,6 +32,7 @@ void Tuner::refresh_topology() {
         last_online_ = now->online;
         known_.see(*now);
         fingerprint_ = machine_fingerprint(kernel_, known_.topology());
+        partitions_.clear();
         why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
         // Files read while a CPU comes or goes may disagree for a moment: a few more looks, at the next
         // ticks.
@@ -211,9 +212,9 @@ void Tuner::plan_targets() {
     const PlanInput input{
         known_.topology(), kernel_, policy_, before, pods_unknown_, effective_shard_size(kernel_, policy_)};
     plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
-    // Where the kernel refuses what is planned for @default, or a trial did, it moves no follower: they are
-    // planned again, for themselves.
-    // So, too, where trials found it another scope than the planned one.
+    // Where @default stays at its baseline (it is not compared yet, and it comes last; it regressed; the
+    // kernel refuses its plan), it moves no follower: they are planned again, for themselves. So, too, where
+    // another scope than the planned one was kept.
     const auto parameter = targets_.find(kDefaultTarget);
     if (parameter == targets_.end()) return;
     const Target& moving = parameter->second;
@@ -239,21 +240,30 @@ void Tuner::take(PlanLine line) {
     make_step(target);
 }
 
-bool Tuner::has_no_effect(const Target& target) {
+bool Tuner::has_no_effect(const Target& target) const {
+    if (target.step.kind == Step::Kind::kept) return target.refuses(target.step.hold->word);
     return is_refused(target) || target.step.kind == Step::Kind::reverted ||
-           (target.step.kind == Step::Kind::kept && target.refuses(target.step.hold->word));
+           (target.plan.finding == Finding::change && !policy_.apply_unjudged);
 }
 
 // What past verdicts say of a target that a trial could be about.
 void Tuner::make_step(Target& target) {
     target.step = {};
     const Planned& plan = target.plan;
-    const Workqueue before = as_before_us(target);
+    Workqueue before = as_before_us(target);
+    if (before.scope.word == "default") before.scope.effective = target.before;
     const bool open = plan.finding == Finding::in_place && searches(before, policy_);
     if (plan.finding != Finding::change && !open) return;
-    const auto latest = [&](const Arms& arms) { return edges_.verdicts.latest(key_for(target.now, arms)); };
-    target.step =
-        next_step({before, plan, policy_, effective_shard_size(kernel_, policy_), latest, edges_.now()});
+    if (!edges_.next_step) return;
+    target.step = edges_.next_step(
+        {before, plan, policy_, effective_shard_size(kernel_, policy_),
+         [&](const Arms& arms, bool from_policy) { return ledger_key(target.now, arms, from_policy); },
+         [&](const Arms& arms) { return edges_.verdicts.latest(key_for(target.now, arms)); }, edges_.now()});
+}
+
+void Tuner::step_all() {
+    plan_targets();  // what @default holds is part of its followers' plans
+    apply_wishes();
 }
 
 bool Tuner::is_refused(const Target& target) {

@@ -60,6 +60,7 @@ std::uint64_t count(const json& j, const char* name, std::uint64_t most = kMaxCo
 }
 
 TrialOutcome outcome_from(const std::string& word) {
+    if (word == "inconclusive") return TrialOutcome::inconclusive;  // as versions before 0.2 wrote it
     for (const auto outcome : {TrialOutcome::regressed, TrialOutcome::improved, TrialOutcome::inconclusive})
         if (word == name_of(outcome)) return outcome;
     refuse("unknown verdict '" + word + "'");

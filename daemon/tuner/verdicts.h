@@ -37,6 +37,9 @@ std::string class_of(const std::string& name);
 // The reason of a verdict that says that a scope written now does not reach the work.
 inline constexpr const char* kStuckReason = "work stays on old pools";
 
+// The reason of a regression that showed only after the candidate was kept.
+inline constexpr const char* kWatchReason = "found by the watch";
+
 // A trial that ended.
 struct VerdictRecord {
     VerdictKey key;
@@ -57,7 +60,7 @@ struct VerdictRecord {
 std::string effect_text(const Standing& standing);
 // "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict rests on, for people.
 std::string text_of(const Standing& standing);
-// "smt against cache: inconclusive (max_pairs), latency ...".
+// "smt against cache: undecided (max_pairs), latency ...".
 std::string text_of(const VerdictRecord& record);
 
 // Whether RECORD is still relied on at NOW (s since 1970): judged, and younger than RETRY_AFTER.

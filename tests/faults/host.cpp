@@ -43,57 +43,59 @@ Daemon::Daemon(Host& host)
     blind_ = !loaded;
     if (blind_) tuner_->observe("the baseline file is broken: " + loaded.error().text);
     tuner_->set_policy(host.options.policy);
-    trials_->policy_changed();
+    experiment_->policy_changed();
     reconcile();
 }
 
 void Daemon::build() {
     tuner_ = std::make_unique<Tuner>(
         Tuner::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
-                     [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; }},
+                     [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
+                     [this](const StepInput& input) { return experiment_->step(input); }},
         host_.options.kernel);
-    trials_ = std::make_unique<Trials>(
-        Trials::Edges{.tuner = *tuner_,
-                      .counters = host_.counters,
-                      .verdicts = verdicts_,
-                      .record = record_,
-                      .log = host_.log,
-                      .paths = Paths{host_.tree.root()},
-                      .random =
-                          [this] {
-                              return host_.coin = host_.coin * 6364136223846793005U + 1442695040888963407U,
-                                     host_.coin >> 33;
-                          },
-                      .clocks = [] { return Clocks{}; },
-                      .now = [this] { return host_.now; },
-                      .wall = [this] { return host_.wall; },
-                      .minute_of_day = [] { return 12U * 60; }});
+    experiment_ = std::make_unique<Experiment>(Experiment::Edges{
+        .tuner = *tuner_,
+        .counters = host_.counters,
+        .verdicts = verdicts_,
+        .record = record_,
+        .log = host_.log,
+        .paths = Paths{host_.tree.root()},
+        .random =
+            [this] {
+                return host_.coin = host_.coin * 6364136223846793005U + 1442695040888963407U,
+                       host_.coin >> 33;
+            },
+        .clocks = [] { return Clocks{}; },
+        .now = [this] { return host_.now; },
+        .wall = [this] { return host_.wall; },
+        .minute_of_day = [] { return 12U * 60; },
+        .uptime = [] { return std::uint64_t{3600}; }});
 }
 
 void Daemon::reconcile() {
     tuner_->reconcile();
-    trials_->check();
+    experiment_->check();
 }
 
 void Daemon::tick() {
-    host_.now += 15'000'000;
-    host_.wall += 15;
+    host_.pass(15'000'000);
     reconcile();
-    trials_->tick();
+    experiment_->tick();
 }
 
+// Nothing follows a verdict here: what is kept is watched, what is not rests.
 void Daemon::run() {
-    for (int i = 0; i < 1000; i++) {
-        const auto due = trials_->due();
+    const std::size_t before = verdicts_.records().size();
+    for (int i = 0; i < 1000 && verdicts_.records().size() == before; i++) {
+        const auto due = experiment_->due();
         if (!due) return;
-        host_.wall += static_cast<std::int64_t>((*due - host_.now) / 1'000'000);
-        host_.now = *due;
-        trials_->on_time();
+        host_.pass(*due > host_.now ? *due - host_.now : 0);
+        experiment_->on_time();
     }
 }
 
 void Daemon::stop(bool restarting) {
-    trials_->cancel_all("wq-tuned stopped");
+    experiment_->cancel_all("wq-tuned stopped");
     if (!restarting) tuner_->restore_all();
 }
 
@@ -101,7 +103,8 @@ Host::Host(HostOptions opts)
     : options(std::move(opts)),
       tree(tree_of_host()),
       edge(tree.root(), SimKernel(tree.root(), options.prefixes)) {
-    counters.more = {{"kcryptd", 100'000}, {"nvme-wq", 0}, {"writeback", 100'000}, {kDefaultTarget, 200'000}};
+    counters.completed = [this](const std::string&) { return now / 100; };
+    counters.items = {{"kcryptd", 0}, {"nvme-wq", 0}, {"writeback", 0}, {kDefaultTarget, 0}};
 }
 
 void Host::start() {
@@ -124,10 +127,20 @@ void Host::ticks(unsigned n) {
     for (unsigned i = 0; i < n && daemon; i++) daemon->tick();
 }
 
-void Host::trial(double factor) {
-    counters.count = [factor](unsigned slot) {
-        return WorkCount{.items = 10'000, .latency = slot == 1 ? 1000 * factor : 1000};
+// us. What is busy has 10,000 items a second meanwhile.
+void Host::pass(std::uint64_t time) {
+    now += time;
+    wall += static_cast<std::int64_t>(time / 1'000'000);
+    if (counters.items.contains(busy)) counters.items[busy] += time / 100;
+}
+
+void Host::trial(const std::string& name, double factor) {
+    counters.on_begin = [this](const std::string& each, unsigned slot) { begun[each][slot] = word(each); };
+    counters.count = [this, factor](const std::string& each, unsigned slot) {
+        const bool candidate = begun[each][slot] != "default" && begun[each][slot] != "cache";
+        return WorkCount{.items = 10'000, .latency = candidate ? 1000 * factor : 1000, .timed = 10'000};
     };
+    this->busy = name;
     ticks(2);
     if (daemon) daemon->run();
 }

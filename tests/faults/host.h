@@ -11,7 +11,7 @@
 #include "../unit/fake_machine.h"
 #include "base/fd.h"
 #include "edge.h"
-#include "tuner/trials.h"
+#include "engine/experiment.h"
 
 namespace wq::faults {
 
@@ -28,7 +28,7 @@ class Daemon {
     void stop(bool restarting);
 
     [[nodiscard]] Tuner& tuner() { return *tuner_; }
-    [[nodiscard]] Trials& trials() { return *trials_; }
+    [[nodiscard]] Experiment& experiment() { return *experiment_; }
     [[nodiscard]] bool is_blind() const { return blind_; }  // baseline.json could not be read
     // Why it did not start, as its process would say before it ends.
     [[nodiscard]] const std::string& error() const { return error_; }
@@ -44,7 +44,7 @@ class Daemon {
     VerdictStore verdicts_;
     WriteAtOnce record_;
     std::unique_ptr<Tuner> tuner_;
-    std::unique_ptr<Trials> trials_;
+    std::unique_ptr<Experiment> experiment_;
 };
 
 struct HostOptions {
@@ -65,7 +65,10 @@ class Host {
     std::string restore();  // ExecStopPost=, always without faults; what it says of a failure
     void stop(bool restarting = false);
     void ticks(unsigned n);
-    void trial(double factor);  // of two ticks and all pairs; the candidate costs FACTOR times the baseline
+    void pass(std::uint64_t time);  // us
+    // Of two ticks and all pairs to a verdict. NAME alone has work; its candidate costs FACTOR times the
+    // baseline.
+    void trial(const std::string& name, double factor);
     void pin(const std::string& name, const std::string& scope);
     void unpin(const std::string& name);
     void pause(const std::string& why);  // as /etc/wq-tuned/disabled does; "": not any more
@@ -84,6 +87,8 @@ class Host {
     std::uint64_t now = 1'000'000'000;           // us
     std::int64_t wall = 1'700'000'000;           // s
     std::uint64_t coin = 1;
+    std::string busy;                                              // the target that has work
+    std::map<std::string, std::map<unsigned, std::string>> begun;  // the word in place at a window's start
     std::unique_ptr<Daemon> daemon;
 };
 

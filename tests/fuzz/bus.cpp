@@ -149,7 +149,8 @@ static wq::BusHandlers handlers(Outcome& outcome, Choices& choices) {
         .unpin = [order](const std::string& target) { return order(target); },
         .revert = [order](const std::optional<std::string>& target) { return order(target.value_or("")); },
         .trial = order,
-        .reload = [order] { return order(""); }};
+        .reload = [order] { return order(""); },
+        .pause = [order](bool paused) { return order(paused ? "pause" : "resume"); }};
 }
 
 // One end of a private bus.

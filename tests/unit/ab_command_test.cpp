@@ -102,7 +102,7 @@ TEST_F(AbCommand, RunsTheCommandUnderEachArmAndPutsTheBaselineBack) {
     EXPECT_EQ(smt["pools"], 4);
     EXPECT_EQ(smt["kworkers"], 2);
     EXPECT_EQ(smt["values"].size(), 3U);
-    EXPECT_EQ(smt["verdict"], "inconclusive");
+    EXPECT_EQ(smt["verdict"], "undecided");
     EXPECT_TRUE(smt["interval_percent"].is_null());
     EXPECT_FALSE(report["arms"][0].contains("verdict"));
     const std::string runs = tree_.read("runs");

@@ -21,7 +21,7 @@ Random random_from(unsigned seed) {
 }
 
 JudgeSettings pairs(unsigned most) {
-    return {.max_pairs = most, .emergency = false};
+    return {.max_pairs = most};
 }
 
 const JudgedCounter kTime{"time", false};

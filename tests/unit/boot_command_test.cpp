@@ -31,7 +31,8 @@ class BootCommand : public testing::Test {
         policy("");
     }
     void policy(const std::string& more) {
-        tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n" + more);
+        tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n" + more +
+                                                      "[default_scope]\nmanage = false\n");
     }
     [[nodiscard]] json ask(std::optional<unsigned> size = {}) const {
         ctl::Options options;
@@ -74,7 +75,7 @@ TEST_F(BootCommand, NamesThePlaceInThePolicyThatAsks) {
     const json answer = ask();
     ASSERT_THAT(answer["boot"], SizeIs(1));
     EXPECT_EQ(answer["boot"][0]["option"], "workqueue.cache_shard_size=4");
-    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:5)"));
+    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:7)"));
 }
 
 TEST_F(BootCommand, TakesTheOptionBeforeThePolicy) {
@@ -97,7 +98,7 @@ TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
 TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     trial_ended(kStuckReason, true, "6.6.1");
     trial_ended(kStuckReason, true, "6.12.107", "another");
-    trial_ended(kStuckReason, true, "6.12.107", "", std::int64_t{8} * 24 * 3600);
+    trial_ended(kStuckReason, true, "6.12.107", "", std::int64_t{31} * 24 * 3600);
     EXPECT_THAT(ask()["boot"], IsEmpty());
 }
 

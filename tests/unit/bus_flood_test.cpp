@@ -43,7 +43,8 @@ BusHandlers handlers() {
             .unpin = [](const std::string&) { return Status{}; },
             .revert = [](const std::optional<std::string>&) { return Status{}; },
             .trial = order,
-            .reload = [] { return Status{}; }};
+            .reload = [] { return Status{}; },
+            .pause = [](bool) { return Status{}; }};
 }
 
 // The daemon's end of the bus, in a process of its own until SIGTERM.

@@ -77,6 +77,12 @@ window = "1h"
 washout = "1500ms"
 max_pairs = 10000
 min_items = 0
+concurrent = 2
+holdback = "1d"
+run_length = 1000000000
+guards = [{ counter = "throughput", tolerance = "0.5%" }, { counter = "file:/a b", tolerance = "100%" }]
+budget = "90s"
+settle = "0s"
 counters = ["tail", { counter = "items", higher = "worse" }, "diskstats:vda.wkB",
             { counter = "file:/run/app/\" \\ é", higher = "better" }]
 retry_after = "3650d"
@@ -116,6 +122,11 @@ Policy random_policy(std::mt19937& random) {
                       10'000 - below(9'000), below(1'000'000'001)};
     judge.window = std::chrono::milliseconds(1'000 + below(3'599'000));
     judge.washout = std::chrono::milliseconds(below(1'000));
+    judge.concurrent = 1 + below(kMaxConcurrent);
+    judge.holdback = std::chrono::seconds(1 + below(24 * 3600));
+    judge.run_length = 1 + below(kMaxRunLength);
+    judge.budget = std::chrono::seconds(1 + below(24 * 3600));
+    judge.settle = std::chrono::seconds(below(24 * 3600 + 1));
     judge.retry_after = std::chrono::seconds(below(315'360'001));
     judge.jitter = std::chrono::seconds(below(7 * 24 * 3600 + 1));
     judge.hours.begin = below(1440);
@@ -123,10 +134,13 @@ Policy random_policy(std::mt19937& random) {
     judge.counters.clear();
     for (unsigned i = 0, n = 1 + below(kMaxCounters); i < n; i++)
         judge.counters.push_back({"file:/" + std::to_string(i), below(2) == 1});
+    judge.guards.clear();
+    for (unsigned i = 0, n = below(kMaxCounters + 1); i < n; i++)
+        judge.guards.push_back({"file:/" + std::to_string(i), below(10'001) / 1e2 / 100});
     out.default_scope.manage = below(2) == 1;
     out.default_scope.wish = wish();
     if (below(2) == 1)
-        out.metrics.textfile = "/" + std::string(1, static_cast<char>(1 + below(127))) + ".prom";
+        out.metrics.textfile = "/" + std::string(1, static_cast<char>(1 + below(127))) + "x.prom";
     for (unsigned i = 0, n = below(5); i < n; i++) {
         WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
         if (below(2) == 1) rule.strict = below(2) == 1;
@@ -191,6 +205,7 @@ TEST(CatConfig, JsonHasTheSame) {
     EXPECT_EQ(out["files"], (Json{tree.main, tree.drop_in}));
     EXPECT_EQ(out["policy"]["shard"]["size"], 4);
     EXPECT_EQ(out["policy"]["judge"]["counters"], Json::array({"latency"}));
+    EXPECT_EQ(out["policy"]["judge"]["guards"][1], (Json{{"counter", "cpu"}, {"tolerance", "5%"}}));
     EXPECT_EQ(out["policy"]["workqueue"][0], (Json{{"match", "kcryptd*"}, {"scope", "auto"}}));
     EXPECT_EQ(out["origins"]["shard.size"], tree.drop_in + ":4");
     EXPECT_EQ(out["origins"]["judge.alpha"], "built-in");

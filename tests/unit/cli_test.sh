@@ -45,7 +45,7 @@ expect 1 top --replay /nowhere --once
 one_line "top --replay /nowhere"
 expect 2 judge ''
 expect 2 ab --target x --arms cache,smt --export '' -- true
-for command in "revert --all" reload status history undo check; do
+for command in "revert --all" pause resume reload status history undo check; do
   for bad in "" /nowhere; do
     # shellcheck disable=SC2086
     expect 2 --root "$bad" $command
@@ -121,7 +121,7 @@ expect 2 --root "$root" diagnose
 [ ! -s "$root/out" ] || complain "diagnose in a tree: $(cat "$root/out")"
 expect 2 --root "$root" top --once
 [ ! -s "$root/out" ] || complain "top in a tree: $(cat "$root/out")"
-for order in "pin one smt" "unpin one" "revert --all" "revert one" "reload"; do
+for order in "pin one smt" "unpin one" "revert --all" "revert one" pause resume reload; do
   # shellcheck disable=SC2086
   expect 3 --root "$root" $order
   one_line "--root $order"

@@ -63,14 +63,11 @@ TEST(DumpDiff, FindsWhatChangedBetweenKernels) {
                   {"what": "kind", "before": "per-cpu", "after": "unbound"},
                   {"what": "flags", "before": "percpu highpri", "after": "unbound highpri"},
                   {"what": "scope", "before": "", "after": "smt"}]})"));
-    EXPECT_EQ(all.at("workqueues")[1],
-              json::parse(R"({"name": "writeback", "changes": [
-                  {"what": "scope", "before": "default (cache)", "after": "default (cache_shard)"
-},
-                  {"what": "pools", "before": "0-3", "after": "0-1 2-3"}]
-})"));
+    EXPECT_EQ(all.at("workqueues")[1], json::parse(R"json({"name": "writeback", "changes": [
+                  {"what": "scope", "before": "default (cache)", "after": "default (cache_shard)"},
+                  {"what": "pools", "before": "0-3", "after": "0-1 2-3"}]})json"));
     EXPECT_THAT(diff->gone, ElementsAre("old_wq"));
-EXPECT_THAT(diff->added, ElementsAre("new_wq"));
+    EXPECT_THAT(diff->added, ElementsAre("new_wq"));
 }
 
 TEST(DumpDiff, IsPlainText) {

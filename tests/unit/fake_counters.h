@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +15,17 @@ namespace wq::test {
 // Counts what it is told to. Records what was asked.
 class FakeCounters : public WorkCounters {
   public:
-    std::function<WorkCount(unsigned slot)> count = [](unsigned) {
-        return WorkCount{.items = 10'000, .latency = 1000};
+    // What window SLOT of a target came to.
+    std::function<WorkCount(const std::string& target, unsigned slot)> count = [](const auto&, unsigned) {
+        return WorkCount{
+            .items = 10'000, .latency = 1000, .timed = 10'000, .throughput = 10'000, .cpu = 5000};
     };
     std::map<std::string, std::uint64_t> items;  // traffic() answers this,
     std::map<std::string, std::uint64_t> more;   // after adding this
-    std::function<void()> on_attach = [] {};     // what happens meanwhile: loading BPF takes a while
+    // Items of an attached target that completed so far.
+    std::function<std::uint64_t(const std::string& target)> completed = [](const auto&) { return 0; };
+    std::function<void()> on_attach = [] {};  // what happens meanwhile: loading BPF takes a while
+    std::function<void(const std::string& target, unsigned slot)> on_begin = [](const auto&, unsigned) {};
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
@@ -27,24 +33,33 @@ class FakeCounters : public WorkCounters {
     CpuSet watched_cpus;
     Watched found;  // watched() answers this
     std::vector<std::string> asked;
+    std::vector<std::string> targets;
     bool attached = false;
+    bool tails = false;
 
-    Status attach(const std::vector<std::string>& targets, bool) override {
-        for (const auto& target : targets) asked.push_back("attach " + target);
+    Status attach(const std::vector<std::string>& names, bool with_tails) override {
+        std::string text = "attach";
+        for (const std::string& name : names) text += " " + name;
+        asked.push_back(text);
         on_attach();
         if (attach_error) return tl::unexpected(*attach_error);
+        targets = names;
+        tails = with_tails;
         attached = true;
         return {};
     }
-    void sample(unsigned, unsigned) override {}
-    Status begin(unsigned, unsigned slot) override {
-        asked.push_back("begin " + std::to_string(slot));
+    void sample(unsigned t, unsigned n) override {
+        asked.push_back("sample " + targets.at(t) + " " + std::to_string(n));
+    }
+    Status begin(unsigned t, unsigned slot) override {
+        asked.push_back("begin " + targets.at(t) + " " + std::to_string(slot));
+        on_begin(targets.at(t), slot);
         return {};
     }
-    void pause(unsigned) override { asked.push_back("pause"); }
-    Result<WorkCount> read(unsigned, unsigned slot) override {
+    void pause(unsigned t) override { asked.push_back("pause " + targets.at(t)); }
+    Result<WorkCount> read(unsigned t, unsigned slot) override {
         if (read_error) return tl::unexpected(*read_error);
-        return count(slot);
+        return count(targets.at(t), slot);
     }
     void watch(const CpuSet& cpus) override { watched_cpus = cpus; }
     [[nodiscard]] Watched watched() override { return found; }
@@ -55,12 +70,15 @@ class FakeCounters : public WorkCounters {
     Result<std::map<std::string, Traffic>> traffic() override {
         asked.push_back("traffic");
         if (traffic_error) return tl::unexpected(*traffic_error);
-        for (const auto& [name, n] : more) items[name] += n;
         std::map<std::string, Traffic> out;
+        for (const auto& [name, n] : more) items[name] += n;
         for (const auto& [name, n] : items) out[name] = {n, n, 0};
         return out;
     }
-    Result<Traffic> traffic_of(unsigned) override { return Traffic{}; }
+    Result<Traffic> traffic_of(unsigned t) override {
+        const std::uint64_t n = completed(targets.at(t));
+        return Traffic{n, n, 0};
+    }
     [[nodiscard]] std::string limits() const override { return lacks; }
 };
 

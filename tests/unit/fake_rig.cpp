@@ -24,7 +24,8 @@ void Rig::restart() {
                                                       if (unprocessed_.contains(name)) return std::nullopt;
                                                       return opted_out_.contains(name);
                                                   },
-                                                  *verdicts_, [this] { return wall_; }},
+                                                  *verdicts_, [this] { return wall_; },
+                                                  [this](const StepInput& in) { return next_step_(in); }},
                                      kernel_);
     tuner_->set_policy(policy);
 }
@@ -53,7 +54,7 @@ Arms Rig::put_strict_candidate_in_place() {
     tuner_->set_policy(guard);
     tuner_->reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    EXPECT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    EXPECT_TRUE(tuner_->begin_trial("kcryptd"));
     EXPECT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;
 }

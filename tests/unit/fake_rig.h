@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "engine/candidates.h"
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
@@ -63,6 +64,10 @@ class Rig : public testing::Test {
     std::unique_ptr<BaselineStore> store_;
     std::unique_ptr<VerdictStore> verdicts_;
     std::int64_t wall_ = 1'700'000'000;  // s since 1970
+    Ledger ledger_;                      // what steps are made of, where no experiment runs
+    std::function<Step(const StepInput&)> next_step_ = [this](const StepInput& in) {
+        return next_step(in, {[this](const LedgerKey& key) { return ledger_.find(key); }});
+    };
     std::unique_ptr<Tuner> tuner_;
 };
 

@@ -39,7 +39,7 @@ TEST(HostText, WorkOnIsolatedCpusHasItsFunctions) {
         {{"items", 41}, {"workqueue", "mm_percpu_wq"}, {"kind", "per-CPU"}, {"function", "vmstat_update"}},
         {{"items", 3}, {"workqueue", nullptr}, {"kind", nullptr}, {"function", nullptr}}};
     const std::string text = text_of({{"isolation", isolation}});
-    EXPECT_THAT(text, HasSubstr("counted during trials, 7 s in all:"));
+    EXPECT_THAT(text, HasSubstr("counted during experiments, 7 s in all:"));
     EXPECT_THAT(text, HasSubstr("41     mm_percpu_wq      per-CPU  vmstat_update\n"));
     EXPECT_THAT(text, HasSubstr("3      (soft interrupt)  -        -\n"));
     EXPECT_THAT(text, Not(HasSubstr("more")));

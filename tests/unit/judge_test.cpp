@@ -150,65 +150,6 @@ TEST(Trial, ImprovesBesideACounterThatIsLevel) {
     EXPECT_EQ(verdict->standing.pairs, 7U);
 }
 
-TEST(Trial, StopsAnEmergencyTwiceRunning) {
-    Trial trial = one_counter();
-    EXPECT_FALSE(trial.add(of(std::log(3.01))));
-    EXPECT_FALSE(trial.add(of(std::log(2.99))));
-    EXPECT_FALSE(trial.add(of(std::log(3.01))));
-    const auto verdict = trial.add(of(std::log(3.01)));
-    ASSERT_TRUE(verdict);
-    EXPECT_EQ(verdict->outcome, TrialOutcome::inconclusive);
-    EXPECT_EQ(verdict->reason, "emergency");
-    EXPECT_EQ(verdict->standing.pairs, 4U);
-}
-
-TEST(Trial, CountsThreeTimesTheCostAsAnEmergency) {
-    Trial trial = one_counter();
-    EXPECT_FALSE(trial.add({{{1, 3}}, {}}));
-    EXPECT_TRUE(trial.add({{{1000, 3000}}, {}}));
-}
-
-TEST(Trial, SeesAnEmergencyInOneCounterOfTwo) {
-    Trial trial = two_counters();
-    EXPECT_FALSE(trial.add(of(-0.1, 2)));
-    const auto verdict = trial.add(of(-0.1, 2));
-    ASSERT_TRUE(verdict);
-    EXPECT_EQ(verdict->reason, "emergency");
-    EXPECT_EQ(verdict->standing.counter, "tail");
-    Trial other = two_counters();
-    EXPECT_FALSE(other.add(of(2, -0.1)));
-    EXPECT_FALSE(other.add(of(-0.1, 2))) << "once each";
-}
-
-TEST(Trial, SeesAnEmergencyWhereHigherIsBetter) {
-    Trial trial({}, {{"throughput", true}});
-    EXPECT_FALSE(trial.add({{{90, 30}}, {}}));
-    EXPECT_EQ(trial.add({{{90, 30}}, {}}).value().reason, "emergency");
-}
-
-TEST(Trial, TakesNextToNothingForNoEmergency) {
-    const std::map<std::string, double> least = {
-        {"psi:io.full", 0.01}, {"diskstats:sda.rkB", 100}, {"lock", 100}};
-    for (const auto& [name, enough] : least) {
-        const bool higher = name.starts_with("diskstats:");
-        const auto stops = [higher, counter = name](double large) {
-            Trial trial({}, {{counter, higher}});
-            const Readings r = higher ? Readings{large, 1e-6} : Readings{1e-6, large};
-            return !trial.add({{r}, {}}) && trial.add({{r}, {}});
-        };
-        EXPECT_TRUE(stops(enough)) << name;
-        EXPECT_FALSE(stops(enough * 0.99)) << name;
-    }
-}
-
-TEST(Trial, PrefersARegressionToAnEmergency) {
-    JudgeSettings settings;
-    settings.alpha = 0.5;
-    Trial trial = one_counter(settings);
-    EXPECT_FALSE(trial.add(of(2)));
-    EXPECT_EQ(trial.add(of(2)).value().outcome, TrialOutcome::regressed);
-}
-
 TEST(Trial, DropsThinPairsWithoutLookingAtTheirValues) {
     JudgeSettings settings;
     settings.min_items = 1200;
@@ -260,8 +201,8 @@ TEST(Trial, TakesTheExtremesOfDoubles) {
     Trial trial = one_counter();
     constexpr double least = std::numeric_limits<double>::denorm_min();
     constexpr double most = std::numeric_limits<double>::max();
-    EXPECT_FALSE(trial.add({{{least, most}}, {}}));
-    const auto verdict = trial.add({{{least, most}}, {}});
+    std::optional<TrialVerdict> verdict;
+    for (int i = 0; i < 16 && !verdict; i++) verdict = trial.add({{{least, most}}, {}});
     ASSERT_TRUE(verdict);
     EXPECT_EQ(verdict->standing.effect.percent, most);
     EXPECT_TRUE(std::isfinite(verdict->standing.log_regressed));

@@ -65,7 +65,7 @@ TEST_F(Lessons, EachOutcome) {
     records_[0].outcome = regressed;
     EXPECT_EQ(lesson(), "leave");
     records_[0].outcome = inconclusive;
-    EXPECT_EQ(lesson(), "is inconclusive");
+    EXPECT_EQ(lesson(), "is undecided");
     EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
 }
 
@@ -125,7 +125,7 @@ TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
     EXPECT_EQ(lesson(), "leave");
     EXPECT_EQ(all()[0].name, "kcryptd-254:12-3");
     verdict("cache", "smt", inconclusive, 1);
-    EXPECT_EQ(lesson(), "is inconclusive");
+    EXPECT_EQ(lesson(), "is undecided");
 }
 
 TEST_F(Lessons, EachClassHasItsOwn) {

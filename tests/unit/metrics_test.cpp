@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "base/version.h"
-#include "fake_trials.h"
+#include "fake_experiment.h"
 
 namespace wq {
 namespace {
@@ -51,10 +51,10 @@ std::map<std::string, double> samples(const std::string& text) {
     return out;
 }
 
-class MetricsTest : public test::TrialRig {
+class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text({*tuner_, *trials_, *verdicts_, "running", facts_, 1'600'000'000});
+        return metrics_text({*tuner_, *experiment_, *verdicts_, "running", facts_, 1'600'000'000});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -84,8 +84,8 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
     EXPECT_EQ(value("wq_tuned_state{state=\"running\"}"), 1);
     EXPECT_EQ(value("wq_tuned_state{state=\"paused\"}"), 0);
     EXPECT_EQ(value("wq_tuned_state{state=\"observing\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_mode{mode=\"guard\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_mode{mode=\"tune\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_mode{mode=\"guard\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_mode{mode=\"tune\"}"), 1);
     EXPECT_EQ(value("wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}"), 1);
     EXPECT_EQ(value("wq_tuned_policy_files"), 2);
     EXPECT_EQ(value("wq_tuned_policy_broken"), 0);
@@ -141,6 +141,51 @@ TEST_F(MetricsTest, NamesAreEscaped) {
     EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="applied"})"), 1);
 }
 
+TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
+    costs("smt", 1.05);
+    EXPECT_EQ(value("wq_tuned_comparisons{course=\"dense\"}"), 2);
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_evidence_log"))) << "no pair yet";
+    for (int i = 0; i < 3; i++) run_slot();
+    EXPECT_EQ(value("wq_tuned_slots_total"), 3);
+    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), 6);
+    EXPECT_EQ(value("wq_tuned_targets_measured"), 0);
+    EXPECT_GT(value("wq_tuned_lost_seconds_today"), 0);
+    const std::string arms = "{class=\"kcryptd\",reference=\"cache\",candidate=\"smt\",counter=";
+    EXPECT_EQ(value("wq_tuned_comparison_pairs" + arms + "\"latency\"}"), 3);
+    EXPECT_EQ(value("wq_tuned_comparison_pairs" + arms + "\"others\"}"), 3);
+    EXPECT_GT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"worse\",stake=\"2\"}"), 0);
+    EXPECT_LT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"better\",stake=\"2\"}"), 0);
+    const auto all = metrics();
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& sample) { return sample.first.starts_with("wq_tuned_evidence_log"); }),
+              2 * 4 * 2 * 7)
+        << "two comparisons, four counters, two directions, seven stakes";
+}
+
+TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
+    for (int i = 0; i < 40; i++) {
+        // NOLINTNEXTLINE(performance-inefficient-string-concatenation)
+        const std::string name =
+            "many" + std::string(1, static_cast<char>('a' + i / 20)) + std::string(i % 20, 'x');
+        add(name);
+        counters_.items[name] = 0;
+    }
+    reconcile();
+    (void)run_until([this] { return experiment_->ledger().entries().size() >= 30; }, 300);
+    ASSERT_GE(experiment_->ledger().entries().size(), 30U);
+    const auto all = metrics();
+    EXPECT_EQ(std::ranges::count_if(
+                  all, [](const auto& sample) { return sample.first.starts_with("wq_tuned_evidence_log"); }),
+              static_cast<std::ptrdiff_t>(kMostComparisons) * 4 * 2 * 7);
+}
+
+TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"watch\"}"), 0);
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 0) << "there was nothing to take back";
+    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"undecided\"}"), 0);
+}
+
 TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
     for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
         ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)).save());
@@ -191,79 +236,6 @@ TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
         if (series.starts_with("wq_tuned_verdict_timestamp")) times.push_back(time);
     EXPECT_EQ(times.size(), 100U);
     EXPECT_EQ(*std::ranges::min_element(times), 50);
-}
-
-TEST_F(MetricsTest, ATrialFromItsBeginningToItsVerdict) {
-    candidate_costs(1.25);
-    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_trial_info")));
-    wait_for_traffic();
-    ASSERT_EQ(state("kcryptd"), State::trial);
-    EXPECT_EQ(value("wq_tuned_trial_running"), 1);
-    EXPECT_EQ(value("wq_tuned_trial_info{target=\"kcryptd\",baseline=\"cache\",candidate=\"smt\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_trial_start_time_seconds"), static_cast<double>(wall_));
-    EXPECT_EQ(value("wq_tuned_trial_planned_seconds"), 16 * 22);
-    EXPECT_EQ(value("wq_tuned_trial_evidence{of=\"regressed\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_trials_begun_total"), 1);
-    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"regressed\"}"), 0);
-    run();
-    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
-    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
-    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"regressed\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), last().standing.pairs);
-    EXPECT_EQ(value("wq_tuned_writes_total"), tuner_->writes());
-    EXPECT_GT(tuner_->writes(), 2U * last().standing.pairs - 1);
-    EXPECT_EQ(value("wq_tuned_effect_ratio{class=\"kcryptd\",baseline=\"cache\",candidate=\"smt\",counter="
-                    "\"latency\"}"),
-              1 + last().standing.effect.percent / 100);
-}
-
-TEST_F(MetricsTest, AVerdictThatKeepsIsNoRevert) {
-    candidate_costs(0.8);
-    wait_for_traffic();
-    run();
-    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"improved\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"kept\"}"), 1);
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 1);
-    ASSERT_TRUE(tuner_->revert("writeback"));
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 1) << "it held nothing of ours";
-}
-
-TEST_F(MetricsTest, ATrialThatIsCutOffIsNoVerdict) {
-    wait_for_traffic();
-    trials_->cancel_all("the test says so");
-    EXPECT_EQ(value("wq_tuned_trials_cut_off_total"), 1);
-    EXPECT_EQ(value("wq_tuned_reverts_total{by=\"verdict\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"inconclusive\"}"), 0);
-}
-
-TEST_F(MetricsTest, ATrialThatWaitsIsParkedAndItsPairDropped) {
-    counters_.more = {{"kcryptd", 100'000}};
-    wait_for_traffic();
-    counters_.count = [](unsigned) { return WorkCount{.items = 3, .latency = 1000}; };
-    run(5);
-    EXPECT_EQ(value("wq_tuned_trials_parked"), 1);
-    EXPECT_EQ(value("wq_tuned_trial_running"), 0);
-    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"dropped\"}"), 1);
-    EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), 0);
-    const auto began = wall_;
-    for (int i = 0; i < 10 && trials_->running() == nullptr; i++) tick();
-    EXPECT_GT(wall_, began);
-    EXPECT_EQ(value("wq_tuned_trial_running"), 1);
-    EXPECT_EQ(value("wq_tuned_trials_parked"), 0);
-    EXPECT_EQ(value("wq_tuned_trial_start_time_seconds"), static_cast<double>(wall_)) << "taken up again";
-    EXPECT_EQ(value("wq_tuned_trials_begun_total"), 1);
-}
-
-TEST_F(MetricsTest, EveryTryOfAWindowThatFailsIsAnError) {
-    files_->on_write = [](const auto&, const auto& word) { return word == "smt" ? EBUSY : 0; };
-    wait_for_traffic();
-    run(10);
-    EXPECT_EQ(value("wq_tuned_trials_cut_off_total"), 1);
-    EXPECT_EQ(value("wq_tuned_write_errors_total"), 3);
 }
 
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {

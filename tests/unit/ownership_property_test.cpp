@@ -214,7 +214,7 @@ void Walk::trial() {
         return run(
             fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.baseline.name()),
             [&] {
-                if (tuner.begin_trial(name, arms)) (void)tuner.switch_to(name, arms.candidate);
+                if (tuner.begin_trial(name)) (void)tuner.switch_to(name, arms.candidate);
             },
             true);
     if (world_.chance(30))

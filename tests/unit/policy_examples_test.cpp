@@ -41,13 +41,15 @@ const HostFacts kXeonSnc = host("x86_64", "GenuineIntel", "Intel(R) Xeon(R) Plat
 TEST(PolicyExamples, Grace) {
     EXPECT_EQ(with("10-grace", kGrace).mode, Mode::tune);
     EXPECT_TRUE(with("10-grace", kGrace).default_scope.manage);
-    EXPECT_EQ(with("10-grace", host("aarch64", "ARM", "Neoverse-V2", 72, 2, "7.1.2")).mode, Mode::guard);
-    EXPECT_FALSE(with("10-grace", kEpyc).default_scope.manage);
+    EXPECT_TRUE(with("10-grace", kGrace).origins.contains("daemon.mode"));
+    EXPECT_FALSE(with("10-grace", host("aarch64", "ARM", "Neoverse-V2", 72, 2, "7.1.2")).hosts[0].matches());
+    EXPECT_FALSE(with("10-grace", kEpyc).hosts[0].matches());
 }
 
 TEST(PolicyExamples, Epyc) {
+    EXPECT_EQ(with("10-epyc", kEpyc).mode, Mode::guard);
     EXPECT_EQ(with("10-epyc", kEpyc).keep, Keep::if_improved);
-    EXPECT_EQ(with("10-epyc", kXeon).keep, Keep::unless_regressed);
+    EXPECT_EQ(with("10-epyc", kXeon).mode, Mode::tune);
 }
 
 TEST(PolicyExamples, XeonSnc) {
@@ -73,8 +75,12 @@ TEST(PolicyExamples, DmCrypt) {
 }
 
 TEST(PolicyExamples, NfsServer) {
+    const auto wish = [](const HostFacts& facts) {
+        return with("30-nfs-server", facts).rule_for("writeback")->wish.kind;
+    };
     EXPECT_TRUE(with("30-nfs-server", kXeon).default_scope.manage);
-    EXPECT_FALSE(with("30-nfs-server", kEpyc).default_scope.manage);
+    EXPECT_EQ(wish(kXeon), ScopeWish::Kind::leave);
+    EXPECT_EQ(wish(kEpyc), ScopeWish::Kind::automatic);
 }
 
 // Another file needs a test of its own. All together load too, on any host, and Realtime is stronger.

@@ -46,14 +46,15 @@ std::string only_error(const TempTree& tree) {
     return policy ? "no error" : policy.error().size() > 1 ? "several" : policy.error()[0].text();
 }
 
-TEST(PolicyFiles, NoneAtAllMeansDefaultsAndNothingManaged) {
+TEST(PolicyFiles, NoneAtAllMeansDefaultsAndNoRule) {
     const TempTree tree;
     EXPECT_THAT(in_force(tree), IsEmpty());
     const auto policy = load_policy({});
     ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->mode, Mode::guard);
+    EXPECT_EQ(policy->mode, Mode::tune);
     EXPECT_EQ(policy->shard_size, 8U);
-    EXPECT_FALSE(policy->keep_on_exit || policy->apply_unjudged || policy->default_scope.manage);
+    EXPECT_FALSE(policy->keep_on_exit || policy->apply_unjudged);
+    EXPECT_TRUE(policy->default_scope.manage);
     EXPECT_EQ(policy->default_scope.origin.text(), "built-in");
     EXPECT_EQ(policy->rule_for("kcryptd"), nullptr);
 }

@@ -250,8 +250,8 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("arch = \"no\"") + "[host.daemon]\nmdoe = 1\n",
          "0.toml:5:1: unknown key \"mdoe\" in [daemon]; did"},
         {host("arch = \"no\"") + "[[host.workqueue]]\nscope = \"smt\"\n", "0.toml:4:1: a rule needs a match"},
-        {host("arch = \"no\"") + "judge = { window = \"1s\" }\n",
-         "0.toml:4:11: window must be more than washout, which is 2s (built-in)"},
+        {host("arch = \"no\"") + "judge = { window = \"500ms\" }\n",
+         "0.toml:4:11: window must be more than washout, which is 500ms (built-in)"},
         {host("arch = \"no\"") + "metrics = { textfile = \"x\" }\n",
          "0.toml:4:24: textfile must be an absolute path that ends in \".prom\", or empty for none, not the"},
         {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
@@ -283,14 +283,14 @@ TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {
 }
 
 TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
-    const std::string washout = host("ARCH", "a") + "judge = { washout = \"9s\" }\n";
-    const std::string window = host("ARCH", "b") + "judge = { window = \"5s\" }\n";
+    const std::string washout = host("ARCH", "a") + "judge = { washout = \"1s\" }\n";
+    const std::string window = host("ARCH", "b") + "judge = { window = \"600ms\" }\n";
     const auto on = [](std::string text, const std::string& arch) {
         return text.replace(text.find("ARCH"), 4, "arch = \"" + arch + "\"");
     };
     EXPECT_TRUE(load({on(washout, "aarch64"), on(window, "x86_64")}));
     EXPECT_THAT(mistakes({on(washout, "aarch64"), on(window, "aarch64")}),
-                ElementsAre(StartsWith("1.toml:4:11: window must be more than washout, which is 9s (")));
+                ElementsAre(StartsWith("1.toml:4:11: window must be more than washout, which is 1s (")));
 }
 
 TEST(PolicyHost, OriginsTellWhatIsNotBuiltIn) {

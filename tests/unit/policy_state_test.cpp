@@ -8,6 +8,7 @@
 
 #include "ctl/options.h"
 #include "fake_rig.h"
+#include "policy/load_policy.h"
 #include "service/status.h"
 
 namespace wq {
@@ -46,9 +47,7 @@ TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
 }
 
 TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
-    Policy none;
-    none.mode = Mode::observe;
-    tuner_->set_policy(none);
+    tuner_->set_policy(no_policy());
     tuner_->observe("the policy is broken");
     opted_out_ = {"writeback"};
     tuner_->reconcile();

@@ -55,6 +55,35 @@ TEST(Policy, ReadsEveryKey) {
     EXPECT_EQ(policy->rules[0].origin.line, 11U);
 }
 
+TEST(Policy, WhatIsNotSetIsTuneWithTheDefaultScope) {
+    const auto policy = load({""});
+    EXPECT_EQ(policy->mode, Mode::tune);
+    EXPECT_TRUE(policy->default_scope.manage);
+}
+
+TEST(Policy, KeepInModeTuneIsAWarning) {
+    const TempTree tree{File("a.toml", "[daemon]\n  keep = \"if-improved\"\n"),
+                        File("b.toml", "[daemon]\nmode = \"guard\"\n"),
+                        File("c.toml",
+                             "[[host]]\nname = \"a\"\ndaemon = { mode = \"tune\" }\n"
+                             "[[host]]\nname = \"b\"\nwhen = { cores = 4 }\n"
+                             "daemon = { keep = \"if-improved\" }\n")};
+    const auto warnings = [&](const std::vector<std::string>& names) {
+        std::vector<std::string> files;
+        std::vector<std::string> out;
+        for (const std::string& name : names) files.push_back(tree.path(name));
+        PolicyErrors found;
+        EXPECT_TRUE(load_policy(files, {}, &found));
+        for (const PolicyError& warning : found) out.push_back(warning.text().substr(tree.root().size() + 1));
+        return out;
+    };
+    const std::string text = ": keep has no effect in mode tune, which keeps only what improved";
+    EXPECT_THAT(warnings({"a.toml"}), ElementsAre("a.toml:2:3" + text));
+    EXPECT_THAT(warnings({"a.toml", "b.toml"}), ElementsAre());
+    EXPECT_THAT(warnings({"a.toml", "b.toml", "c.toml"}), ElementsAre("a.toml:2:3" + text));
+    EXPECT_THAT(warnings({"b.toml", "c.toml"}), ElementsAre()) << "a host table that does not match";
+}
+
 TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
     for (const auto mode : {Mode::observe, Mode::guard, Mode::tune})
         EXPECT_EQ(load({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode) << name_of(mode);
@@ -127,8 +156,10 @@ TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
 TEST(Policy, TheShippedCommentsAreTheDefaults) {
     std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
     for (const char* key :
-         {"mode", "on_exit", "apply_unjudged", "keep", "size", "alpha", "tolerance", "window", "washout",
-          "max_pairs", "min_items", "counters", "retry_after", "jitter", "hours", "manage", "scope"}) {
+         {"mode",      "on_exit",    "apply_unjudged", "keep",      "size",      "alpha",
+          "tolerance", "window",     "washout",        "max_pairs", "min_items", "concurrent",
+          "holdback",  "run_length", "counters",       "guards",    "budget",    "retry_after",
+          "jitter",    "settle",     "hours",          "manage",    "scope"}) {
         const auto at = text.find(std::string("\n#") + key + " = ");
         ASSERT_NE(at, std::string::npos) << key;
         text.erase(at + 1, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How a trial that runs is shown: by the status document, and from that to people.
+// How comparisons are shown: by the status document, and from that to people.
 #include "ctl/render/progress.h"
 
 #include <gmock/gmock.h>
@@ -11,60 +11,138 @@
 
 #include "base/fd.h"
 #include "ctl/render/progress_line.h"
-#include "fake_trials.h"
+#include "fake_experiment.h"
 #include "service/status.h"
 
 namespace wq {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 
-class ProgressTest : public test::TrialRig {
+class ProgressTest : public test::ExperimentRig {
   protected:
-    [[nodiscard]] json trial_of(const std::string& name) const {
-        const json status = status_json(*tuner_, trials_.get(), "running");
-        for (const json& target : status.at("targets"))
-            if (target.at("name") == name) return target.at("trial");
-        return "no such target";
+    [[nodiscard]] json status() const { return status_json(*tuner_, experiment_.get(), "running"); }
+    [[nodiscard]] json target_of(const std::string& name) const {
+        const json document = status();
+        for (const json& target : document.at("targets"))
+            if (target.at("name") == name) return target;
+        return json::object();
     }
+    [[nodiscard]] json trial_of(const std::string& name) const { return target_of(name).at("trial"); }
+    [[nodiscard]] std::string summary() const { return ctl::comparisons_text(status(), wall_); }
 };
 
-TEST_F(ProgressTest, OfNoTrialIsNull) {
-    EXPECT_TRUE(trial_of("kcryptd").is_null());
+TEST_F(ProgressTest, OfATargetThatIsNotComparedIsNull) {
+    EXPECT_TRUE(trial_of("@default").is_null());
+    EXPECT_TRUE(target_of("@default").at("outcome").is_null());
 }
 
 TEST_F(ProgressTest, BeforeTheFirstPairThereIsNoEffect) {
-    wait_for_traffic();
     const json trial = trial_of("kcryptd");
     EXPECT_EQ(trial.at("baseline"), "cache");
     EXPECT_EQ(trial.at("candidate"), "smt");
-    EXPECT_EQ(trial.at("phase"), "washout");
+    EXPECT_EQ(trial.at("course"), "dense");
+    EXPECT_EQ(trial.at("pairs"), 0);
+    EXPECT_EQ(trial.at("max_pairs"), 64);
+    EXPECT_EQ(trial.at("budget_seconds"), 60);
     EXPECT_TRUE(trial.at("effect_percent").is_null());
-    EXPECT_TRUE(trial.at("interval_percent").is_null());
-    EXPECT_EQ(ctl::progress_text(trial), "pair 1 of 16, washout");
+    EXPECT_EQ(trial.at("phase"), "waiting");
+    EXPECT_THAT(summary(), StartsWith("0 of 3 targets: nothing compared yet; "));
 }
 
-TEST_F(ProgressTest, EffectAndEvidenceGrowWithThePairs) {
-    candidate_costs(1.01);
-    wait_for_traffic();
-    for (int i = 0; i < 5 * 2; i++) step();  // two pairs of five timers
+TEST_F(ProgressTest, ASlotIsBeingMeasuredOnAllThatTakePart) {
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_EQ(trial_of("kcryptd").at("phase"), "measuring");
+    EXPECT_EQ(trial_of("kcryptd").at("reason"), "");
+    EXPECT_EQ(status().at("daemon").at("experiments").at("measuring"), 2);
+    EXPECT_THAT(summary(), EndsWith("; measuring 2 now"));
+}
+
+TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
+    costs("smt", 0.8);
+    for (int i = 0; i < 5; i++) run_slot();
     const json trial = trial_of("kcryptd");
-    EXPECT_EQ(trial.at("pair"), 3);
+    EXPECT_EQ(trial.at("pairs"), 5);
     EXPECT_EQ(trial.at("counter"), "latency");
-    EXPECT_NEAR(trial.at("effect_percent").get<double>(), 1, 0.01);
-    EXPECT_GT(trial.at("e_regressed").get<double>(), 1);
-    EXPECT_THAT(ctl::progress_text(trial), StartsWith("pair 3 of 16, washout; latency +1.0% so far, E "));
-    EXPECT_THAT(ctl::progress_text(trial), Not(HasSubstr("dropped")));
+    EXPECT_NEAR(trial.at("effect_percent").get<double>(), -20, 3);
+    EXPECT_GT(trial.at("e_improved").get<double>(), 2);
+    EXPECT_EQ(target_of("kcryptd").at("outcome"), "undecided");
+    EXPECT_THAT(
+        ctl::progress_text(trial, wall_),
+        AllOf(HasSubstr(" to 1 that smt is better than cache, latency -"), HasSubstr(" in 5 of 64 pairs; ")));
+    ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "improved"; }));
+    EXPECT_EQ(target_of("kcryptd").at("verdict").at("verdict"), "improved");
+    EXPECT_EQ(status().at("daemon").at("experiments").at("reason"), nullptr);
+    EXPECT_GT(status().at("daemon").at("experiments").at("pairs"), 5);
 }
 
-TEST(ProgressText, TellsWhatWasDroppedAndWhyItWaits) {
+TEST_F(ProgressTest, WhatRegressedRestsAndIsCountedAsSuch) {
+    use_traffic({"kcryptd"});
+    costs("smt", 1.3);
+    ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "regressed"; }));
+    EXPECT_THAT(summary(), HasSubstr(" regressed; "));
+}
+
+TEST_F(ProgressTest, OneReasonForAllIsAtTheTop) {
+    experiment_->pause(true);
+    EXPECT_EQ(summary(), "0 of 3 targets: nothing compared yet; no pair now: paused by `wq-tunectl pause`");
+    EXPECT_EQ(trial_of("kcryptd").at("reason"), "paused by `wq-tunectl pause`");
+}
+
+json trial_with(double better, double worse) {
+    return {{"candidate", "smt"}, {"baseline", "cache"}, {"e_improved", better}, {"e_regressed", worse}};
+}
+
+TEST(ProgressText, SaysTheOddsOfWhatIsMoreLikely) {
+    EXPECT_EQ(ctl::odds_text(trial_with(12.3, 0.2)), "12 to 1 that smt is better than cache");
+    EXPECT_EQ(ctl::odds_text(trial_with(0.1, 2)), "2 to 1 that smt is worse than cache");
+    EXPECT_EQ(ctl::odds_text(trial_with(1.9, 1)), "smt against cache: no evidence yet");
+    EXPECT_EQ(ctl::odds_text(trial_with(1e300, 0)), "more than 10000 to 1 that smt is better than cache");
+}
+
+TEST(ProgressText, SaysWhenTheNextPairComes) {
+    json trial = trial_with(30, 0);
+    trial.update({{"course", "watched"},
+                  {"counter", "latency"},
+                  {"effect_percent", -3.14},
+                  {"pairs", 70},
+                  {"phase", "waiting"},
+                  {"next_pair", 1240},
+                  {"reason", "its next pair is not due"}});
     EXPECT_EQ(
-        ctl::progress_text(
-            {{"pair", 2}, {"max_pairs", 16}, {"phase", "waiting"}, {"dropped", 1}, {"reason", "no load"}}),
-        "pair 2 of 16, waiting; 1 dropped; no load");
+        ctl::progress_text(trial, 1000),
+        "watched: 30 to 1 that smt is better than cache, latency -3.1% in 70 pairs; next pair in 4 min");
+    EXPECT_THAT(ctl::progress_text(trial, 2000), EndsWith("; next pair now"));
+    trial.update({{"course", "dense"},
+                  {"max_pairs", 64},
+                  {"pairs", 1},
+                  {"next_pair", nullptr},
+                  {"reason", "not busy"}});
+    EXPECT_THAT(ctl::progress_text(trial, 1000),
+                EndsWith(", latency -3.1% in 1 of 64 pairs; waits: not busy"));
+    trial.update(
+        {{"course", "resting"}, {"pairs", 1}, {"next_pair", 1000 + 29 * 86400}, {"reason", "it regressed"}});
+    EXPECT_THAT(ctl::progress_text(trial, 1000),
+                EndsWith(" in 1 pair; rests (it regressed), next pair in 29 days"));
+}
+
+TEST(ProgressText, TheSummaryCountsOutcomes) {
+    json document = {
+        {"daemon", {{"experiments", {{"measuring", 0}, {"reason", nullptr}, {"next_pair", 1240}}}}},
+        {"targets", json::array()}};
+    for (const char* outcome : {"improved", "regressed", "improved", "undecided", "improved"})
+        document["targets"].push_back({{"outcome", outcome}});
+    for (int i = 0; i < 9; i++) document["targets"].push_back({{"outcome", nullptr}});
+    EXPECT_EQ(ctl::comparisons_text(document, 1000),
+              "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
+    document["daemon"]["experiments"]["next_pair"] = nullptr;
+    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
+    document["daemon"]["experiments"] = nullptr;
+    EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "without a daemon";
 }
 
 TEST(ProgressLine, OnATerminalIsOneLineHoweverNarrow) {

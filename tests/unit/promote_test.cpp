@@ -182,7 +182,7 @@ TEST(Promote, AKindThatLosesForbidsTheRuleOfItsConditions) {
     FleetKey one = fleet_key("a");
     FleetKey two = fleet_key("a");
     one.machine.packages = 1;  // no condition can tell it from two
-    EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(6, 0, two).rules(), SizeIs(1));
+    EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(6, -0.02, two).rules(), SizeIs(1));
     EXPECT_THAT(Fleet(12).hosts(200, -0.02, one).hosts(6, 0.02, two).rules(), IsEmpty());
     two.machine.cores = 64;  // one can
     EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(20, 0.02, two).rules(),

@@ -69,7 +69,8 @@ TEST_F(ReportCommand, WritesAFileThatOthersMayRead) {
 
 TEST_F(ReportCommand, GoesToStdoutForADash) {
     ASSERT_EQ(report("-"), kOk) << err_;
-    EXPECT_THAT(out_, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No trial has ended here yet.")));
+    EXPECT_THAT(out_,
+                AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No comparison has a verdict here yet.")));
 }
 
 TEST_F(ReportCommand, OfAnotherMachineHasThatOnesHistoryOrNone) {
@@ -142,7 +143,7 @@ TEST_F(ReportCommand, TheHistoryItselfTellsWhenTrialsEnded) {
     EXPECT_EQ(ctl::history(options_), kOk);
     EXPECT_THAT(
         testing::internal::GetCapturedStdout(),
-        AllOf(StartsWith("ENDED"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
+        AllOf(StartsWith("TIME"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
 }
 
 TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {

@@ -12,6 +12,7 @@
 #include "ctl/report/report_plan.h"
 #include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
+#include "evidence/comparison.h"
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/read_core_kinds.h"
@@ -77,18 +78,24 @@ VerdictRecord record(const std::string& target = "kcryptd-1") {
     return r;
 }
 
-// A trial of PAIRS pairs whose candidate costs FACTOR times the baseline, as the judge ended it.
+// How COMPARISON stands, as a record has it.
+Standing standing_of(const Comparison& comparison) {
+    const Decision decision = comparison.decide({.alpha = 0.025});
+    return {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse, decision.log_better,
+            comparison.effect(decision.column)};
+}
+
+// A comparison of PAIRS pairs whose candidate costs FACTOR times the reference.
 ReportTrial trial(std::size_t pairs, double factor = 1.05) {
     ReportTrial out{record(), TrialReadings{{{"other", false}, {"latency", false}}, {}}};
-    JudgeSettings settings = *out.record.settings;
-    settings.max_pairs = static_cast<unsigned>(pairs);
-    Trial judge(settings, out.readings->counters);
+    Comparison comparison(
+        std::vector<ComparedCounter>{{"other", false, 0.02, false}, {"latency", false, 0.02, false}});
     for (std::size_t i = 0; i < pairs; i++) {
-        const WindowPair pair{{{1, 1.01}, {1000, 1000 * (factor + (i % 2 == 0 ? 0.3 : -0.3))}}, {}};
-        out.readings->add(pair);
-        judge.add(pair);
+        const double cost = 1000 * (factor + (i % 2 == 0 ? 0.3 : -0.3));
+        out.readings->add({{{1, 1.01}, {1000, cost}}, {}});
+        comparison.add({PairValues{1, 1.01}, PairValues{1000, cost}});
     }
-    out.record.standing = judge.standing();
+    out.record.standing = standing_of(comparison);
     return out;
 }
 
@@ -391,18 +398,23 @@ TEST(ReportResult, ManyAreShortened) {
 TEST(ReportResult, TellsWhatTheDaemonSays) {
     const Topology topology = machine({.cores = 12, .threads = 2});
     const std::vector<PlanLine> plan = {plan_line(topology, "kcryptd-1", "smt", Scope::smt)};
-    const json trial = {
-        {"pair", 3}, {"max_pairs", 16}, {"phase", kNasty.substr(0, 8)}, {"e_regressed", 0.5}, {"reason", ""}};
+    const json trial = {{"candidate", kNasty.substr(0, 8)},
+                        {"baseline", "cache"},
+                        {"course", "dense"},
+                        {"e_improved", 12.3},
+                        {"pairs", 3},
+                        {"max_pairs", 64}};
     const json status = {
         {"targets",
          {{{"name", "kcryptd-1"}, {"state", "trial"}, {"baseline", "default"}, {"trial", trial}}}}};
     const std::string html = result_of({}, plan, status);
     expect_well_formed(html);
-    EXPECT_THAT(
-        html,
-        AllOf(HasSubstr("On trial now</strong>: <code>kcryptd-1</code>, pair 3 of 16, &lt;script&gt;"),
-              HasSubstr("<td data-label=\"Kernel had\">default</td>"),
-              HasSubstr("<td data-label=\"State\">trial</td>"), HasSubstr("Nothing was compared here yet")));
+    EXPECT_THAT(html, AllOf(HasSubstr("Compared now</strong>: <code>kcryptd-1</code>: 12 to 1 that "
+                                      "&lt;script&gt; is better than cache, 3 "
+                                      "of 64 pairs"),
+                            HasSubstr("<td data-label=\"Kernel had\">default</td>"),
+                            HasSubstr("<td data-label=\"State\">trial</td>"),
+                            HasSubstr("Nothing was compared here yet")));
 }
 
 TEST(ReportResult, OfADescribedMachineHasNothingInForce) {
@@ -427,14 +439,14 @@ TEST(ReportResult, EscapesNames) {
 }
 
 TEST(ReportTrials, WithoutAnySaySo) {
-    EXPECT_THAT(trials_html({}), HasSubstr("No trial has ended here yet."));
+    EXPECT_THAT(trials_html({}), HasSubstr("No comparison has a verdict here yet."));
     EXPECT_EQ(history_html({}), "");
     const std::vector<ReportTrial> old = {{record(), {}}};
-    EXPECT_THAT(trials_html(old), HasSubstr("The pairs of the trials that ended here were not kept."));
+    EXPECT_THAT(trials_html(old), HasSubstr("The pairs behind the verdicts here were not kept."));
     EXPECT_THAT(history_html(old), AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("href"))));
 }
 
-TEST(ReportTrials, TheRunningEvidenceEndsWhereTheJudgeDid) {
+TEST(ReportTrials, TheRunningEvidenceEndsWhereTheComparisonDid) {
     const ReportTrial one = trial(9);
     const std::size_t counter = one.record.standing.counter == "latency" ? 1 : 0;
     const auto evidence = running_evidence(*one.readings, counter, 0.02);
@@ -450,7 +462,7 @@ TEST(ReportTrials, AreDrawnWithEachPairAndTheThreshold) {
         expect_well_formed(html);
         const auto dots = html.find("class=\"dots\"");
         EXPECT_EQ(count(html.substr(dots, html.find("/>", dots) - dots), "h0"), pairs);
-        EXPECT_THAT(html, HasSubstr("decides: 80")) << "two counters, alpha 0.025";
+        EXPECT_THAT(html, HasSubstr("needed: 80")) << "two counters, alpha 0.025";
         EXPECT_THAT(html, HasSubstr("tolerated"));
         EXPECT_THAT(
             html, AllOf(HasSubstr("change of the cost in "), HasSubstr("(above 0%: worse)"),
@@ -470,11 +482,12 @@ TEST(ReportTrials, SayWhatIsNotShown) {
     ReportTrial one = trial(4);
     one.record.dropped = 3;
     one.record.standing.pairs = 600;
-    EXPECT_THAT(trials_html({one}), AllOf(HasSubstr("3 more dropped"),
-                                          HasSubstr("of the first 4 pairs, median and band of all 600")));
-    EXPECT_EQ(count(trials_html({one}), "band of all 600"), 5U) << "summary, captions, labels";
+    EXPECT_THAT(trials_html({one}),
+                AllOf(HasSubstr("3 more dropped"),
+                      HasSubstr("of 4 of its 600 pairs, median and band of the last ones")));
+    EXPECT_EQ(count(trials_html({one}), "band of the last ones"), 5U) << "summary, captions, labels";
     one.record.settings.reset();
-    EXPECT_THAT(trials_html({one}), Not(HasSubstr("decides"))) << "alpha is not known";
+    EXPECT_THAT(trials_html({one}), Not(HasSubstr("needed"))) << "alpha is not known";
 }
 
 TEST(ReportTrials, OfAbsurdReadingsStayInTheirFrame) {
@@ -495,7 +508,7 @@ TEST(ReportTrials, TheSmallestAlphaHasALineThatDecides) {
     one.record.settings->alpha = 5e-324;  // m/alpha is more than a double holds
     const std::string html = trials_html({one});
     expect_well_formed(html);
-    EXPECT_THAT(html, AllOf(HasSubstr("decides: 1e323"), Not(HasSubstr("inf")), Not(HasSubstr("nan"))));
+    EXPECT_THAT(html, AllOf(HasSubstr("needed: 1e323"), Not(HasSubstr("inf")), Not(HasSubstr("nan"))));
     EXPECT_LT(count(html, "class=\"grid\""), 40U);
 }
 
@@ -516,13 +529,12 @@ TEST(ReportTrials, SayWhatBetterAlsoHangsOn) {
 // More of it is better: twice as much is half the cost.
 TEST(ReportTrials, WhatIsBetterWhenHigherIsDrawnAsACost) {
     ReportTrial one{record(), TrialReadings{{{"bandwidth", true}}, {}}};
-    Trial judge(*one.record.settings, one.readings->counters);
+    Comparison comparison(std::vector<ComparedCounter>{{"bandwidth", true, 0.02, false}});
     for (int i = 0; i < 3; i++) {
-        const WindowPair pair{{{100, 200}}, {}};
-        one.readings->add(pair);
-        judge.add(pair);
+        one.readings->add({{{100, 200}}, {}});
+        comparison.add({PairValues{100, 200}});
     }
-    one.record.standing = judge.standing();
+    one.record.standing = standing_of(comparison);
     const auto evidence = running_evidence(*one.readings, 0, 0.02);
     EXPECT_DOUBLE_EQ(evidence.log_improved.back(), one.record.standing.log_improved);
     EXPECT_GT(evidence.log_improved.back(), 0);
@@ -558,12 +570,12 @@ TEST(ReportTrials, OlderOnesAreFolded) {
     for (std::size_t i = 0; i < trials.size(); i++) trials[i].record.target = fmt::format("wq-{}", i + 1);
     std::string html = trials_html(trials);
     expect_well_formed(html);
-    const auto fold = html.find("<summary>20 older trials</summary>");
+    const auto fold = html.find("<summary>20 older comparisons</summary>");
     EXPECT_LT(html.find("trial-21\""), fold);
     EXPECT_GT(html.find("trial-20\""), fold);
     html = history_html(trials);
     expect_well_formed(html);
-    EXPECT_THAT(html, HasSubstr("<summary>10 older trials</summary>"));
+    EXPECT_THAT(html, HasSubstr("<summary>10 older verdicts</summary>"));
     EXPECT_EQ(count(html, "<tr><td"), 30U);
 }
 

@@ -574,20 +574,21 @@ TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
 // A FIFO in place of the temporary file: who opens it waits for a reader.
 TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
     tree_.write(kPolicy,
-                "[judge]\njitter = \"0s\"\ncounters = [\"file:/cost\"]\n"
+                "[judge]\njitter = \"0s\"\nsettle = \"0s\"\nwindow = \"500ms\"\nwashout = \"100ms\"\n"
+                "counters = [\"file:/cost\"]\n"
                 "[[workqueue]]\nmatch = \"kcryptd\"\nscope = \"smt\"\n");
     tree_.write("cost", "10\n");
     tree_.add(test::Dir("var/lib/wq-tuned"));
-    ASSERT_EQ(::mkfifo(tree_.path("var/lib/wq-tuned/verdicts.json.new").c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo(tree_.path("var/lib/wq-tuned/ledger.json.new").c_str(), 0600), 0);
     ::setenv("WATCHDOG_USEC", "2000000", 1);
     Daemon daemon(tree_);
     ::unsetenv("WATCHDOG_USEC");
-    ASSERT_TRUE(eventually([&] { return daemon.threads() == 2; })) << "a trial is to begin";
+    ASSERT_TRUE(eventually([&] { return daemon.threads() == 2; })) << "the first slot is to be saved";
     daemon.send(SIGHUP);
     EXPECT_TRUE(logged("policy reloaded"));
-    EXPECT_EQ(scope(), "default (cache)\n");
     EXPECT_EQ(daemon.end(SIGTERM), 0);
-    EXPECT_TRUE(logged("verdicts.json: not written, the disk does not answer"));
+    EXPECT_EQ(scope(), "default (cache)\n");
+    EXPECT_TRUE(logged("ledger.json: not written, the disk does not answer"));
 }
 
 TEST_F(ServiceTest, SaysOnceWhatAKernelLacks) {

@@ -112,7 +112,7 @@ TEST_F(TunerHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
     tuner_->reconcile();
     ASSERT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1") << "applied without a trial";
     const Arms arms{{Scope::cache, "default", false}, {Scope::numa, "numa", false}};
-    ASSERT_TRUE(tuner_->begin_trial("kcryptd", arms));
+    ASSERT_TRUE(tuner_->begin_trial("kcryptd"));
     ASSERT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
     tree_.write(test::wq_path("kcryptd"), "default (cache)\n");
     tuner_->end_trial("kcryptd");

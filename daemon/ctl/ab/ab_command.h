@@ -20,7 +20,7 @@ struct AbOptions {
     std::string metric;                 // as given
     std::optional<ab::Metric> pattern;  // empty: wall time
     bool higher_is_better = false;
-    JudgeSettings settings{.emergency = false};
+    JudgeSettings settings;
     bool all_pairs = false;
     bool ignore_failure = false;
     bool show_output = false;

@@ -27,6 +27,7 @@ struct Given {
     std::vector<std::string> files;
     bool all = false;
     bool export_policy = false;
+    bool experiments = false;
     bool ledger = false;
     bool print = false;
 };
@@ -94,13 +95,20 @@ CommandRun set_up_topology(CLI::App& command, const Invocation& invocation) {
 
 CommandRun set_up_plan(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
-    command.add_flag("--boot", given->options.boot, "Boot options that the plan would need, and why");
+    auto* boot =
+        command.add_flag("--boot", given->options.boot, "Boot options that the plan would need, and why");
+    command
+        .add_flag("--experiments", given->experiments,
+                  "What would be compared with what, and the most that it can cost")
+        ->excludes(boot);
     add_source(command, *given);
     add_kernel_scopes(command, *given);
     add_json(command, *given);
     add_config(command, *given);
-    return later(given, invocation,
-                 [](const Given& g) { return g.options.boot ? plan_boot(g.options) : plan(g.options); });
+    return later(given, invocation, [](const Given& g) {
+        if (g.experiments) return plan_experiments(g.options);
+        return g.options.boot ? plan_boot(g.options) : plan(g.options);
+    });
 }
 
 CommandRun set_up_explain(CLI::App& command, const Invocation& invocation) {
@@ -193,7 +201,7 @@ CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
 CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     add_target(command, *given)->required();
-    command.add_option("--arm", given->scope, "The scope to try; what would be tried next, if not given")
+    command.add_option("--arm", given->scope, "The scope to compare; what would come next, if not given")
         ->type_name(word::kScope)
         ->check(not_empty);
     add_json(command, *given);
@@ -206,6 +214,14 @@ CommandRun set_up_undo(CLI::App& command, const Invocation& invocation) {
     return later(given, invocation, [](const Given& g) { return undo(g.options); });
 }
 
+CommandRun set_up_pause(CLI::App& /*command*/, const Invocation& invocation) {
+    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return pause(g.options); });
+}
+
+CommandRun set_up_resume(CLI::App& /*command*/, const Invocation& invocation) {
+    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return resume(g.options); });
+}
+
 CommandRun set_up_reload(CLI::App& /*command*/, const Invocation& invocation) {
     return later(std::make_shared<Given>(), invocation, [](const Given& g) { return reload(g.options); });
 }
@@ -214,8 +230,8 @@ constexpr std::array kCommands = {
     Command{"status", "What the daemon does with each target; also without a command", set_up_status, true},
     Command{"topology", "LLCs, cores and shards of a machine", set_up_topology, true},
     Command{"plan", "What would be set, and why", set_up_plan, true},
-    Command{"explain", "One target's plan with its candidates", set_up_explain, true},
-    Command{"history", "The trials that ended, with effects and verdicts", set_up_history, true},
+    Command{"explain", "One target's plan, candidates and comparisons", set_up_explain, true},
+    Command{"history", "The verdicts so far, with effects and pairs", set_up_history, true},
     Command{"fleet", "What the ledgers of many hosts say together: merge, show, policy", set_up_fleet, true},
     Command{"report", "All of it as a page for a browser", set_up_report},
     Command{"check", "Look for mistakes in a policy", set_up_check},
@@ -229,7 +245,9 @@ constexpr std::array kCommands = {
     Command{"pin", "Hold a target at a scope", set_up_pin},
     Command{"unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
     Command{"revert", "Put a target, or all, back to the baseline until a reload", set_up_revert},
-    Command{"trial", "Try a scope on a target now, and follow it to the verdict", set_up_trial},
+    Command{"trial", "Compare a scope on a target now, and follow it to the verdict", set_up_trial},
+    Command{"pause", "Begin no experiment until `resume`, also after a reboot", set_up_pause},
+    Command{"resume", "Let experiments begin again", set_up_resume},
     Command{"undo", "Shell commands that would put everything back", set_up_undo},
     Command{"reload", "Read the policy again", set_up_reload},
 };

@@ -36,18 +36,19 @@ int history(const Options& options) {
         return kOk;
     }
     if (store.records().empty()) {
-        fmt::print("No trial has ended on this machine yet.\n");
+        fmt::print("No comparison has a verdict on this machine yet.\n");
         return kOk;
     }
-    Table table({"ENDED", "TARGET", "TRIED", "VERDICT", "PAIRS", "EFFECT"});
+    Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
     for (const VerdictRecord& r : store.records())
         table.add({local_time(r.time), r.target, r.key.baseline + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     fmt::print(
-        "Effects are of the cost of the counter, in percent: above zero is worse. They describe the trial,\n"
-        "which stopped when it had seen enough, and so tend to be overstated.\n");
+        "Effects are of the cost of the counter, in percent: above zero is worse. They describe the pairs up "
+        "to\n"
+        "the verdict, which came when there was enough evidence, and so tend to be overstated.\n");
     return kOk;
 }
 

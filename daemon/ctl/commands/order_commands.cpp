@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// pin, unpin, revert, reload: each is one call to the daemon.
+// pin, unpin, revert, pause, resume, reload: each is one call to the daemon.
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -49,6 +49,14 @@ int unpin(const Options& options, const std::string& target) {
 
 int revert(const Options& options, const std::optional<std::string>& target) {
     return order(options, "Revert", {target.value_or("")});
+}
+
+int pause(const Options& options) {
+    return order(options, "Pause", {});
+}
+
+int resume(const Options& options) {
+    return order(options, "Resume", {});
 }
 
 int reload(const Options& options) {

@@ -3,13 +3,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ctl/commands/status_command.h"
 #include "ctl/commands/topology_command.h"
+#include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
+#include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
+#include "ctl/render/verdict_text.h"
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
@@ -63,7 +69,44 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
     return out;
 }
 
-void print_explanation(const Machine& machine, const PlanLine& line) {
+// What the daemon says of TARGET of the machine that OPTIONS name; null if none runs, or for another machine.
+nlohmann::json asked_about(const Options& options, const std::string& target) {
+    const bool live = options.topology == "live" && options.root.empty();
+    if (!live || options.kernel_scopes || options.config || options.shard_size) return nullptr;
+    const auto answer = ask_daemon(options);
+    if (!answer) return nullptr;
+    const auto document = nlohmann::json::parse(*answer, nullptr, false);
+    if (!document.is_object()) return nullptr;
+    for (const nlohmann::json& each : document.value("targets", nlohmann::json::array()))
+        if (each.value("name", "") == target) return each;
+    return nullptr;
+}
+
+// Returns "cache with smt, then with cpu; 64 pairs of 5 s each", or why nothing is compared.
+std::string compared_text(const Machine& machine, const ExperimentPlan& plan) {
+    const TargetExperiments& target = plan.targets.front();
+    if (target.candidates.empty()) return "nothing: " + target.reason;
+    return fmt::format("{} with {}; {} pairs of {:g} s each", target.reference,
+                       fmt::join(target.candidates, ", then with "), machine.policy.judge.settings.max_pairs,
+                       plan.slot_seconds);
+}
+
+// A line with a label, wrapped.
+void print_labelled(const char* label, const std::string& text) {
+    Table table({fmt::format("  {:<9}", label), text});
+    fmt::print("{}", table.text(terminal_columns(), false));
+}
+
+void print_progress(const nlohmann::json& target) {
+    if (!target.is_object()) return;
+    print_labelled("state", target.value("state", ""));
+    if (const auto verdict = target.value("verdict", nlohmann::json(nullptr)); verdict.is_object())
+        print_labelled("verdict", verdict_text(verdict));
+    if (const auto trial = target.value("trial", nlohmann::json(nullptr)); trial.is_object())
+        print_labelled("evidence", progress_text(trial, static_cast<std::int64_t>(::time(nullptr))));
+}
+
+void print_explanation(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {
     fmt::print("{}\n", line.target.name);
     fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
                scope_text(line.target.scope));
@@ -75,8 +118,9 @@ void print_explanation(const Machine& machine, const PlanLine& line) {
         }
     fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
-    Table reason({"  reason   ", line.reason});
-    fmt::print("{}", reason.text(terminal_columns(), false));
+    print_labelled("reason", line.reason);
+    print_labelled("compared", compared_text(machine, experiments_of(machine, {line})));
+    print_progress(target);
     if (const auto hosts = host_lines(machine.policy); !hosts.empty()) {
         Table table({"  hosts    ", hosts.front()});
         for (std::size_t i = 1; i < hosts.size(); i++) table.add({"", hosts[i]});
@@ -89,8 +133,12 @@ void print_explanation(const Machine& machine, const PlanLine& line) {
 }
 
 // The plan line plus details that `plan` omits: the scopes of each candidate, its pods, and the host tables.
-nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
+nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {
     nlohmann::json out = plan_json(line);
+    const ExperimentPlan experiments = experiments_of(machine, {line});
+    out["experiments"] = experiments_json(machine, experiments, experiments.targets.front());
+    for (const char* key : {"state", "outcome", "trial", "verdict"})
+        out[key] = target.is_object() ? target.value(key, nlohmann::json(nullptr)) : nlohmann::json(nullptr);
     out["hosts"] = hosts_json(machine.policy);
     for (std::size_t i = 0; i < line.candidates.size(); i++) {
         const Candidate& c = line.candidates[i];
@@ -101,7 +149,7 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line) {
     return out;
 }
 
-// The result of the plan: "2 of 14 targets would go on trial: cache -> smt (2)".
+// The result of the plan: "2 of 14 targets would be compared: cache -> smt (2)".
 std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     std::map<std::string, unsigned> changes;
     unsigned all = 0;
@@ -115,7 +163,7 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
     const Policy& policy = machine.policy;
     const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"
                        : policy.apply_unjudged      ? "would be written at once"
-                                                    : "would go on trial";
+                                                    : "would be compared";
     std::vector<std::string> kinds;
     for (const auto& [change, count] : changes) kinds.push_back(fmt::format("{} ({})", change, count));
     return fmt::format("{} of {} {}: {}", all, targets, what, fmt::join(kinds, ", "));
@@ -129,6 +177,11 @@ std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanL
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
             "6.10.");
     if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
+    const auto finer = [&](const PlanLine& line) {
+        return line.finding == Finding::in_place && searches(line.target, machine.policy);
+    };
+    if (std::ranges::any_of(lines, finer))
+        out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
     return out;
 }
 
@@ -171,10 +224,11 @@ int explain(const Options& options, const std::string& name) {
     if (!machine) return complain(machine.error().text);
     for (const PlanLine& line : machine->plan()) {
         if (line.target.name != name) continue;
+        const nlohmann::json target = asked_about(options, name);
         if (options.json)
-            fmt::print("{}\n", dump_json(explanation_json(*machine, line)));
+            fmt::print("{}\n", dump_json(explanation_json(*machine, line, target)));
         else
-            print_explanation(*machine, line);
+            print_explanation(*machine, line, target);
         return kOk;
     }
     if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,11 @@
 #include "ctl/render/host_text.h"
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
+#include "ctl/render/verdict_text.h"
+#include "engine/candidates.h"
+#include "engine/conditions.h"
+#include "engine/ledger_file.h"
+#include "engine/measures.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -30,6 +36,10 @@ namespace {
 
 using nlohmann::json;
 
+std::int64_t now() {
+    return static_cast<std::int64_t>(::time(nullptr));
+}
+
 // What the kernel has, seen without a daemon: a tuner that only looks.
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
@@ -41,18 +51,23 @@ json absent_status(const Options& options, std::string why) {
     } quiet;
     VerdictStore verdicts(paths.verdicts());
     (void)verdicts.read();
+    const Ledger ledger = LedgerFile::read(paths.ledger()).value_or(Ledger{});
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
-    Tuner tuner({files, store, quiet, [&] { return read_topology("live", options.root); },
-                 [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts,
-                 [] { return static_cast<std::int64_t>(::time(nullptr)); }},
-                std::move(kernel));
+    Tuner tuner(
+        {files, store, quiet, [&] { return read_topology("live", options.root); },
+         [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts, now,
+         [&](const StepInput& input) {
+             return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
+         }},
+        std::move(kernel));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
     if (!policy) why += ", and the policy is broken";
     if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
-    if (policy) tuner.set_policy(std::move(*policy));
+    tuner.set_policy(policy ? std::move(*policy) : no_policy());
+    tuner.measure_by(measures_of(tuner.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
     tuner.observe(why);
     tuner.look();
     json document = status_json(tuner, nullptr, "absent", on_disk);
@@ -74,9 +89,16 @@ std::string scope_text(const json& target) {
     return word == "default" ? fmt::format("default ({})", text_of(target["effective"])) : word;
 }
 
+// What was decided, and the comparison that runs. What is watched is told of once.
 std::string reason_text(const json& target) {
     const json trial = target.value("trial", json(nullptr));
-    return !trial.is_object() ? text_of(target["reason"]) : "trial: " + progress_text(trial);
+    if (!trial.is_object()) return text_of(target["reason"]);
+    const json verdict = target.value("verdict", json(nullptr));
+    const bool decided = verdict.is_object() && verdict.value("verdict", "undecided") != "undecided";
+    const bool same = decided && trial.value("candidate", "") == verdict.value("candidate", "") &&
+                      trial.value("baseline", "") == verdict.value("baseline", "");
+    const std::string progress = progress_text(trial, now());
+    return decided && !same ? verdict_text(verdict) + "; " + progress : progress;
 }
 
 std::string time_text(const json& seconds) {
@@ -131,6 +153,8 @@ void print_status(const json& document) {
         for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
             fmt::print("{}\n", line);
     }
+    if (const std::string compared = comparisons_text(document, now()); !compared.empty())
+        for (const std::string& line : wrap(compared, terminal_columns())) fmt::print("{}\n", line);
     for (const std::string& line : wrap(summary_of(document["targets"]), terminal_columns()))
         fmt::print("{}\n", line);
     fmt::print("\n");

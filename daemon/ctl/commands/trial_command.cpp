@@ -11,11 +11,7 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
-#include "base/clock.h"
-#include "base/text.h"
 #include "ctl/commands/order.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress.h"
@@ -30,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-// How long to wait for the verdict on disk. A trial that ended without a verdict also costs this time.
+// How long to wait for the record on disk. A trial that ended without one also costs this time.
 constexpr std::chrono::seconds kForTheDisk{30};
 constexpr useconds_t kPause = 200'000;  // us between two looks
 
@@ -41,27 +37,9 @@ json trial_in(const json& status, const std::string& target) {
     return nullptr;
 }
 
-// Estimates the time for the remaining pairs from those seen so far.
-class TimeLeft {
-  public:
-    // Returns "; at most 4 min left", or "" before the end of the first observed pair.
-    std::string text(unsigned pair, unsigned max_pairs) {
-        const std::int64_t now = clock_ns(CLOCK_MONOTONIC);
-        if (!began_) began_ = {pair, now};
-        if (pair <= began_->first || pair > max_pairs) return "";
-        const auto each = (now - began_->second) / (pair - began_->first) / 1'000'000'000;
-        return fmt::format("; at most {} left",
-                           rough_time(static_cast<std::uint64_t>(each) * (max_pairs - pair + 1)));
-    }
-
-  private:
-    std::optional<std::pair<unsigned, std::int64_t>> began_;  // the first pair that we saw, and when
-};
-
-// Shows progress until the daemon has no trial of TARGET.
+// Shows progress until the order for TARGET is carried out, or given up.
 Status follow(sd_bus* bus, const std::string& target) {
     ProgressLine line;
-    TimeLeft left;
     for (;;) {
         const auto answer = call_daemon(bus, "GetStatus", {});
         if (!answer) {
@@ -74,8 +52,8 @@ Status follow(sd_bus* bus, const std::string& target) {
             return fail("the daemon's answer is not a status");
         }
         const json trial = trial_in(status, target);
-        if (trial.is_null()) break;
-        line.show(progress_text(trial) + left.text(trial.value("pair", 0U), trial.value("max_pairs", 0U)));
+        if (trial.is_null() || !trial.value("by_order", false)) break;
+        line.show(progress_text(trial, static_cast<std::int64_t>(::time(nullptr))));
         ::sleep(1);
     }
     line.end();

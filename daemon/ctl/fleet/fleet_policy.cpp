@@ -160,9 +160,8 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
     out += fmt::format("# Written {} by wq-tunectl {}.\n", time_text(now), version());
     if (latest > 0) out += fmt::format("# The latest pair of windows is of {}.\n", time_text(latest));
     out += fmt::format(
-        "# Of {} questions, {} rule{} passed{} At most {:g}% of such rules are wrong on average.\n",
-        count_text(found.hypotheses), count_text(rules), rules == 1 ? "" : "s", rules == 0 ? "." : ":",
-        rate * 100);
+        "# Of {} questions, {} rule{} passed. At most {:g}% of such rules are wrong on average.\n",
+        count_text(found.hypotheses), count_text(rules), rules == 1 ? "" : "s", rate * 100);
     return out +
            "#\n"
            "# Each rule has the evidence that it rests on. E is an e-value: chance alone reaches E in one of "

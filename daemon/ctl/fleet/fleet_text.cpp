@@ -55,8 +55,12 @@ std::string spread_text(const Pooled& p) {
 }
 
 std::string count_text(std::uint64_t count) {
-    std::string out = std::to_string(count);
-    for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+    const std::string digits = std::to_string(count);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); i++) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
     return out;
 }
 

@@ -69,10 +69,11 @@ void print_work(const json& isolation) {
     fmt::print("\n");
     if (seconds <= 0)
         return print_wrapped(
-            "Work on these CPUs is counted while a trial runs; nothing was counted so far, or no daemon "
+            "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
+            "daemon "
             "tells.");
-    print_wrapped(
-        fmt::format("Work items that started on them, counted during trials, {:.0f} s in all:", seconds));
+    print_wrapped(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
+                              seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
     const json& work = isolation["work"];
     for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)

@@ -2,22 +2,102 @@
 #include "ctl/render/progress.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/text.h"
 
 namespace wq::ctl {
+namespace {
 
 using nlohmann::json;
 
-std::string progress_text(const json& trial) {
-    std::string out = fmt::format("pair {} of {}, {}", trial.value("pair", 0), trial.value("max_pairs", 0),
-                                  trial.value("phase", ""));
-    if (const json effect = trial.value("effect_percent", json(nullptr)); effect.is_number())
-        out += fmt::format("; {} {:+.1f}% so far, E {:.1f} for worse, {:.1f} for better",
-                           trial.value("counter", ""), effect.get<double>(), trial.value("e_regressed", 0.0),
-                           trial.value("e_improved", 0.0));
-    if (const unsigned dropped = trial.value("dropped", 0U); dropped > 0)
-        out += fmt::format("; {} dropped", dropped);
-    if (const std::string reason = trial.value("reason", ""); !reason.empty()) out += "; " + reason;
-    return out;
+constexpr double kLeastOdds = 2;      // below, the evidence is not worth a figure
+constexpr double kMostOdds = 10'000;  // above, nobody needs the figure
+
+// TRIAL[KEY] as text; "" if it is none.
+std::string text(const json& trial, const char* key) {
+    const json value = trial.value(key, json(nullptr));
+    return value.is_string() ? value.get<std::string>() : "";
+}
+
+// "in 4 min", "now".
+std::string in_time(const json& when, std::int64_t now) {
+    const auto left = when.get<std::int64_t>() - now;
+    return left <= 0 ? "now" : "in " + rough_time(static_cast<std::uint64_t>(left));
+}
+
+// ", latency -3.1% in 23 of 64 pairs"; "" before the first pair.
+std::string effect_text(const json& trial) {
+    const json effect = trial.value("effect_percent", json(nullptr));
+    if (!effect.is_number()) return "";
+    const auto pairs = trial.value("pairs", 0U);
+    const std::string of =
+        text(trial, "course") == "dense" ? fmt::format(" of {}", trial.value("max_pairs", 0U)) : "";
+    return fmt::format(", {} {:+.1f}% in {}{} pair{}", text(trial, "counter"), effect.get<double>(), pairs,
+                       of, pairs == 1 && of.empty() ? "" : "s");
+}
+
+// When the next pair comes, and why it does not come now.
+std::string when_text(const json& trial, std::int64_t now) {
+    if (text(trial, "phase") == "measuring") return "a pair is being measured";
+    const json next = trial.value("next_pair", json(nullptr));
+    const std::string why = text(trial, "reason");
+    if (!next.is_number_integer()) return why.empty() ? "" : "waits: " + why;
+    if (text(trial, "course") != "resting") return "next pair " + in_time(next, now);
+    return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
+}
+
+// When any target has its next pair, from `experiments` of the daemon.
+std::string when_any_text(const json& experiments, std::int64_t now) {
+    if (const auto measuring = experiments.value("measuring", 0U); measuring > 0)
+        return fmt::format("measuring {} now", measuring);
+    if (const std::string why = text(experiments, "reason"); !why.empty()) return "no pair now: " + why;
+    const json next = experiments.value("next_pair", json(nullptr));
+    return next.is_number_integer() ? "next pair " + in_time(next, now) : "waiting for traffic";
+}
+
+}  // namespace
+
+std::string odds_text(const json& trial) {
+    const double better = trial.value("e_improved", 1.0);
+    const double worse = trial.value("e_regressed", 1.0);
+    const double odds = std::max(better, worse);
+    const std::string candidate = text(trial, "candidate");
+    const std::string baseline = text(trial, "baseline");
+    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, baseline);
+    return fmt::format(
+        "{} to 1 that {} is {} than {}",
+        odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
+        candidate, better >= worse ? "better" : "worse", baseline);
+}
+
+std::string progress_text(const json& trial, std::int64_t now) {
+    const std::string when = when_text(trial, now);
+    return fmt::format("{}{}{}{}", text(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
+                       effect_text(trial), when.empty() ? "" : "; " + when);
+}
+
+std::string comparisons_text(const json& status, std::int64_t now) {
+    constexpr std::array kOutcomes = {"improved", "undecided", "regressed"};
+    const json experiments = status.at("daemon").value("experiments", json(nullptr));
+    const json& targets = status.at("targets");
+    if (!experiments.is_object()) return "";
+    std::vector<std::string> parts;
+    std::ptrdiff_t compared = 0;
+    for (const char* outcome : kOutcomes) {
+        const auto n =
+            std::ranges::count_if(targets, [&](const json& t) { return text(t, "outcome") == outcome; });
+        if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
+        compared += n;
+    }
+    const std::string came_to =
+        compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
+    return fmt::format("{} of {} target{}: {}; {}", compared, targets.size(), targets.size() == 1 ? "" : "s",
+                       came_to, when_any_text(experiments, now));
 }
 
 }  // namespace wq::ctl

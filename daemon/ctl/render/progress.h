@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace wq::ctl {
 
-// Progress of a trial as text: "pair 5 of 16, counting; latency +1.2% so far, ...". TRIAL is the `trial` of
-// a target in a status document, not null.
-std::string progress_text(const nlohmann::json& trial);
+// A comparison as text. TRIAL is the `trial` of a target in a status document, not null; NOW in s since 1970.
+
+// What the e-values say: "12 to 1 that smt is better than cache".
+std::string odds_text(const nlohmann::json& trial);
+// "12 to 1 that smt is better than cache, latency -3.1% in 23 of 64 pairs; next pair in 4 min".
+std::string progress_text(const nlohmann::json& trial, std::int64_t now);
+
+// All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
+// 4 min". "" if it has none, as without a daemon.
+std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
 
 }  // namespace wq::ctl

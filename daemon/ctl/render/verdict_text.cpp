@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 namespace wq::ctl {
 
 std::string effect_text(const Effect& effect) {
@@ -15,6 +17,17 @@ std::string verdict_text(const TrialVerdict& verdict) {
     std::string outcome(name_of(verdict.outcome));
     if (verdict.reason.empty() || verdict.reason == kMaxPairsReason) return outcome;
     return fmt::format("{} ({})", outcome, verdict.reason);
+}
+
+std::string verdict_text(const nlohmann::json& record) {
+    const auto text = [&](const char* key) { return record.value(key, ""); };
+    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("baseline"), text("verdict"));
+    if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
+    const auto effect = record.value("effect_percent", nlohmann::json(nullptr));
+    if (!effect.is_number()) return out;
+    const auto pairs = record.value("pairs", 0U);
+    return out + fmt::format(", {} {:+.1f}% in {} pair{}", text("counter"), effect.get<double>(), pairs,
+                             pairs == 1 ? "" : "s");
 }
 
 }  // namespace wq::ctl

@@ -36,9 +36,8 @@ std::string state_cells(const json* target) {
     if (target == nullptr) return cell("Baseline", "") + cell("State", "");
     const json trial = target->value("trial", json(nullptr));
     return cell("Baseline", escape(word_of(*target, "baseline"))) +
-           cell("State",
-                escape(word_of(*target, "state")) +
-                    quiet(trial.is_object() ? "trial: " + progress_text(trial) : word_of(*target, "reason")));
+           cell("State", escape(word_of(*target, "state")) +
+                             quiet(trial.is_object() ? odds_text(trial) : word_of(*target, "reason")));
 }
 
 std::string cells_of(const PlanLine& line) {

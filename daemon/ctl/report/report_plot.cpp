@@ -167,7 +167,7 @@ std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> 
     if (enough) {
         const double y = frame.y(*enough);
         out += level("limit", y) + text_at(kLeft + 4, y - 4, "start",
-                                           "decides: " + short_evidence(*log_enough), " class=\"mark\"");
+                                           "needed: " + short_evidence(*log_enough), " class=\"mark\"");
     }
     out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
     out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},

@@ -97,7 +97,7 @@ class ResultSection {
             {{"improved", "▼ ", "improved"},
              {"regressed", "▲ ", "made worse"},
              {"regressed", "▲ ", "stopped early: the cost rose to several times the baseline's"},
-             {"inconclusive", "", "without a clear difference"},
+             {"undecided", "", "without a clear difference"},
              {"cut-off", "", "cut off before the end"}}};
         std::vector<const Row*> these;
         for (const Row& row : rows_)
@@ -128,9 +128,12 @@ class ResultSection {
     [[nodiscard]] std::string on_trial() const {
         std::string out;
         for (const auto& [name, target] : targets_)
-            if (const json trial = target->value("trial", json(nullptr)); trial.is_object())
-                out += fmt::format("<li><strong>On trial now</strong>: {}, {}.</li>\n", code(name),
-                                   escape(progress_text(trial)));
+            if (const json trial = target->value("trial", json(nullptr));
+                trial.is_object() && trial.value("course", "") == "dense")
+                out += fmt::format(
+                    "<li><strong>Compared now</strong>: {}: {}{}.</li>\n", code(name),
+                    escape(odds_text(trial)),
+                    fmt::format(", {} of {} pairs", trial.value("pairs", 0U), trial.value("max_pairs", 0U)));
         return out;
     }
 

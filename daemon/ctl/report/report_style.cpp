@@ -118,7 +118,7 @@ svg .worse { stroke: var(--worse); fill: none; stroke-width: 1.75; }
 svg .better { stroke: var(--better); fill: none; stroke-width: 1.75; stroke-dasharray: 6 3; }
 .regressed { color: var(--worse); font-weight: 600; }
 .improved { color: var(--better); font-weight: 600; }
-.inconclusive, .cut-off { font-weight: 600; }
+.undecided, .cut-off { font-weight: 600; }
 details { margin-top: .5rem; }
 summary { color: var(--muted); font-size: .875rem; cursor: pointer; }
 details > :not(summary) { margin-top: .5rem; }

@@ -9,6 +9,8 @@
 
 #include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
+#include "evidence/e_process.h"
+#include "judge/evidence.h"
 
 namespace wq::ctl {
 namespace {
@@ -21,7 +23,8 @@ std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
 }
 
-// Uses logarithms like the judge, because m/alpha may be too large for a double.
+// What any decision takes; guards and further candidates ask for more. Uses logarithms like the judge,
+// because m/alpha may be too large for a double.
 std::optional<double> log_enough_of(const ReportTrial& trial) {
     if (!trial.record.settings) return {};
     return std::log(static_cast<double>(trial.readings->counters.size())) -
@@ -52,8 +55,8 @@ std::string others_html(const ReportTrial& trial, double tolerance) {
 std::string of_which(const ReportTrial& trial) {
     const std::size_t kept = trial.readings->pairs.size();
     if (trial.record.standing.pairs <= kept) return "";
-    return fmt::format("; dots and evidence are of the first {} pairs, median and band of all {}", kept,
-                       trial.record.standing.pairs);
+    return fmt::format("; dots and evidence are of {} of its {} pairs, median and band of the last ones",
+                       kept, trial.record.standing.pairs);
 }
 
 std::size_t deciding_counter(const ReportTrial& trial) {
@@ -76,11 +79,11 @@ std::string summary(const ReportTrial& trial) {
                                   escape(text_of(r.standing)));
     if (r.dropped > 0) out += fmt::format(", {} more dropped", r.dropped);
     out += of_which(trial);
-    out +=
-        fmt::format(".<br><span class=\"quiet\">Ended {}, trial {} of these arms", utc_text(r.time), r.trial);
+    out += fmt::format(".<br><span class=\"quiet\">{}", utc_text(r.time));
+    if (r.trial > 1) out += fmt::format(", comparison {} of these arms", r.trial);
     if (r.settings)
-        out += fmt::format(", alpha {:.4g}, tolerance {:.4g}%, at most {} pairs", r.settings->alpha,
-                           100 * r.settings->tolerance, r.settings->max_pairs);
+        out +=
+            fmt::format(", alpha {:.4g}, tolerance {:.4g}%", r.settings->alpha, 100 * r.settings->tolerance);
     return out + ".</span></p>\n";
 }
 
@@ -145,9 +148,10 @@ std::string evidence_figure(const ReportTrial& trial, const std::string& about,
     if (enough) {
         const std::string value = short_evidence(*enough);
         marks.push_back(
-            {"limit", fmt::format("{} decides: if the change does nothing, a line gets there with "
-                                  "probability 1/{} at most",
-                                  value, value)});
+            {"limit",
+             fmt::format("below {} nothing is decided: if the change does nothing, a line gets there "
+                         "with probability 1/{} at most",
+                         value, value)});
     }
     return figure("Evidence after each pair", svg, marks, which);
 }
@@ -173,7 +177,7 @@ std::string history_row(const ReportTrial& trial, std::size_t number) {
     const VerdictRecord& r = trial.record;
     std::string ended = utc_text(r.time);
     if (trial.readings) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
-    return "<tr>" + cell("Ended", ended, "when") +
+    return "<tr>" + cell("Time", ended, "when") +
            cell("Target", fmt::format("<code>{}</code>", escape(r.target))) +
            cell("Tried", escape(r.key.candidate)) + cell("Against", escape(r.key.baseline)) +
            cell("Verdict", verdict_html(r)) +
@@ -198,14 +202,14 @@ std::string verdict_html(const VerdictRecord& r) {
 
 RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance) {
     RunningEvidence out;
-    Evidence regressed;
-    Evidence improved;
+    EProcess worse;
+    EProcess better;
     for (const auto& pair : readings.pairs) {
         const double d = difference_of(readings.counters[counter], pair[counter]);
-        regressed.add(d - std::log1p(tolerance));
-        improved.add(-d);
-        out.log_regressed.push_back(regressed.log());
-        out.log_improved.push_back(improved.log());
+        worse.add(d - std::log1p(tolerance));
+        better.add(-d);
+        out.log_regressed.push_back(worse.log());
+        out.log_improved.push_back(better.log());
     }
     return out;
 }
@@ -218,14 +222,14 @@ std::string trials_html(const std::vector<ReportTrial>& trials) {
         if (!trials[i].readings || trials[i].readings->pairs.empty()) continue;
         (drawn++ < kMostDrawn ? out : older) += trial_html(trials[i], i + 1);
     }
-    if (!older.empty()) out += folded(counted(drawn - kMostDrawn, "older trial"), older);
+    if (!older.empty()) out += folded(counted(drawn - kMostDrawn, "older comparison"), older);
     if (out.empty())
-        out = trials.empty() ? "<p>No trial has ended here yet.</p>\n"
-                             : "<p>The pairs of the trials that ended here were not kept.</p>\n";
+        out = trials.empty() ? "<p>No comparison has a verdict here yet.</p>\n"
+                             : "<p>The pairs behind the verdicts here were not kept.</p>\n";
     else
         out =
-            "<p>A trial compares two scopes of one target under its own load, in pairs of time windows, one "
-            "window with each scope. The last trial comes first.</p>\n" +
+            "<p>Two scopes of one target, compared under its own load, in pairs of time windows, one window "
+            "with each scope. The last verdict comes first.</p>\n" +
             out;
     return "<section id=\"trials\">\n<h2>Comparisons</h2>\n" + out + "</section>\n";
 }
@@ -233,11 +237,11 @@ std::string trials_html(const std::vector<ReportTrial>& trials) {
 std::string history_html(const std::vector<ReportTrial>& trials) {
     if (trials.empty()) return "";
     std::string out =
-        "<section id=\"history\">\n<h2>History</h2>\n<p>Every trial that is on record. Effects are of the "
+        "<section id=\"history\">\n<h2>History</h2>\n<p>Every verdict that is on record. Effects are of the "
         "cost of the counter: above zero is worse. E is "
         "the "
         "evidence (an e-value). Pairs in parentheses were dropped.</p>\n";
-    const std::vector<Heading> headings = {{"Ended"},          {"Target"},      {"Tried"},  {"Against"},
+    const std::vector<Heading> headings = {{"Time"},           {"Target"},      {"Tried"},  {"Against"},
                                            {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},
                                            {"E better", true}, {"Reason"}};
     std::string rows;
@@ -246,7 +250,7 @@ std::string history_html(const std::vector<ReportTrial>& trials) {
         (trials.size() - i <= kMostInHistory ? rows : older) += history_row(trials[i], i + 1);
     out += table(headings, rows);
     if (!older.empty())
-        out += folded(counted(trials.size() - kMostInHistory, "older trial"), table(headings, older));
+        out += folded(counted(trials.size() - kMostInHistory, "older verdict"), table(headings, older));
     return out + "</section>\n";
 }
 

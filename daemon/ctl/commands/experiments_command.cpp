@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// `plan --experiments`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "ctl/experiment_plan.h"
+#include "ctl/render/terminal.h"
+#include "engine/conditions.h"
+#include "model/lacks_scopes.h"
+#include "policy/quantity.h"
+#include "service/status.h"
+
+namespace wq::ctl {
+namespace {
+
+std::string time_text(double seconds) {
+    return rough_time(static_cast<std::uint64_t>(std::ceil(seconds)));
+}
+
+// What holds for all targets, a sentence each.
+std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& plan,
+                                 const std::string& named_only) {
+    const Judging& judge = machine.policy.judge;
+    const auto compared =
+        std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
+    std::vector<std::string> out;
+    out.push_back(
+        fmt::format("{} of {} target{} would be compared, each while it has traffic, up to {} at once.",
+                    compared, plan.targets.size(), plan.targets.size() == 1 ? "" : "s", judge.concurrent));
+    if (compared == 0) return out;
+    out.push_back(fmt::format(
+        "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
+        "after "
+        "at most {}, if all targets are busy.",
+        plan.slot_seconds, judge.settings.max_pairs, text_of(judge.holdback), time_text(plan.most_seconds)));
+    out.push_back(fmt::format("A target loses at most {} a day to its candidates.", text_of(judge.budget)));
+    if (!named_only.empty())
+        out.push_back(
+            fmt::format("This host has {}: only targets that a rule names are compared.", named_only));
+    return out;
+}
+
+}  // namespace
+
+int plan_experiments(const Options& options) {
+    const auto machine = read_machine(options);
+    if (!machine) return complain(machine.error().text);
+    const ExperimentPlan plan = experiments_of(*machine, machine->plan());
+    const auto tree = tree_of(options);
+    const std::string named_only = tree ? why_named_only(*tree) : "";
+    if (options.json) {
+        const Judging& judge = machine->policy.judge;
+        nlohmann::json targets = nlohmann::json::array();
+        for (const TargetExperiments& target : plan.targets)
+            targets.push_back(experiments_json(*machine, plan, target));
+        fmt::print("{}\n", dump_json({{"mode", name_of(machine->policy.mode)},
+                                      {"slot_seconds", plan.slot_seconds},
+                                      {"max_pairs", judge.settings.max_pairs},
+                                      {"concurrent", judge.concurrent},
+                                      {"holdback_seconds", judge.holdback.count()},
+                                      {"budget_seconds", judge.budget.count()},
+                                      {"seconds", plan.most_seconds},
+                                      {"named_only", named_only.empty() ? nlohmann::json(nullptr)
+                                                                        : nlohmann::json(named_only)},
+                                      {"targets", std::move(targets)}}));
+        return kOk;
+    }
+    if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) {
+        fmt::print("{}\n", lacks);
+        return kOk;
+    }
+    for (const std::string& remark : remarks(*machine, plan, named_only))
+        for (const std::string& line : wrap(remark, terminal_columns())) fmt::print("{}\n", line);
+    fmt::print("\n");
+    Table table({"TARGET", "REFERENCE", "AT MOST", "CANDIDATES, IN THIS ORDER"});
+    const unsigned pairs = machine->policy.judge.settings.max_pairs;
+    for (const TargetExperiments& target : plan.targets) {
+        const bool none = target.candidates.empty();
+        const double seconds = static_cast<double>(pairs * target.candidates.size()) * plan.slot_seconds;
+        table.add({target.name, target.reference.empty() ? "-" : target.reference,
+                   none ? "-" : time_text(seconds),
+                   none ? "none: " + target.reason : fmt::format("{}", fmt::join(target.candidates, ", "))});
+    }
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    return kOk;
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What is decided stays. `undecided` becomes improved or regressed; `regressed` stays regressed, however its
+// evidence fades in a retrial, until there is enough for `improved`; `improved` ends only by an alarm of the
+// watch, which clears the comparison: it begins anew, as the next that may use alpha / 2^(n+1).
+#include "engine/accrue.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/candidates.h"
+
+namespace wq {
+namespace {
+
+void add(LedgerEntry& entry, const PairEvidence& pair) {
+    Comparison comparison(entry.columns);
+    if (pair.lost)
+        comparison.add_lost_window(*pair.lost);
+    else
+        comparison.add(pair.values);
+    entry.columns = comparison.columns();
+}
+
+// Adds what each column has more than BEFORE.
+void add_to_watch(LedgerEntry& entry, const std::vector<Comparison::Column>& before) {
+    entry.watch.resize(entry.columns.size());
+    for (std::size_t i = 0; i < entry.columns.size(); i++) {
+        const Comparison::Column& column = entry.columns[i];
+        if (column.worse.count == before[i].worse.count) continue;
+        EDetector detector(entry.watch[i]);
+        detector.add(column.last.back() - std::log1p(column.counter.tolerance));
+        entry.watch[i] = detector.state();
+    }
+}
+
+bool alarms(const LedgerEntry& entry, std::uint64_t run_length) {
+    const double most = std::log(static_cast<double>(entry.columns.size()) * static_cast<double>(run_length));
+    return watch_log(entry) >= most;
+}
+
+// Of the counter whose e-detector raised the alarm.
+Decision alarm_of(const LedgerEntry& entry) {
+    const auto loudest = std::ranges::max_element(
+        entry.watch, {}, [](const EDetector::State& state) { return EDetector(state).log(); });
+    const auto column = static_cast<std::size_t>(loudest - entry.watch.begin());
+    const Comparison::Column& found = entry.columns[column];
+    return {Judgement::regressed,       found.counter.name,          found.worse.count,
+            log_mean(found.worse.logs), log_mean(found.better.logs), column};
+}
+
+void begin_anew(LedgerEntry& entry) {
+    std::vector<ComparedCounter> counters;
+    for (const Comparison::Column& column : entry.columns) counters.push_back(column.counter);
+    entry.columns = Comparison(counters).columns();
+    entry.watch.clear();
+    entry.alarms++;
+}
+
+void decide(LedgerEntry& entry, Judgement judgement, std::int64_t now) {
+    entry.judgement = judgement;
+    entry.decided = now;
+    entry.decided_pairs = pairs_of(entry);
+}
+
+Turn turn_of(LedgerEntry& entry, const Decision& decision, std::uint64_t before, const AccrualRule& rule) {
+    const std::uint64_t pairs = pairs_of(entry);
+    switch (decision.judgement) {
+        case Judgement::improved:
+            decide(entry, Judgement::improved, rule.now);
+            entry.watch.assign(entry.columns.size(), {});
+            return Turn::improved;
+        case Judgement::regressed:
+            if (entry.judgement != Judgement::regressed) {
+                decide(entry, Judgement::regressed, rule.now);
+                return rule.watched ? Turn::taken_back : Turn::regressed;
+            }
+            break;
+        case Judgement::undecided:
+            if (entry.judgement == Judgement::undecided && before < rule.max_pairs && pairs >= rule.max_pairs)
+                return Turn::undecided;
+            break;
+    }
+    if (entry.judgement == Judgement::regressed && pairs >= entry.decided_pairs + kRetryPairs)
+        decide(entry, Judgement::regressed, rule.now);
+    return Turn::none;
+}
+
+}  // namespace
+
+void add_lost_window(LedgerEntry& entry, Side side) {
+    const auto before = entry.columns;
+    add(entry, {{}, side});
+    if (!entry.watch.empty()) add_to_watch(entry, before);
+}
+
+Decision decision_of(const LedgerEntry& entry, double alpha, unsigned candidates) {
+    return Comparison(entry.columns).decide({alpha_after(alpha, entry.alarms), candidates});
+}
+
+double watch_log(const LedgerEntry& entry) {
+    double most = 0;
+    for (const EDetector::State& state : entry.watch) most = std::max(most, EDetector(state).log());
+    return most;
+}
+
+Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {
+    const auto before = entry.columns;
+    const std::uint64_t pairs = pairs_of(entry);
+    add(entry, pair);
+    entry.updated = rule.now;
+    Accrual out;
+    out.decision = decision_of(entry, rule.alpha, rule.candidates);
+    out.effect = Comparison(entry.columns).effect(out.decision.column);
+    if (rule.watched) add_to_watch(entry, before);
+    if (rule.watched && alarms(entry, rule.run_length)) {
+        out.decision = alarm_of(entry);
+        out.effect = Comparison(entry.columns).effect(out.decision.column);
+        begin_anew(entry);
+        decide(entry, Judgement::regressed, rule.now);
+        out.turn = Turn::taken_back;
+    } else if (entry.judgement != Judgement::improved) {
+        out.turn = turn_of(entry, out.decision, pairs, rule);
+    }
+    return out;
+}
+
+}  // namespace wq

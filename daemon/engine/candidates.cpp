@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "engine/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace wq {
+namespace {
+
+const Candidate* candidate_with(const Planned& plan, Scope scope) {
+    for (const Candidate& c : plan.candidates)
+        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
+    return nullptr;
+}
+
+// How far the largest pod is from one shard, in octaves.
+double distance(const Candidate& c, unsigned shard_size) {
+    return std::abs(std::log2(static_cast<double>(std::max<std::size_t>(c.max_cores, 1)) / shard_size));
+}
+
+class Search {
+  public:
+    Search(const StepInput& in, const Known& known) : in_(in), known_(known) {}
+    Step step();
+    [[nodiscard]] std::vector<Arm> challengers() const;
+
+  private:
+    [[nodiscard]] bool may_meet(const Arm& challenger, const Arm& reference) const;
+    [[nodiscard]] const LedgerEntry* entry(const Arms& arms, bool from_policy) const {
+        return known_.entry ? known_.entry(in_.key(arms, from_policy)) : nullptr;
+    }
+    [[nodiscard]] bool rests(const Arms& arms) const { return known_.rests && known_.rests(arms); }
+    [[nodiscard]] bool wins(const LedgerEntry* entry, const Arms& arms) const;
+    [[nodiscard]] bool lost_before(const Arm& challenger) const;
+    bool stays_where_default_was();
+    void find_reference();
+    void find_next();
+    void say(const LedgerEntry& entry, const Arms& arms);
+
+    const StepInput& in_;
+    const Known& known_;
+    Step step_;
+    std::vector<Arm> challengers_;
+    std::vector<Arm> references_;  // the baseline, and what improved on it, one after the other
+    std::int64_t said_ = -1;       // when what `said` tells of had its last pair
+};
+
+// What is tried, in this order. The plan goes first among equals; what an older kernel kept, before all.
+std::vector<Arm> Search::challengers() const {
+    if (!searches(in_.target, in_.policy)) return {planned_arm(in_.target, in_.plan)};
+    const Candidate* now = in_.plan.now ? candidate_with(in_.plan, *in_.plan.now) : nullptr;
+    const Candidate* planned = in_.plan.planned ? candidate_with(in_.plan, *in_.plan.planned) : nullptr;
+    const bool strict_alone = now != nullptr && planned == now && in_.plan.finding == Finding::change;
+    std::vector<const Candidate*> order;
+    for (const Candidate& c : in_.plan.candidates) {
+        const bool finer = now == nullptr || &c > now;  // coarsest first
+        if (&c == now ? strict_alone : finer || &c == planned) order.push_back(&c);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
+        const double da = distance(*a, in_.shard_size);
+        const double db = distance(*b, in_.shard_size);
+        return da != db ? da < db : a == planned && b != planned;
+    });
+    std::vector<Arm> out;
+    for (const Candidate* c : order)
+        out.push_back(c == planned ? planned_arm(in_.target, in_.plan) : arm_of(in_.plan, c->scope));
+    std::stable_partition(out.begin(), out.end(),
+                          [&](const Arm& arm) { return arm.name() == known_.before_upgrade; });
+    return out;
+}
+
+// A coarser arm than the reference only where it is the plan.
+bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
+    if (std::ranges::find(references_, challenger) != references_.end()) return false;
+    if (!searches(in_.target, in_.policy)) return true;
+    const Candidate* c = candidate_with(in_.plan, challenger.scope);
+    const Candidate* r = candidate_with(in_.plan, reference.scope);
+    if (c == nullptr || r == nullptr) return true;
+    if (c == r) return challenger.strict != reference.strict;
+    return c > r || challenger == planned_arm(in_.target, in_.plan);
+}
+
+// In mode guard the plan stays also where max_pairs pairs could not tell it from the baseline.
+bool Search::wins(const LedgerEntry* known, const Arms& arms) const {
+    if (known == nullptr) return false;
+    if (known->judgement != Judgement::undecided) return known->judgement == Judgement::improved;
+    return in_.policy.mode == Mode::guard && in_.policy.keep == Keep::unless_regressed &&
+           pairs_of(*known) >= in_.policy.judge.settings.max_pairs && !rests(arms);
+}
+
+// Against a reference that the present one has beaten.
+bool Search::lost_before(const Arm& challenger) const {
+    for (std::size_t i = 0; i + 1 < references_.size(); i++) {
+        const LedgerEntry* known = entry({references_[i], challenger}, i > 0);
+        if (known != nullptr && known->judgement == Judgement::regressed) return true;
+    }
+    return false;
+}
+
+// The latest is told of.
+void Search::say(const LedgerEntry& known, const Arms& arms) {
+    if (known.updated < said_) return;
+    said_ = known.updated;
+    step_.said = text_of(known);
+    step_.verdict = in_.latest ? in_.latest(arms) : nullptr;
+}
+
+void Search::find_reference() {
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (const Arm& challenger : challengers_) {
+            const Arms arms{references_.back(), challenger};
+            if (!may_meet(challenger, references_.back())) continue;
+            const LedgerEntry* known = entry(arms, references_.size() > 1);
+            if (!wins(known, arms)) continue;
+            // The watch compares with the baseline, and may have taken it back.
+            const LedgerEntry* watched = entry({references_.front(), challenger}, false);
+            if (watched != nullptr && watched->judgement == Judgement::regressed) continue;
+            step_.kind = Step::Kind::kept;
+            step_.hold = challenger;
+            say(*known, arms);
+            step_.watch.reset();
+            step_.trial.reset();
+            step_.course = Course::none;
+            if (known->judgement == Judgement::improved) {
+                step_.watch = Arms{references_.front(), challenger};
+            } else {
+                step_.trial = arms;
+                step_.course = Course::sparse;
+            }
+            references_.push_back(challenger);
+            moved = true;
+            break;
+        }
+    }
+}
+
+// The first that is dense; else, of those that are sparse, the one whose last pair is longest ago.
+void Search::find_next() {
+    std::int64_t oldest = 0;
+    for (const Arm& challenger : challengers_) {
+        const Arms arms{references_.back(), challenger};
+        if (!may_meet(challenger, references_.back()) || lost_before(challenger)) continue;
+        const LedgerEntry* known = entry(arms, references_.size() > 1);
+        Course course = course_of(known, in_.policy.judge, in_.now);
+        if (course == Course::watched) continue;  // improved, and the watch took it back later
+        if (known != nullptr && step_.kind != Step::Kind::kept && course != Course::dense) {
+            step_.kind = Step::Kind::reverted;
+            say(*known, arms);
+        }
+        if (rests(arms)) course = Course::resting;
+        const auto rank = [](Course c) { return c == Course::none ? Course::watched : c; };
+        const std::int64_t updated = known == nullptr ? 0 : known->updated;
+        const bool first = rank(course) < rank(step_.course);
+        const bool longer = course == Course::sparse && step_.course == Course::sparse && updated < oldest;
+        if (!first && !longer) continue;
+        step_.trial = arms;
+        step_.course = course;
+        oldest = updated;
+    }
+}
+
+// @default was moved by us to a scope that is known to be worse for this class: it stays where @default was.
+bool Search::stays_where_default_was() {
+    const auto was = in_.target.scope.effective;
+    const auto is = in_.plan.now;
+    if (in_.target.kind != Kind::unbound || in_.target.scope.word != "default" || !was || !is || was == is)
+        return false;
+    const Arms arms{arm_of(in_.plan, *was), arm_of(in_.plan, *is)};
+    const LedgerEntry* known = entry(arms, false);
+    if (known == nullptr || known->judgement != Judgement::regressed) return false;
+    step_.kind = Step::Kind::reverted;
+    step_.hold = arms.baseline;
+    say(*known, arms);
+    return true;
+}
+
+Step Search::step() {
+    if (stays_where_default_was()) return step_;
+    challengers_ = challengers();
+    references_ = {baseline_arm(in_.target, in_.plan)};
+    step_.candidates = static_cast<unsigned>(std::max<std::size_t>(challengers_.size(), 1));
+    find_reference();
+    find_next();
+    return step_;
+}
+
+}  // namespace
+
+std::uint64_t pairs_of(const LedgerEntry& entry) {
+    std::uint64_t most = 0;
+    for (const Comparison::Column& column : entry.columns)
+        if (!column.counter.guard) most = std::max(most, column.worse.count);
+    return most;
+}
+
+std::vector<Arm> candidates_of(const StepInput& input) {
+    const Known nothing;
+    return Search(input, nothing).challengers();
+}
+
+// What regressed goes on after retry_after, with the evidence that it had.
+Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t now) {
+    if (entry == nullptr) return Course::dense;
+    switch (entry->judgement) {
+        case Judgement::improved:
+            return Course::watched;
+        case Judgement::regressed: {
+            // A time in the future was written while the clock was wrong.
+            const bool rests = entry->decided <= now && now - entry->decided < judging.retry_after.count();
+            return rests ? Course::resting : Course::sparse;
+        }
+        case Judgement::undecided:
+            break;
+    }
+    return pairs_of(*entry) < judging.settings.max_pairs ? Course::dense : Course::sparse;
+}
+
+std::string text_of(const LedgerEntry& entry) {
+    const Comparison comparison(entry.columns);
+    std::string out =
+        fmt::format("{} against {}: {}", entry.key.candidate, entry.key.reference, name_of(entry.judgement));
+    const std::uint64_t pairs = pairs_of(entry);
+    if (pairs == 0) return entry.alarms > 0 ? out + " (taken back by the watch)" : out;
+    const Decision decision = comparison.decide({});
+    const Effect effect = comparison.effect(decision.column);
+    out += fmt::format(", {} {:+.1f}%", decision.counter, effect.percent);
+    if (effect.interval)
+        out += fmt::format(" ({:+.1f}..{:+.1f})", effect.interval->low, effect.interval->high);
+    return out + fmt::format(", {} pair{}", pairs, pairs == 1 ? "" : "s");
+}
+
+Step next_step(const StepInput& input, const Known& known) {
+    return Search(input, known).step();
+}
+
+}  // namespace wq

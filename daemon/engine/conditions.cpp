@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "engine/conditions.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "kernel/read_isolation.h"
+
+namespace wq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostSteal = 50;  // one tick in so many
+
+// Without the newline; "" where it cannot be read.
+std::string line_of(const std::string& path) {
+    const auto text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// "some avg10=0.00 avg60=..." of KIND.
+double average(const std::string& pressure, const std::string& kind) {
+    std::istringstream lines(pressure);
+    const std::string start = kind + " avg10=";
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with(start)) return std::strtod(line.c_str() + start.size(), nullptr);
+    return 0;
+}
+
+}  // namespace
+
+std::string why_no_slot(const Conditions& c) {
+    if (!c.observing.empty()) return "observing: " + c.observing;
+    if (c.paused) return "paused by `wq-tunectl pause`";
+    if (!c.pods_unknown.empty()) return "pods unknown: " + c.pods_unknown;
+    if (!c.ledger_error.empty()) return "the ledger cannot be written: " + c.ledger_error;
+    if (const auto settle = static_cast<std::uint64_t>(c.settle.count()); c.uptime < settle)
+        return fmt::format("settling after boot ({} left)", rough_time(settle - c.uptime));
+    if (!c.system_state.empty() && c.system_state != "running" && c.system_state != "degraded")
+        return fmt::format("systemd is '{}'", c.system_state);
+    if (!c.in_hours) return "outside judge.hours";
+    if (c.delay > 0) return fmt::format("{} of the random delay are left", rough_time(c.delay));
+    if (c.on_battery) return "on battery";
+    if (c.memory_is_short) return "memory is short";
+    if (c.hotplug) return "CPUs came or went just now";
+    return "";
+}
+
+bool is_memory_short(const Paths& paths) {
+    const auto text = read_file(paths.pressure("memory"));
+    return text && (average(*text, "some") > 1 || average(*text, "full") > 0);
+}
+
+bool is_on_battery(const Paths& paths) {
+    std::error_code error;
+    bool discharging = false;
+    for (auto at = fs::directory_iterator(paths.power_supplies(), error);
+         !error && at != fs::directory_iterator(); at.increment(error)) {
+        const std::string folder = at->path();
+        const std::string type = line_of(folder + "/type");
+        if (type == "Battery")
+            discharging = discharging || (line_of(folder + "/status") == "Discharging" &&
+                                          line_of(folder + "/scope") != "Device");
+        else if (line_of(folder + "/online") == "1")
+            return false;
+    }
+    return discharging;
+}
+
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guests' time is in user and nice.
+CpuTimes read_cpu_times(const Paths& paths) {
+    CpuTimes out;
+    std::istringstream words(line_of(paths.proc() + "/stat"));
+    std::string word;
+    words >> word;
+    for (unsigned i = 0; i < 8 && words >> word; i++) {
+        const std::uint64_t ticks = std::strtoull(word.c_str(), nullptr, 10);
+        out.all += ticks;
+        if (i == 7) out.steal = ticks;
+    }
+    return out;
+}
+
+bool was_stolen(const CpuTimes& before, const CpuTimes& after) {
+    if (after.steal <= before.steal || after.all <= before.all) return false;
+    return (after.steal - before.steal) * kMostSteal > after.all - before.all;
+}
+
+std::string scheduler_in_force(const Paths& paths) {
+    std::string out;
+    if (line_of(paths.sched_ext() + "/state") == "enabled") out = line_of(paths.sched_ext() + "/root/ops");
+    const std::string balancing = line_of(paths.llc_balancing());
+    if (!balancing.empty() && balancing != "0" && balancing != "N")
+        out += out.empty() ? "cache-aware" : ", cache-aware";
+    return out;
+}
+
+std::string why_named_only(const Paths& paths) {
+    if (line_of(paths.realtime()) == "1") return "a realtime kernel";
+    const Isolation isolation = read_isolation(paths);
+    if (!isolation.isolcpus.empty()) return "isolcpus= is set";
+    if (!isolation.nohz_full.empty()) return "nohz_full= is set";
+    return "";
+}
+
+}  // namespace wq

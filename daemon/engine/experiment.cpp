@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Who takes part, and when. The slot that runs is in experiment_slot.cpp, what a pair comes to in
+// experiment_pair.cpp.
+#include "engine/experiment.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "base/text.h"
+#include "counters/counter_table.h"
+#include "engine/candidates.h"
+#include "engine/measures.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000;
+constexpr std::uint64_t kLookTime = 5 * kSecond;  // between two looks at the traffic
+constexpr std::uint64_t kFreshRate = 12 * kSecond;
+constexpr std::uint64_t kFactsTime = 60 * kSecond;
+constexpr std::uint64_t kSystemTime = 600 * kSecond;  // systemd that has started seldom changes its mind
+constexpr std::size_t kMostSaid = 100;
+
+std::string text_of(const Arms& arms) {
+    return arms.baseline.name() + "\n" + arms.candidate.name();
+}
+
+bool any_work_counter(const std::vector<JudgedCounter>& counters) {
+    return std::ranges::any_of(counters, [](const auto& c) { return is_work_counter(c.name); });
+}
+
+}  // namespace
+
+Experiment::Experiment(Edges edges)
+    : edges_(std::move(edges)), ledger_(edges_.paths.ledger(), edges_.record, edges_.log) {
+    ledger_.load();
+    recover();
+}
+
+Experiment::~Experiment() {
+    edges_.counters.detach();
+}
+
+// The window that ran when the daemon was killed counts against its arm, once.
+void Experiment::recover() {
+    const auto coins = take_coins(edges_.paths.slot());
+    if (!coins)
+        return edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
+    if (!*coins || !(*coins)->running) return;
+    for (const Coins::Member& member : (*coins)->members) {
+        const auto found = ledger_.ledger().entries().find(member.comparison);
+        if (found == ledger_.ledger().entries().end()) continue;
+        LedgerEntry entry = found->second;
+        add_lost_window(entry, (*coins)->side_of(member));
+        totals_.windows_lost++;
+        ledger_.change().put(std::move(entry));
+    }
+}
+
+void Experiment::measure_by(const std::string& lacks) {
+    if (ledger_.ledger().lacks != lacks) ledger_.change().lacks = lacks;
+    edges_.tuner.measure_by(measures_of(edges_.tuner.policy().judge, no_counters_.empty(), lacks,
+                                        scheduler_in_force(edges_.paths)));
+}
+
+void Experiment::policy_changed() {
+    no_counters_.clear();
+    said_.clear();
+    for (auto& [name, notes] : notes_) {
+        notes.rests.clear();
+        notes.failures = 0;
+        notes.not_before = 0;
+    }
+    const Judging& judge = edges_.tuner.policy().judge;
+    measure_by(ledger_.ledger().lacks);
+    // Comparisons are known by what they are judged by: that is settled before the first look.
+    if (any_work_counter(judge.counters) &&
+        !std::ranges::all_of(judge.counters, is_work_counter, &JudgedCounter::name))
+        if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
+            no_counters(traffic.error());
+    named_only_ = why_named_only(edges_.paths);
+    find_before_upgrade();
+    if (judge.jitter != jitter_) draw_delay();
+    jitter_ = judge.jitter;
+    look_at_.reset();
+}
+
+// What an older kernel kept for a class is this one's first candidate.
+void Experiment::find_before_upgrade() {
+    const std::string kernel = edges_.tuner.ledger_key({}, {}, false).kernel;
+    std::map<std::string, std::int64_t> latest;
+    for (const auto& [text, entry] : ledger_.ledger().entries()) {
+        const LedgerKey& key = entry.key;
+        if (entry.judgement != Judgement::improved || key.kernel == kernel ||
+            entry.updated < latest[key.kind])
+            continue;
+        latest[key.kind] = entry.updated;
+        before_upgrade_[key.kind] = key.candidate;
+    }
+}
+
+// Hosts of a fleet that start, or whose hours open, at the same time shall not begin at the same time.
+void Experiment::draw_delay() {
+    const auto most = static_cast<std::uint64_t>(edges_.tuner.policy().judge.jitter.count()) * kSecond;
+    not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
+}
+
+// For good, until a reload: then the counters that are left make comparisons of their own.
+void Experiment::no_counters(const Error& why) {
+    no_counters_ = why.text;
+    edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
+    measure_by("work is not counted");
+}
+
+Step Experiment::step(const StepInput& in) const {
+    const Ledger& ledger = ledger_.ledger();
+    const std::string kind = class_of(in.target.name);
+    const auto previous = before_upgrade_.find(kind);
+    return next_step(in, {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
+                                             : std::function<const LedgerEntry*(const LedgerKey&)>(),
+                          [&](const Arms& arms) { return !why_rests(in.target.name, arms).empty(); },
+                          previous == before_upgrade_.end() ? "" : previous->second});
+}
+
+// What asks firmware or systemd costs time.
+void Experiment::refresh_facts() {
+    memory_is_short_ = is_memory_short(edges_.paths);
+    const std::uint64_t now = edges_.now();
+    if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
+    facts_at_ = now;
+    on_battery_ = is_on_battery(edges_.paths);
+    const bool settled = system_state_ == "running" || system_state_ == "degraded";
+    if (!edges_.system_state || (settled && now - asked_system_at_ < kSystemTime)) return;
+    asked_system_at_ = now;
+    system_state_ = edges_.system_state();
+}
+
+std::string Experiment::why_no_slot() const {
+    const Judging& judge = edges_.tuner.policy().judge;
+    const std::uint64_t now = edges_.now();
+    return wq::why_no_slot({.observing = edges_.tuner.observing(),
+                            .pods_unknown = edges_.tuner.pods_unknown(),
+                            .ledger_error = ledger_.why_not(now),
+                            .paused = paused_,
+                            .in_hours = judge.hours.contains(edges_.minute_of_day()),
+                            .system_state = system_state_,
+                            .uptime = edges_.uptime(),
+                            .settle = judge.settle,
+                            .delay = now < not_before_ ? (not_before_ - now) / kSecond + 1 : 0,
+                            .memory_is_short = memory_is_short_,
+                            .on_battery = on_battery_,
+                            .hotplug = now < hotplug_until_});
+}
+
+// A rule that matches every name names none.
+bool Experiment::is_named(const Target& target) const {
+    const Policy& policy = edges_.tuner.policy();
+    if (target.now.kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
+    const WorkqueueRule* rule = policy.rule_for(target.now.name);
+    return rule != nullptr && rule->match != "*";
+}
+
+std::string Experiment::why_rests(const std::string& name, const Arms& arms) const {
+    const auto notes = notes_.find(name);
+    if (notes == notes_.end()) return "";
+    const auto rest = notes->second.rests.find(text_of(arms));
+    return rest == notes->second.rests.end() || rest->second.until <= edges_.now() ? "" : rest->second.why;
+}
+
+// Why no pair of TARGET is measured now, whatever is compared.
+std::string Experiment::why_not(const Target& target) const {
+    const BaselineEntry* entry = edges_.tuner.baseline_of(target.now.name);
+    if (target.unread) return "cannot be read now";
+    if (target.external) return "external";
+    if (pinned_scope(entry) || is_reverted(entry)) return "held by an operator's order";
+    if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
+        const Notes& notes = found->second;
+        if (edges_.now() < notes.not_before) return "its last slot came to nothing: " + notes.why;
+        const auto budget = static_cast<double>(edges_.tuner.policy().judge.budget.count());
+        if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "today's budget is spent";
+    }
+    if (!named_only_.empty() && !is_named(target))
+        return fmt::format("{}: only targets that a rule names are experimented upon", named_only_);
+    switch (target.state) {
+        case State::waiting:
+        case State::trial:
+        case State::applied:
+        case State::kept:
+        case State::reverted:
+        case State::as_planned:
+            return "";
+        default:
+            return target.reason;
+    }
+}
+
+// An arm that leaves a target on `default` is what @default holds; where that is another scope, what is
+// measured is not what the arm is called.
+bool Experiment::means_another(const Arms& arms) const {
+    const auto parameter = edges_.tuner.targets().find(kDefaultTarget);
+    if (parameter == edges_.tuner.targets().end() || parameter->second.on_trial) return false;
+    const auto now = parameter->second.now.scope.effective;
+    const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
+    return moved(arms.baseline) || moved(arms.candidate);
+}
+
+bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
+    const LedgerEntry* entry = ledger_.ledger().find(edges_.tuner.ledger_key(target.now, arms, false));
+    return entry != nullptr && watch_log(*entry) > std::log(kDoubt);
+}
+
+std::vector<Experiment::Taker> Experiment::takers() const {
+    std::vector<Taker> out;
+    for (const auto& [name, target] : edges_.tuner.targets()) {
+        const Step& step = target.step;
+        const auto order = orders_.find(name);
+        if (!step.trial && !step.watch && order == orders_.end()) continue;
+        const auto found = notes_.find(name);
+        const Notes none;
+        const Notes& notes = found == notes_.end() ? none : found->second;
+        Taker taker;
+        taker.name = name;
+        taker.candidates = step.candidates;
+        taker.served = notes.served;
+        const auto add = [&](const Arms& arms, Course course, bool by_hand, std::uint64_t due) {
+            if (target.refuses(arms.candidate.word) || means_another(arms)) return;
+            taker.arms = arms;
+            taker.course = course;
+            taker.by_hand = by_hand;
+            taker.due = due;
+            taker.from_policy =
+                step.kind == Step::Kind::kept && course != Course::watched && step.hold == arms.baseline;
+            out.push_back(taker);
+        };
+        if (order != orders_.end()) {
+            add(order->second.arms, Course::dense, true, 0);
+            continue;
+        }
+        if (!why_not(target).empty()) continue;
+        if (step.trial && step.course == Course::dense) add(*step.trial, step.course, false, 0);
+        if (step.trial && step.course == Course::sparse)
+            add(*step.trial, step.course, false, notes.next_sparse);
+        if (step.watch)
+            add(*step.watch, Course::watched, false, in_doubt(target, *step.watch) ? 0 : notes.next_watch);
+    }
+    return out;
+}
+
+std::optional<std::uint64_t> Experiment::next_due(const std::vector<Taker>& takers) const {
+    std::optional<std::uint64_t> out;
+    for (const Taker& taker : takers) out = std::min(out.value_or(UINT64_MAX), taker.due);
+    return out;
+}
+
+bool Experiment::is_busy(const std::string& name) const {
+    if (!no_counters_.empty()) return true;
+    const Judging& judge = edges_.tuner.policy().judge;
+    const auto notes = notes_.find(name);
+    if (notes == notes_.end() || edges_.now() - notes->second.rate_at > kFreshRate) return false;
+    const double window = std::chrono::duration<double>(judge.window).count();
+    return notes->second.rate * window >= static_cast<double>(judge.settings.min_items);
+}
+
+// Whether rates are known now: they are the difference of two looks. Error: nothing can be measured.
+Result<bool> Experiment::look_at_traffic() {
+    if (no_counters_.empty()) {
+        const std::uint64_t now = edges_.now();
+        auto traffic = edges_.counters.traffic();
+        if (!traffic && passes(traffic.error().code)) return tl::unexpected(traffic.error());
+        if (!traffic) no_counters(traffic.error());
+        if (traffic) {
+            const std::uint64_t passed = now - traffic_at_;
+            const bool fresh = traffic_at_ > 0 && passed >= kSecond && passed <= kFreshRate;
+            std::map<std::string, std::uint64_t> seen;
+            for (const auto& [name, one] : *traffic) {
+                seen[name] = one.completed;
+                const auto before = traffic_.find(name);
+                if (!fresh || before == traffic_.end() || !edges_.tuner.targets().contains(name)) continue;
+                Notes& notes = notes_[name];
+                // What a slot counted since is better: its writes set the kernel's counts back to zero.
+                if (notes.rate_at > traffic_at_) continue;
+                const std::uint64_t more =
+                    one.completed >= before->second ? one.completed - before->second : one.completed;
+                notes.rate = static_cast<double>(more) * kSecond / static_cast<double>(passed);
+                notes.rate_at = now;
+            }
+            traffic_ = std::move(seen);
+            traffic_at_ = now;
+            return fresh;
+        }
+    }
+    if (edges_.tuner.measures().counters.empty() || edges_.tuner.measures().counters.front().guard)
+        return fail("nothing to judge by: " + no_counters_);
+    return true;
+}
+
+void Experiment::explain(const std::string& why) {
+    edges_.tuner.explain_waiting("waiting: " + why);
+}
+
+// No slot begins: nothing stays attached or held.
+void Experiment::idle() {
+    edges_.tuner.set_compared({});
+    edges_.counters.detach();
+    attached_.clear();
+    if (held_ && edges_.hold_memory) edges_.hold_memory(false);
+    held_ = false;
+}
+
+// The group of all that may share a slot, or one target that is alone in its own: who has waited longest.
+std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) const {
+    std::ranges::stable_sort(ready, [](const Taker& a, const Taker& b) {
+        return a.by_hand != b.by_hand ? a.by_hand : a.served < b.served;
+    });
+    const auto is_alone = [](const Taker& t) {
+        return t.name == kDefaultTarget || t.course == Course::watched;
+    };
+    std::vector<Taker> group;
+    std::set<std::string> names;
+    bool dense = false;
+    for (const Taker& taker : ready) {
+        if (is_alone(taker) || !names.insert(taker.name).second) continue;
+        group.push_back(taker);
+        dense = dense || taker.course == Course::dense;
+    }
+    const Taker* alone = nullptr;
+    for (const Taker& taker : ready)
+        if (is_alone(taker) && alone == nullptr &&
+            !(taker.name == kDefaultTarget && taker.course == Course::dense && dense && !taker.by_hand))
+            alone = &taker;
+    if (alone == nullptr) return group;
+    const bool first = group.empty() || (alone->by_hand && !group.front().by_hand) ||
+                       (alone->by_hand == group.front().by_hand && alone->served < group.front().served);
+    return first ? std::vector{*alone} : group;
+}
+
+void Experiment::look() {
+    look_at_.reset();
+    if (slot_) return;
+    refresh_facts();
+    const std::string why = why_no_slot();
+    auto all = takers();
+    // Orders wait for no hour and no delay, but for what makes a pair worthless.
+    const bool only_orders = !why.empty();
+    if (only_orders) std::erase_if(all, [](const Taker& t) { return !t.by_hand; });
+    if (only_orders) explain(why);
+    const auto due = next_due(all);
+    if (!due || !edges_.tuner.observing().empty()) return idle();
+    const std::uint64_t now = edges_.now();
+    if (*due > now + kLookTime) {
+        idle();
+        look_at_ = *due - kLookTime;
+        return;
+    }
+    const auto known = look_at_traffic();
+    if (!known) {
+        explain(known.error().text);
+        return idle();
+    }
+    look_at_ = now + kLookTime;
+    if (!*known) return;
+    std::set<std::string> compared;
+    std::vector<Taker> ready;
+    for (const Taker& taker : all) {
+        if (!taker.by_hand && !is_busy(taker.name)) continue;
+        if (taker.course == Course::dense) compared.insert(taker.name);
+        if (taker.due <= now) ready.push_back(taker);
+    }
+    if (!only_orders) explain("not busy, or its next pair is not due");
+    edges_.tuner.set_compared(compared);
+    const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
+    if (!dense && ready.empty())
+        look_at_ =
+            now + static_cast<std::uint64_t>(edges_.tuner.policy().judge.holdback.count()) * kSecond / 2;
+    if (ready.empty()) return idle();
+    begin_slot(choose(std::move(ready)));
+}
+
+// A target whose slots come to nothing (its load stops, its file cannot be written) is left alone for a
+// while, twice as long each time: switching costs something.
+void Experiment::put_off(const std::string& name, const std::string& why) {
+    constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
+    Notes& notes = notes_[name];
+    notes.not_before = edges_.now() + ((10 * kSecond) << std::min(notes.failures, kMostDoublings));
+    notes.failures++;
+    notes.why = why;
+}
+
+// What passes is not worth a line in the journal, but to who ordered it.
+void Experiment::could_not_begin(const Taker& taker, const Error& why) {
+    put_off(taker.name, why.text);
+    explain(why.text);
+    const bool news = !passes(why.code) && said_.size() < kMostSaid && said_.insert(why.text).second;
+    if (news || taker.by_hand)
+        edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
+    if (taker.by_hand) orders_.erase(taker.name);
+}
+
+void Experiment::tick() {
+    const Judging& judge = edges_.tuner.policy().judge;
+    const bool in_hours = judge.hours.contains(edges_.minute_of_day());
+    if (in_hours && !in_hours_ && judge.hours != Hours{}) draw_delay();
+    in_hours_ = in_hours;
+    check();
+    ledger_.save_in_time(edges_.now());
+    const auto& targets = edges_.tuner.targets();
+    std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
+    std::erase_if(orders_, [&](const auto& item) { return !targets.contains(item.first); });
+    if (!slot_ && !look_at_) look();
+}
+
+std::optional<std::uint64_t> Experiment::due() const {
+    return slot_ ? std::optional(slot_->clock.due()) : look_at_;
+}
+
+void Experiment::on_time() {
+    const auto when = due();
+    if (!when || edges_.now() < *when) return;
+    slot_ ? act() : look();
+}
+
+void Experiment::cpus_changed() {
+    hotplug_until_ = edges_.now() + kLookTime;
+    if (slot_ && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
+}
+
+Status Experiment::order(const std::string& name, const std::string& scope) {
+    if (auto may = edges_.tuner.may_try(name); !may) return may;
+    if (orders_.contains(name)) return fail(name + ": is on trial by an order already", EBUSY);
+    if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
+        return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
+    edges_.tuner.reconcile();
+    const auto found = edges_.tuner.targets().find(name);
+    if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);
+    const Target& target = found->second;
+    const Workqueue before = edges_.tuner.as_before_us(target);
+    Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
+    if (!scope.empty()) {
+        const auto wanted = scope_named(scope);
+        if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
+        if (!edges_.tuner.kernel().has(*wanted))
+            return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
+        arms.candidate = arm_of(target.plan, *wanted);
+    } else if (target.step.trial) {
+        arms = *target.step.trial;
+    } else if (arms.candidate == arms.baseline) {
+        return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
+    }
+    if (means_another(arms)) return fail(name + ": @default is not what it is to be yet", EAGAIN);
+    notes_[name].rests.erase(text_of(arms));
+    notes_[name].not_before = 0;
+    orders_[name] = {arms};
+    if (!slot_) look_at_ = edges_.now();
+    return {};
+}
+
+std::optional<ComparisonView> Experiment::view_of(const std::string& name) const {
+    const auto found = edges_.tuner.targets().find(name);
+    if (found == edges_.tuner.targets().end()) return {};
+    const Target& target = found->second;
+    const auto notes = notes_.find(name);
+    const auto order = orders_.find(name);
+    const Member* member = nullptr;
+    if (slot_)
+        for (const Member& each : slot_->members)
+            if (each.taker.name == name && !each.left) member = &each;
+    ComparisonView out;
+    bool from_policy = target.step.kind == Step::Kind::kept;
+    if (member != nullptr) {
+        out.arms = member->taker.arms;
+        out.course = member->taker.course;
+        from_policy = member->taker.from_policy;
+    } else if (order != orders_.end()) {
+        out.arms = order->second.arms;
+        out.course = Course::dense;
+        from_policy = from_policy && target.step.hold == out.arms.baseline;
+    } else if (target.step.trial && (target.step.course == Course::dense || !target.step.watch)) {
+        out.arms = *target.step.trial;
+        out.course = target.step.course;
+        from_policy = from_policy && target.step.hold == out.arms.baseline;
+    } else if (target.step.watch) {
+        out.arms = *target.step.watch;
+        out.course = Course::watched;
+        from_policy = false;
+    } else {
+        return {};
+    }
+    out.measuring = member != nullptr;
+    out.by_order = order != orders_.end();
+    const LedgerEntry* entry =
+        ledger_.ledger().find(edges_.tuner.ledger_key(target.now, out.arms, from_policy));
+    if (entry != nullptr) {
+        out.judgement = entry->judgement;
+        out.decision =
+            decision_of(*entry, edges_.tuner.policy().judge.settings.alpha, target.step.candidates);
+        out.effect = Comparison(entry->columns).effect(out.decision.column);
+    }
+    if (notes != notes_.end()) out.lost_seconds = notes->second.lost.on(edges_.wall() / 86'400);
+    if (out.measuring) return out;
+    const std::uint64_t now = edges_.now();
+    const auto wall_of = [&](std::uint64_t at) {
+        return edges_.wall() + static_cast<std::int64_t>(at > now ? (at - now) / kSecond : 0);
+    };
+    if (out.course == Course::resting) {
+        out.waits = why_rests(name, out.arms);
+        if (!out.waits.empty())
+            out.next_pair = wall_of(notes->second.rests.at(text_of(out.arms)).until);
+        else if (entry != nullptr)
+            out.next_pair = entry->decided + edges_.tuner.policy().judge.retry_after.count();
+        if (out.waits.empty()) out.waits = "it regressed";
+        return out;
+    }
+    out.waits = why_no_slot();
+    if (out.waits.empty()) out.waits = why_not(target);
+    if (!out.waits.empty()) return out;
+    const std::uint64_t next = notes == notes_.end()           ? 0
+                               : out.course == Course::sparse  ? notes->second.next_sparse
+                               : out.course == Course::watched ? notes->second.next_watch
+                                                               : 0;
+    if (next > now) {
+        out.waits = "its next pair is not due";
+        out.next_pair = wall_of(next);
+    } else {
+        out.waits = is_busy(name) ? "it is another target's turn" : "not busy";
+    }
+    return out;
+}
+
+}  // namespace wq

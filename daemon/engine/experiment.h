@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/journal.h"
+#include "base/result.h"
+#include "bpf/work_counters.h"
+#include "engine/accrue.h"
+#include "engine/caution.h"
+#include "engine/coins.h"
+#include "engine/conditions.h"
+#include "engine/experiment_view.h"
+#include "engine/ledger_file.h"
+#include "engine/slot.h"
+#include "engine/target_pair.h"
+#include "tuner/readings.h"
+#include "tuner/record_writer.h"
+#include "tuner/tuner.h"
+#include "tuner/verdicts.h"
+
+namespace wq {
+
+// Clocks that must not jump within a slot, in ns: how far each is ahead of CLOCK_MONOTONIC.
+struct Clocks {
+    std::int64_t suspended = 0;  // CLOCK_BOOTTIME
+    std::int64_t wall = 0;       // CLOCK_REALTIME
+};
+
+// Whether error CODE says nothing about the next try.
+inline bool passes(int code) {
+    return kind_of_error(code) == Outcome::Kind::transient;
+}
+
+// Runs experiments on all busy targets at once: slots (engine/slot.h), in which each target that takes part
+// has a pair of windows with a coin of its own, and a ledger of what the pairs came to. Which arms meet, and
+// what is held in between, follows from the ledger alone (engine/candidates.h), so that a restart changes
+// nothing.
+//
+// A comparison is dense (a pair in every slot), sparse (a pair per judge.holdback), resting or watched. A
+// watched target is alone in its slot, so that nothing else switches while harm is looked for; so is
+// @default, whose windows move its followers. It is compared last.
+//
+// Times are us of CLOCK_MONOTONIC unless they are said to be s since 1970.
+class Experiment {
+  public:
+    struct Edges {
+        Tuner& tuner;
+        WorkCounters& counters;
+        VerdictStore& verdicts;  // the history of verdicts; nothing is decided by it
+        RecordWriter& record;
+        Log& log;
+        Paths paths;
+        std::function<std::uint64_t()> random;    // getrandom(2): the coin must not be guessed by a load
+        std::function<Clocks()> clocks;           // as they stand
+        std::function<std::uint64_t()> now;       // exact, where an event loop's clock may lag
+        std::function<std::int64_t()> wall;       // s since 1970
+        std::function<unsigned()> minute_of_day;  // local time
+        std::function<std::uint64_t()> uptime;    // s since boot
+        std::function<std::string()> system_state = {};  // systemd's: "running"; "" where nobody can be asked
+        // A slot begins; no slot runs any more.
+        std::function<void(bool hold)> hold_memory = {};
+    };
+
+    // Reads the ledger, and counts the windows of a slot that a crash cut off.
+    explicit Experiment(Edges edges);
+    ~Experiment();
+
+    // For Tuner::Edges::next_step.
+    [[nodiscard]] Step step(const StepInput& input) const;
+
+    // A policy was taken into use: what was set aside may be tried again, and a new random delay begins if
+    // the policy has another.
+    void policy_changed();
+    // Called at watchdog ticks.
+    void tick();
+    // When on_time() wants to be called; empty while nothing is measured and nothing waits for traffic.
+    [[nodiscard]] std::optional<std::uint64_t> due() const;
+    void on_time();
+    // CPUs came or went, or may have: the pairs being measured are of two machines.
+    void cpus_changed();
+    // After each Tuner::reconcile(): targets whose ground is gone leave the slot.
+    void check();
+    // `wq-tunectl trial`: SCOPE (what comes next if empty) is compared on target NAME at once, whatever the
+    // hour. Error: why not.
+    Status order(const std::string& name, const std::string& scope);
+    // Ends the slot that runs, and saves what is known. A window that this cuts off counts against its arm.
+    void cancel_all(const std::string& why);
+    // No slot begins while paused; the one that runs comes to its end.
+    void pause(bool paused) { paused_ = paused; }
+
+    [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
+    [[nodiscard]] std::optional<ComparisonView> view_of(const std::string& target) const;
+    [[nodiscard]] const ExperimentTotals& totals() const { return totals_; }
+    [[nodiscard]] const Ledger& ledger() const { return ledger_.ledger(); }
+    // One reason for all targets why no slot begins: "settling after boot (4 min left)", "outside
+    // judge.hours", "paused by `wq-tunectl pause`"; "" if nothing speaks against it.
+    [[nodiscard]] std::string why_no_slot() const;
+
+  private:
+    // A comparison that could have its next pair.
+    struct Taker {
+        std::string name;
+        Arms arms;
+        Course course = Course::none;
+        bool by_hand = false;
+        bool from_policy = false;  // the reference is what we kept
+        unsigned candidates = 1;
+        std::uint64_t due = 0;
+        std::uint64_t served = 0;  // when the target last took part
+    };
+    struct Member {
+        Taker taker;
+        ino_t inode = 0;
+        std::string before;  // the word in the target's file before us
+        LedgerKey key;
+        VerdictKey record_key;
+        bool candidate_first = false;
+        std::optional<TargetPair> pair;
+        std::optional<unsigned> in_place;  // the window whose arm was last written
+        double rate = 0;                   // completions per s in the first window, when it was looked at
+        bool left = false;
+        [[nodiscard]] bool runs_candidate(unsigned window) const { return (window == 0) == candidate_first; }
+        [[nodiscard]] const Arm& arm(unsigned window) const {
+            return runs_candidate(window) ? taker.arms.candidate : taker.arms.baseline;
+        }
+        [[nodiscard]] Side side(unsigned window) const {
+            return runs_candidate(window) ? Side::candidate : Side::reference;
+        }
+        // What is in force when nothing is compared.
+        [[nodiscard]] const Arm& incumbent() const {
+            return taker.course == Course::watched ? taker.arms.candidate : taker.arms.baseline;
+        }
+    };
+    struct Slot {
+        std::vector<Member> members;
+        SlotClock clock;
+        Coins coins;
+        CpuSet online;
+        Clocks clocks;
+        CpuTimes cpu_times;
+        std::string spoilt;  // why no pair of it counts
+    };
+    struct Rest {
+        std::uint64_t until = 0;
+        std::string why;
+    };
+    // What is known of one target, beside what its class came to.
+    struct Notes {
+        double rate = 0;  // completions per s
+        std::uint64_t rate_at = 0;
+        double expected = 0;          // completions per s over both windows of the last pair
+        std::uint64_t write = 1'000;  // us that a write takes
+        LostTime lost;
+        std::uint64_t next_sparse = 0;  // 0: not drawn yet
+        std::uint64_t next_watch = 0;
+        std::uint64_t pause = 0;  // between two pairs of the watch
+        std::uint64_t served = 0;
+        std::map<std::string, Rest> rests;  // by arms
+        unsigned starved = 0;               // pairs running in which the candidate's window was cut
+        unsigned dropped = 0;               // pairs running
+        std::uint64_t items = 0;
+        std::uint64_t stuck = 0;
+        unsigned failures = 0;  // running: its slots came to nothing
+        std::uint64_t not_before = 0;
+        std::string why;  // the last of them
+    };
+    struct Order {
+        Arms arms;
+        std::uint64_t pairs = 0;
+    };
+
+    // experiment.cpp: who takes part, and when.
+    void recover();
+    void measure_by(const std::string& lacks);
+    void no_counters(const Error& why);
+    void find_before_upgrade();
+    void draw_delay();
+    void refresh_facts();
+    [[nodiscard]] bool is_named(const Target& target) const;
+    [[nodiscard]] std::string why_not(const Target& target) const;
+    [[nodiscard]] std::string why_rests(const std::string& name, const Arms& arms) const;
+    [[nodiscard]] bool means_another(const Arms& arms) const;
+    [[nodiscard]] std::vector<Taker> takers() const;
+    [[nodiscard]] std::optional<std::uint64_t> next_due(const std::vector<Taker>& takers) const;
+    [[nodiscard]] bool in_doubt(const Target& target, const Arms& arms) const;
+    void look();
+    Result<bool> look_at_traffic();
+    [[nodiscard]] bool is_busy(const std::string& name) const;
+    [[nodiscard]] std::vector<Taker> choose(std::vector<Taker> ready) const;
+    void explain(const std::string& why);
+    void put_off(const std::string& name, const std::string& why);
+    void could_not_begin(const Taker& taker, const Error& why);
+    void idle();
+
+    // experiment_slot.cpp: the slot that runs.
+    void begin_slot(std::vector<Taker> takers);
+    [[nodiscard]] std::vector<Member> able_of(const std::vector<Taker>& takers);
+    Status attach(const std::vector<Member>& members);
+    [[nodiscard]] SlotTimes times_of(const std::vector<Taker>& takers, std::uint64_t window) const;
+    [[nodiscard]] Member member_of(const Taker& taker) const;
+    void sample(Member& member, double seconds);
+    void say_begun(const Member& member);
+    void act();
+    void put(unsigned window);
+    void put_failed(Member& member, const Outcome& outcome);
+    void look_into(unsigned window);
+    void cut(Member& member, unsigned window);
+    void leave(Member& member, const std::string& why, bool counts);
+    void finish_slot();
+    void end_slot(const std::vector<std::string>& still_on_trial);
+    [[nodiscard]] std::string why_spoilt() const;
+    [[nodiscard]] std::string why_moved(const Member& member);
+    [[nodiscard]] std::string why_leave(const Member& member) const;
+    [[nodiscard]] unsigned index_of(const std::string& name) const;
+
+    // experiment_pair.cpp: what a pair comes to.
+    void take_pair(Member& member, const PairResult& result, const std::vector<double>& others);
+    void drop_pair(Member& member, const std::string& why);
+    bool is_stuck(Member& member, const PairResult& result);
+    void take(Member& member, const PairEvidence& evidence, double seconds);
+    void be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence);
+    void pace(Member& member, const LedgerEntry& entry);
+    void rest(const std::string& name, const Arms& arms, std::uint64_t us, const std::string& why);
+    void turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    VerdictRecord record_of(const Member& member, const Decision& decision, const Effect& effect,
+                            unsigned trial) const;
+    void keep(VerdictRecord record, const std::string& key);
+    void write_verdicts();
+    void write(const VerdictRecord& record, const std::string& key);
+    void say(const VerdictRecord& record);
+    void count_order(const Member& member, bool decided);
+    [[nodiscard]] LedgerEntry entry_of(const Member& member) const;
+    [[nodiscard]] AccrualRule rule_for(const Member& member) const;
+
+    Edges edges_;
+    LedgerFile ledger_;
+    std::map<std::string, std::string> before_upgrade_;  // arm that an older kernel kept, by class
+    std::unique_ptr<Slot> slot_;
+    std::map<std::string, Notes> notes_;
+    std::map<std::string, Order> orders_;            // by target
+    std::map<std::string, TrialReadings> readings_;  // by comparison, since its last verdict
+    std::set<std::string> begun_;                    // comparisons that were said to begin
+    std::vector<std::string> attached_;              // by index
+    ExperimentTotals totals_;
+    std::optional<std::uint64_t> look_at_;
+    std::map<std::string, std::uint64_t> traffic_;  // completions at the last look
+    std::uint64_t traffic_at_ = 0;
+    std::vector<std::pair<VerdictRecord, std::string>> to_write_;  // with their comparisons
+    bool turned_ = false;                                          // a verdict came in the slot that ends
+    bool paused_ = false;
+    bool held_ = false;      // memory
+    bool in_hours_ = false;  // at the last tick
+    std::uint64_t not_before_ = 0;
+    std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
+    std::uint64_t hotplug_until_ = 0;
+    std::string no_counters_;  // why BPF counts nothing here; asked again after a reload
+    std::string named_only_;   // why only targets that a rule names are experimented upon
+    // As of the last look.
+    std::string system_state_;
+    bool on_battery_ = false;
+    bool memory_is_short_ = false;
+    std::uint64_t facts_at_ = 0;
+    std::uint64_t asked_system_at_ = 0;
+    std::set<std::string> said_;  // why slots could not begin: each is said once
+};
+
+}  // namespace wq

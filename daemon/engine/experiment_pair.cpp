@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What a pair comes to: evidence in the ledger, a verdict, a rest.
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "counters/counter_table.h"
+#include "engine/candidates.h"
+#include "engine/experiment.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000;
+constexpr std::uint64_t kHour = 3600 * kSecond;
+constexpr std::uint64_t kDay = 24 * kHour;
+constexpr unsigned kMostDropped = 10;     // pairs running, before the candidate is set aside
+constexpr std::uint64_t kMostStuck = 20;  // one item in so many
+constexpr unsigned kMostStarved = 2;      // pairs running
+constexpr double kClearGain = -10;  // percent: while the whole interval is beyond it, the watch slows down
+
+std::uint64_t us(std::chrono::seconds time) {
+    return static_cast<std::uint64_t>(time.count()) * kSecond;
+}
+
+std::string text_of(const Arms& arms) {
+    return arms.baseline.name() + "\n" + arms.candidate.name();
+}
+
+TrialOutcome outcome_of(Judgement judgement) {
+    switch (judgement) {
+        case Judgement::improved:
+            return TrialOutcome::improved;
+        case Judgement::regressed:
+            return TrialOutcome::regressed;
+        case Judgement::undecided:
+            break;
+    }
+    return TrialOutcome::inconclusive;
+}
+
+// The largest difference that the pair added to a judged counter; empty where it added none.
+std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after) {
+    std::optional<double> out;
+    for (std::size_t i = 0; i < after.columns.size(); i++) {
+        const Comparison::Column& column = after.columns[i];
+        if (column.counter.guard || column.last.empty()) continue;
+        if (i < before.columns.size() && before.columns[i].worse.count == column.worse.count) continue;
+        out = std::max(out.value_or(column.last.back()), column.last.back());
+    }
+    return out;
+}
+
+// Next to nothing in both windows is no cost: an idle disk stalls nobody in one, and for 40 us in the next.
+bool is_next_to_nothing(const ComparedCounter& counter, const PairValues& values) {
+    const CounterKind* kind = find_counter(counter.name);
+    return kind != nullptr && std::max(values.reference, values.candidate) < kind->least_alarming;
+}
+
+// Whether a judged counter is three times worse, beyond the noise of the pairs BEFORE.
+bool costs_too_much(const LedgerEntry& before, const PairEvidence& evidence) {
+    if (evidence.lost) return false;
+    for (std::size_t i = 0; i < evidence.values.size(); i++) {
+        const Comparison::Column& column = before.columns[i];
+        const auto& values = evidence.values[i];
+        if (!column.counter.guard && values && !is_next_to_nothing(column.counter, *values) &&
+            is_beyond_noise(column.last, log_ratio(column.counter, *values)))
+            return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+LedgerEntry Experiment::entry_of(const Member& member) const {
+    const LedgerEntry* known = ledger_.ledger().find(member.key);
+    if (known != nullptr) return *known;
+    LedgerEntry out;
+    out.key = member.key;
+    out.columns = Comparison(edges_.tuner.measures().counters).columns();
+    return out;
+}
+
+AccrualRule Experiment::rule_for(const Member& member) const {
+    const Judging& judge = edges_.tuner.policy().judge;
+    return {judge.settings.alpha,
+            member.taker.candidates,
+            judge.settings.max_pairs,
+            judge.run_length,
+            member.taker.course == Course::watched,
+            edges_.wall()};
+}
+
+void Experiment::take_pair(Member& member, const PairResult& result, const std::vector<double>& others) {
+    Notes& notes = notes_[member.taker.name];
+    const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
+    if (no_counters_.empty() && result.counted) {
+        notes.rate = notes.expected = static_cast<double>(result.items) / (2 * seconds);
+        notes.rate_at = edges_.now();
+    }
+    const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
+    notes.next_sparse = edges_.now() + holdback;
+    notes.next_watch = edges_.now() + std::max(notes.pause, holdback);
+    if (is_stuck(member, result)) return;
+    if (!result.drop.empty()) return drop_pair(member, result.drop);
+    PairEvidence evidence{by_arm(result, member.candidate_first), {}};
+    const auto& counters = edges_.tuner.measures().counters;
+    for (std::size_t i = 0; i < counters.size(); i++)
+        if (counters[i].name == kOthers) evidence.values[i] = others_by_arm(others, member.candidate_first);
+    if (result.lost) evidence.lost = member.side(*result.lost);
+    take(member, evidence, seconds);
+}
+
+// Work that queues itself again stays where it is: a scope that is written now does not reach it.
+bool Experiment::is_stuck(Member& member, const PairResult& result) {
+    Notes& notes = notes_[member.taker.name];
+    notes.items += result.items;
+    notes.stuck += result.stuck;
+    if (notes.stuck * kMostStuck <= notes.items ||
+        notes.items / 2 < edges_.tuner.policy().judge.settings.min_items)
+        return false;
+    notes.items = notes.stuck = 0;
+    totals_.pairs_dropped++;
+    rest(member.taker.name, member.taker.arms, us(edges_.tuner.policy().judge.retry_after), kStuckReason);
+    const LedgerEntry entry = entry_of(member);
+    VerdictRecord record = record_of(member, {}, {}, entry.alarms + 1);
+    record.reason = kStuckReason;
+    keep(record, member.key.text());
+    count_order(member, true);
+    return true;
+}
+
+void Experiment::drop_pair(Member& member, const std::string& why) {
+    totals_.pairs_dropped++;
+    Notes& notes = notes_[member.taker.name];
+    if (++notes.dropped < kMostDropped) return;
+    notes.dropped = 0;
+    rest(member.taker.name, member.taker.arms, kHour,
+         fmt::format("{} pairs running were dropped: {}", kMostDropped, why));
+    if (!member.taker.by_hand) return;
+    VerdictRecord record = record_of(member, {}, {}, 1);
+    record.judged = false;
+    record.reason = why;
+    keep(record, member.key.text());
+    count_order(member, true);
+}
+
+void Experiment::take(Member& member, const PairEvidence& evidence, double seconds) {
+    const std::string& name = member.taker.name;
+    Notes& notes = notes_[name];
+    const LedgerEntry before = entry_of(member);
+    LedgerEntry entry = before;
+    const Comparison comparison(entry.columns);
+    if (!evidence.lost)
+        if (const std::string why = comparison.why_refused(evidence.values); !why.empty())
+            return drop_pair(member, why);
+    const Accrual accrual = accrue(entry, evidence, rule_for(member));
+    notes.dropped = notes.failures = 0;
+    totals_.pairs++;
+    if (evidence.lost) totals_.windows_lost++;
+    if (const auto d = added(before, entry)) {
+        const bool watched = member.taker.course == Course::watched;
+        notes.lost.add(edges_.wall() / 86'400, watched ? -*d : *d, seconds);
+    }
+    if (!evidence.lost && member.taker.course == Course::dense) {
+        TrialReadings& readings = readings_[member.key.text()];
+        if (readings.counters.empty())
+            for (const ComparedCounter& c : edges_.tuner.measures().counters)
+                if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
+        WindowPair pair;
+        for (std::size_t i = 0; i < evidence.values.size(); i++)
+            if (!entry.columns[i].counter.guard && evidence.values[i])
+                pair.readings.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
+        readings.add(pair);
+    }
+    ledger_.change().put(entry);
+    pace(member, entry);
+    if (accrual.turn == Turn::none && member.taker.course != Course::watched)
+        be_cautious(member, before, evidence);
+    if (accrual.turn != Turn::none) turned(member, entry, accrual);
+    count_order(member, accrual.turn != Turn::none);
+}
+
+// An hour's rest, and no verdict.
+void Experiment::be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence) {
+    Notes& notes = notes_[member.taker.name];
+    const bool starved =
+        evidence.lost == Side::candidate && member.pair->is_cut(member.candidate_first ? 0 : 1);
+    notes.starved = starved ? notes.starved + 1 : 0;
+    if (notes.starved >= kMostStarved) {
+        notes.starved = 0;
+        return rest(member.taker.name, member.taker.arms, kHour,
+                    "its work completed at less than a third of the pace, twice running");
+    }
+    if (costs_too_much(before, evidence))
+        rest(member.taker.name, member.taker.arms, kHour,
+             "it cost three times as much, beyond what the noise explains");
+}
+
+void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t time, const std::string& why) {
+    notes_[name].rests[text_of(arms)] = {edges_.now() + time, why};
+    totals_.rests++;
+    turned_ = true;
+    edges_.log.write({LOG_NOTICE,
+                      Event::none,
+                      fmt::format("{}: {} against {} rests for {} min: {}", name, arms.candidate.name(),
+                                  arms.baseline.name(), time / kSecond / 60, why),
+                      {{"WQ_NAME", name},
+                       {"WQ_ARM_BASELINE", arms.baseline.name()},
+                       {"WQ_ARM_CANDIDATE", arms.candidate.name()},
+                       {"WQ_REASON", why}}});
+}
+
+// The watch of what is clearly better slows down, to a pair a day.
+void Experiment::pace(Member& member, const LedgerEntry& entry) {
+    if (member.taker.course != Course::watched) return;
+    Notes& notes = notes_[member.taker.name];
+    const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
+    const auto interval = Comparison(entry.columns).effect(0).interval;
+    const bool clear = interval && interval->high < kClearGain;
+    notes.pause = clear ? std::min(2 * std::max(notes.pause, holdback), std::max(kDay, holdback)) : holdback;
+    notes.next_watch = edges_.now() + notes.pause;
+}
+
+void Experiment::turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
+    turned_ = true;
+    VerdictRecord record = record_of(member, accrual.decision, accrual.effect, entry.alarms + 1);
+    switch (accrual.turn) {
+        case Turn::none:
+            return;
+        case Turn::improved:
+            totals_.improved++;
+            break;
+        case Turn::regressed:
+            totals_.regressed++;
+            break;
+        case Turn::undecided:
+            totals_.undecided++;
+            record.reason = kMaxPairsReason;
+            break;
+        case Turn::taken_back:
+            totals_.regressed++;
+            totals_.taken_back++;
+            record.outcome = TrialOutcome::regressed;
+            record.reason = kWatchReason;
+            break;
+    }
+    notes_[member.taker.name].next_watch = 0;
+    keep(record, member.key.text());
+}
+
+VerdictRecord Experiment::record_of(const Member& member, const Decision& decision, const Effect& effect,
+                                    unsigned trial) const {
+    VerdictRecord out;
+    out.key = member.record_key;
+    out.target = member.taker.name;
+    out.time = edges_.wall();
+    out.trial = trial;
+    out.outcome = outcome_of(decision.judgement);
+    out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
+                    decision.log_better, effect};
+    out.settings = edges_.tuner.policy().judge.settings;
+    out.settings->alpha = alpha_after(out.settings->alpha, trial - 1);
+    return out;
+}
+
+// In the history at once; in the journal and on disk after the slot.
+void Experiment::keep(VerdictRecord record, const std::string& key) {
+    edges_.verdicts.add(record);
+    to_write_.push_back({std::move(record), key});
+}
+
+void Experiment::write_verdicts() {
+    for (const auto& [record, key] : std::exchange(to_write_, {})) write(record, key);
+}
+
+void Experiment::write(const VerdictRecord& record, const std::string& key) {
+    say(record);
+    const std::string& path = edges_.verdicts.path();
+    edges_.record.put(
+        path, [path, text = edges_.verdicts.text()] { return VerdictStore::write(path, text); },
+        [this](const Status& done) {
+            if (!done) edges_.log.write({LOG_WARNING, Event::none, done.error().text});
+        });
+    ledger_.save(edges_.now());
+    auto node = readings_.extract(key);
+    if (node.empty() || node.mapped().pairs.empty()) return;
+    edges_.record.put(
+        fmt::format("{}: {} of {}", edges_.paths.readings(), record.target, record.time),
+        [paths = edges_.paths, record, readings = std::move(node.mapped())] {
+            return keep_readings(paths, record, readings);
+        },
+        [this](const Status& done) {
+            if (!done)
+                edges_.log.write(
+                    {LOG_WARNING, Event::none, done.error().in("a comparison's pairs are not kept").text});
+        });
+}
+
+// One event per verdict.
+void Experiment::say(const VerdictRecord& r) {
+    const bool notable = r.judged && r.outcome != TrialOutcome::inconclusive;
+    edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
+                      r.judged ? Event::verdict : Event::trial_cut_off,
+                      fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.baseline,
+                                  name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
+                                  wq::text_of(r.standing)),
+                      {{"WQ_NAME", r.target},
+                       {"WQ_ARM_BASELINE", r.key.baseline},
+                       {"WQ_ARM_CANDIDATE", r.key.candidate},
+                       {"WQ_VERDICT", std::string(name_of(r.outcome))},
+                       {"WQ_REASON", r.reason},
+                       {"WQ_COUNTER", r.standing.counter},
+                       {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+                       {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
+}
+
+// An order ends with a verdict, or with max_pairs pairs of its own.
+void Experiment::count_order(const Member& member, bool decided) {
+    const auto order = orders_.find(member.taker.name);
+    if (order == orders_.end() || !member.taker.by_hand) return;
+    if (decided) {
+        orders_.erase(order);
+        return;
+    }
+    if (++order->second.pairs < edges_.tuner.policy().judge.settings.max_pairs) return;
+    orders_.erase(order);
+    const LedgerEntry entry = entry_of(member);
+    const Decision decision =
+        decision_of(entry, edges_.tuner.policy().judge.settings.alpha, member.taker.candidates);
+    VerdictRecord record =
+        record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
+    if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
+    keep(record, member.key.text());
+}
+
+}  // namespace wq

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The slot that runs: its coins, its writes, its windows, and who leaves it before its end.
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+#include "counters/sampling.h"
+#include "engine/candidates.h"
+#include "engine/experiment.h"
+#include "kernel/read_isolation.h"
+
+namespace wq {
+namespace {
+
+constexpr std::int64_t kJump = 500'000'000;        // ns
+constexpr std::uint64_t kLongWindow = 30'000'000;  // us, of every fourth pair of the watch
+constexpr std::uint64_t kLongEvery = 4;
+
+std::uint64_t us(std::chrono::milliseconds time) {
+    return static_cast<std::uint64_t>(std::chrono::microseconds(time).count());
+}
+
+}  // namespace
+
+Experiment::Member Experiment::member_of(const Taker& taker) const {
+    const Target& target = edges_.tuner.targets().at(taker.name);
+    Member out;
+    out.taker = taker;
+    out.inode = target.now.inode;
+    out.before = edges_.tuner.as_before_us(target).scope.word;
+    out.key = edges_.tuner.ledger_key(target.now, taker.arms, taker.from_policy);
+    out.record_key = edges_.tuner.key_for(target.now, taker.arms);
+    return out;
+}
+
+unsigned Experiment::index_of(const std::string& name) const {
+    return static_cast<unsigned>(std::ranges::find(attached_, name) - attached_.begin());
+}
+
+// The programs stay loaded as long as slots follow each other and their targets are among those attached.
+Status Experiment::attach(const std::vector<Member>& members) {
+    if (!no_counters_.empty()) return {};
+    const auto is_attached = [&](const Member& m) {
+        return std::ranges::find(attached_, m.taker.name) != attached_.end();
+    };
+    if (!attached_.empty() && std::ranges::all_of(members, is_attached)) return {};
+    attached_.clear();
+    std::vector<std::string> names;
+    for (const Member& member : members) names.push_back(member.taker.name);
+    const bool tails = std::ranges::any_of(edges_.tuner.measures().counters,
+                                           [](const ComparedCounter& c) { return c.name == "tail"; });
+    edges_.counters.watch(read_isolation(edges_.paths).cpus());
+    if (auto attached = edges_.counters.attach(names, tails); !attached) return attached;
+    attached_ = std::move(names);
+    return {};
+}
+
+// Every fourth pair of the watch is long: dirty throttling and the like outlast two seconds.
+SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t window) const {
+    const Judging& judge = edges_.tuner.policy().judge;
+    SlotTimes out;
+    out.window = window;
+    out.washout = out.lead = out.drain = us(judge.washout);
+    const Taker& first = takers.front();
+    if (first.course != Course::watched) return out;
+    const LedgerEntry* entry = ledger_.ledger().find(
+        edges_.tuner.ledger_key(edges_.tuner.targets().at(first.name).now, first.arms, false));
+    if (entry != nullptr && pairs_of(*entry) % kLongEvery == kLongEvery - 1)
+        out.window = std::max(window, kLongWindow);
+    return out;
+}
+
+// Those of TAKERS that are on trial from now on. Where the counters cannot be attached to all of them, the
+// first is tried alone: the error does not say whose it is.
+std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& takers) {
+    std::vector<Member> members;
+    for (const Taker& taker : takers) members.push_back(member_of(taker));
+    if (auto attached = attach(members); !attached) {
+        if (takers.size() > 1) return able_of({takers.front()});
+        could_not_begin(takers.front(), attached.error());
+        return {};
+    }
+    if (const std::string limits = edges_.counters.limits();
+        no_counters_.empty() && limits != edges_.tuner.measures().lacks) {
+        measure_by(limits);  // it is counted otherwise than the ledger has it: these are other comparisons
+        edges_.tuner.step_all();
+        return {};
+    }
+    std::vector<std::string> names;
+    for (const Member& member : members) names.push_back(member.taker.name);
+    const auto begun = edges_.tuner.begin_trials(names);
+    std::vector<Member> able;
+    for (std::size_t i = 0; i < members.size(); i++) {
+        if (begun[i])
+            able.push_back(std::move(members[i]));
+        else
+            could_not_begin(members[i].taker, begun[i].error());
+    }
+    return able;
+}
+
+void Experiment::begin_slot(std::vector<Taker> takers) {
+    const Judging& judge = edges_.tuner.policy().judge;
+    std::vector<std::uint64_t> writes;
+    for (const Taker& taker : takers) writes.push_back(notes_[taker.name].write);
+    const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
+    takers.resize(size.targets);
+    auto able = able_of(takers);
+    if (able.empty()) return;
+    if (edges_.hold_memory && !std::exchange(held_, true)) edges_.hold_memory(true);
+    slot_.reset(new Slot{{},
+                         SlotClock(times_of(takers, size.window), edges_.now()),
+                         {},
+                         edges_.tuner.online(),
+                         edges_.clocks(),
+                         read_cpu_times(edges_.paths),
+                         ""});
+    totals_.slots++;
+    const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
+    for (Member& member : able) {
+        member.candidate_first = (edges_.random() & 1) != 0;
+        slot_->coins.members.push_back({member.taker.name, member.key.text(), member.candidate_first});
+        notes_[member.taker.name].served = edges_.now();
+        sample(member, seconds);
+        say_begun(member);
+        slot_->members.push_back(std::move(member));
+    }
+    const auto kept = keep_coins(edges_.paths.slot(), slot_->coins);
+    if (kept) return;
+    std::vector<std::string> back;
+    for (const Member& member : slot_->members) {
+        could_not_begin(member.taker, kept.error().in("the coins cannot be kept"));
+        back.push_back(member.taker.name);
+    }
+    end_slot(back);
+}
+
+// Once for each comparison of a target.
+void Experiment::say_begun(const Member& member) {
+    const auto& [name, arms] = std::tie(member.taker.name, member.taker.arms);
+    if (!begun_.insert(name + "\n" + member.key.text()).second) return;
+    edges_.log.write(
+        {LOG_INFO,
+         Event::trial_begun,
+         fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.baseline.name()),
+         {{"WQ_NAME", name},
+          {"WQ_ARM_BASELINE", arms.baseline.name()},
+          {"WQ_ARM_CANDIDATE", arms.candidate.name()}}});
+}
+
+// N is fixed for both windows of a pair, by what was there before it.
+void Experiment::sample(Member& member, double seconds) {
+    Meters meters{edges_.tuner.measures().counters, nullptr, 0, edges_.paths,
+                  edges_.tuner.policy().judge.settings.min_items};
+    if (no_counters_.empty()) {
+        meters.work = &edges_.counters;
+        meters.index = index_of(member.taker.name);
+        const double items = notes_[member.taker.name].rate * seconds;
+        edges_.counters.sample(meters.index, sampled_every(items));
+    }
+    member.pair.emplace(meters);
+}
+
+void Experiment::act() {
+    SlotClock& clock = slot_->clock;
+    const unsigned window = clock.window();
+    switch (clock.action()) {
+        case SlotAction::put:
+            put(window);
+            break;
+        case SlotAction::open:
+            for (Member& member : slot_->members)
+                if (!member.left) member.pair->open(window, edges_.now());
+            break;
+        case SlotAction::look:
+            look_into(window);
+            break;
+        case SlotAction::close:
+            for (Member& member : slot_->members)
+                if (!member.left) member.pair->close(window, edges_.now(), clock.times().counted());
+            break;
+        case SlotAction::finish:
+            return finish_slot();
+    }
+    if (std::ranges::all_of(slot_->members, &Member::left)) return end_slot({});
+    clock.done(edges_.now());
+}
+
+// All arms of a window, in random order. That they are about to be in place is on disk before.
+void Experiment::put(unsigned window) {
+    std::vector<Switch> switches;
+    std::vector<Member*> order;
+    for (Member& member : slot_->members) {
+        if (member.left) continue;
+        if (const std::string why = why_moved(member); !why.empty())
+            leave(member, why, false);
+        else
+            order.push_back(&member);
+    }
+    if (order.empty()) return;
+    for (std::size_t i = order.size() - 1; i > 0; i--) std::swap(order[i], order[edges_.random() % (i + 1)]);
+    for (const Member* member : order) switches.push_back({member->taker.name, member->arm(window)});
+    slot_->coins.running = window;
+    if (const auto kept = keep_coins(edges_.paths.slot(), slot_->coins); !kept) {
+        for (Member* member : order) leave(*member, kept.error().text, false);
+        return;
+    }
+    const auto switched = edges_.tuner.switch_to(switches, edges_.now);
+    for (std::size_t i = 0; i < order.size(); i++) {
+        order[i]->in_place = window;
+        Notes& notes = notes_[order[i]->taker.name];
+        notes.write = std::max(switched[i].took, notes.write / 2);
+        if (switched[i].outcome.kind != Outcome::Kind::done) put_failed(*order[i], switched[i].outcome);
+    }
+}
+
+void Experiment::put_failed(Member& member, const Outcome& outcome) {
+    using Kind = Outcome::Kind;
+    if (outcome.kind == Kind::gone) return leave(member, "the workqueue vanished", false);
+    if (outcome.kind == Kind::foreign)
+        return leave(member, fmt::format("an external writer wrote '{}'", outcome.text), false);
+    if (outcome.kind == Kind::unsupported)
+        return leave(member, fmt::format("the kernel stored '{}' instead", outcome.text), false);
+    leave(member, "not written: " + outcome.text, false);
+}
+
+// Whether a load starves. The first window is compared with both windows of the pair before, which its coin
+// has no part in; the second with the first.
+void Experiment::look_into(unsigned window) {
+    for (Member& member : slot_->members) {
+        if (member.left) continue;
+        const auto seen = member.pair->look(window, edges_.now());
+        if (!seen || seen->seconds <= 0) continue;
+        const bool has_first = window == 1 && !member.pair->is_cut(0) && member.rate > 0;
+        const double expected = has_first ? member.rate : notes_[member.taker.name].expected;
+        if (window == 0) member.rate = seen->completed / seen->seconds;
+        if (starves(seen->completed, expected * seen->seconds)) cut(member, window);
+    }
+}
+
+// Until the next window the target holds what it would hold without the slot.
+void Experiment::cut(Member& member, unsigned window) {
+    member.pair->cut(window, edges_.now());
+    if (member.arm(window) == member.incumbent()) return;
+    const auto back = edges_.tuner.switch_to({{member.taker.name, member.incumbent()}}, edges_.now);
+    if (back.front().outcome.kind != Outcome::Kind::done) put_failed(member, back.front().outcome);
+}
+
+// COUNTS: it was our doing, so that the window that it cuts off counts against its arm.
+void Experiment::leave(Member& member, const std::string& why, bool counts) {
+    member.left = true;
+    totals_.cut_off++;
+    // In a first pair it costs nothing: the largest difference so far is none.
+    if (const LedgerEntry* known = ledger_.ledger().find(member.key); counts && member.in_place && known) {
+        totals_.windows_lost++;
+        LedgerEntry entry = *known;
+        add_lost_window(entry, member.side(*member.in_place));
+        ledger_.change().put(std::move(entry));
+    }
+    const std::string& name = member.taker.name;
+    if (member.taker.by_hand) {
+        VerdictRecord record = record_of(member, {}, {}, 1);
+        record.judged = false;
+        record.reason = why;
+        orders_.erase(name);
+        keep(record, member.key.text());
+    } else {
+        put_off(name, why);
+    }
+    edges_.log.write({LOG_INFO,
+                      Event::trial_cut_off,
+                      fmt::format("{}: {} against {}: cut off: {}", name, member.taker.arms.candidate.name(),
+                                  member.taker.arms.baseline.name(), why),
+                      {{"WQ_NAME", name},
+                       {"WQ_ARM_BASELINE", member.taker.arms.baseline.name()},
+                       {"WQ_ARM_CANDIDATE", member.taker.arms.candidate.name()},
+                       {"WQ_REASON", why}}});
+    edges_.tuner.end_trial(name);
+}
+
+// Masks are changed without any event: they are looked at before a window and before a pair counts.
+std::string Experiment::why_moved(const Member& member) {
+    const std::string now = edges_.tuner.look_at_cpus(member.taker.name);
+    if (now.empty() || now == member.record_key.cpus) return "";
+    return fmt::format("its CPUs are {} now, and were {}", now, member.record_key.cpus);
+}
+
+std::string Experiment::why_leave(const Member& member) const {
+    const auto found = edges_.tuner.targets().find(member.taker.name);
+    if (found == edges_.tuner.targets().end() || found->second.now.inode != member.inode)
+        return "the workqueue vanished";
+    const Target& target = found->second;
+    if (const std::string why = edges_.tuner.observing(); !why.empty())
+        return "nothing is written any more: " + why;
+    if (target.external) return fmt::format("an external writer wrote '{}'", target.external_text);
+    if (const std::string now = edges_.tuner.as_before_us(target).scope.word; now != member.before)
+        return fmt::format("an external writer wrote '{}'", now);
+    if (!target.now.untouchable.empty()) return target.now.untouchable;
+    if (const std::string& why = edges_.tuner.pods_unknown(); !why.empty()) return "pods unknown: " + why;
+    if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
+    const BaselineEntry* entry = edges_.tuner.baseline_of(member.taker.name);
+    if (pinned_scope(entry) || is_reverted(entry) || !target.on_trial) return "an operator's order";
+    const VerdictKey key = edges_.tuner.key_for(target.now, member.taker.arms);
+    if (key.cpus != member.record_key.cpus)
+        return fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus);
+    if (edges_.tuner.ledger_key(target.now, member.taker.arms, member.taker.from_policy) != member.key)
+        return "the policy changed";
+    if (!member.taker.by_hand && !target.step.trial && !target.step.watch) return "the plan changed";
+    return "";
+}
+
+void Experiment::check() {
+    if (!slot_) return;
+    if (edges_.tuner.online() != slot_->online && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
+    for (Member& member : slot_->members) {
+        if (member.left) continue;
+        const std::string why = why_leave(member);
+        // What the operator orders is our doing; what others write is not.
+        const bool ours = why == "the policy changed" || why == "an operator's order" ||
+                          why == "the plan changed" || why.starts_with("nothing is written");
+        if (!why.empty()) leave(member, why, ours);
+    }
+    if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
+}
+
+void Experiment::cancel_all(const std::string& why) {
+    if (slot_) {
+        for (Member& member : slot_->members)
+            if (!member.left) leave(member, why, true);
+        end_slot({});
+    }
+    orders_.clear();
+    look_at_.reset();
+    idle();
+    ledger_.save(edges_.now());
+}
+
+std::string Experiment::why_spoilt() const {
+    const Clocks now = edges_.clocks();
+    if (!slot_->spoilt.empty()) return slot_->spoilt;
+    if (std::llabs(now.suspended - slot_->clocks.suspended) > kJump) return "the machine was suspended";
+    if (std::llabs(now.wall - slot_->clocks.wall) > kJump) return "the clock jumped";
+    if (was_stolen(slot_->cpu_times, read_cpu_times(edges_.paths))) return "the hypervisor took the time";
+    return "";
+}
+
+void Experiment::finish_slot() {
+    const std::string spoilt = why_spoilt();
+    std::vector<Member*> members;
+    for (Member& member : slot_->members) {
+        if (member.left) continue;
+        if (const std::string why = why_moved(member); !why.empty())
+            leave(member, why, false);
+        else
+            members.push_back(&member);
+    }
+    std::vector<PairResult> results;
+    std::vector<std::optional<double>> differences;
+    for (Member* member : members) {
+        if (!spoilt.empty()) member->pair->spoil(spoilt);
+        results.push_back(member->pair->finish());
+        differences.push_back(difference_in_time(results.back(), edges_.tuner.measures().counters));
+    }
+    turned_ = false;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < members.size(); i++) {
+        std::vector<double> others;
+        for (std::size_t o = 0; o < members.size(); o++)
+            if (o != i && differences[o]) others.push_back(*differences[o]);
+        take_pair(*members[i], results[i], others);
+        names.push_back(members[i]->taker.name);
+    }
+    end_slot(names);
+}
+
+// First of all the targets get what the ledger makes of them. Nothing that takes time comes before that.
+void Experiment::end_slot(const std::vector<std::string>& still_on_trial) {
+    if (!still_on_trial.empty()) edges_.tuner.end_trials(still_on_trial);
+    if (std::exchange(turned_, false)) edges_.tuner.step_all();
+    slot_.reset();
+    forget_coins(edges_.paths.slot());
+    write_verdicts();
+    ledger_.save_in_time(edges_.now());
+    look_at_ = edges_.now();
+}
+
+}  // namespace wq

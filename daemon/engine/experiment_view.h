@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "evidence/comparison.h"
+#include "tuner/step.h"
+
+namespace wq {
+
+// How a target's comparison stands, for status, explain and metrics.
+struct ComparisonView {
+    Arms arms;  // the reference (`baseline`) and the candidate
+    Course course = Course::none;
+    Judgement judgement = Judgement::undecided;  // what was decided, which stays until the opposite is
+    Decision decision;                           // what the evidence says as of the last pair
+    Effect effect;                               // of the counter that decided, or is nearest to it
+    std::optional<std::int64_t> next_pair;       // s since 1970, where it is known
+    std::string waits;                           // why none comes now; "" while one is measured
+    double lost_seconds = 0;                     // of today's budget
+    bool measuring = false;                      // takes part in the slot that runs
+    bool by_order = false;                       // `wq-tunectl trial` asked for it
+};
+
+// What came of all experiments since the start of the daemon.
+struct ExperimentTotals {
+    std::uint64_t slots = 0;
+    std::uint64_t pairs = 0;
+    std::uint64_t pairs_dropped = 0;
+    std::uint64_t windows_lost = 0;
+    std::uint64_t improved = 0;    // verdicts
+    std::uint64_t regressed = 0;   //
+    std::uint64_t undecided = 0;   // comparisons that max_pairs pairs did not decide
+    std::uint64_t taken_back = 0;  // by the watch
+    std::uint64_t rests = 0;       // candidates that were set aside for an hour
+    std::uint64_t cut_off = 0;     // targets that left a slot before its end
+};
+
+}  // namespace wq

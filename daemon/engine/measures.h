@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+
+#include "model/policy.h"
+#include "tuner/tuner.h"
+
+namespace wq {
+
+// What comparisons are made of under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if
+// not, only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler);
+
+}  // namespace wq

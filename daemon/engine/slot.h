@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace wq {
+
+// Times of a slot, in us.
+struct SlotTimes {
+    std::uint64_t lead = 500'000;  // the second window's arm is in place, before the first window's is
+    std::uint64_t window = 2'000'000;
+    std::uint64_t washout = 500'000;  // the first part of a window, from the return of its last write on
+    std::uint64_t look = 300'000;     // into the counted part
+    std::uint64_t drain = 500'000;    // work that was queued in the second window comes to its end
+    [[nodiscard]] std::uint64_t counted() const { return window - washout; }
+};
+
+// What is to be done next. Windows are known by their place in time, 0 or 1.
+enum class SlotAction : std::uint8_t { put, open, look, close, finish };
+
+// The clock of a slot:
+//
+//   put 1 | lead | put 0 | washout | open 0 | look 0 | close 0 | put 1 | washout | open 1 | look 1 | close 1
+//   | drain | finish
+//
+// Both windows begin with a change from the other arm, so that neither finds warm pools: a rewrite of what is
+// in place would. Pure: it is told when each action has returned. Times are us of CLOCK_MONOTONIC.
+class SlotClock {
+  public:
+    // The first action is due at NOW.
+    SlotClock(const SlotTimes& times, std::uint64_t now);
+
+    [[nodiscard]] SlotAction action() const;
+    [[nodiscard]] unsigned window() const;
+    [[nodiscard]] std::uint64_t due() const { return due_; }
+    [[nodiscard]] bool is_over() const;
+    // The action came to its end at NOW.
+    void done(std::uint64_t now);
+    [[nodiscard]] const SlotTimes& times() const { return times_; }
+
+  private:
+    SlotTimes times_;
+    std::size_t step_ = 0;
+    std::uint64_t due_;
+    std::uint64_t opened_ = 0;
+};
+
+// How many targets take part, and for how long.
+struct SlotSize {
+    std::size_t targets = 0;
+    std::uint64_t window = 0;  // us
+};
+inline constexpr std::uint64_t kLongestWindow = 10'000'000;  // us, for a single target whose writes are slow
+
+// WRITES: us that one write of each target takes, in the order in which they would take part; at most MOST
+// do. The writes of a window are to take no more than 1% of it. A single target that takes longer gets a
+// longer window.
+SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most);
+
+}  // namespace wq

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// What may drop a pair
+// ====================
+//
+// Evidence is fair only where a pair's use cannot depend on which arm ran when. A pair is dropped for what
+// both windows have in common (too few items in both together; a suspended machine, a CPU that came or went,
+// a clock that jumped, a hypervisor that took the time), or for what says nothing of either (a counter's file
+// that cannot be read). What happened in one window alone is no such reason, since the arm may be its cause:
+// a window that is empty, that came too late, that starved, or of which too many items were not seen, counts
+// against the arm that ran in it, as the largest difference so far. Where both windows are such, neither says
+// anything.
+#include "engine/target_pair.h"
+
+#include <cmath>
+#include <limits>
+
+#include "counters/counter_table.h"
+#include "counters/machine_counter.h"
+#include "engine/caution.h"
+
+namespace wq {
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint64_t kMostLost = 20;   // one item in so many, of a window
+constexpr std::uint64_t kSlack = 50'000;  // us that any window may be late
+
+bool is_of_machine(const ComparedCounter& counter) {
+    return counter.name != kOthers && !is_work_counter(counter.name);
+}
+
+bool is_measured(double value) {
+    return std::isfinite(value) && value > 0;
+}
+
+std::uint64_t all_items(const WorkCount& count) {
+    return count.items + count.unfinished + count.lost;
+}
+
+}  // namespace
+
+void TargetPair::spoil(const std::string& why) {
+    if (spoilt_.empty()) spoilt_ = why;
+}
+
+double TargetPair::read(const ComparedCounter& counter) {
+    if (!is_of_machine(counter)) return kNoValue;
+    const auto value = read_machine_counter(meters_.paths, counter.name);
+    if (!value && !counter.guard) spoil(value.error().text);
+    return value.value_or(kNoValue);
+}
+
+void TargetPair::open(unsigned w, std::uint64_t now) {
+    Window& window = windows_.at(w);
+    window.opened = now;
+    window.open = true;
+    for (const ComparedCounter& counter : meters_.counters) window.before.push_back(read(counter));
+    if (meters_.work == nullptr) return;
+    if (const auto begun = meters_.work->begin(meters_.index, w); !begun) spoil(begun.error().text);
+    if (const auto traffic = meters_.work->traffic_of(meters_.index)) window.completed = traffic->completed;
+}
+
+void TargetPair::end(Window& window, std::uint64_t now, std::uint64_t planned) {
+    window.open = false;
+    if (meters_.work != nullptr) meters_.work->pause(meters_.index);
+    window.seconds = static_cast<double>(now - window.opened) / 1e6;
+    for (std::size_t i = 0; i < meters_.counters.size(); i++) {
+        window.values.push_back(kNoValue);
+        const double before = window.before[i];
+        if (std::isnan(before)) continue;
+        const ComparedCounter& counter = meters_.counters[i];
+        const double after = read(counter);
+        // Where nothing happened both windows have the same value, also where one was a moment longer.
+        const double seconds = after == before ? static_cast<double>(planned) / 1e6 : window.seconds;
+        const auto value = value_of_window(counter.name, before, after, seconds);
+        if (!value && !counter.guard) spoil(value.error().text);
+        window.values.back() = value.value_or(kNoValue);
+    }
+}
+
+void TargetPair::close(unsigned w, std::uint64_t now, std::uint64_t planned) {
+    Window& window = windows_.at(w);
+    if (!window.open) return;
+    const std::uint64_t lasted = now - window.opened;
+    window.late = lasted > planned + planned / 5 + kSlack;
+    end(window, now, planned);
+}
+
+void TargetPair::cut(unsigned w, std::uint64_t now) {
+    Window& window = windows_.at(w);
+    if (!window.open) return;
+    window.cut = true;
+    end(window, now, now - window.opened);
+}
+
+std::optional<TargetPair::Look> TargetPair::look(unsigned w, std::uint64_t now) const {
+    const Window& window = windows_.at(w);
+    if (meters_.work == nullptr || !window.open) return {};
+    const auto traffic = meters_.work->traffic_of(meters_.index);
+    if (!traffic || traffic->completed < window.completed) return {};
+    return Look{static_cast<double>(traffic->completed - window.completed),
+                static_cast<double>(now - window.opened) / 1e6};
+}
+
+void TargetPair::read_work(unsigned w, PairResult& out) {
+    Window& window = windows_.at(w);
+    const auto count = meters_.work->read(meters_.index, w);
+    if (!count) {
+        out.counted = false;
+        return spoil(count.error().text);
+    }
+    window.count = *count;
+    out.items += all_items(*count);
+    out.stuck += count->stuck;
+    for (std::size_t i = 0; i < meters_.counters.size(); i++)
+        if (const CounterKind* kind = find_counter(meters_.counters[i].name);
+            kind != nullptr && kind->of_work != nullptr)
+            window.values.at(i) = kind->of_work(*count, window.seconds);
+}
+
+bool TargetPair::is_lost(unsigned w) const {
+    const Window& window = windows_.at(w);
+    if (window.late) return true;
+    if (meters_.work == nullptr) return false;
+    const std::uint64_t items = all_items(window.count);
+    if (window.count.items == 0 || window.count.lost * kMostLost > items) return true;
+    if (!window.cut) return false;
+    // It was cut by what was expected of it. What counts is the other window of this pair.
+    const Window& other = windows_.at(1 - w);
+    if (other.cut) return true;
+    const double expected = static_cast<double>(other.count.items) / other.seconds * window.seconds;
+    return starves(static_cast<double>(window.count.items), expected);
+}
+
+void TargetPair::take_values(PairResult& out) {
+    for (std::size_t i = 0; i < meters_.counters.size(); i++) {
+        const ComparedCounter& counter = meters_.counters[i];
+        const std::array values{windows_[0].values.at(i), windows_[1].values.at(i)};
+        const bool both = is_measured(values[0]) && is_measured(values[1]);
+        out.values.push_back(both ? std::optional(values) : std::nullopt);
+        if (!both && !counter.guard && !out.lost) spoil(counter.name + " is not a positive number");
+    }
+}
+
+PairResult TargetPair::finish() {
+    PairResult out;
+    for (Window& window : windows_) window.values.resize(meters_.counters.size(), kNoValue);
+    if (meters_.work != nullptr)
+        for (const unsigned w : {0U, 1U}) read_work(w, out);
+    const bool few = meters_.work != nullptr && out.counted && out.items / 2 < meters_.min_items;
+    if (few) spoilt_ = "too few items";
+    if (out.counted && !few) {
+        const bool first = is_lost(0);
+        const bool second = is_lost(1);
+        if (first && second) spoil("both windows were lost");
+        if (first != second) out.lost = first ? 0 : 1;
+    }
+    take_values(out);
+    out.drop = spoilt_;
+    return out;
+}
+
+std::vector<std::optional<PairValues>> by_arm(const PairResult& result, bool candidate_first) {
+    std::vector<std::optional<PairValues>> out;
+    for (const auto& values : result.values) {
+        out.emplace_back();
+        if (!values) continue;
+        const auto [first, second] = *values;
+        out.back() = candidate_first ? PairValues{second, first} : PairValues{first, second};
+    }
+    return out;
+}
+
+std::optional<PairValues> others_by_arm(const std::vector<double>& others, bool candidate_first) {
+    if (others.empty()) return {};
+    double mean = 0;
+    for (const double d : others) mean += d / static_cast<double>(others.size());
+    return PairValues{1, std::exp(candidate_first ? -mean : mean)};
+}
+
+std::optional<double> difference_in_time(const PairResult& result,
+                                         const std::vector<ComparedCounter>& counters) {
+    if (!result.drop.empty() || result.lost) return {};
+    for (std::size_t i = 0; i < counters.size(); i++) {
+        if (counters[i].guard) continue;
+        if (!result.values[i]) return {};
+        const double d = std::log((*result.values[i])[1]) - std::log((*result.values[i])[0]);
+        return counters[i].higher_is_better ? -d : d;
+    }
+    return {};
+}
+
+}  // namespace wq

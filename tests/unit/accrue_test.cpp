@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What pairs make of an entry of the ledger.
+#include "engine/accrue.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/candidates.h"
+#include "noise.h"
+
+namespace wq {
+namespace {
+
+const std::vector<ComparedCounter> kCounters = {
+    {.name = "latency"}, {.name = "throughput", .higher_is_better = true, .tolerance = 0.01, .guard = true}};
+
+LedgerEntry fresh(const std::vector<ComparedCounter>& counters = kCounters) {
+    LedgerEntry out;
+    out.columns = Comparison(counters).columns();
+    return out;
+}
+
+// A pair whose latency is D above the reference's, in logarithms, under little noise.
+PairEvidence pair(double d, Random& random, double noise = 0.01) {
+    const auto value = [&](double level) { return std::exp(level + noise * random.normal()); };
+    return {{PairValues{value(0), value(d)}, PairValues{value(0), value(0)}}, {}};
+}
+
+// Pairs until the turn TURN comes, at most MOST.
+unsigned pairs_to(LedgerEntry& entry, Turn turn, double d, AccrualRule rule, Random& random,
+                  unsigned most = 500) {
+    for (unsigned i = 1; i <= most; i++)
+        if (accrue(entry, pair(d, random), rule).turn == turn) return i;
+    return most + 1;
+}
+
+TEST(Accrue, DecidesBothWays) {
+    Random random(1);
+    LedgerEntry better = fresh();
+    EXPECT_EQ(pairs_to(better, Turn::improved, -0.1, {.now = 5}, random), 16U) << "there are to be 16 pairs";
+    EXPECT_EQ(better.judgement, Judgement::improved);
+    EXPECT_EQ(better.decided, 5);
+    EXPECT_EQ(better.watch.size(), 2U);
+    LedgerEntry worse = fresh();
+    EXPECT_LE(pairs_to(worse, Turn::regressed, 0.1, {}, random), 12U);
+    EXPECT_EQ(worse.judgement, Judgement::regressed);
+}
+
+TEST(Accrue, MaxPairsAreSaidOnce) {
+    Random random(2);
+    LedgerEntry entry = fresh();
+    unsigned said = 0;
+    for (int i = 0; i < 200; i++) said += accrue(entry, pair(0, random, 0.1), {}).turn == Turn::undecided;
+    EXPECT_EQ(said, 1U);
+    EXPECT_EQ(entry.judgement, Judgement::undecided);
+}
+
+// The e-process is the same one: nothing is overwritten, so that a retrial that tells nothing changes
+// nothing.
+TEST(Accrue, WhatRegressedStaysOutAfterAnUndecidedRetrial) {
+    Random random(3);
+    LedgerEntry entry = fresh();
+    ASSERT_LE(pairs_to(entry, Turn::regressed, 0.4, {.now = 100}, random), 20U);
+    for (unsigned i = 0; i < kRetryPairs; i++)
+        EXPECT_EQ(accrue(entry, pair(0, random, 0.3), {.now = 1000}).turn, Turn::none);
+    EXPECT_EQ(entry.judgement, Judgement::regressed);
+    EXPECT_EQ(entry.decided, 1000) << "and rests again";
+    EXPECT_EQ(course_of(&entry, Judging{}, 1001), Course::resting);
+    EXPECT_LT(pairs_to(entry, Turn::improved, -0.5, {}, random), 300U) << "but it can come back";
+}
+
+TEST(Accrue, TheWatchTakesBackAndTheComparisonBeginsAnew) {
+    Random random(4);
+    LedgerEntry entry = fresh();
+    ASSERT_LE(pairs_to(entry, Turn::improved, -0.1, {}, random), 20U);
+    for (int i = 0; i < 200; i++)
+        EXPECT_EQ(accrue(entry, pair(-0.05, random), {.watched = true}).turn, Turn::none);
+    Accrual last;
+    unsigned pairs = 0;
+    for (; pairs < 200 && last.turn == Turn::none; pairs++)
+        last = accrue(entry, pair(0.1, random), {.watched = true, .now = 77});
+    EXPECT_EQ(last.turn, Turn::taken_back);
+    EXPECT_LE(pairs, 40U);
+    EXPECT_EQ(entry.judgement, Judgement::regressed);
+    EXPECT_EQ(entry.alarms, 1U);
+    EXPECT_EQ(entry.decided, 77);
+    EXPECT_TRUE(entry.watch.empty());
+    EXPECT_EQ(pairs_of(entry), 0U);
+    EXPECT_GT(last.decision.pairs, 200U) << "told of what was cleared";
+}
+
+TEST(Accrue, AfterAnAlarmLessAlphaIsLeft) {
+    const auto pairs_after = [](unsigned alarms) {
+        LedgerEntry entry = fresh();
+        entry.alarms = alarms;
+        unsigned pairs = 0;
+        while (accrue(entry, {{PairValues{1, 1.1}, std::nullopt}, {}}, {}).turn != Turn::regressed) pairs++;
+        return pairs;
+    };
+    EXPECT_GE(pairs_after(3), pairs_after(0) + 3);
+}
+
+TEST(Accrue, ALostWindowCountsAgainstItsArm) {
+    Random random(5);
+    LedgerEntry entry = fresh();
+    (void)accrue(entry, pair(0.2, random, 0), {});
+    (void)accrue(entry, {{}, Side::candidate}, {});
+    EXPECT_NEAR(entry.columns[0].last.back(), 0.2, 1e-9);
+    (void)accrue(entry, {{}, Side::reference}, {});
+    EXPECT_NEAR(entry.columns[0].last.back(), -0.2, 1e-9);
+    EXPECT_EQ(pairs_of(entry), 3U);
+}
+
+// Whatever else is so: the candidate that loses half of its windows never gains by that.
+TEST(Accrue, HalfOfTheCandidatesWindowsLostNeverHelpIt) {
+    for (std::uint64_t seed = 1; seed <= 50; seed++) {
+        Random random(seed);
+        LedgerEntry entry = fresh();
+        for (unsigned i = 0; i < 64; i++) {
+            const bool lost = random.coin();
+            const double before = log_mean(entry.columns[0].better.logs);
+            (void)accrue(entry, lost ? PairEvidence{{}, Side::candidate} : pair(-0.02, random, 0.03), {});
+            if (lost) {
+                EXPECT_LE(log_mean(entry.columns[0].better.logs), before);
+            }
+        }
+        EXPECT_NE(entry.judgement, Judgement::improved);
+    }
+}
+
+// Many small gains must not hide a few large losses.
+TEST(Accrue, TwoPercentBetterInNineOfTenAndHalfWorseInTheTenthIsNoImprovement) {
+    for (std::uint64_t seed = 1; seed <= 10; seed++) {
+        Random random(seed);
+        LedgerEntry entry = fresh();
+        for (unsigned i = 0; i < 320; i++) {
+            const double d = (i + seed) % 10 == 9 ? std::log(1.5) : std::log(0.98);
+            (void)accrue(entry, pair(d, random, 0.002), {});
+            ASSERT_NE(entry.judgement, Judgement::improved) << "seed " << seed << ", pair " << i;
+        }
+    }
+}
+
+TEST(Accrue, DoubtOfTheWatchShows) {
+    Random random(6);
+    LedgerEntry entry = fresh();
+    ASSERT_LE(pairs_to(entry, Turn::improved, -0.1, {}, random), 20U);
+    EXPECT_LT(watch_log(entry), std::log(kDoubt));
+    unsigned pairs = 0;
+    while (watch_log(entry) <= std::log(kDoubt) && pairs < 100) {
+        ASSERT_EQ(accrue(entry, pair(0.1, random), {.watched = true}).turn, Turn::none);
+        pairs++;
+    }
+    EXPECT_LT(pairs, 20U);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the ledger makes of a plan.
+#include "engine/candidates.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+#include "fake_machine.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::machine;
+using test::rule_for_all;
+
+constexpr std::int64_t kNow = 1'000'000'000;
+constexpr std::int64_t kMonth = 30L * 24 * 3600;
+
+// Two LLCs of 24 cores and two threads: cpu, smt, cache_shard, cache and system all make other pools.
+class CandidatesTest : public testing::Test {
+  protected:
+    CandidatesTest() { policy_.apply_unjudged = false; }
+
+    void known(const std::string& reference, const std::string& candidate, Judgement judgement,
+               std::uint64_t pairs = 20, std::int64_t age = 0) {
+        LedgerEntry entry;
+        entry.columns = Comparison(std::vector<ComparedCounter>{{.name = "latency"}}).columns();
+        entry.columns[0].worse.count = pairs;
+        entry.key.reference = reference;
+        entry.key.candidate = candidate;
+        entry.judgement = judgement;
+        entry.decided = entry.updated = kNow - age;
+        entries_[reference + "/" + candidate] = entry;
+    }
+    Step step() {
+        Workqueue target = test::unbound(topology_, was_);
+        plan_ = make_plan({topology_, kernel_, policy_, {target}, "", 8}).at(0);
+        if (default_holds_) plan_.now = default_holds_;
+        const auto key = [](const Arms& arms, bool from_policy) {
+            LedgerKey out;
+            out.reference = arms.baseline.name();
+            out.candidate = arms.candidate.name();
+            out.reference_origin = from_policy ? "policy" : "kernel";
+            return out;
+        };
+        const auto entry = [this](const LedgerKey& k) -> const LedgerEntry* {
+            const auto found = entries_.find(k.reference + "/" + k.candidate);
+            return found == entries_.end() ? nullptr : &found->second;
+        };
+        const auto rests = [this](const Arms& arms) {
+            return resting_ == arms.baseline.name() + "/" + arms.candidate.name();
+        };
+        return next_step({plan_.target, plan_, policy_, 8, key, {}, kNow}, {entry, rests, before_upgrade_});
+    }
+    static std::string text_of(const std::optional<Arms>& arms) {
+        return arms ? arms->baseline.name() + "/" + arms->candidate.name() : "";
+    }
+    std::string next() {
+        const Step s = step();
+        return s.trial ? text_of(s.trial) + " " + std::string(name_of(s.course)) : "";
+    }
+    void tune() {
+        policy_ = rule_for_all();
+        policy_.apply_unjudged = false;
+        policy_.mode = Mode::tune;
+    }
+
+    Topology topology_ = machine({.sockets = 2, .cores = 24, .threads = 2, .one_node = true});
+    KernelInfo kernel_ = test::kernel_72();
+    Policy policy_ = rule_for_all(fixed(Scope::cache));
+    Scope was_ = Scope::cache_shard;
+    std::optional<Scope> default_holds_;
+    PlanLine plan_;
+    std::map<std::string, LedgerEntry> entries_;
+    std::string resting_;
+    std::string before_upgrade_;
+};
+
+using enum Judgement;
+
+TEST_F(CandidatesTest, GuardComparesThePlanWithTheBaseline) {
+    EXPECT_EQ(next(), "cache_shard/cache dense");
+    EXPECT_EQ(step().kind, Step::Kind::waiting);
+    EXPECT_FALSE(step().hold);
+    EXPECT_EQ(step().trial->baseline.word, "default") << "bit for bit";
+    EXPECT_EQ(step().candidates, 1U);
+}
+
+TEST_F(CandidatesTest, AnImprovementIsHeldAndWatched) {
+    known("cache_shard", "cache", improved);
+    EXPECT_EQ(step().kind, Step::Kind::kept);
+    EXPECT_EQ(step().hold->word, "cache");
+    EXPECT_EQ(text_of(step().watch), "cache_shard/cache");
+    EXPECT_FALSE(step().trial);
+    EXPECT_THAT(step().said, testing::HasSubstr("cache against cache_shard: improved"));
+}
+
+TEST_F(CandidatesTest, WhatRegressedRestsAndThenGoesOnWithWhatIsKnown) {
+    known("cache_shard", "cache", regressed);
+    EXPECT_EQ(step().kind, Step::Kind::reverted);
+    EXPECT_EQ(next(), "cache_shard/cache resting");
+    known("cache_shard", "cache", regressed, 20, kMonth);
+    EXPECT_EQ(next(), "cache_shard/cache sparse");
+    EXPECT_EQ(step().kind, Step::Kind::reverted) << "and stays out meanwhile";
+    EXPECT_FALSE(step().hold);
+}
+
+TEST_F(CandidatesTest, AVerdictOfTheFutureIsOfAClockThatWasWrong) {
+    known("cache_shard", "cache", regressed, 20, -kMonth);
+    EXPECT_EQ(next(), "cache_shard/cache sparse");
+}
+
+TEST_F(CandidatesTest, MaxPairsMakeASparseOneAndGuardKeepsIt) {
+    known("cache_shard", "cache", undecided, 63);
+    EXPECT_EQ(next(), "cache_shard/cache dense");
+    EXPECT_EQ(step().kind, Step::Kind::waiting);
+    known("cache_shard", "cache", undecided, 64);
+    EXPECT_EQ(next(), "cache_shard/cache sparse");
+    EXPECT_EQ(step().kind, Step::Kind::kept);
+    EXPECT_FALSE(step().watch) << "it goes on as it was";
+    policy_.keep = Keep::if_improved;
+    EXPECT_EQ(next(), "cache_shard/cache sparse");
+    EXPECT_FALSE(step().hold);
+}
+
+TEST_F(CandidatesTest, WhatWasSetAsideIsNotKeptEither) {
+    known("cache_shard", "cache", undecided, 64);
+    resting_ = "cache_shard/cache";
+    EXPECT_FALSE(step().hold);
+    EXPECT_EQ(next(), "cache_shard/cache resting");
+}
+
+// The plan is cache_shard, which is in place: what is finer is tried, the nearest size first. smt and cpu
+// have pods of one core; smt is the coarser one.
+TEST_F(CandidatesTest, TuneTriesWhatIsFinerAndTheWinnerIsTheNextReference) {
+    tune();
+    EXPECT_EQ(next(), "cache_shard/smt dense");
+    EXPECT_EQ(step().candidates, 2U);
+    known("cache_shard", "smt", improved);
+    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(next(), "smt/cpu dense");
+    EXPECT_EQ(text_of(step().watch), "cache_shard/smt");
+    known("smt", "cpu", improved);
+    EXPECT_EQ(step().hold->word, "cpu");
+    EXPECT_EQ(text_of(step().watch), "cache_shard/cpu") << "against the baseline";
+    EXPECT_EQ(next(), "");
+}
+
+TEST_F(CandidatesTest, TuneKeepsOnlyWhatImproved) {
+    tune();
+    known("cache_shard", "smt", undecided, 64);
+    EXPECT_FALSE(step().hold);
+    EXPECT_EQ(next(), "cache_shard/cpu dense") << "the next one, while the first is sparse";
+    known("cache_shard", "cpu", undecided, 64);
+    entries_["cache_shard/smt"].updated = kNow - 10;
+    EXPECT_EQ(next(), "cache_shard/smt sparse") << "who has waited longest";
+    entries_["cache_shard/smt"].updated = kNow + 1;
+    EXPECT_EQ(next(), "cache_shard/cpu sparse");
+    EXPECT_EQ(step().kind, Step::Kind::reverted);
+}
+
+TEST_F(CandidatesTest, ACoarserOneIsTriedOnlyWhereItIsThePlan) {
+    tune();
+    was_ = Scope::smt;  // the plan is cache_shard, which is coarser; cache and system are no candidates
+    EXPECT_EQ(next(), "smt/cache_shard dense");
+    known("smt", "cache_shard", regressed);
+    EXPECT_EQ(next(), "smt/cpu dense");
+    EXPECT_EQ(step().candidates, 2U);
+    known("smt", "cache_shard", improved);
+    EXPECT_EQ(next(), "cache_shard/cpu dense") << "what the reference has beaten does not come back";
+}
+
+TEST_F(CandidatesTest, WhatLostToTheFormerReferenceIsNotTriedAgain) {
+    tune();
+    known("cache_shard", "cpu", regressed);
+    known("cache_shard", "smt", improved);
+    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(next(), "");
+}
+
+TEST_F(CandidatesTest, TheWatchTakesBackTheLastStepAlone) {
+    tune();
+    known("cache_shard", "smt", improved);
+    known("smt", "cpu", improved);
+    known("cache_shard", "cpu", regressed);
+    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(text_of(step().watch), "cache_shard/smt");
+    EXPECT_EQ(next(), "");
+}
+
+TEST_F(CandidatesTest, WhatAnOlderKernelKeptIsFirst) {
+    tune();
+    before_upgrade_ = "cpu";
+    EXPECT_EQ(next(), "cache_shard/cpu dense");
+}
+
+TEST_F(CandidatesTest, ARuleThatNamesAScopeIsNotSearched) {
+    policy_.mode = Mode::tune;
+    EXPECT_EQ(next(), "cache_shard/cache dense");
+    known("cache_shard", "cache", regressed);
+    EXPECT_EQ(next(), "cache_shard/cache resting");
+}
+
+TEST_F(CandidatesTest, StrictnessIsPartOfAnArm) {
+    policy_.rules[0].strict = true;
+    EXPECT_EQ(next(), "cache_shard/cache strict dense");
+    policy_ = rule_for_all(fixed(Scope::cache_shard), true);
+    EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");
+    EXPECT_EQ(step().trial->candidate.word, "default") << "only the strictness is to change";
+}
+
+TEST_F(CandidatesTest, TuneTriesWhereOnlyTheStrictnessIsToChange) {
+    policy_ = rule_for_all({}, true);
+    policy_.mode = Mode::tune;
+    EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");
+    known("cache_shard", "cache_shard strict", improved);
+    EXPECT_EQ(next(), "cache_shard strict/smt strict dense");
+}
+
+// The class regressed under smt; @default is at smt by our doing. The follower stays where @default was.
+TEST_F(CandidatesTest, ADefaultThatMovedDoesNotMoveWhatRegressedThere) {
+    tune();
+    default_holds_ = Scope::smt;
+    EXPECT_EQ(next(), "smt/cache_shard dense") << "nothing is known of it: what is now is the reference";
+    known("cache_shard", "smt", regressed);
+    ASSERT_TRUE(step().hold);
+    EXPECT_EQ(step().hold->word, "cache_shard");
+    EXPECT_EQ(step().kind, Step::Kind::reverted);
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What ends a slot for a target, what drops a pair, and what keeps slots from beginning.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "fake_experiment.h"
+
+namespace wq {
+namespace {
+
+using test::rule_for_all;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ExperimentEnds : public test::ExperimentRig {
+  protected:
+    ExperimentEnds() { start(guard()); }
+    // A slot whose first arms are in place.
+    void into_slot() {
+        ASSERT_TRUE(run_to_slot());
+        step();
+        step();
+        step();
+    }
+    [[nodiscard]] std::uint64_t pairs() const { return experiment_->totals().pairs; }
+    [[nodiscard]] std::uint64_t dropped() const { return experiment_->totals().pairs_dropped; }
+};
+
+TEST_F(ExperimentEnds, ATargetThatTurnsExternalLeavesAndTheOthersGoOn) {
+    into_slot();
+    set_scope("kcryptd", "numa");
+    run_slot();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(pairs(), 1U);
+    EXPECT_EQ(log_.count(Event::trial_cut_off), 1U);
+    EXPECT_EQ(scope("writeback"), "default (cache)");
+    EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr) << "it says nothing of an arm";
+}
+
+TEST_F(ExperimentEnds, AForeignWriteInTheLastWindowStays) {
+    into_slot();
+    ASSERT_TRUE(run_until([this] { return std::ranges::count(counters_.asked, "pause kcryptd") == 2; }, 10));
+    set_scope("kcryptd", "numa");
+    run_slot();
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(state("kcryptd"), State::external);
+}
+
+TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneLeaves) {
+    into_slot();
+    recreate("kcryptd");
+    run_slot();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(pairs(), 1U);
+}
+
+TEST_F(ExperimentEnds, AnOperatorsOrderAndAPolicyThatLeavesItCountAgainstTheArmThatRan) {
+    for (int i = 0; i < 3; i++) run_slot();
+    into_slot();
+    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    experiment_->check();
+    EXPECT_EQ(scope("kcryptd"), "numa");
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 4U);
+    use(rule_for_all(test::leave()));
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_EQ(entry("writeback", "cache", "smt")->columns[0].worse.count, 4U);
+    EXPECT_EQ(scope("writeback"), "default (cache)");
+}
+
+TEST_F(ExperimentEnds, AReloadOfTheSamePolicyDoesNot) {
+    into_slot();
+    use(tuner_->policy());
+    EXPECT_TRUE(experiment_->is_measuring());
+    run_slot();
+    EXPECT_EQ(pairs(), 2U);
+}
+
+TEST_F(ExperimentEnds, OtherCountersMakeAnotherComparison) {
+    for (int i = 0; i < 3; i++) run_slot();
+    Policy policy = tuner_->policy();
+    policy.judge.counters = {{"exec", false}};
+    use(policy);
+    EXPECT_FALSE(view("kcryptd")->decision.pairs);
+    policy.judge.counters = {{"latency", false}};
+    use(policy);
+    EXPECT_EQ(view("kcryptd")->decision.pairs, 3U) << "nothing is forgotten";
+}
+
+TEST_F(ExperimentEnds, CpusThatComeOrGoDropThePair) {
+    into_slot();
+    experiment_->cpus_changed();
+    run_slot();
+    EXPECT_EQ(pairs(), 0U);
+    EXPECT_EQ(dropped(), 2U);
+    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("CPUs came or went"));
+    run_slot();
+    EXPECT_EQ(pairs(), 2U);
+}
+
+TEST_F(ExperimentEnds, SoDoASuspendAndAClockThatJumps) {
+    into_slot();
+    clocks_.suspended += 600'000'000;
+    run_slot();
+    EXPECT_EQ(dropped(), 2U);
+    into_slot();
+    clocks_.wall -= 600'000'000;
+    run_slot();
+    EXPECT_EQ(dropped(), 4U);
+    EXPECT_EQ(pairs(), 0U);
+}
+
+TEST_F(ExperimentEnds, SoDoesStolenTime) {
+    tree_.write("proc/stat", "cpu 0 0 0 1000 0 0 0 0\n");
+    into_slot();
+    tree_.write("proc/stat", "cpu 0 0 0 1900 0 0 0 100\n");
+    run_slot();
+    EXPECT_EQ(dropped(), 2U);
+}
+
+TEST_F(ExperimentEnds, AMaskThatIsRewrittenEndsItForThatTarget) {
+    into_slot();
+    tree_.write(test::wq_path("kcryptd", "cpumask"), "fff\n");
+    run_slot();
+    EXPECT_EQ(pairs(), 1U);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
+    files_->on_write = [](const std::string& name, const std::string& word) {
+        return name == "kcryptd" && word == "smt" ? EBUSY : 0;
+    };
+    run(3600);
+    EXPECT_LT(experiment_->totals().cut_off, 12U);
+    EXPECT_GT(experiment_->totals().cut_off, 3U);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentEnds, AKernelThatStoresAnotherWordEndsItForGood) {
+    files_->on_write = [](const std::string& name, const std::string& word) {
+        return name == "kcryptd" && word == "smt" ? EINVAL : 0;
+    };
+    run(600);
+    EXPECT_EQ(state("kcryptd"), State::quarantined);
+    EXPECT_EQ(experiment_->totals().cut_off, 1U);
+}
+
+TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
+    into_slot();
+    tuner_->observe("a test");
+    reconcile();
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(scope("writeback"), "default (cache)");
+    run(60);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_FALSE(counters_.attached);
+}
+
+TEST_F(ExperimentEnds, APauseLetsTheSlotEndAndNoneBegins) {
+    into_slot();
+    experiment_->pause(true);
+    EXPECT_TRUE(experiment_->is_measuring());
+    run_slot();
+    EXPECT_EQ(pairs(), 2U);
+    run(600);
+    EXPECT_EQ(pairs(), 2U);
+    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("paused"));
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    experiment_->pause(false);
+    run(60);
+    EXPECT_GT(pairs(), 2U);
+}
+
+TEST_F(ExperimentEnds, AStopCountsAgainstTheArmThatRanAndSavesWhatIsKnown) {
+    for (int i = 0; i < 3; i++) run_slot();
+    into_slot();
+    experiment_->cancel_all("wq-tuned stopped");
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
+    EXPECT_THAT(on_disk(), IsEmpty());
+    start(guard());
+    EXPECT_EQ(view("kcryptd")->decision.pairs, 4U);
+}
+
+// kill -9 in a window: the next daemon finds the coins, and the window counts against the arm that was in
+// place.
+TEST_F(ExperimentEnds, ACrashCountsAgainstTheArmThatRanOnce) {
+    for (int i = 0; i < 15; i++) run_slot();
+    into_slot();
+    const std::string in_place = word_of("kcryptd");
+    const auto before = entry("kcryptd", "cache", "smt")->columns[0].worse.count;
+    start(guard());
+    const auto& column = entry("kcryptd", "cache", "smt")->columns[0];
+    EXPECT_LE(column.worse.count, before + 1) << "a minute of pairs may be lost";
+    EXPECT_EQ(column.last.back(), in_place == "smt" ? column.largest : -column.largest);
+    const auto pairs = column.worse.count;
+    start(guard());
+    EXPECT_EQ(experiment_->totals().windows_lost, 0U);
+    EXPECT_LE(entry("kcryptd", "cache", "smt")->columns[0].worse.count, pairs);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "put back as that of a slot";
+}
+
+TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
+    const auto measured = [this] {
+        const std::uint64_t before = experiment_->totals().slots;
+        run(60);
+        return experiment_->totals().slots > before;
+    };
+    system_state_ = "starting";
+    EXPECT_FALSE(measured());
+    EXPECT_EQ(experiment_->why_no_slot(), "systemd is 'starting'");
+    system_state_ = "degraded";
+    run(61);
+    EXPECT_TRUE(measured());
+    minute_ = 60;
+    Policy policy = tuner_->policy();
+    policy.judge.hours = {120, 180};
+    use(policy);
+    EXPECT_FALSE(measured());
+    EXPECT_EQ(experiment_->why_no_slot(), "outside judge.hours");
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("outside judge.hours"));
+    minute_ = 130;
+    EXPECT_TRUE(measured());
+    tree_.add(test::Dir("proc/pressure"));
+    tree_.write("proc/pressure/memory", "some avg10=5.00 avg60=0\nfull avg10=0.00\n");
+    EXPECT_FALSE(measured());
+    tree_.write("proc/pressure/memory", "some avg10=0.00 avg60=0\nfull avg10=0.00\n");
+    EXPECT_TRUE(measured());
+    policy.judge.settle = std::chrono::seconds(36'000);
+    use(policy);
+    EXPECT_FALSE(measured());
+    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("settling after boot"));
+}
+
+TEST_F(ExperimentEnds, NothingBeginsBeforeSystemdHasStartedTheHost) {
+    system_state_ = "starting";
+    start(guard());
+    run(120);
+    EXPECT_EQ(experiment_->totals().slots, 0U);
+    EXPECT_EQ(experiment_->why_no_slot(), "systemd is 'starting'");
+    system_state_ = "degraded";
+    run(120);
+    EXPECT_GT(experiment_->totals().slots, 0U);
+}
+
+TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
+    Policy policy = guard();
+    policy.judge.jitter = std::chrono::seconds(1000);
+    random_ = Random(5);
+    start(policy);
+    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("random delay"));
+    run(20);
+    EXPECT_EQ(experiment_->totals().slots, 0U);
+    run(1000);
+    EXPECT_GT(experiment_->totals().slots, 0U);
+}
+
+TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
+    tree_.write("sys/devices/system/cpu/isolated", "2\n");
+    Policy policy = guard();
+    policy.rules.insert(policy.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 9}});
+    start(policy);
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_THAT(counters_.targets, testing::ElementsAre("kcryptd"));
+    EXPECT_THAT(view("writeback")->waits, HasSubstr("isolcpus= is set"));
+    EXPECT_EQ(counters_.watched_cpus.list(), "2");
+}
+
+TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
+    Policy policy = guard();
+    tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
+    policy.judge.counters = {{"latency", false}, {"file:/run/app/cost", false}};
+    counters_.traffic_error = counters_.attach_error = Error{EPERM, "no BPF"};
+    start(policy);
+    EXPECT_EQ(log_.at_least(LOG_NOTICE), 1U);
+    for (int i = 0; i < 2; i++) run_slot();
+    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U);
+    EXPECT_EQ(view("kcryptd")->decision.counter, "file:/run/app/cost");
+    policy.judge.counters = {{"latency", false}};
+    start(policy);
+    run(60);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("nothing to judge by: no BPF"));
+}
+
+TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
+    counters_.lacks = "no lock";
+    for (int i = 0; i < 2; i++) run_slot();
+    EXPECT_EQ(pairs(), 4U);
+    const LedgerEntry* known = entry("kcryptd", "cache", "smt");
+    EXPECT_THAT(known->key.counters, HasSubstr("no lock"));
+    experiment_->cancel_all("stop");
+    start(guard());
+    EXPECT_EQ(view("kcryptd")->decision.pairs, 2U) << "known before the counters are attached";
+}
+
+TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
+    experiment_->pause(true);
+    run(30);
+    costs("numa", 1.5);
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "numa");
+    EXPECT_TRUE(view("kcryptd")->measuring);
+    EXPECT_FALSE(experiment_->order("kcryptd", "")) << "one at a time";
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().key.candidate, "numa");
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    run(30);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_FALSE(experiment_->order("kcryptd", "cache_shard")) << "this kernel has none";
+    EXPECT_FALSE(experiment_->order("none", ""));
+}
+
+TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
+    ASSERT_TRUE(experiment_->order("kcryptd", ""));
+    ASSERT_TRUE(run_to_slot());
+    step();
+    set_scope("kcryptd", "system");
+    run_slot();
+    ASSERT_FALSE(verdicts_->records().empty());
+    EXPECT_FALSE(last().judged);
+    EXPECT_THAT(last().reason, HasSubstr("external writer"));
+}
+
+TEST_F(ExperimentEnds, AChangingLoadIsNoLostWindowOfAnyArm) {
+    for (int i = 0; i < 3; i++) run_slot();
+    ASSERT_TRUE(run_to_slot());
+    pace_ = [](const auto&, const auto&) { return 1000.0; };  // a tenth, in both windows
+    run_slot();
+    EXPECT_EQ(experiment_->totals().windows_lost, 0U);
+}
+
+}  // namespace
+}  // namespace wq

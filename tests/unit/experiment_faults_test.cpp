@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Experiments where calls fail and disks do not answer.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "fake_experiment.h"
+#include "manual_writer.h"
+#include "tuner/restore.h"
+
+namespace wq {
+namespace {
+
+using test::rule_for_all;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ExperimentFaults : public test::ExperimentRig {
+  protected:
+    ExperimentFaults() {
+        use_traffic({"kcryptd"});
+        start(guard());
+    }
+    void candidate_in_place() {
+        ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "smt"; }, 60));
+    }
+    void fail_next_writes(int count) {
+        files_->on_write = [count](const auto&, const auto&) mutable { return count-- > 0 ? EBUSY : 0; };
+    }
+    // on_exit = "keep".
+    void stop() {
+        experiment_->cancel_all("wq-tuned stopped");
+        tuner_->keep_all();
+    }
+    void restorer() {
+        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        ASSERT_TRUE(store.load());
+        EXPECT_EQ(restore_entries(*files_, store, log_, true), 0U);
+    }
+    [[nodiscard]] std::size_t verdicts_on_disk() const {
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
+        (void)store.read();
+        return store.records().size();
+    }
+};
+
+// A kernel that is busy just then.
+TEST_F(ExperimentFaults, ACandidateThatCannotBeTakenBackAtTheEndIsNotKept) {
+    candidate_in_place();
+    fail_next_writes(1);
+    stop();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(ExperimentFaults, NorWhereItsTrialWasReverted) {
+    candidate_in_place();
+    fail_next_writes(2);
+    ASSERT_FALSE(tuner_->revert("kcryptd"));
+    stop();
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentFaults, NorWhereAPinOfItFailed) {
+    candidate_in_place();
+    fail_next_writes(2);
+    ASSERT_FALSE(tuner_->pin("kcryptd", "numa"));
+    EXPECT_EQ(on_disk().at("kcryptd").order, kTrial);
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    stop();
+    restorer();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
+    tree_.remove("run/wq-tuned");
+    run(60);
+    EXPECT_EQ(asked(), 0U) << "nothing is written";
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("its baseline cannot be saved"));
+    EXPECT_THAT(verdicts_->records(), IsEmpty());
+    tree_.add(test::Dir("run/wq-tuned"));
+    run(300);
+    EXPECT_GT(experiment_->totals().pairs, 0U);
+}
+
+// The disk may be on the very device that the candidate slows down.
+TEST_F(ExperimentFaults, TheCandidateIsTakenBackBeforeItsVerdictIsWritten) {
+    costs("smt", 2);
+    std::size_t written = 99;
+    files_->on_write = [&](const std::string&, const std::string& word) {
+        if (word == "default") written = verdicts_on_disk();
+        return 0;
+    };
+    ASSERT_TRUE(run_to_verdict());
+    ASSERT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(written, 0U) << "records on disk when the last write was made";
+    EXPECT_EQ(verdicts_on_disk(), 1U);
+}
+
+TEST_F(ExperimentFaults, ADiskThatDoesNotAnswerDelaysTheNextSlotAndNothingElse) {
+    test::ManualWriter slow;
+    record_ = &slow;
+    costs("smt", 2);
+    start(guard());
+    while (verdicts_->records().empty()) {
+        slow.answer();
+        step();
+    }
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "the verdict is acted upon";
+    use_traffic({"kcryptd", "writeback"});
+    run(30);
+    const std::uint64_t slots = experiment_->totals().slots;
+    run(60);
+    EXPECT_EQ(experiment_->totals().slots, slots);
+    EXPECT_THAT(experiment_->why_no_slot(),
+                HasSubstr("the ledger cannot be written: the disk has not answered"));
+    EXPECT_FALSE(counters_.attached) << "no counter stays for that long";
+    slow.answer();
+    run(60);
+    EXPECT_GT(experiment_->totals().slots, slots);
+    experiment_.reset();
+    record_ = &at_once_;
+}
+
+TEST_F(ExperimentFaults, NothingBeginsWhereTheLedgerCannotBeWritten) {
+    tree_.write("var/lib/wq-tuned", "no folder");
+    run(90);
+    EXPECT_THAT(experiment_->why_no_slot(), HasSubstr("the ledger cannot be written"));
+    const std::uint64_t slots = experiment_->totals().slots;
+    run(60);
+    EXPECT_EQ(experiment_->totals().slots, slots);
+    EXPECT_FALSE(experiment_->order("kcryptd", ""));
+    tree_.remove("var/lib/wq-tuned");
+    run(120);
+    EXPECT_GT(experiment_->totals().slots, slots);
+}
+
+TEST_F(ExperimentFaults, WorkThatCannotBeReadDropsThePair) {
+    counters_.read_error = Error{EIO, "no count"};
+    run(30);
+    EXPECT_EQ(experiment_->totals().pairs, 0U);
+    EXPECT_GT(experiment_->totals().pairs_dropped, 2U);
+    run(600);
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("10 pairs running were dropped: no count"));
+}
+
+// One workqueue that BPF does not find keeps no other from its pairs.
+TEST_F(ExperimentFaults, CountersThatCannotBeAttachedToOneAreAttachedToTheOthers) {
+    use_traffic({"kcryptd", "writeback"});
+    counters_.on_attach = [this] {
+        const std::string& asked = counters_.asked.back();
+        counters_.attach_error.reset();
+        if (asked.find("kcryptd") != std::string::npos) counters_.attach_error = Error{ENOENT, "no kcryptd"};
+    };
+    run(120);
+    EXPECT_GT(experiment_->totals().pairs, 3U);
+    EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr);
+    EXPECT_NE(entry("writeback", "cache", "smt"), nullptr);
+}
+
+TEST_F(ExperimentFaults, AMomentsFailureToSeeTrafficIsNotForGood) {
+    counters_.traffic_error = Error{EAGAIN, "not now"};
+    run(60);
+    EXPECT_EQ(experiment_->totals().slots, 0U);
+    counters_.traffic_error.reset();
+    run(60);
+    EXPECT_GT(experiment_->totals().slots, 0U);
+}
+
+TEST_F(ExperimentFaults, AForeignWriteOfOneHalf) {
+    use(at_once(rule_for_all({}, true)));
+    candidate_in_place();
+    ASSERT_EQ(strict("kcryptd"), "1");
+    set_scope("kcryptd", "numa");
+    run_slot();
+    EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "numa 0");
+}
+
+// Its value stays theirs, also for the next daemon, though we had not written yet.
+TEST_F(ExperimentFaults, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
+    set_scope("kcryptd", "numa");
+    tick();
+    ASSERT_EQ(state("kcryptd"), State::external);
+    for (const bool restarted : {true, false}) {
+        restarted ? start(guard()) : use(tuner_->policy());
+        run(60);
+        EXPECT_EQ(state("kcryptd"), State::external) << restarted;
+        EXPECT_EQ(scope("kcryptd"), "numa");
+    }
+    set_scope("kcryptd", "default (cache)");
+    use(tuner_->policy());
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+}
+
+TEST_F(ExperimentFaults, NoneBeginsOfWhatCannotBeRead) {
+    const std::string file = test::wq_path("kcryptd", "max_active");
+    const std::string text = tree_.read(file);
+    tree_.remove(file);
+    tree_.add(test::Dir(file));
+    run(60);
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_FALSE(experiment_->order("kcryptd", ""));
+    tree_.remove(file);
+    tree_.write(file, text);
+    EXPECT_TRUE(run_to_slot());
+}
+
+}  // namespace
+}  // namespace wq

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Experiments from traffic to verdict, and what becomes of the targets.
+#include "engine/experiment.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+#include "fake_experiment.h"
+
+namespace wq {
+namespace {
+
+using test::fixed;
+using test::rule_for_all;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+class ExperimentTest : public test::ExperimentRig {
+  protected:
+    // The words that the files got in a slot, in order.
+    std::vector<std::string> writes_of_slot() {
+        EXPECT_TRUE(run_to_slot());
+        files_->asked.clear();
+        run_slot();
+        return files_->asked;
+    }
+};
+
+TEST_F(ExperimentTest, WithoutTrafficATargetStaysAtItsBaseline) {
+    pace_ = [](const auto&, const auto&) { return 10.0; };
+    run(60);
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(asked(), 0U);
+    EXPECT_FALSE(counters_.attached);
+}
+
+TEST_F(ExperimentTest, TrafficIsWhatAWindowNeeds) {
+    pace_ = [](const std::string& name, const auto&) { return name == "kcryptd" ? 101.0 : 99.0; };
+    ASSERT_TRUE(run_to_slot());  // 200 items in 2 s
+    EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
+    EXPECT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(state("writeback"), State::waiting);
+}
+
+TEST_F(ExperimentTest, WhereNothingWaitsNobodyLooks) {
+    use(rule_for_all(test::leave()));
+    counters_.asked.clear();
+    run(120);
+    EXPECT_THAT(counters_.asked, IsEmpty());
+    EXPECT_FALSE(experiment_->due());
+}
+
+// The second window's arm, the first one's, the second one's again; then what is in force.
+TEST_F(ExperimentTest, BothWindowsBeginWithAChangeFromTheOtherArm) {
+    use_traffic({"kcryptd"});
+    std::set<std::string> seen;
+    for (int i = 0; i < 12; i++) {
+        const auto writes = writes_of_slot();
+        ASSERT_GE(writes.size(), 3U);
+        EXPECT_NE(writes[0], writes[1]);
+        EXPECT_EQ(writes[0], writes[2]);
+        seen.insert(writes[0]);
+        EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    }
+    EXPECT_THAT(seen, UnorderedElementsAre("kcryptd=default", "kcryptd=smt")) << "the coin chooses";
+}
+
+TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
+    std::map<std::string, int> orders;
+    for (int i = 0; i < 20; i++) {
+        ASSERT_TRUE(run_to_slot());
+        run_slot();
+        orders[word_["kcryptd"][0] + " " + word_["writeback"][0]]++;
+    }
+    EXPECT_THAT(orders, SizeIs(4));
+    EXPECT_THAT(counters_.asked, Contains("attach kcryptd writeback"));
+    EXPECT_EQ(std::ranges::count(counters_.asked, "attach kcryptd writeback"), 1) << "they stay loaded";
+}
+
+TEST_F(ExperimentTest, TheBaselineIsOnDiskBeforeTheFirstWriteAndGoneAfterTheSlot) {
+    files_->on_write = [this](const auto& name, const auto&) {
+        EXPECT_TRUE(on_disk().contains(name));
+        EXPECT_EQ(on_disk().at(name).order, kTrial);
+        EXPECT_TRUE(tree_.exists("run/wq-tuned/slot.json")) << "and so are the coins";
+        return 0;
+    };
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_TRUE(held_);
+    step();
+    step();
+    files_->on_write = nullptr;
+    run_slot();
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
+}
+
+TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
+    costs("smt", 1.3);
+    start(guard());
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(last().standing.counter, "latency");
+    run(30);
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency +"));
+    EXPECT_EQ(log_.count(Event::verdict), 2U) << "of each target's class";
+    EXPECT_FALSE(counters_.attached);
+    EXPECT_FALSE(held_);
+    EXPECT_EQ(view("kcryptd")->course, Course::resting);
+    EXPECT_TRUE(view("kcryptd")->next_pair);
+    EXPECT_EQ(experiment_->totals().regressed, 2U);
+}
+
+TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
+    costs("smt", 0.8);
+    start(guard());
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    EXPECT_EQ(last().standing.pairs, 16U);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(view("kcryptd")->course, Course::watched);
+    start(guard());
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentTest, TheFirstVerdictComesWithinFiveMinutesWithTheShippedWaits) {
+    Policy policy = tune();
+    policy.judge.jitter = std::chrono::seconds(60);
+    policy.judge.settle = std::chrono::seconds(600);
+    costs("smt", 0.9);
+    start(policy);
+    EXPECT_TRUE(run_to_verdict(300));
+}
+
+TEST_F(ExperimentTest, ATieIsSparseAfterMaxPairsAndOnlyGuardKeepsIt) {
+    start(guard());
+    noise_ = 0.05;
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().undecided > 0; }, 3600));
+    EXPECT_EQ(last().reason, "max_pairs");
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 64U);
+    run(10);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    const std::uint64_t pairs = experiment_->totals().pairs;
+    run(3600);
+    EXPECT_NEAR(static_cast<double>(experiment_->totals().pairs - pairs), 12, 4) << "one per holdback each";
+    use(tune());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
+TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
+    start(guard());
+    stuck_ = 1500;
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().reason, kStuckReason);
+    run(600);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(view("kcryptd")->waits, kStuckReason);
+    EXPECT_EQ(log_.count(Event::verdict), 2U) << "said once for each";
+}
+
+TEST_F(ExperimentTest, TheVerdictOfAClassHoldsForAllOfIt) {
+    tree_.add(test::Dir("sys/devices/virtual/workqueue",
+                        {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),
+                         test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
+    use_traffic({"kcryptd-254:0"});
+    costs("smt", 0.8);
+    start(guard());
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_EQ(scope("kcryptd-254:1"), "smt");
+    EXPECT_EQ(state("kcryptd-254:1"), State::kept);
+}
+
+TEST_F(ExperimentTest, PairsOfAllOfAClassAreOneComparison) {
+    tree_.add(test::Dir("sys/devices/virtual/workqueue",
+                        {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),
+                         test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
+    use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
+    start(guard());
+    for (int i = 0; i < 3; i++) run_slot();
+    EXPECT_EQ(entry("kcryptd-#:#", "cache", "smt")->columns[0].worse.count, 6U);
+}
+
+TEST_F(ExperimentTest, TheDefaultIsComparedLastAloneAndNotThroughCpu) {
+    Policy policy = tune();
+    policy.default_scope.manage = true;
+    use_traffic({"kcryptd", std::string(kDefaultTarget)});
+    noise_ = 0.05;
+    start(policy);
+    ASSERT_TRUE(
+        run_until([&] { return asked() > 0 && files_->asked.back().starts_with("@default="); }, 7200));
+    EXPECT_NE(view("kcryptd")->course, Course::dense);
+    EXPECT_EQ(experiment_->totals().undecided, 2U) << "smt and cpu on kcryptd";
+    files_->asked.clear();
+    run_slot();
+    EXPECT_THAT(files_->asked, Not(Contains("@default=cpu")));
+    EXPECT_THAT(files_->asked, testing::Each(testing::StartsWith("@default=")));
+    EXPECT_EQ(default_scope(), "cache");
+    EXPECT_THAT(on_disk(), IsEmpty());
+}
+
+TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerdict) {
+    Policy policy = tune();
+    policy.default_scope.manage = true;
+    use_traffic({"kcryptd", std::string(kDefaultTarget)});
+    cost_ = [](const std::string& name, const std::string& word) {
+        if (name == "kcryptd") return word == "default" || word == "cache" ? 1.0 : 1.3;
+        return word == "smt" ? 0.8 : 1.0;
+    };
+    start(policy);
+    ASSERT_TRUE(run_until([this] { return default_scope() == "smt" && !experiment_->is_measuring(); }, 7200));
+    run(30);
+    EXPECT_EQ(target(kDefaultTarget).step.kind, Step::Kind::kept);
+    EXPECT_EQ(scope("writeback"), "default (smt)");
+    EXPECT_EQ(scope("kcryptd"), "cache") << "it regressed under smt: " << reason("kcryptd");
+    tuner_->restore_all();
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(default_scope(), "cache");
+}
+
+TEST_F(ExperimentTest, AStrictArmIsWrittenInEveryWindow) {
+    use(at_once(rule_for_all({}, true)));
+    use_traffic({"kcryptd"});
+    run_slot();
+    EXPECT_THAT(files_->asked, Contains("kcryptd strict=1"));
+    EXPECT_THAT(files_->asked, Contains("kcryptd strict=0"));
+    EXPECT_EQ(strict("kcryptd"), "0");
+}
+
+TEST_F(ExperimentTest, WhatIsNotSampledIsCountedByTheSameNInBothWindows) {
+    pace_ = [](const auto&, const auto&) { return 40'000.0; };
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_THAT(counters_.asked, Contains("sample kcryptd 30"));  // 60,000 items in 1.5 s
+}
+
+TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadIsCutShortCountsAgainstItselfAndRests) {
+    start(guard());
+    use_traffic({"kcryptd"});
+    for (int i = 0; i < 5; i++) run_slot();
+    pace_ = [](const auto&, const std::string& word) { return word == "smt" ? 600.0 : 10'000.0; };
+    const std::uint64_t lost = experiment_->totals().windows_lost;
+    run_slot();
+    run_slot();
+    EXPECT_EQ(experiment_->totals().windows_lost, lost + 2);
+    EXPECT_EQ(experiment_->totals().rests, 1U);
+    EXPECT_EQ(view("kcryptd")->course, Course::resting);
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->judgement, Judgement::undecided) << "that is no verdict";
+    const std::uint64_t pairs = experiment_->totals().pairs;
+    run(3500);
+    EXPECT_EQ(experiment_->totals().pairs, pairs);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    run(200);
+    EXPECT_GT(experiment_->totals().pairs, pairs) << "an hour later it goes on";
+}
+
+TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
+    start(guard());
+    use_traffic({"kcryptd"});
+    for (int i = 0; i < 5; i++) run_slot();
+    costs("smt", 4);
+    run_slot();
+    EXPECT_EQ(experiment_->totals().rests, 1U);
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("three times as much"));
+    EXPECT_THAT(log_.lines.back().text, testing::AnyOf(HasSubstr("rests for 60 min"), testing::_));
+    EXPECT_EQ(std::ranges::count_if(
+                  log_.lines, [](const auto& l) { return l.text.find("rests for 60 min") != l.text.npos; }),
+              1);
+}
+
+TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
+    Policy policy = guard();
+    policy.judge.budget = std::chrono::seconds(2);
+    costs("smt", 1.5);
+    policy.judge.settings.tolerance = 1;  // it is not called worse
+    use_traffic({"kcryptd"});
+    start(policy);
+    ASSERT_TRUE(
+        run_until([this] { return view("kcryptd") && view("kcryptd")->waits == "today's budget is spent"; }));
+    EXPECT_NEAR(view("kcryptd")->lost_seconds, 2.4, 0.5);  // ln 1.5 of 1.5 s a pair
+    const std::uint64_t pairs = experiment_->totals().pairs;
+    run(3600);
+    EXPECT_EQ(experiment_->totals().pairs, pairs);
+    run(86'400);
+    EXPECT_GT(experiment_->totals().pairs, pairs) << "a day later";
+}
+
+TEST_F(ExperimentTest, TheWatchTakesAHarmfulScopeBack) {
+    costs("smt", 0.8);
+    start(guard());
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_to_verdict());
+    ASSERT_EQ(scope("kcryptd"), "smt");
+    run(3600);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(experiment_->totals().taken_back, 0U);
+    costs("smt", 1.3);
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
+    EXPECT_EQ(last().reason, kWatchReason);
+    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_GT(last().standing.pairs, 16U);
+    run(30);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->alarms, 1U);
+}
+
+// A clear gain is looked at less and less: holdback doubles, to a day.
+TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
+    costs("smt", 0.7);
+    start(guard());
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_to_verdict());
+    const auto pairs_in = [this](double seconds) {
+        const std::uint64_t before = experiment_->totals().pairs;
+        run(seconds);
+        return experiment_->totals().pairs - before;
+    };
+    const auto first = pairs_in(7200);
+    EXPECT_LE(first, 5U);
+    EXPECT_GE(first, 2U);
+    (void)pairs_in(86'400);
+    EXPECT_LE(pairs_in(3 * 86'400), 4U);
+}
+
+TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
+    costs("smt", 0.9);  // its interval is about -10%: holdback does not double
+    noise_ = 0.03;
+    start(guard());
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_to_verdict());
+    std::vector<int> lengths;
+    for (int i = 0; i < 8; i++) {
+        ASSERT_TRUE(run_until([this] { return experiment_->is_measuring(); }, 100'000));
+        const std::uint64_t began = now_;
+        run_slot();
+        lengths.push_back(static_cast<int>((now_ - began) / 1'000'000));
+    }
+    EXPECT_EQ(std::ranges::count(lengths, 5), 6);
+    EXPECT_EQ(std::ranges::count(lengths, 61), 2);
+}
+
+TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
+    cost_ = [](const auto&, const std::string& word) {
+        return word == "cpu" ? 0.8 : word == "smt" ? 1.3 : 1.0;
+    };
+    use_traffic({"kcryptd"});
+    start(tune());
+    ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "cpu" && state("kcryptd") == State::kept; }));
+    kernel_.release = "6.13.0";
+    tuner_->restore_all();
+    start(tune());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "another kernel's verdict";
+    EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "cpu");
+}
+
+}  // namespace
+}  // namespace wq

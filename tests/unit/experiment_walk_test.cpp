@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Many targets and long times, on simulated counters and clocks.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "fake_experiment.h"
+
+namespace wq {
+namespace {
+
+using testing::HasSubstr;
+
+class ExperimentWalk : public test::ExperimentRig {
+  protected:
+    // Busy targets of a class each: "wq-a" and so on.
+    void add_targets(unsigned n) {
+        std::vector<test::Entry> entries;
+        std::set<std::string> names;
+        for (unsigned i = 0; i < n; i++) {
+            const std::string name = "wq-" + std::string(1, static_cast<char>('a' + i));
+            entries.push_back(test::workqueue(name, {.cpumask = "ffffff"}));
+            names.insert(name);
+        }
+        tree_.add(test::Dir("sys/devices/virtual/workqueue", std::move(entries)));
+        use_traffic(names);
+    }
+    unsigned measured_ = 0;  // the window that is being read
+    [[nodiscard]] bool is_settled(const std::string& name) const {
+        const auto now = view(name);
+        return !now || now->course != Course::dense;
+    }
+    [[nodiscard]] bool all_settled() const {
+        for (const auto& [name, n] : counters_.items)
+            if (!is_settled(name)) return false;
+        return true;
+    }
+};
+
+// The bound with the shipped policy: sixteen busy targets, all decided or sparse within 30 minutes. A third
+// of them gain by smt, a third lose by it, the rest do not care.
+TEST_F(ExperimentWalk, SixteenBusyTargetsAreDecidedOrSparseWithinHalfAnHour) {
+    add_targets(16);
+    noise_ = 0.03;
+    cost_ = [](const std::string& name, const std::string& word) {
+        if (word == "default" || word == "cache") return 1.0;
+        const int kind = name.back() % 3;
+        return kind == 0 ? 0.92 : kind == 1 ? 1.08 : 1.0;
+    };
+    Policy policy = tune();
+    policy.judge.jitter = std::chrono::seconds(60);
+    start(policy);
+    EXPECT_TRUE(run_to_verdict(300)) << "the first one within five minutes";
+    EXPECT_TRUE(run_until([this] { return all_settled(); }, 1800 - static_cast<double>(now_ - began_) / 1e6));
+    RecordProperty("minutes", std::to_string((now_ - began_) / 60'000'000));
+    for (const auto& [name, n] : counters_.items) {
+        const bool gains = name.back() % 3 == 0;
+        EXPECT_EQ(scope(name) != "default (cache)", gains) << name << ": " << scope(name);
+    }
+    EXPECT_GT(experiment_->totals().improved, 4U);
+    EXPECT_EQ(experiment_->totals().taken_back, 0U);
+}
+
+// Eight targets that disturb each other by 2% while one of them runs its candidate: that is noise, and no
+// target is said to be worse or better more often than alpha allows.
+TEST_F(ExperimentWalk, TargetsThatDisturbEachOtherAreSeldomWronglyDecided) {
+    add_targets(8);
+    noise_ = 0.03;
+    cost_ = [this](const std::string& name, const std::string&) {
+        double out = 1;
+        for (const auto& [other, n] : counters_.items)
+            if (other != name && word_[other][measured_] == "smt") out *= 1.02;
+        return out;
+    };
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        measured_ = slot;
+        return window(target, word_[target][slot]);
+    };
+    start(guard());
+    ASSERT_TRUE(run_until([this] { return all_settled(); }, 1800));
+    EXPECT_LE(experiment_->totals().regressed + experiment_->totals().improved, 1U);
+    EXPECT_GE(experiment_->totals().undecided, 7U);
+}
+
+// Half of the candidate's windows come too late. It is better in the others, and must not be kept.
+TEST_F(ExperimentWalk, WindowsLostOnPurposeNeverHelpTheirArm) {
+    use_traffic({"kcryptd"});
+    costs("smt", 0.98);
+    noise_ = 0.02;
+    start(guard());
+    counters_.count = [this](const std::string& target, unsigned slot) {
+        WorkCount out = window(target, word_[target][slot]);
+        if (word_[target][slot] == "smt" && random_.coin()) out.items = 0;
+        return out;
+    };
+    (void)run_to_verdict(1800);
+    EXPECT_GT(experiment_->totals().windows_lost, 3U);
+    EXPECT_EQ(experiment_->totals().improved, 0U);
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].last.empty(), false);
+}
+
+// cache and numa make the same pools on this machine of one LLC. A window that begins with a rewrite of what
+// is in place would find warm pools; both begin with a change.
+TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
+    use_traffic({"kcryptd"});
+    std::string before = "default";
+    bool warm = false;
+    files_->on_write = [&](const std::string&, const std::string& word) {
+        warm = word == before;
+        before = word;
+        return 0;
+    };
+    counters_.on_begin = [&](const std::string& target, unsigned slot) {
+        word_[target][slot] = warm ? "warm" : "cold";
+        begun_[target] = now_;
+    };
+    cost_ = [](const auto&, const std::string& word) { return word == "warm" ? 0.8 : 1.0; };
+    noise_ = 0.02;
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    ASSERT_TRUE(run_to_verdict(1800));
+    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().key.candidate, "numa");
+    ASSERT_TRUE(last().standing.effect.interval);
+    EXPECT_LE(last().standing.effect.interval->low, 0);
+    EXPECT_GE(last().standing.effect.interval->high, 0);
+}
+
+// Whatever comes in between: no comparison is lost that was written, and no pair counts twice.
+TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNothing) {
+    for (std::uint64_t seed = 1; seed <= 6; seed++) {
+        std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
+        tuner_->restore_all();
+        random_ = Random(seed);
+        noise_ = 0.2;  // undecided for long
+        use_traffic({"kcryptd"});
+        start(guard());
+        std::uint64_t measured = 0;  // pairs and lost windows of all daemons
+        std::uint64_t known = 0;     // of the comparison
+        const auto count = [&] {
+            const LedgerEntry* one = entry("kcryptd", "cache", "smt");
+            return one == nullptr ? 0 : one->columns[0].worse.count;
+        };
+        for (int i = 0; i < 60; i++) {
+            const ExperimentTotals before = experiment_->totals();
+            run(5 + static_cast<double>(random_.bits() % 40));
+            std::uint64_t added = experiment_->totals().pairs - before.pairs;
+            const std::uint64_t now = count();
+            EXPECT_LE(now, known + added + 1) << "seed " << seed;
+            EXPECT_GE(now, known);
+            known = now;
+            measured += added;
+            switch (random_.bits() % 5) {
+                case 0: {  // a stop: at most the window that it cuts off is added
+                    experiment_->cancel_all("stopped");
+                    const std::uint64_t stopped = count();
+                    EXPECT_LE(stopped - known, 1U);
+                    measured += stopped - known;
+                    tuner_->restore_all();
+                    start(guard());
+                    EXPECT_EQ(count(), stopped) << "seed " << seed;
+                    known = stopped;
+                    break;
+                }
+                case 1: {  // kill -9: at most a minute of pairs is lost, one window may be added
+                    start(guard());
+                    EXPECT_LE(count(), known + 1) << "seed " << seed;
+                    EXPECT_GE(count() + 14, known) << "seed " << seed;
+                    measured += 1;
+                    known = count();
+                    break;
+                }
+                case 2: {  // a reboot: /run is gone, and the kernel's words are back
+                    experiment_->cancel_all("stopped");
+                    const std::uint64_t stopped = count();
+                    measured += stopped - known;
+                    tuner_->restore_all();
+                    std::filesystem::remove_all(tree_.path("run/wq-tuned"));
+                    std::filesystem::create_directories(tree_.path("run/wq-tuned"));
+                    start(guard());
+                    EXPECT_EQ(count(), stopped);
+                    known = stopped;
+                    break;
+                }
+                case 3:
+                    experiment_->pause(true);
+                    run(30);
+                    EXPECT_LE(count(), known + 1) << "the slot that ran ends";
+                    measured += count() - known;
+                    known = count();
+                    experiment_->pause(false);
+                    break;
+                default:
+                    use(tuner_->policy());
+                    EXPECT_LE(count(), known + 1);
+                    measured += count() - known;
+                    known = count();
+            }
+            ASSERT_LE(known, measured) << "seed " << seed << ", step " << i;
+        }
+        EXPECT_GT(known, 64U);
+    }
+}
+
+}  // namespace
+}  // namespace wq

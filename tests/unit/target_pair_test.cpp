@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Two windows of one target: what may drop a pair, and what counts against an arm.
+#include "engine/target_pair.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "fake_counters.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+const std::vector<ComparedCounter> kCounters = {
+    {.name = "latency"},
+    {.name = "throughput", .higher_is_better = true, .tolerance = 0.01, .guard = true},
+    {.name = kOthers, .tolerance = 0.02, .guard = true}};
+
+class TargetPairTest : public testing::Test {
+  protected:
+    TargetPairTest() {
+        (void)work_.attach({"kcryptd"}, false);
+        work_.count = [this](const auto&, unsigned window) { return windows_[window]; };
+    }
+    static WorkCount counted(std::uint64_t items, double latency = 1000) {
+        return {.items = items, .latency = latency, .timed = items, .throughput = static_cast<double>(items)};
+    }
+    PairResult measure(std::uint64_t first = 1'500'000, std::uint64_t second = 1'500'000) {
+        TargetPair pair(meters_);
+        pair.open(0, 0);
+        if (cut_[0])
+            pair.cut(0, 300'000);
+        else
+            pair.close(0, first, 1'500'000);
+        pair.open(1, 10'000'000);
+        if (cut_[1])
+            pair.cut(1, 10'300'000);
+        else
+            pair.close(1, 10'000'000 + second, 1'500'000);
+        if (!spoilt_.empty()) pair.spoil(spoilt_);
+        return pair.finish();
+    }
+
+    test::FakeCounters work_;
+    Meters meters_{kCounters, &work_, 0, {}, 200};
+    std::array<WorkCount, 2> windows_{counted(1000), counted(1000, 1100)};
+    std::array<bool, 2> cut_{};
+    std::string spoilt_;
+};
+
+TEST_F(TargetPairTest, ValuesAreByWindowAndThenByArm) {
+    const PairResult result = measure();
+    EXPECT_EQ(result.drop, "");
+    EXPECT_FALSE(result.lost);
+    EXPECT_EQ(result.items, 2000U);
+    const auto later = by_arm(result, false);
+    EXPECT_EQ(later[0]->reference, 1000);
+    EXPECT_EQ(later[0]->candidate, 1100);
+    EXPECT_EQ(by_arm(result, true)[0]->candidate, 1000);
+    EXPECT_FALSE(later[2]) << "the others are not measured here";
+    EXPECT_NEAR(*difference_in_time(result, kCounters), std::log(1.1), 1e-12);
+}
+
+TEST_F(TargetPairTest, TooFewItemsInBothTogetherDropIt) {
+    windows_ = {counted(399), counted(0)};
+    EXPECT_EQ(measure().drop, "too few items");
+    windows_ = {counted(400), counted(0)};
+    EXPECT_EQ(measure().drop, "");
+    EXPECT_EQ(measure().lost, 1U) << "the empty window counts against its arm";
+}
+
+TEST_F(TargetPairTest, AWindowThatCameTooLateIsLost) {
+    EXPECT_EQ(measure(2'000'000).lost, 0U);
+    EXPECT_EQ(measure(1'500'000, 2'000'000).lost, 1U);
+    EXPECT_EQ(measure(2'000'000, 2'000'000).drop, "both windows were lost");
+    EXPECT_FALSE(measure(1'800'000).lost);
+}
+
+TEST_F(TargetPairTest, AWindowInWhichItemsWereNotSeenIsLost) {
+    windows_[1].lost = 60;
+    EXPECT_EQ(measure().lost, 1U);
+    windows_[1].lost = 40;
+    EXPECT_FALSE(measure().lost);
+}
+
+// What a window that was cut is compared with is the other window of its pair.
+TEST_F(TargetPairTest, AWindowThatStarvedIsLostUnlessTheOtherDidNoBetter) {
+    cut_ = {true, false};
+    windows_ = {counted(60), counted(1000)};  // 200 would be as much
+    EXPECT_EQ(measure().lost, 0U);
+    windows_ = {counted(190), counted(1000)};
+    EXPECT_FALSE(measure().lost) << "the load had changed, and went on so";
+    cut_ = {true, true};
+    EXPECT_EQ(measure().drop, "both windows were lost");
+}
+
+TEST_F(TargetPairTest, WhatBothWindowsHaveInCommonDropsIt) {
+    spoilt_ = "the machine was suspended";
+    windows_[1].items = 0;
+    EXPECT_EQ(measure().drop, "the machine was suspended") << "lost or not";
+}
+
+TEST_F(TargetPairTest, AMissingGuardDropsItsOwnValueOnly) {
+    windows_[0].throughput = NAN;
+    const PairResult result = measure();
+    EXPECT_EQ(result.drop, "");
+    EXPECT_FALSE(result.values[1]);
+    EXPECT_TRUE(result.values[0]);
+    windows_[0].latency = NAN;
+    EXPECT_EQ(measure().drop, "latency is not a positive number");
+}
+
+TEST_F(TargetPairTest, CountsThatCannotBeReadDropIt) {
+    work_.read_error = Error{EIO, "no count"};
+    const PairResult result = measure();
+    EXPECT_EQ(result.drop, "no count");
+    EXPECT_FALSE(result.counted);
+}
+
+TEST_F(TargetPairTest, ALookTellsOfTheWindowThatIsOpen) {
+    std::uint64_t completed = 50;
+    work_.completed = [&](const auto&) { return completed; };
+    TargetPair pair(meters_);
+    EXPECT_FALSE(pair.look(0, 0));
+    pair.open(0, 1'000'000);
+    completed = 350;
+    const auto look = pair.look(0, 1'300'000);
+    ASSERT_TRUE(look);
+    EXPECT_DOUBLE_EQ(look->completed, 300);
+    EXPECT_DOUBLE_EQ(look->seconds, 0.3);
+    pair.cut(0, 1'300'000);
+    EXPECT_FALSE(pair.look(0, 1'400'000));
+}
+
+TEST(OthersByArm, IsTheMeanByThisTargetsCoin) {
+    EXPECT_FALSE(others_by_arm({}, true));
+    const auto values = others_by_arm({0.1, 0.3}, false);
+    EXPECT_NEAR(std::log(values->candidate / values->reference), 0.2, 1e-12);
+    EXPECT_NEAR(std::log(others_by_arm({0.1, 0.3}, true)->candidate), -0.2, 1e-12);
+}
+
+// Else the timer's jitter would decide between them: evidence knows no scale.
+TEST(TargetPair, WhereNothingHappenedBothWindowsAreTheSame) {
+    const test::TempTree tree{
+        test::Dir("proc/pressure", {test::File("io", "full avg10=0.00 avg60=0.00 avg300=0.00 total=77\n")})};
+    TargetPair pair({{{.name = "psi:io.full"}}, nullptr, 0, Paths{tree.root()}, 200});
+    pair.open(0, 0);
+    pair.close(0, 8'000'111, 8'000'000);
+    pair.open(1, 10'000'000);
+    pair.close(1, 18'000'333, 8'000'000);
+    const PairResult result = pair.finish();
+    EXPECT_EQ(result.drop, "");
+    ASSERT_TRUE(result.values.at(0));
+    EXPECT_EQ((*result.values[0])[0], (*result.values[0])[1]);
+    EXPECT_EQ((*result.values[0])[0], 1e-6 / 8);
+}
+
+}  // namespace
+}  // namespace wq
