@@ -161,10 +161,13 @@ check_pods() {
 
 # ---- wq-tuned itself
 
-# `policy <<EOF`: /etc/wq-tuned/wq-tuned.toml. `apply_policy` is the one that most checks want.
+# `policy <<EOF`: /etc/wq-tuned/wq-tuned.toml. `apply_policy` is the one that most checks want: kcryptd has a scope at
+# once, and nothing is compared.
 policy() { mkdir -p /etc/wq-tuned && cat >/etc/wq-tuned/wq-tuned.toml; }
 apply_policy() { # [SCOPE]
   policy <<EOF
+default_scope.manage = false
+judge.settle = "1d"
 [daemon]
 apply_unjudged = true
 [[workqueue]]
@@ -206,9 +209,10 @@ entries() { if [ -e /run/wq-tuned/baseline.json ]; then jq '.entries | length' /
 mark() { journalctl --sync; marked=@$EPOCHREALTIME; }
 since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --since="$marked"; }
 
-# ---- trials
+# ---- comparisons
 
-# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: kcryptd goes on trial; LINEs go into [judge].
+# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: kcryptd is compared, from the start of the daemon
+# on, and nothing else; LINEs go into [judge].
 trial_policy() {
   local scope=$1
   shift
@@ -218,10 +222,13 @@ window = "${window:-1s}"
 washout = "${washout:-200ms}"
 min_items = 50
 jitter = "0s"
+settle = "0s"
 $(printf '%s\n' "$@")
 [[workqueue]]
 match = "kcryptd-*"
 scope = "$scope"
+[default_scope]
+manage = false
 EOF
   # A tick every three seconds (or TICK), and no watchdog: an emulator under load takes long to load BPF.
   drop_in wq-tuned.service <<EOF
@@ -243,12 +250,15 @@ load_off() {
 }
 
 verdicts=/var/lib/wq-tuned/verdicts.json
-# `verdict KEY`: of the last trial that ended; empty where there is none.
+ledger=/var/lib/wq-tuned/ledger.json
+# `verdict KEY`: of the last verdict; empty where there is none.
 verdict() { jq -r --arg key "$1" '.verdicts[-1][$key] // empty' $verdicts 2>/dev/null || true; }
-ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N trials
+ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N verdicts
+# Pairs of all comparisons that the ledger on disk has; 0 without one.
+ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/null || echo 0; }
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .trial[$key] // empty'; }
-# `pair_is WQ N`: its trial has come to pair N or beyond.
-pair_is() { [ "$(trial_of "$1" pair)" -ge "$2" ] 2>/dev/null; }
+# `has_pairs WQ N`: its comparison has N pairs or more.
+has_pairs() { [ "$(trial_of "$1" pairs)" -ge "$2" ] 2>/dev/null; }
 # How many BPF programs of ours the kernel holds.
 probes() { /usr/lib/wq-tests/count-work --loaded | jq length; }
 no_probes() { [ "$(probes)" = 0 ]; }

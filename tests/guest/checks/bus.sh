@@ -28,7 +28,7 @@ as_nobody wq-tunectl status --json | jq -e '.daemon.state == "running"' >/dev/nu
 as_nobody wq-tunectl status >/dev/null
 nobody_may_not() { # COMPLAINT
   local order code
-  for order in "pin $wq smt" "unpin $wq" "revert --all" "trial $wq --arm smt" "reload"; do
+  for order in "pin $wq smt" "unpin $wq" "revert --all" "trial $wq --arm smt" pause resume reload; do
     code=0
     # shellcheck disable=SC2086
     as_nobody wq-tunectl $order 2>/run/wq-tests/err || code=$?

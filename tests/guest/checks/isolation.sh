@@ -120,7 +120,7 @@ isolation >"$out.later"
 check_eq "and when it has ended" "$(jq -c "$this" "$out")" "$(jq -c "$this" "$out.later")"
 jq -e '.work_seconds > 0 and .work_lost == 0' "$out.later" >/dev/null || fail "time: $(cat "$out.later")"
 wq-tunectl status
-wq-tunectl status | grep -q 'counted during trials' || fail "status says nothing of it"
+wq-tunectl status | grep -q 'counted during experiments' || fail "status says nothing of it"
 wq-tunectl status | grep -q "$pinned .*per-cpu .*kcryptd_crypt \[dm_crypt\]" || fail "status has no line of it"
 
 note "-- a cpuset partition"

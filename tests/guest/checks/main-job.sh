@@ -8,6 +8,8 @@
 some_workqueue
 scope=$(other_scope)
 policy <<POLICY
+default_scope.manage = false
+judge.settle = "1d"
 [daemon]
 apply_unjudged = true
 [[workqueue]]

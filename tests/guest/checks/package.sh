@@ -98,6 +98,35 @@ grep -q "baseline.json stays until the next boot" /run/wq-tests/err || fail "dpk
 check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
 rm -r /run/wq-tuned
 
+note "-- an upgrade from where the default was guard keeps what was in force, and says so once"
+mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }
+drop_in=/etc/wq-tuned/wq-tuned.toml.d/00-mode.toml
+rm -rf /etc/wq-tuned /var/lib/wq-tuned
+install wq-tuned-old.deb
+check_eq "a new install" "tune true" "$(mode)"
+[ ! -e $drop_in ] || fail "$drop_in after a new install"
+install wq-tuned.deb
+check_eq "an upgrade where it never ran" "tune true" "$(mode)"
+dpkg --remove wq-tuned
+install wq-tuned-old.deb
+systemctl start wq-tuned
+systemctl stop wq-tuned
+said=$(install wq-tuned.deb)
+grep -qF "$drop_in keeps what was in force" <<<"$said" || fail "dpkg says: $said"
+check_eq "after the upgrade" "guard false" "$(mode)"
+wq-tunectl check || fail "the drop-in: $(cat $drop_in)"
+rm $drop_in
+said=$(install wq-tuned-next.deb)
+check_eq "the next upgrade says nothing of it" 0 "$(grep -c 'keeps what was in force' <<<"$said" || true)"
+check_eq "and does not write it again" "tune true" "$(mode)"
+dpkg --remove wq-tuned
+install wq-tuned-old.deb
+policy <<<$'[daemon]\nmode = "observe"'
+install wq-tuned.deb
+check_eq "a mode of its own stays" "observe false" "$(mode)"
+check_eq "and the drop-in has the other key alone" 0 "$(grep -c mode\ = $drop_in || true)"
+dpkg --purge wq-tuned
+
 note "-- install again and purge, while it runs"
 apply_policy "$scope"
 install wq-tuned.deb

@@ -9,6 +9,7 @@ wq=writeback
 note "kernel: $(uname -r)"
 dir=/run/wq-tests
 policy <<POLICY
+default_scope.manage = false
 [[workqueue]]
 match = "$wq"
 scope = "auto"

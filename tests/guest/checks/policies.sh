@@ -19,13 +19,13 @@ note "-- a broken policy at start"
 apply_policy "$scope"
 echo 'scop = "smt"' >>/etc/wq-tuned/wq-tuned.toml
 wq-tunectl check 2>/run/wq-tests/err && fail "check finds nothing"
-grep -qE '^/etc/wq-tuned/wq-tuned.toml:6:1: ' /run/wq-tests/err || fail "check says: $(cat /run/wq-tests/err)"
+grep -qE '^/etc/wq-tuned/wq-tuned.toml:8:1: ' /run/wq-tests/err || fail "check says: $(cat /run/wq-tests/err)"
 systemctl start wq-tuned
 check_eq "state" observing "$(daemon_field state)"
-daemon_field reason | grep -q 'wq-tuned.toml:6:1' || fail "reason: $(daemon_field reason)"
-check_eq "policy" "broken /etc/wq-tuned/wq-tuned.toml:6:1 null" "$(policy_state)"
+daemon_field reason | grep -q 'wq-tuned.toml:8:1' || fail "reason: $(daemon_field reason)"
+check_eq "policy" "broken /etc/wq-tuned/wq-tuned.toml:8:1 null" "$(policy_state)"
 check_eq "reason of a target" "cannot plan: invalid policy" "$(target "$wq" reason)"
-first_line | grep -q '^the policy on disk is broken since 20.*: /etc/wq-tuned/wq-tuned.toml:6:1: .*; none is in force: observing$' ||
+first_line | grep -q '^the policy on disk is broken since 20.*: /etc/wq-tuned/wq-tuned.toml:8:1: .*; none is in force: observing$' ||
   fail "status says: $(first_line)"
 check_eq "writes" 0 "$(daemon_field writes)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
@@ -60,7 +60,7 @@ apply_policy "$scope"
 
 note "-- broken again: the old one stays"
 echo '[[workqueue' >>$file
-reload_is_refused "wq-tuned.toml:6"
+reload_is_refused "wq-tuned.toml:8"
 
 note "-- restarted with the broken one: observe, and the baseline"
 systemctl restart wq-tuned
@@ -82,7 +82,7 @@ rm /etc/wq-tuned/disabled
 systemctl reload wq-tuned
 expect_scope "$wq" "$scope"
 
-note "-- guard: waits at the baseline"
+note "-- not at once: waits at the baseline"
 sed -i '/apply_unjudged/d' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
 expect_scope "$wq" default
@@ -105,6 +105,8 @@ has() {
 }
 of_topology() { wq-tunectl topology --json | jq "$1"; }
 policy <<EOF
+default_scope.manage = false
+judge.settle = "1d"
 [[host]]
 name = "this-one"
 when.arch = "$(uname -m)"
@@ -144,6 +146,8 @@ note "-- a hostname that is set later, as cloud-init does: the kernel tells, bef
 before=$(uname -n)
 trap 'hostname "$before"' EXIT
 policy <<EOF
+default_scope.manage = false
+judge.settle = "1d"
 [daemon]
 apply_unjudged = true
 [[workqueue]]

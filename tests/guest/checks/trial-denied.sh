@@ -63,7 +63,7 @@ rm /run/wq-tests/never
 check_eq "the verdict" "regressed by file:/run/wq-tests/p99" "$(verdict verdict) by $(verdict counter)"
 expect_scope "$wq" default
 systemctl stop wq-tuned
-rm $verdicts
+rm $verdicts $ledger
 
 note "-- apply_unjudged applies"
 trial_policy auto

@@ -50,13 +50,13 @@ for scope in "${scopes[@]}"; do
 done
 
 trial_policy auto
-sed -i '1i [daemon]\nmode = "tune"' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
-# Each meets the incumbent once, which is in place already.
-wait_until 600 ended $((${#scopes[@]} - 1)) || fail "no end: $(wq-tunectl status)"
-sleep 2
+# Each candidate meets the incumbent, until nothing is dense any more.
+wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
+settled() { [ "$(trial_of "$wq" course)" != dense ]; }
+wait_until 900 settled || fail "no end: $(wq-tunectl status)"
+wq-tunectl status
 wq-tunectl history
-ended ${#scopes[@]} && fail "more trials than challengers"
 chosen=$(target "$wq" effective)
 # A default that is kept is called by the scope that it is, which may make the same pools as another.
 chosen=$(wq-tunectl explain "$wq" --json | jq -er --arg s "$chosen" '.candidates[] | select(.same | index($s)) | .scope')

@@ -12,10 +12,9 @@ trap load_off EXIT
 
 note "-- worse: the kernel had system, and a rule forces cache"
 echo system >"$workqueues/$wq/affinity_scope"
-# Where other load is, 16 pairs are not enough; a trial ends when it has seen enough.
-trial_policy cache 'max_pairs = 64'
+trial_policy cache
 systemctl start wq-tuned
-wait_until 20 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+wait_until 30 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
 wait_until 240 ended 1 || fail "no verdict"
 check_eq "the verdict" regressed "$(verdict verdict)"
@@ -25,23 +24,25 @@ check_eq "bit for bit" system "$(scope_of "$wq")"
 check_eq "status says so" reverted "$(target "$wq" state)"
 check_eq "and with what verdict" regressed "$(status | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .verdict.verdict')"
 journalctl --sync
+check_eq "that it goes back after each slot is no news" 0 "$(journalctl -u wq-tuned -p info -o cat | grep -c 'back to')"
 check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json | jq -r 'select(.WQ_VERDICT) | .WQ_VERDICT' | grep -c regressed)"
 check_eq "no baseline is left to keep" 0 "$(entries)"
 expect_no_probes
 wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
 wq-tunectl history --export-policy >/run/wq-tests/learned.toml
 wq-tunectl report -o /run/wq-tests/report.html
-check_eq "the report draws every pair" "$(verdict pairs)" \
+# A window that was lost, as an emulator under load may lose it, counts, and has no values.
+check_eq "the report draws every pair" "$(($(verdict pairs) - $(status | jq .daemon.experiments.windows_lost)))" \
   "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # and not the legend's
-check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode guard' /run/wq-tests/report.html)"
+check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode tune' /run/wq-tests/report.html)"
 check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
 check_eq "nor after the stop" system "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
 
 note "-- better: the kernel had cache, auto plans wider"
-rm $verdicts
-trial_policy auto 'max_pairs = 64'
+rm $verdicts $ledger
+trial_policy auto
 systemctl start wq-tuned
 wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"
@@ -52,7 +53,8 @@ expect_no_probes
 systemctl kill -s KILL wq-tuned
 wait_until 60 is_active || fail "not started again"
 wait_until 10 scope_is "$wq" "$(verdict candidate)" || fail "a verdict is not trusted after a crash"
-check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
+check_eq "without another verdict" 1 "$(jq '.verdicts | length' $verdicts)"
+check_eq "and is watched" watched "$(trial_of "$wq" course)"
 
 note "-- what was learned, as a policy"
 learned=/etc/wq-tuned/wq-tuned.toml.d/50-learned.toml
@@ -63,15 +65,15 @@ check_eq "which is for this machine" 1 "$(wq-tunectl check $learned | grep -c "1
 check_eq "and decides" "$(verdict candidate) $learned" \
   "$(wq-tunectl explain "$wq" --json | jq -r '"\(.planned) \(.rule)"' | sed 's/:[0-9]*$//')"
 wq-tunectl reload
-wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state): $(target "$wq" reason)"
-check_eq "without another trial" 1 "$(jq '.verdicts | length' $verdicts)"
+wait_until 10 state_is "$wq" kept || fail "state $(target "$wq" state): $(target "$wq" reason)"
+check_eq "without another verdict" 1 "$(jq '.verdicts | length' $verdicts)"
 
 note "-- by hand, against the baseline of what is kept"
 wq-tunectl trial "$wq" --arm smt >/run/wq-tests/trial.out 2>&1 &
 trial=$!
-wait_until 10 state_is "$wq" trial || fail "no trial"
-check_eq "one trial at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "one at a time")"
-wait_until 20 pair_is "$wq" 2 || fail "no pair"
+wait_until 30 state_is "$wq" trial || fail "no trial"
+check_eq "one order at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "by an order already")"
+wait_until 30 has_pairs "$wq" 1 || fail "no pair"
 wq-tunectl revert "$wq"
 if wait $trial; then fail "a trial that was cut off has exit code 0"; fi
 tail -n 2 /run/wq-tests/trial.out

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The policy as it is installed, nothing added: from `enable --now` to the first verdict on a busy target in five minutes.
+# timeout: 1300
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+crypt_open c0
+wq=$(wq_of c0)
+load_on c0
+trap load_off EXIT
+# The host has run for a while: what waits for the end of the boot (judge.settle) has ended.
+up() { [ "$(cut -d. -f1 /proc/uptime)" -ge 600 ]; }
+wait_until 620 up || fail "it is $(cut -d' ' -f1 /proc/uptime) s since the boot"
+began=$SECONDS
+systemctl enable --now wq-tuned 2>/dev/null
+trap 'systemctl disable --now wq-tuned 2>/dev/null; load_off' EXIT
+wait_until 600 ended 1 || fail "no verdict: $(wq-tunectl status)"
+note "$(verdict target): $(verdict candidate) against $(verdict baseline): $(verdict verdict) after $((SECONDS - began)) s, $(verdict pairs) pairs, $(verdict effect_percent)%"
+wq-tunectl status
+[ $((SECONDS - began)) -lt 300 ] || fail "more than five minutes"

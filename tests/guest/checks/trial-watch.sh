@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A scope that was kept, and whose load changes so that it harms, is taken back by the watch. It stays out afterwards.
+# timeout: 900
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+other=$(other_scope)
+crypt_open c0
+wq=$(wq_of c0)
+# The cost in a file: what the candidate has is in `under`, from soon after its window begins.
+cost=/run/wq-tests/cost under=/run/wq-tests/under
+mkfifo /run/wq-tests/never
+follow_scope() {
+  local word value
+  while :; do
+    read -r word _ <"$workqueues/$wq/affinity_scope"
+    read -r value <$under
+    if [ "$word" = "$other" ]; then echo "$value"; else echo "10$((RANDOM % 10))"; fi 1<>$cost
+    read -rt 0.02 _ || true
+  done <>/run/wq-tests/never
+}
+echo 100 >$cost
+echo 080 >$under
+follow_scope &
+follower=$!
+load_on c0
+trap 'kill $follower 2>/dev/null || true; load_off; rm -f /run/wq-tests/never' EXIT
+
+trial_policy "$other" "counters = [\"file:$cost\"]" 'guards = []' 'holdback = "5s"'
+systemctl start wq-tuned
+wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
+check_eq "the verdict" improved "$(verdict verdict)"
+check_eq "not before 16 pairs" yes "$([ "$(verdict pairs)" -ge 16 ] && echo yes)"
+wait_until 10 state_is "$wq" kept || fail "state $(target "$wq" state)"
+note "kept after $(verdict pairs) pairs: $(verdict effect_percent)%"
+
+note "-- the load changes"
+echo 130 >$under
+began=$SECONDS
+wait_until 600 ended 2 || fail "the watch says nothing: $(target "$wq" reason)"
+check_eq "the verdict" regressed "$(verdict verdict)"
+note "taken back after $((SECONDS - began)) s: $(verdict reason), $(verdict effect_percent)%"
+expect_scope "$wq" default
+in_place() { scope_is "$wq" "$other"; }
+! wait_until 20 in_place || fail "it is tried again"
+check_eq "it rests" resting "$(trial_of "$wq" course)"
+systemctl restart wq-tuned
+! wait_until 15 in_place || fail "it is tried again after a restart"
+systemctl stop wq-tuned
