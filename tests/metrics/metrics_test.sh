@@ -70,7 +70,7 @@ done
 wq=sys/devices/virtual/workqueue
 put $wq/cpumask ff
 for name in kcryptd writeback; do
-  put $wq/$name/affinity_scope 'default (cache)'
+  put $wq/$name/affinity_scope cache
   put $wq/$name/affinity_strict 0
   put $wq/$name/per_cpu 0
   put $wq/$name/max_active 512
@@ -84,6 +84,8 @@ put run/cost 100
 mkdir -p "$tree/textfiles"
 policy() { # [LINE]
   put etc/wq-tuned/wq-tuned.toml "$1"'
+[daemon]
+mode = "guard"
 [metrics]
 textfile = "/textfiles/wq-tuned.prom"
 [judge]
@@ -91,7 +93,11 @@ counters = ["file:/run/cost"]
 window = "500ms"
 washout = "0ms"
 alpha = 0.07
+guards = []
 jitter = "0s"
+settle = "0s"
+[default_scope]
+manage = false
 [[workqueue]]
 match = "*"
 scope = "smt"'
@@ -111,7 +117,7 @@ WATCHDOG_USEC=1000000 "$bin/wq-tuned" --root "$tree" 2>"$root/daemon.log" &
 daemon=$!
 children+=("$daemon")
 has() { grep -qE "$1" "$textfile" 2>/dev/null; }
-within 10 has '^wq_tuned_trial_running ' || die "the daemon tells nothing"
+within 10 has '^wq_tuned_slots_total ' || die "the daemon tells nothing"
 "$tools/promtool" check metrics <"$textfile" >"$root/out" 2>&1 || complain "promtool check metrics: $(cat "$root/out")"
 
 # ---- node_exporter and Prometheus. The rules wait for nothing here.
@@ -138,14 +144,13 @@ url=http://$(listens "$root/prometheus.log")
 query() { "$tools/promtool" query instant -o json "$url" "$1" 2>"$root/query.err"; }
 finds() { [ "$(query "$1" | jq length)" -gt 0 ] 2>/dev/null; }
 
-# ---- A trial with a verdict, and another that runs
-within 60 has '^wq_tuned_verdicts_total\{outcome="regressed"\} 1$' || die "no verdict: $(cat "$textfile")"
-within 10 has '^wq_tuned_trial_info\{target="writeback",' || die "no second trial: $(cat "$textfile")"
-# It begins once its record is on disk.
-within 20 grep -qxF 'wq_tuned_targets{state="trial"} 1' "$textfile" || die "it does not begin: $(cat "$textfile")"
+# ---- A comparison with a verdict, and one that goes on
+within 120 has '^wq_tuned_verdicts_total\{outcome="regressed"\} 1$' || die "no verdict: $(cat "$textfile")"
+within 20 has '^wq_tuned_comparison_pairs\{class="writeback",' || die "no second comparison: $(cat "$textfile")"
 arms='class="kcryptd",baseline="cache",candidate="smt"'
 for line in "wq_tuned_effect_ratio{$arms,counter=\"file:/run/cost\"} 1.25" "wq_tuned_verdict_info{$arms,outcome=\"regressed\"} 1" \
-  'wq_tuned_reverts_total{by="verdict"} 1' 'wq_tuned_targets{state="trial"} 1' 'wq_tuned_policy_files 1'; do
+  'wq_tuned_comparisons{course="resting"} 1' 'wq_tuned_comparisons{course="dense"} 1' 'wq_tuned_targets{state="reverted"} 1' \
+  'wq_tuned_policy_files 1'; do
   grep -qxF "$line" "$textfile" || complain "the textfile does not have $line: $(cat "$textfile")"
 done
 hash=$("$bin/wq-tunectl" --root "$tree" cat-config --json | jq -r .hash)
