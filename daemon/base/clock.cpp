@@ -15,6 +15,18 @@ std::int64_t time_suspended() {
     return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
 }
 
+std::int64_t wall_clock() {
+    return static_cast<std::int64_t>(std::time(nullptr));
+}
+
+unsigned minute_of_day() {
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    ::tzset();  // localtime_r() need not notice another time zone
+    ::localtime_r(&now, &local);
+    return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
+}
+
 std::uint64_t random_number() {
     std::uint64_t out = 0;
     while (::getrandom(&out, sizeof out, 0) != sizeof out) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/service.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/signalfd.h>
@@ -13,7 +12,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
@@ -57,18 +55,6 @@ std::uint64_t now_us(sd_event* event) {
     return now;
 }
 
-std::int64_t wall_clock() {
-    return static_cast<std::int64_t>(::time(nullptr));
-}
-
-unsigned minute_of_day() {
-    const std::time_t now = ::time(nullptr);
-    std::tm local{};
-    ::tzset();  // localtime_r() need not notice another time zone
-    ::localtime_r(&now, &local);
-    return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
-}
-
 void log_policy_errors(Log& log, const PolicyErrors& errors) {
     for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
         log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
@@ -97,6 +83,7 @@ Service::Service(ServiceOptions options)
       paths_{options_.root},
       metrics_(paths_, log_, writer_),
       pause_(paths_.paused(), writer_, log_),
+      hostname_(paths_),
       files_(paths_),
       store_(paths_.baseline()),
       verdicts_(paths_.verdicts()) {}
@@ -105,7 +92,6 @@ Service::~Service() {
     ::sd_event_source_disable_unref(tick_source_);
     ::sd_event_source_disable_unref(work_source_);
     ::sd_event_source_disable_unref(slot_source_);
-    ::sd_event_source_disable_unref(hostname_source_);
 }
 
 Status Service::run() {
@@ -167,7 +153,7 @@ Status Service::start() {
     cpus_ = cpu_state(paths_);
     // Events from here on wait in the queue: what changes while we look is looked at again.
     start_udev();
-    watch_hostname();
+    hostname_.start(event_.get(), [this] { look_at_hostname(); });
     load_policy_at_start();
     start_bus();
     reconcile();
@@ -210,23 +196,14 @@ void Service::start_udev() {
         log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
 }
 
-// The kernel wakes who polls this file when the name changes (proc_sys_poll()); a tree's file cannot be
-// polled.
-void Service::watch_hostname() {
-    hostname_file_ = Fd(::open(paths_.hostname().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (hostname_file_)
-        (void)::sd_event_add_io(event_.get(), &hostname_source_, hostname_file_.get(), 0, on_hostname, this);
-    hostname_ = read_hostname(paths_);
-}
-
 // Host tables may be for this host now that were not, or no longer. Where the same ones are in force, nothing
 // is done: a reload would forget what operators ordered.
 void Service::look_at_hostname() {
-    std::string now = read_hostname(paths_);
-    if (now == std::exchange(hostname_, now) || tuner_->policy().hosts.empty()) return;
+    const auto now = hostname_.changed();
+    if (!now || tuner_->policy().hosts.empty()) return;
     const auto policy = load_policy_for(options_);
     if (policy && hosts_in_force(*policy) == hosts_in_force(tuner_->policy())) return;
-    log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", now)});
+    log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", *now)});
     (void)reload();  // said in the journal and in STATUS=
 }
 
@@ -599,11 +576,6 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
     service->tick();
     ::sd_event_source_set_time_relative(source, service->tick_period_);
     return ::sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-int Service::on_hostname(sd_event_source* /*source*/, int /*fd*/, std::uint32_t /*events*/, void* self) {
-    static_cast<Service*>(self)->look_at_hostname();
-    return 0;
 }
 
 int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self) {

@@ -14,6 +14,7 @@
 #include "kernel/udev.h"
 #include "model/kernel_features.h"
 #include "service/coalescer.h"
+#include "service/hostname_watch.h"
 #include "service/last_answer.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
@@ -48,7 +49,6 @@ class Service {
     Status add_sources();
     void start_udev();
     void start_bus();
-    void watch_hostname();
     void look_at_hostname();
     void wait_for_bus();
     void check_bus();
@@ -86,7 +86,6 @@ class Service {
     static int on_signal(sd_event_source* source, const signalfd_siginfo* info, void* self);
     static int on_tick(sd_event_source* source, std::uint64_t now, void* self);
     static int on_work(sd_event_source* source, std::uint64_t now, void* self);
-    static int on_hostname(sd_event_source* source, int fd, std::uint32_t events, void* self);
     static int on_slot(sd_event_source* source, std::uint64_t now, void* self);
 
     struct EventUnref {
@@ -101,6 +100,7 @@ class Service {
     RecordThread writer_;
     MetricsFile metrics_;
     Pause pause_;
+    HostnameWatch hostname_;
     PolicyFacts policy_facts_;
     WorkqueueFs files_;
     BaselineStore store_;
@@ -114,9 +114,6 @@ class Service {
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
     sd_event_source* slot_source_ = nullptr;
-    sd_event_source* hostname_source_ = nullptr;
-    Fd hostname_file_;
-    std::string hostname_;                  // when host tables were last looked at
     std::uint64_t tick_period_ = 0;         // us
     std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
     std::int64_t started_ = 0;              // s since 1970

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "ctl/commands/status_command.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/experiment_plan.h"
@@ -103,7 +104,7 @@ void print_progress(const nlohmann::json& target) {
     if (const auto verdict = target.value("verdict", nlohmann::json(nullptr)); verdict.is_object())
         print_labelled("verdict", verdict_text(verdict));
     if (const auto trial = target.value("trial", nlohmann::json(nullptr)); trial.is_object())
-        print_labelled("evidence", progress_text(trial, static_cast<std::int64_t>(::time(nullptr))));
+        print_labelled("evidence", progress_text(trial, wall_clock()));
 }
 
 void print_explanation(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {

@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "bpf/read_pods.h"
 #include "ctl/machine.h"
 #include "ctl/render/host_text.h"
@@ -36,10 +36,6 @@ namespace {
 
 using nlohmann::json;
 
-std::int64_t now() {
-    return static_cast<std::int64_t>(::time(nullptr));
-}
-
 // What the kernel has, seen without a daemon: a tuner that only looks.
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
@@ -56,7 +52,7 @@ json absent_status(const Options& options, std::string why) {
     read_pods(paths, kernel);
     Tuner tuner(
         {files, store, quiet, [&] { return read_topology("live", options.root); },
-         [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts, now,
+         [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts, wall_clock,
          [&](const StepInput& input) {
              return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
          }},
@@ -97,7 +93,7 @@ std::string reason_text(const json& target) {
     const bool decided = verdict.is_object() && verdict.value("verdict", "undecided") != "undecided";
     const bool same = decided && trial.value("candidate", "") == verdict.value("candidate", "") &&
                       trial.value("baseline", "") == verdict.value("baseline", "");
-    const std::string progress = progress_text(trial, now());
+    const std::string progress = progress_text(trial, wall_clock());
     return decided && !same ? verdict_text(verdict) + "; " + progress : progress;
 }
 
@@ -153,7 +149,7 @@ void print_status(const json& document) {
         for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
             fmt::print("{}\n", line);
     }
-    if (const std::string compared = comparisons_text(document, now()); !compared.empty())
+    if (const std::string compared = comparisons_text(document, wall_clock()); !compared.empty())
         for (const std::string& line : wrap(compared, terminal_columns())) fmt::print("{}\n", line);
     for (const std::string& line : wrap(summary_of(document["targets"]), terminal_columns()))
         fmt::print("{}\n", line);

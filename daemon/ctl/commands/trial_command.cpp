@@ -9,9 +9,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "ctl/commands/order.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress.h"
@@ -53,7 +53,7 @@ Status follow(sd_bus* bus, const std::string& target) {
         }
         const json trial = trial_in(status, target);
         if (trial.is_null() || !trial.value("by_order", false)) break;
-        line.show(progress_text(trial, static_cast<std::int64_t>(::time(nullptr))));
+        line.show(progress_text(trial, wall_clock()));
         ::sleep(1);
     }
     line.end();
@@ -92,7 +92,7 @@ int trial(const Options& options, const std::string& target, const std::string& 
     const auto bus = open_system_bus();
     if (!bus) return failed({ESRCH, bus.error().text});
     const std::string path = Paths{}.verdicts();
-    const auto began = static_cast<std::int64_t>(::time(nullptr));
+    const auto began = wall_clock();
     if (const auto begun = order_daemon(bus->get(), "Trial", {target, arm}); !begun)
         return failed(begun.error());
     if (!options.json)
