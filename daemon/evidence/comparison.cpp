@@ -52,8 +52,14 @@
 namespace wq {
 namespace {
 
+constexpr double kMostValue = 1e60;  // sums of as many values as there can be stay finite
+// A window is cut off where work completes at less than a third of the pace: what such a window costs at
+// least.
+const double kLostFirst = std::log(3.0);
+
 bool is_measured(const PairValues& v) {
-    return std::isfinite(v.reference) && std::isfinite(v.candidate) && v.reference > 0 && v.candidate > 0;
+    const auto in_range = [](double value) { return value >= 1 / kMostValue && value <= kMostValue; };
+    return in_range(v.reference) && in_range(v.candidate);
 }
 
 void add_difference(Comparison::Column& column, double d) {
@@ -123,7 +129,8 @@ std::string Comparison::why_refused(const std::vector<std::optional<PairValues>>
     for (std::size_t i = 0; i < columns_.size(); i++) {
         const ComparedCounter& counter = columns_[i].counter;
         if (!values[i] && !counter.guard) return counter.name + " was not read";
-        if (values[i] && !is_measured(*values[i])) return counter.name + " is not a positive number";
+        if (values[i] && !is_measured(*values[i]))
+            return counter.name + " is not a number above 0, or out of range";
     }
     return {};
 }
@@ -140,18 +147,18 @@ void Comparison::add(const std::vector<std::optional<PairValues>>& values) {
 
 void Comparison::add_lost_window(Side side) {
     for (Column& column : columns_) {
-        const double d = side == Side::candidate ? column.largest : -column.largest;
+        if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
+        const double size = column.largest > 0 ? column.largest : kLostFirst;
         if (column.worse.count > 0) {
             // The arm of the lost window gets the mean cost times the largest ratio; the other arm gets the
             // mean cost.
             const auto pairs = static_cast<double>(column.worse.count);
             const double usual = (column.reference_cost + column.candidate_cost) / (2 * pairs);
-            const double paid =
-                usual * std::exp(column.counter.higher_is_better ? -column.largest : column.largest);
+            const double paid = usual * std::exp(column.counter.higher_is_better ? -size : size);
             column.reference_cost += side == Side::reference ? paid : usual;
             column.candidate_cost += side == Side::candidate ? paid : usual;
         }
-        add_difference(column, d);
+        add_difference(column, side == Side::candidate ? size : -size);
     }
 }
 

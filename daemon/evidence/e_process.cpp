@@ -24,7 +24,8 @@ void EProcess::add(double x) {
     state_.count++;
     const double scale = std::sqrt(state_.squares / static_cast<double>(state_.count));
     if (scale == 0) return;
-    for (std::size_t i = 0; i < kStakes.size(); i++) state_.logs[i] += log_factor(kStakes[i] * x / scale);
+    for (std::size_t i = 0; i < kStakes.size(); i++)
+        state_.logs[i] = std::clamp(state_.logs[i] + log_factor(kStakes[i] * x / scale), -kMostLog, kMostLog);
 }
 
 }  // namespace wq

@@ -14,7 +14,6 @@ namespace wq {
 namespace {
 
 constexpr std::uint64_t kVersion = 1;
-constexpr double kMostLog = 1e6;      // |ln E_k| of a host, as in its ledger
 constexpr double kMostNumber = 1e12;  // of what hosts add up
 constexpr double kMostTop = 7;        // above ln 900.1
 constexpr double kMostWeight = 1e24;  // of hosts, squared and added up

@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr double kMostLog = 1e6;  // |ln E|: a million pairs, each at the largest stake
 
 [[noreturn]] void refuse(const std::string& why) {
     throw json::other_error::create(501, why, nullptr);
@@ -129,7 +128,8 @@ LedgerEntry entry_from(const json& j) {
     out.key = key_from(j.at("key"));
     for (const json& column : j.at("columns")) out.columns.push_back(column_from(column));
     for (const json& detector : j.at("watch")) out.watch.push_back(detector_from(detector));
-    if (out.columns.empty()) refuse("an entry without counters");
+    if (std::ranges::all_of(out.columns, [](const auto& c) { return c.counter.guard; }))
+        refuse("an entry without a counter that is no guard");
     if (!out.watch.empty() && out.watch.size() != out.columns.size()) refuse("a watch of other counters");
     out.alarms = static_cast<unsigned>(count(j.at("alarms")));
     out.judgement = judgement_from(j.at("verdict").get<std::string>());
@@ -181,12 +181,13 @@ const LedgerEntry* Ledger::find(const LedgerKey& key) const {
 }
 
 void Ledger::put(LedgerEntry entry) {
-    std::string key = entry.key.text();
+    const std::string key = entry.key.text();
     kinds_.insert(entry.key.kind);
-    entries_.insert_or_assign(std::move(key), std::move(entry));
+    entries_.insert_or_assign(key, std::move(entry));
     if (entries_.size() <= kMostEntries) return;
-    const auto rank = [](const auto& each) {
-        return std::tuple(each.second.judgement != Judgement::undecided, each.second.updated);
+    const auto rank = [&](const auto& each) {
+        return std::tuple(each.first == key, each.second.judgement != Judgement::undecided,
+                          each.second.updated);
     };
     entries_.erase(std::ranges::min_element(entries_, {}, rank));
 }

@@ -140,6 +140,16 @@ TEST(Comparison, ALostWindowCountsAgainstTheArmThatRanInIt) {
     EXPECT_LT(reference.decide({}).log_worse, worse);
 }
 
+// There is no difference yet that it could count as: what starves its load from the start is found all the
+// same.
+TEST(Comparison, AFirstWindowThatIsLostCountsAsAThird) {
+    Comparison none({kLatency, kThroughputGuard});
+    for (int i = 0; i < 12; i++) none.add_lost_window(Side::candidate);
+    EXPECT_NEAR(none.columns()[0].last.front(), std::log(3), 1e-12);
+    EXPECT_EQ(none.columns()[1].worse.count, 0U) << "a guard that was not read yet";
+    EXPECT_EQ(none.decide({}).judgement, Judgement::regressed);
+}
+
 TEST(Comparison, LosingHalfOfTheCandidatesWindowsNeverHelpsIt) {
     Comparison half({kLatency});
     for (int i = 0; i < 200; i++) {
@@ -153,9 +163,9 @@ TEST(Comparison, RefusesWhatIsNotAPositiveNumber) {
     const Comparison one({kLatency});
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const double infinite = std::numeric_limits<double>::infinity();
-    for (const PairValues& bad :
-         {PairValues{0, 1}, PairValues{1, -1}, PairValues{nan, 1}, PairValues{1, infinite}})
-        EXPECT_EQ(one.why_refused({bad}), "latency is not a positive number");
+    for (const PairValues& bad : {PairValues{0, 1}, PairValues{1, -1}, PairValues{nan, 1},
+                                  PairValues{1, infinite}, PairValues{1e61, 1}, PairValues{1, 1e-61}})
+        EXPECT_EQ(one.why_refused({bad}), "latency is not a number above 0, or out of range");
     EXPECT_EQ(one.why_refused({}), "not all counters were read");
     Comparison untouched({kLatency});
     untouched.add({PairValues{0, 1}});

@@ -63,6 +63,23 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EXPECT_EQ(same.judgement, Judgement::improved);
 }
 
+// Whatever a comparison adds up to, the daemon reads what it wrote.
+TEST(Ledger, ReadsWhatYearsOfOneSignAndTheLargestValuesAddUpTo) {
+    Comparison years(kCounters);
+    for (int i = 0; i < 30'000; i++) years.add({PairValues{1, 0.95}, PairValues{1, 0.95}});
+    Comparison large(kCounters);
+    for (int i = 0; i < 100; i++) {
+        large.add({PairValues{1e60, 1e-60}, PairValues{1e60, 1e60}});
+        large.add_lost_window(Side::candidate);
+    }
+    Ledger ledger;
+    ledger.put(entry_of("years", years));
+    ledger.put(entry_of("large", large));
+    const auto back = Ledger::from_text(ledger.text());
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_EQ(back->text(), ledger.text());
+}
+
 // A walk over pairs, stops, and kills that lose what was not written since: the comparison goes on from what
 // is on disk, and no pair that was kept is counted twice.
 TEST(Ledger, AWalkOfStopsAndKillsNeitherLosesNorRepeatsWhatWasWritten) {
@@ -126,6 +143,9 @@ TEST(Ledger, RefusesWhatNoComparisonGives) {
     EXPECT_TRUE(refused("/entries/0/columns/0/last", std::vector<double>(65)));
     EXPECT_TRUE(refused("/entries/0/columns", nlohmann::json::array()));
     EXPECT_TRUE(refused("/entries/0/verdict", "splendid"));
+    auto guards = good;
+    for (auto& column : guards["entries"][0]["columns"]) column["guard"] = true;
+    EXPECT_FALSE(Ledger::from_text(guards.dump())) << "nothing decides";
     for (const char* text : {"", "{", "[]", "{}"}) EXPECT_FALSE(Ledger::from_text(text)) << text;
     EXPECT_FALSE(refused("/entries/0/verdict", "regressed")) << "the good one is good";
 }
@@ -144,6 +164,18 @@ TEST(Ledger, ForgetsTheUndecidedFirst) {
     EXPECT_EQ(ledger.entries().size(), Ledger::kMostEntries);
     EXPECT_NE(ledger.find(decided.key), nullptr);
     EXPECT_EQ(ledger.find(key_of("other0")), nullptr);
+}
+
+TEST(Ledger, WhatIsBeingMeasuredStays) {
+    Ledger ledger;
+    for (std::size_t i = 0; i < Ledger::kMostEntries; i++) {
+        LedgerEntry decided = entry_of("decided" + std::to_string(i), Comparison(kCounters));
+        decided.judgement = Judgement::regressed;
+        ledger.put(decided);
+    }
+    ledger.put(entry_of("new", Comparison(kCounters)));
+    EXPECT_EQ(ledger.entries().size(), Ledger::kMostEntries);
+    EXPECT_NE(ledger.find(key_of("new")), nullptr);
 }
 
 TEST(Ledger, AlphaLastsForAllComparisonsOfTheSameArms) {
