@@ -129,6 +129,10 @@ Step Experiment::step(const StepInput& in) const {
 // What asks firmware or systemd costs time.
 void Experiment::refresh_facts() {
     memory_is_short_ = is_memory_short(edges_.paths);
+    if (scheduler_in_force(edges_.paths) != edges_.tuner.measures().scheduler) {
+        measure_by(edges_.tuner.measures().lacks);  // what was learned under another scheduler waits for it
+        edges_.tuner.step_all();
+    }
     const std::uint64_t now = edges_.now();
     if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
     facts_at_ = now;
@@ -261,8 +265,8 @@ bool Experiment::is_busy(const std::string& name) const {
     const Judging& judge = edges_.tuner.policy().judge;
     const auto notes = notes_.find(name);
     if (notes == notes_.end() || edges_.now() - notes->second.rate_at > kFreshRate) return false;
-    const double window = std::chrono::duration<double>(judge.window).count();
-    return notes->second.rate * window >= static_cast<double>(judge.settings.min_items);
+    const double counted = std::chrono::duration<double>(judge.window - judge.washout).count();
+    return notes->second.rate * counted >= static_cast<double>(judge.settings.min_items);
 }
 
 // Whether rates are known now: they are the difference of two looks. Error: nothing can be measured.
@@ -293,9 +297,14 @@ Result<bool> Experiment::look_at_traffic() {
             return fresh;
         }
     }
-    if (edges_.tuner.measures().counters.empty() || edges_.tuner.measures().counters.front().guard)
-        return fail("nothing to judge by: " + no_counters_);
+    if (const std::string why = why_unjudged(); !why.empty()) return fail(why);
     return true;
+}
+
+// Guards alone decide nothing. Counters come before guards.
+std::string Experiment::why_unjudged() const {
+    const auto& counters = edges_.tuner.measures().counters;
+    return counters.empty() || counters.front().guard ? "nothing to judge by: " + no_counters_ : "";
 }
 
 void Experiment::explain(const std::string& why) {
@@ -321,9 +330,17 @@ std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) cons
     };
     std::vector<Taker> group;
     std::set<std::string> names;
+    std::set<std::string> comparisons;
     bool dense = false;
     for (const Taker& taker : ready) {
-        if (is_alone(taker) || !names.insert(taker.name).second) continue;
+        if (is_alone(taker) || names.contains(taker.name)) continue;
+        // One of a class: where two of them disturb each other, neither coin is independent of the other's
+        // difference, and both differences would be evidence in the same comparison.
+        const Target& target = edges_.tuner.targets().at(taker.name);
+        if (!comparisons.insert(edges_.tuner.ledger_key(target.now, taker.arms, taker.from_policy).text())
+                 .second)
+            continue;
+        names.insert(taker.name);
         group.push_back(taker);
         dense = dense || taker.course == Course::dense;
     }
@@ -334,7 +351,7 @@ std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) cons
             alone = &taker;
     if (alone == nullptr) return group;
     const bool first = group.empty() || (alone->by_hand && !group.front().by_hand) ||
-                       (alone->by_hand == group.front().by_hand && alone->served < group.front().served);
+                       (alone->by_hand == group.front().by_hand && alone->served <= group.front().served);
     return first ? std::vector{*alone} : group;
 }
 
@@ -397,7 +414,9 @@ void Experiment::could_not_begin(const Taker& taker, const Error& why) {
     const bool news = !passes(why.code) && said_.size() < kMostSaid && said_.insert(why.text).second;
     if (news || taker.by_hand)
         edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
-    if (taker.by_hand) orders_.erase(taker.name);
+    if (!taker.by_hand) return;
+    give_up(member_of(taker), why.text);
+    if (!slot_) write_verdicts();
 }
 
 void Experiment::tick() {
@@ -406,7 +425,7 @@ void Experiment::tick() {
     if (in_hours && !in_hours_ && judge.hours != Hours{}) draw_delay();
     in_hours_ = in_hours;
     check();
-    ledger_.save_in_time(edges_.now());
+    if (!slot_) ledger_.save_in_time(edges_.now());
     const auto& targets = edges_.tuner.targets();
     std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
     std::erase_if(orders_, [&](const auto& item) { return !targets.contains(item.first); });
@@ -433,6 +452,7 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     if (orders_.contains(name)) return fail(name + ": is on trial by an order already", EBUSY);
     if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
+    if (const std::string why = why_unjudged(); !why.empty()) return fail(name + ": " + why, EOPNOTSUPP);
     edges_.tuner.reconcile();
     const auto found = edges_.tuner.targets().find(name);
     if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);

@@ -159,7 +159,7 @@ class Experiment {
         double expected = 0;          // completions per s over both windows of the last pair
         std::uint64_t write = 1'000;  // us that a write takes
         LostTime lost;
-        std::uint64_t next_sparse = 0;  // 0: not drawn yet
+        std::uint64_t next_sparse = 0;  // 0: now
         std::uint64_t next_watch = 0;
         std::uint64_t pause = 0;  // between two pairs of the watch
         std::uint64_t served = 0;
@@ -171,6 +171,11 @@ class Experiment {
         unsigned failures = 0;  // running: its slots came to nothing
         std::uint64_t not_before = 0;
         std::string why;  // the last of them
+    };
+    struct Attached {
+        std::string name;
+        ino_t inode = 0;
+        friend bool operator==(const Attached&, const Attached&) = default;
     };
     struct Order {
         Arms arms;
@@ -193,6 +198,7 @@ class Experiment {
     [[nodiscard]] bool in_doubt(const Target& target, const Arms& arms) const;
     void look();
     Result<bool> look_at_traffic();
+    [[nodiscard]] std::string why_unjudged() const;
     [[nodiscard]] bool is_busy(const std::string& name) const;
     [[nodiscard]] std::vector<Taker> choose(std::vector<Taker> ready) const;
     void explain(const std::string& why);
@@ -212,6 +218,8 @@ class Experiment {
     void put(unsigned window);
     void put_failed(Member& member, const Outcome& outcome);
     void look_into(unsigned window);
+    void check_slot();
+    void check_orders();
     void cut(Member& member, unsigned window);
     void leave(Member& member, const std::string& why, bool counts);
     void finish_slot();
@@ -232,11 +240,13 @@ class Experiment {
     void turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
     VerdictRecord record_of(const Member& member, const Decision& decision, const Effect& effect,
                             unsigned trial) const;
+    VerdictRecord record_so_far(const Member& member) const;
     void keep(VerdictRecord record, const std::string& key);
     void write_verdicts();
     void write(const VerdictRecord& record, const std::string& key);
     void say(const VerdictRecord& record);
     void count_order(const Member& member, bool decided);
+    void give_up(const Member& member, const std::string& why);
     [[nodiscard]] LedgerEntry entry_of(const Member& member) const;
     [[nodiscard]] AccrualRule rule_for(const Member& member) const;
 
@@ -248,7 +258,7 @@ class Experiment {
     std::map<std::string, Order> orders_;            // by target
     std::map<std::string, TrialReadings> readings_;  // by comparison, since its last verdict
     std::set<std::string> begun_;                    // comparisons that were said to begin
-    std::vector<std::string> attached_;              // by index
+    std::vector<Attached> attached_;                 // by index
     ExperimentTotals totals_;
     std::optional<std::uint64_t> look_at_;
     std::map<std::string, std::uint64_t> traffic_;  // completions at the last look

@@ -96,14 +96,17 @@ AccrualRule Experiment::rule_for(const Member& member) const {
 
 void Experiment::take_pair(Member& member, const PairResult& result, const std::vector<double>& others) {
     Notes& notes = notes_[member.taker.name];
-    const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
+    const SlotTimes& times = slot_->clock.times();
+    const double seconds = static_cast<double>(times.counted()) / 1e6;
     if (no_counters_.empty() && result.counted) {
         notes.rate = notes.expected = static_cast<double>(result.items) / (2 * seconds);
         notes.rate_at = edges_.now();
     }
     const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
-    notes.next_sparse = edges_.now() + holdback;
-    notes.next_watch = edges_.now() + std::max(notes.pause, holdback);
+    if (member.taker.course == Course::watched)
+        notes.next_watch = edges_.now() + std::max(notes.pause, holdback);
+    else
+        notes.next_sparse = edges_.now() + holdback;
     if (is_stuck(member, result)) return;
     if (!result.drop.empty()) return drop_pair(member, result.drop);
     PairEvidence evidence{by_arm(result, member.candidate_first), {}};
@@ -111,14 +114,16 @@ void Experiment::take_pair(Member& member, const PairResult& result, const std::
     for (std::size_t i = 0; i < counters.size(); i++)
         if (counters[i].name == kOthers) evidence.values[i] = others_by_arm(others, member.candidate_first);
     if (result.lost) evidence.lost = member.side(*result.lost);
-    take(member, evidence, seconds);
+    // The second window's arm is in place from the lead to the drain.
+    take(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
 }
 
 // Work that queues itself again stays where it is: a scope that is written now does not reach it.
 bool Experiment::is_stuck(Member& member, const PairResult& result) {
     Notes& notes = notes_[member.taker.name];
-    notes.items += result.items;
-    notes.stuck += result.stuck;
+    // Of about the last eight pairs.
+    notes.items += result.items - notes.items / 8;
+    notes.stuck += result.stuck - notes.stuck / 8;
     if (notes.stuck * kMostStuck <= notes.items ||
         notes.items / 2 < edges_.tuner.policy().judge.settings.min_items)
         return false;
@@ -140,15 +145,10 @@ void Experiment::drop_pair(Member& member, const std::string& why) {
     notes.dropped = 0;
     rest(member.taker.name, member.taker.arms, kHour,
          fmt::format("{} pairs running were dropped: {}", kMostDropped, why));
-    if (!member.taker.by_hand) return;
-    VerdictRecord record = record_of(member, {}, {}, 1);
-    record.judged = false;
-    record.reason = why;
-    keep(record, member.key.text());
-    count_order(member, true);
+    if (member.taker.by_hand) give_up(member, why);
 }
 
-void Experiment::take(Member& member, const PairEvidence& evidence, double seconds) {
+void Experiment::take(Member& member, const PairEvidence& evidence, double in_place) {
     const std::string& name = member.taker.name;
     Notes& notes = notes_[name];
     const LedgerEntry before = entry_of(member);
@@ -163,7 +163,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double secon
     if (evidence.lost) totals_.windows_lost++;
     if (const auto d = added(before, entry)) {
         const bool watched = member.taker.course == Course::watched;
-        notes.lost.add(edges_.wall() / 86'400, watched ? -*d : *d, seconds);
+        notes.lost.add(edges_.wall() / 86'400, watched ? -*d : *d, in_place);
     }
     if (!evidence.lost && member.taker.course == Course::dense) {
         TrialReadings& readings = readings_[member.key.text()];
@@ -178,8 +178,8 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double secon
     }
     ledger_.change().put(entry);
     pace(member, entry);
-    if (accrual.turn == Turn::none && member.taker.course != Course::watched)
-        be_cautious(member, before, evidence);
+    const bool open = accrual.turn == Turn::none || accrual.turn == Turn::undecided;
+    if (open && member.taker.course != Course::watched) be_cautious(member, before, evidence);
     if (accrual.turn != Turn::none) turned(member, entry, accrual);
     count_order(member, accrual.turn != Turn::none);
 }
@@ -190,14 +190,15 @@ void Experiment::be_cautious(Member& member, const LedgerEntry& before, const Pa
     const bool starved =
         evidence.lost == Side::candidate && member.pair->is_cut(member.candidate_first ? 0 : 1);
     notes.starved = starved ? notes.starved + 1 : 0;
-    if (notes.starved >= kMostStarved) {
-        notes.starved = 0;
-        return rest(member.taker.name, member.taker.arms, kHour,
-                    "its work completed at less than a third of the pace, twice running");
-    }
-    if (costs_too_much(before, evidence))
-        rest(member.taker.name, member.taker.arms, kHour,
-             "it cost three times as much, beyond what the noise explains");
+    std::string why;
+    if (notes.starved >= kMostStarved)
+        why = "its work completed at less than a third of the pace, twice running";
+    else if (costs_too_much(before, evidence))
+        why = "it cost three times as much, beyond what the noise explains";
+    if (why.empty()) return;
+    notes.starved = 0;
+    rest(member.taker.name, member.taker.arms, kHour, why);
+    if (member.taker.by_hand) give_up(member, why);
 }
 
 void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t time, const std::string& why) {
@@ -214,20 +215,24 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
                        {"WQ_REASON", why}}});
 }
 
-// The watch of what is clearly better slows down, to a pair a day.
+// The watch of what is clearly better slows down, to a pair a day. A pair that says otherwise ends that.
 void Experiment::pace(Member& member, const LedgerEntry& entry) {
     if (member.taker.course != Course::watched) return;
     Notes& notes = notes_[member.taker.name];
     const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
     const auto interval = Comparison(entry.columns).effect(0).interval;
-    const bool clear = interval && interval->high < kClearGain;
+    const auto& last = entry.columns.front().last;
+    const bool agrees = !last.empty() && last.back() < 0;
+    const bool clear = agrees && interval && interval->high < kClearGain;
     notes.pause = clear ? std::min(2 * std::max(notes.pause, holdback), std::max(kDay, holdback)) : holdback;
     notes.next_watch = edges_.now() + notes.pause;
 }
 
 void Experiment::turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
-    VerdictRecord record = record_of(member, accrual.decision, accrual.effect, entry.alarms + 1);
+    // What the watch takes back ends this comparison: the entry is the next one's by now.
+    const unsigned trial = accrual.turn == Turn::taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1;
+    VerdictRecord record = record_of(member, accrual.decision, accrual.effect, trial);
     switch (accrual.turn) {
         case Turn::none:
             return;
@@ -265,6 +270,14 @@ VerdictRecord Experiment::record_of(const Member& member, const Decision& decisi
     out.settings = edges_.tuner.policy().judge.settings;
     out.settings->alpha = alpha_after(out.settings->alpha, trial - 1);
     return out;
+}
+
+VerdictRecord Experiment::record_so_far(const Member& member) const {
+    const LedgerEntry entry = entry_of(member);
+    if (entry.columns.empty()) return record_of(member, {}, {}, 1);  // nothing can be counted
+    const Decision decision =
+        decision_of(entry, edges_.tuner.policy().judge.settings.alpha, member.taker.candidates);
+    return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
 }
 
 // In the history at once; in the journal and on disk after the slot.
@@ -318,6 +331,15 @@ void Experiment::say(const VerdictRecord& r) {
                        {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
 }
 
+// Whoever ordered the comparison is told that it ended without a verdict.
+void Experiment::give_up(const Member& member, const std::string& why) {
+    VerdictRecord record = record_so_far(member);
+    record.judged = false;
+    record.reason = why;
+    keep(std::move(record), member.key.text());
+    orders_.erase(member.taker.name);
+}
+
 // An order ends with a verdict, or with max_pairs pairs of its own.
 void Experiment::count_order(const Member& member, bool decided) {
     const auto order = orders_.find(member.taker.name);
@@ -328,11 +350,7 @@ void Experiment::count_order(const Member& member, bool decided) {
     }
     if (++order->second.pairs < edges_.tuner.policy().judge.settings.max_pairs) return;
     orders_.erase(order);
-    const LedgerEntry entry = entry_of(member);
-    const Decision decision =
-        decision_of(entry, edges_.tuner.policy().judge.settings.alpha, member.taker.candidates);
-    VerdictRecord record =
-        record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
+    VerdictRecord record = record_so_far(member);
     if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
     keep(record, member.key.text());
 }

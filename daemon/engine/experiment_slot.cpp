@@ -39,14 +39,14 @@ Experiment::Member Experiment::member_of(const Taker& taker) const {
 }
 
 unsigned Experiment::index_of(const std::string& name) const {
-    return static_cast<unsigned>(std::ranges::find(attached_, name) - attached_.begin());
+    return static_cast<unsigned>(std::ranges::find(attached_, name, &Attached::name) - attached_.begin());
 }
 
 // The programs stay loaded as long as slots follow each other and their targets are among those attached.
 Status Experiment::attach(const std::vector<Member>& members) {
     if (!no_counters_.empty()) return {};
     const auto is_attached = [&](const Member& m) {
-        return std::ranges::find(attached_, m.taker.name) != attached_.end();
+        return std::ranges::find(attached_, Attached{m.taker.name, m.inode}) != attached_.end();
     };
     if (!attached_.empty() && std::ranges::all_of(members, is_attached)) return {};
     attached_.clear();
@@ -56,7 +56,7 @@ Status Experiment::attach(const std::vector<Member>& members) {
                                            [](const ComparedCounter& c) { return c.name == "tail"; });
     edges_.counters.watch(read_isolation(edges_.paths).cpus());
     if (auto attached = edges_.counters.attach(names, tails); !attached) return attached;
-    attached_ = std::move(names);
+    for (const Member& member : members) attached_.push_back({member.taker.name, member.inode});
     return {};
 }
 
@@ -263,15 +263,10 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
         ledger_.change().put(std::move(entry));
     }
     const std::string& name = member.taker.name;
-    if (member.taker.by_hand) {
-        VerdictRecord record = record_of(member, {}, {}, 1);
-        record.judged = false;
-        record.reason = why;
-        orders_.erase(name);
-        keep(record, member.key.text());
-    } else {
+    if (member.taker.by_hand)
+        give_up(member, why);
+    else
         put_off(name, why);
-    }
     edges_.log.write({LOG_INFO,
                       Event::trial_cut_off,
                       fmt::format("{}: {} against {}: cut off: {}", name, member.taker.arms.candidate.name(),
@@ -283,11 +278,14 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
     edges_.tuner.end_trial(name);
 }
 
-// Masks are changed without any event: they are looked at before a window and before a pair counts.
+// Masks and scopes are changed without any event: they are looked at before a window and before a pair
+// counts.
 std::string Experiment::why_moved(const Member& member) {
-    const std::string now = edges_.tuner.look_at_cpus(member.taker.name);
-    if (now.empty() || now == member.record_key.cpus) return "";
-    return fmt::format("its CPUs are {} now, and were {}", now, member.record_key.cpus);
+    const auto seen = edges_.tuner.glance(member.taker.name);
+    if (!seen) return "";
+    if (member.in_place && seen->foreign) return fmt::format("an external writer wrote '{}'", seen->word);
+    if (seen->cpus == member.record_key.cpus) return "";
+    return fmt::format("its CPUs are {} now, and were {}", seen->cpus, member.record_key.cpus);
 }
 
 std::string Experiment::why_leave(const Member& member) const {
@@ -315,7 +313,11 @@ std::string Experiment::why_leave(const Member& member) const {
 }
 
 void Experiment::check() {
-    if (!slot_) return;
+    if (slot_) check_slot();
+    check_orders();
+}
+
+void Experiment::check_slot() {
     if (edges_.tuner.online() != slot_->online && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
     for (Member& member : slot_->members) {
         if (member.left) continue;
@@ -326,6 +328,19 @@ void Experiment::check() {
         if (!why.empty()) leave(member, why, ours);
     }
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
+}
+
+// A later order ends those that wait for a slot, too.
+void Experiment::check_orders() {
+    for (const auto& [name, order] : std::map(orders_)) {
+        const BaselineEntry* entry = edges_.tuner.baseline_of(name);
+        if (!edges_.tuner.targets().contains(name) || (!pinned_scope(entry) && !is_reverted(entry))) continue;
+        Taker taker;
+        taker.name = name;
+        taker.arms = order.arms;
+        give_up(member_of(taker), "an operator's order");
+    }
+    if (!slot_) write_verdicts();
 }
 
 void Experiment::cancel_all(const std::string& why) {
@@ -345,6 +360,8 @@ std::string Experiment::why_spoilt() const {
     if (!slot_->spoilt.empty()) return slot_->spoilt;
     if (std::llabs(now.suspended - slot_->clocks.suspended) > kJump) return "the machine was suspended";
     if (std::llabs(now.wall - slot_->clocks.wall) > kJump) return "the clock jumped";
+    if (scheduler_in_force(edges_.paths) != edges_.tuner.measures().scheduler)
+        return "the scheduler is another";
     if (was_stolen(slot_->cpu_times, read_cpu_times(edges_.paths))) return "the hypervisor took the time";
     return "";
 }

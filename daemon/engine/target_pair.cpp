@@ -4,7 +4,7 @@
 // ====================
 //
 // Evidence is fair only where a pair's use cannot depend on which arm ran when. A pair is dropped for what
-// both windows have in common (too few items in both together; a suspended machine, a CPU that came or went,
+// both windows have in common (too few items in both; a suspended machine, a CPU that came or went,
 // a clock that jumped, a hypervisor that took the time), or for what says nothing of either (a counter's file
 // that cannot be read). What happened in one window alone is no such reason, since the arm may be its cause:
 // a window that is empty, that came too late, that starved, or of which too many items were not seen, counts
@@ -12,6 +12,7 @@
 // anything.
 #include "engine/target_pair.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -148,7 +149,9 @@ PairResult TargetPair::finish() {
     for (Window& window : windows_) window.values.resize(meters_.counters.size(), kNoValue);
     if (meters_.work != nullptr)
         for (const unsigned w : {0U, 1U}) read_work(w, out);
-    const bool few = meters_.work != nullptr && out.counted && out.items / 2 < meters_.min_items;
+    // Of the window that had more: a candidate that starves its load is no reason to drop the pair.
+    const std::uint64_t most = std::max(all_items(windows_[0].count), all_items(windows_[1].count));
+    const bool few = meters_.work != nullptr && out.counted && most < meters_.min_items;
     if (few) spoilt_ = "too few items";
     if (out.counted && !few) {
         const bool first = is_lost(0);

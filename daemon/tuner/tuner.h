@@ -177,8 +177,13 @@ class Tuner {
     [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
     // The comparisons that the ledger has may be others by now: steps are made again, and applied.
     void step_all();
-    // The CPUs of NAME as key_for() has them, by masks that are read now; "" where they cannot be.
-    std::string look_at_cpus(const std::string& name);
+    struct Glance {
+        std::string cpus;      // as key_for() has them
+        std::string word;      // its scope
+        bool foreign = false;  // the word is not the one that we wrote last
+    };
+    // NAME's files as they are now; empty where they cannot be read.
+    std::optional<Glance> glance(const std::string& name);
     void measure_by(Measures measures) { measures_ = std::move(measures); }
     [[nodiscard]] const Measures& measures() const { return measures_; }
     [[nodiscard]] const CpuSet& online() const { return last_online_; }

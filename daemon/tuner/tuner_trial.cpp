@@ -96,14 +96,15 @@ LedgerKey Tuner::ledger_key(const Workqueue& target, const Arms& arms, bool from
             fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};
 }
 
-std::string Tuner::look_at_cpus(const std::string& name) {
+std::optional<Tuner::Glance> Tuner::glance(const std::string& name) {
     const auto found = targets_.find(name);
-    if (found == targets_.end()) return "";
+    if (found == targets_.end()) return {};
     Workqueue& target = found->second.now;
     const auto now = edges_.files.read(name);
-    if (!now || now->inode != target.inode || now->unread || now->effective.empty()) return "";
+    if (!now || now->inode != target.inode || now->unread || now->effective.empty()) return {};
     target.effective = now->effective;
-    return text_of(target.effective & known_.topology().online);
+    return Glance{text_of(target.effective & known_.topology().online), now->scope.word,
+                  now->scope.word != found->second.last_word};
 }
 
 Status Tuner::may_try(const std::string& name) {

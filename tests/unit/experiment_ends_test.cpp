@@ -47,6 +47,49 @@ TEST_F(ExperimentEnds, AForeignWriteInTheLastWindowStays) {
     run_slot();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(state("kcryptd"), State::external);
+    EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr) << "the pair says nothing";
+}
+
+// The counters know a workqueue by its address.
+TEST_F(ExperimentEnds, AWorkqueueOfTheSameNameIsAttachedAnew) {
+    run_slot();
+    const auto attached = [this] {
+        return std::ranges::count_if(counters_.asked, [](const auto& a) { return a.starts_with("attach"); });
+    };
+    const auto before = attached();
+    recreate("writeback");
+    reconcile();
+    run_slot();
+    EXPECT_EQ(attached(), before + 1);
+}
+
+TEST_F(ExperimentEnds, AnotherSchedulerIsAnotherComparison) {
+    run_slot();
+    tree_.add(test::Dir("sys/kernel/sched_ext", {test::File("state", "enabled\n"),
+                                                 test::Dir("root", {test::File("ops", "lavd\n")})}));
+    run_slot();
+    run_slot();
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 1U);
+    EXPECT_EQ(experiment_->ledger().entries().size(), 4U);
+    into_slot();
+    tree_.write("sys/kernel/sched_ext/state", "disabled\n");
+    const std::uint64_t known = pairs();
+    run_slot();
+    EXPECT_EQ(pairs(), known) << "in the middle of a slot: no pair of either";
+}
+
+TEST_F(ExperimentEnds, AnOrderedComparisonThatStarvesItsLoadEnds) {
+    experiment_->pause(true);
+    run(30);
+    pace_ = [](const auto&, const std::string& word) { return word == "numa" ? 200.0 : 10'000.0; };
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    ASSERT_TRUE(run_to_verdict());
+    EXPECT_FALSE(last().judged);
+    EXPECT_THAT(last().reason, HasSubstr("less than a third"));
+    EXPECT_LE(experiment_->totals().windows_lost, 3U);
+    const std::uint64_t known = pairs();
+    run(600);
+    EXPECT_EQ(pairs(), known);
 }
 
 TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneLeaves) {
@@ -284,6 +327,7 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_THAT(reason("kcryptd"), HasSubstr("nothing to judge by: no BPF"));
+    EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
 }
 
 TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
@@ -318,6 +362,7 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
 
 TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
     ASSERT_TRUE(experiment_->order("kcryptd", ""));
+    run_slot();
     ASSERT_TRUE(run_to_slot());
     step();
     set_scope("kcryptd", "system");
@@ -325,6 +370,19 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
     ASSERT_FALSE(verdicts_->records().empty());
     EXPECT_FALSE(last().judged);
     EXPECT_THAT(last().reason, HasSubstr("external writer"));
+    EXPECT_EQ(last().standing.pairs, 1U);
+}
+
+TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
+    ASSERT_TRUE(run_to_slot());
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    experiment_->check();
+    ASSERT_FALSE(verdicts_->records().empty());
+    EXPECT_FALSE(last().judged);
+    EXPECT_EQ(last().key.candidate, "numa");
+    EXPECT_EQ(last().reason, "an operator's order");
+    EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_order);
 }
 
 TEST_F(ExperimentEnds, AChangingLoadIsNoLostWindowOfAnyArm) {

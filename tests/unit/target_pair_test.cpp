@@ -62,10 +62,10 @@ TEST_F(TargetPairTest, ValuesAreByWindowAndThenByArm) {
     EXPECT_NEAR(*difference_in_time(result, kCounters), std::log(1.1), 1e-12);
 }
 
-TEST_F(TargetPairTest, TooFewItemsInBothTogetherDropIt) {
-    windows_ = {counted(399), counted(0)};
+TEST_F(TargetPairTest, TooFewItemsInBothDropIt) {
+    windows_ = {counted(199), counted(199)};
     EXPECT_EQ(measure().drop, "too few items");
-    windows_ = {counted(400), counted(0)};
+    windows_ = {counted(200), counted(0)};
     EXPECT_EQ(measure().drop, "");
     EXPECT_EQ(measure().lost, 1U) << "the empty window counts against its arm";
 }
