@@ -376,6 +376,7 @@ void Experiment::look() {
     const auto known = look_at_traffic();
     if (!known) {
         explain(known.error().text);
+        check_orders();
         return idle();
     }
     look_at_ = now + kLookTime;

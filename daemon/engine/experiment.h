@@ -245,7 +245,7 @@ class Experiment {
     void write_verdicts();
     void write(const VerdictRecord& record, const std::string& key);
     void say(const VerdictRecord& record);
-    void count_order(const Member& member, bool decided);
+    void count_orders(const Member& member, bool decided);
     void give_up(const Member& member, const std::string& why);
     [[nodiscard]] LedgerEntry entry_of(const Member& member) const;
     [[nodiscard]] AccrualRule rule_for(const Member& member) const;

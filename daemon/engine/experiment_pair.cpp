@@ -134,7 +134,7 @@ bool Experiment::is_stuck(Member& member, const PairResult& result) {
     VerdictRecord record = record_of(member, {}, {}, entry.alarms + 1);
     record.reason = kStuckReason;
     keep(record, member.key.text());
-    count_order(member, true);
+    if (member.taker.by_hand) orders_.erase(member.taker.name);
     return true;
 }
 
@@ -181,7 +181,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     const bool open = accrual.turn == Turn::none || accrual.turn == Turn::undecided;
     if (open && member.taker.course != Course::watched) be_cautious(member, before, evidence);
     if (accrual.turn != Turn::none) turned(member, entry, accrual);
-    count_order(member, accrual.turn != Turn::none);
+    count_orders(member, accrual.turn != Turn::none);
 }
 
 // An hour's rest, and no verdict.
@@ -340,19 +340,21 @@ void Experiment::give_up(const Member& member, const std::string& why) {
     orders_.erase(member.taker.name);
 }
 
-// An order ends with a verdict, or with max_pairs pairs of its own.
-void Experiment::count_order(const Member& member, bool decided) {
-    const auto order = orders_.find(member.taker.name);
-    if (order == orders_.end() || !member.taker.by_hand) return;
-    if (decided) {
-        orders_.erase(order);
-        return;
+// An order ends with a verdict, or after max_pairs pairs: of all targets of the class, which take turns.
+void Experiment::count_orders(const Member& member, bool decided) {
+    for (auto& [name, order] : std::map(orders_)) {
+        const bool own = name == member.taker.name;
+        if ((own && !member.taker.by_hand) || !edges_.tuner.targets().contains(name)) continue;
+        const Member other = member_of({.name = name, .arms = order.arms});
+        if (other.key != member.key) continue;
+        const bool ended = ++orders_.at(name).pairs >= edges_.tuner.policy().judge.settings.max_pairs;
+        if (!decided && !ended) continue;
+        orders_.erase(name);
+        if (decided && own) continue;  // turned() told of it
+        VerdictRecord record = record_so_far(other);
+        if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
+        keep(std::move(record), other.key.text());
     }
-    if (++order->second.pairs < edges_.tuner.policy().judge.settings.max_pairs) return;
-    orders_.erase(order);
-    VerdictRecord record = record_so_far(member);
-    if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
-    keep(record, member.key.text());
 }
 
 }  // namespace wq

@@ -330,15 +330,15 @@ void Experiment::check_slot() {
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
 }
 
-// A later order ends those that wait for a slot, too.
+// Those that wait for a slot: a later order ends them, and so does it where nothing can be counted.
 void Experiment::check_orders() {
+    const std::string unjudged = why_unjudged();
     for (const auto& [name, order] : std::map(orders_)) {
+        if (!edges_.tuner.targets().contains(name)) continue;
         const BaselineEntry* entry = edges_.tuner.baseline_of(name);
-        if (!edges_.tuner.targets().contains(name) || (!pinned_scope(entry) && !is_reverted(entry))) continue;
-        Taker taker;
-        taker.name = name;
-        taker.arms = order.arms;
-        give_up(member_of(taker), "an operator's order");
+        const bool held = pinned_scope(entry) || is_reverted(entry);
+        if (!held && unjudged.empty()) continue;
+        give_up(member_of({.name = name, .arms = order.arms}), held ? "an operator's order" : unjudged);
     }
     if (!slot_) write_verdicts();
 }

@@ -4,7 +4,25 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <ctime>
+
 namespace wq {
+namespace {
+
+// "2027-01-31", in UTC. Dates in this format sort as text.
+std::string date_of(std::int64_t now) {
+    const auto seconds = static_cast<std::time_t>(now);
+    std::tm utc{};
+    ::gmtime_r(&seconds, &utc);
+    return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+bool is_over(const WorkqueueRule& rule, const std::string& today) {
+    return !rule.expires.empty() && rule.expires < today;
+}
+
+}  // namespace
 
 std::string Origin::text() const {
     return file.empty() ? "built-in" : fmt::format("{}:{}", file, line);
@@ -43,9 +61,26 @@ bool Hours::contains(unsigned minute_of_day) const {
     return minute_of_day >= begin || minute_of_day < end;
 }
 
+void Policy::expire(std::int64_t now) {
+    const std::string today = date_of(now);
+    for (WorkqueueRule& rule : rules) rule.expired = is_over(rule, today);
+}
+
+bool Policy::is_outdated(std::int64_t now) const {
+    const std::string today = date_of(now);
+    return std::ranges::any_of(rules, [&](const auto& rule) { return rule.expired != is_over(rule, today); });
+}
+
+std::vector<Origin> Policy::expired_rules() const {
+    std::vector<Origin> out;
+    for (const WorkqueueRule& rule : rules)
+        if (rule.expired) out.push_back(rule.origin);
+    return out;
+}
+
 const WorkqueueRule* Policy::rule_for(const std::string& name) const {
     for (const WorkqueueRule& rule : rules)
-        if (::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0) return &rule;
+        if (!rule.expired && ::fnmatch(rule.match.c_str(), name.c_str(), 0) == 0) return &rule;
     return nullptr;
 }
 

@@ -31,6 +31,8 @@ struct ScopeWish {
 
 // The most rules that one file, or one host table, may have.
 inline constexpr unsigned kMaxRules = 1024;
+// The longest `evidence` of a rule, in bytes.
+inline constexpr std::size_t kMaxEvidence = 1000;
 // The most host tables that one file may have.
 inline constexpr unsigned kMaxHosts = 256;
 // The largest [shard] size, in cores.
@@ -42,6 +44,9 @@ struct WorkqueueRule {
     ScopeWish wish;
     std::optional<bool> strict;  // affinity_strict is written only where a rule says so
     Origin origin;
+    std::string expires = {};   // the last day on which it is in force, "2027-01-31" in UTC; "" is for good
+    std::string evidence = {};  // why there is such a rule, for people
+    bool expired = false;       // since the last Policy::expire()
 };
 
 enum class Mode { observe, guard, tune };
@@ -122,6 +127,11 @@ struct Policy {
     std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
     std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
 
+    // Rules whose last day is over at NOW, in s since 1970, match nothing from here on.
+    void expire(std::int64_t now);
+    // Whether expire() would change anything.
+    [[nodiscard]] bool is_outdated(std::int64_t now) const;
+    [[nodiscard]] std::vector<Origin> expired_rules() const;
     // The rule for a workqueue of this name, or nullptr.
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
 };

@@ -28,7 +28,7 @@ std::string indent(std::string_view before) {
 }  // namespace
 
 std::string PolicyError::underlined() const {
-    if (line == 0) return text();
+    if (line == 0 || excerpt.empty()) return text();
     std::string out = fmt::format("{}\n{:>5} | {}", text(), line, excerpt);
     if (caret > 0) out += fmt::format("\n{:>5} | {}^", "", indent(excerpt.substr(0, caret - 1)));
     return out;

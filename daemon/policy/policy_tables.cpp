@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "policy/quantity.h"
 #include "policy/settings.h"
 
 namespace wq {
@@ -53,6 +54,11 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.match = read_match(table);
     rule.wish = read_wish(table).value_or(ScopeWish{});
     rule.strict = table.flag("strict");
+    rule.expires = table.parsed("expires", parse_date).value_or("");
+    rule.evidence = table.string("evidence").value_or("");
+    if (rule.evidence.size() > kMaxEvidence)
+        table.error(table.place_of("evidence"),
+                    fmt::format("evidence is longer than {} bytes", kMaxEvidence));
     rule.origin = origin(table.place());
     table.reject_unknown_keys();
     return rule;

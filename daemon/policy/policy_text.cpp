@@ -19,6 +19,8 @@ constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at m
 Json rule_json(const WorkqueueRule& rule) {
     Json out = {{"match", rule.match}, {"scope", rule.wish.text()}};
     if (rule.strict) out["strict"] = *rule.strict;
+    if (!rule.expires.empty()) out["expires"] = rule.expires;
+    if (!rule.evidence.empty()) out["evidence"] = rule.evidence;
     return out;
 }
 
@@ -46,7 +48,8 @@ std::string key_lines(const std::string& key, const Json& value, const std::stri
 }
 
 std::string rule_lines(const WorkqueueRule& rule) {
-    std::string out = fmt::format("\n[[workqueue]]  {}\n", comment(rule.origin));
+    std::string out =
+        fmt::format("\n[[workqueue]]  {}{}\n", comment(rule.origin), rule.expired ? "; it has expired" : "");
     const Json values = rule_json(rule);
     for (const auto& [key, value] : values.items()) out += fmt::format("{} = {}\n", key, toml_text(value));
     return out;

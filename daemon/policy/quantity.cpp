@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -105,6 +106,21 @@ Result<Hours> parse_hours(std::string_view text) {
         return fail("must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\"");
     if (hours.begin == hours.end) return fail("must not end when it begins (all day is \"00:00-24:00\")");
     return hours;
+}
+
+Result<std::string> parse_date(std::string_view text) {
+    using namespace std::chrono;
+    const auto digits = [&](std::size_t at, std::size_t count) {
+        unsigned out = 0;
+        for (const char c : text.substr(at, count)) out = out * 10 + static_cast<unsigned>(c - '0');
+        return out;
+    };
+    const bool form = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+                      text.find_first_not_of("0123456789-") == std::string_view::npos;
+    if (form && std::ranges::count(text, '-') == 2 && digits(0, 4) >= 2000 &&
+        year_month_day(year(static_cast<int>(digits(0, 4))), month(digits(5, 2)), day(digits(8, 2))).ok())
+        return std::string(text);
+    return fail("must be a day, such as \"2027-01-31\"");
 }
 
 std::string text_of(milliseconds duration) {

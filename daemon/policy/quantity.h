@@ -22,6 +22,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 Result<double> parse_percentage(std::string_view text);
 // "22:00-06:00": the begin is 00:00 or later, the end is 24:00 or earlier, and they differ.
 Result<Hours> parse_hours(std::string_view text);
+// "2027-01-31": a day of the calendar, from the year 2000 on.
+Result<std::string> parse_date(std::string_view text);
 
 // In the format of parse_duration(): "1h 30min", "0s".
 std::string text_of(std::chrono::milliseconds duration);

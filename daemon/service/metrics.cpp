@@ -108,6 +108,8 @@ void add_policy(Exposition& out, const PolicyFacts& policy) {
     out.sample(number(policy.files));
     out.gauge("wq_tuned_policy_broken", "1 if the policy on disk could not be read when it was last tried.");
     out.sample(policy.broken ? 1 : 0);
+    out.gauge("wq_tuned_policy_expired_rules", "Rules of the policy in use that have expired.");
+    out.sample(number(policy.expired));
 }
 
 // The states in which a target is named: what is ours, or wants somebody's eye. What wants it most is first.

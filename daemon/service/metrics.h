@@ -12,10 +12,11 @@ namespace wq {
 
 // The policy in use, for those who compare hosts.
 struct PolicyFacts {
-    std::string hash;       // policy_hash(); "" where none could be read yet
-    std::string sources;    // sources_hash(); likewise
-    std::size_t files = 0;  // it came of
-    bool broken = false;    // what is on disk now, whatever is in use
+    std::string hash;         // policy_hash(); "" where none could be read yet
+    std::string sources;      // sources_hash(); likewise
+    std::size_t files = 0;    // it came of
+    bool broken = false;      // what is on disk now, whatever is in use
+    std::size_t expired = 0;  // rules
 };
 
 struct MetricsInput {

@@ -207,6 +207,18 @@ void Service::look_at_hostname() {
     (void)reload();  // said in the journal and in STATUS=
 }
 
+// A rule that expires is a change of the policy in use, whatever is on disk by now.
+void Service::look_at_dates() {
+    const std::int64_t now = wall_clock();
+    if (!tuner_->policy().is_outdated(now)) return;
+    Policy policy = tuner_->policy();
+    policy.expire(now);
+    tuner_->set_policy(std::move(policy));
+    experiment_->policy_changed();
+    for (const Origin& rule : tuner_->policy().expired_rules())
+        log_.write({LOG_NOTICE, Event::policy_loaded, "the rule at " + rule.text() + " has expired"});
+}
+
 BusHandlers Service::bus_handlers() {
     BusHandlers out;
     out.status = [this](bool by_root) { return status(by_root); };
@@ -423,6 +435,7 @@ void Service::tick() {
         tuner_->topology_changed();
     }
     look_at_hostname();
+    look_at_dates();
     reconcile();
     experiment_->tick();
     arm_slot();
@@ -488,6 +501,7 @@ Status Service::ordered(Status done) {
 void Service::publish() {
     if (!metrics_.is_wanted()) return;
     policy_facts_.broken = !policy_state_.error.empty();
+    policy_facts_.expired = tuner_->policy().expired_rules().size();
     metrics_.show(metrics_text({*tuner_, *experiment_, verdicts_, state(), policy_facts_, started_}));
 }
 

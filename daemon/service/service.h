@@ -50,6 +50,7 @@ class Service {
     void start_udev();
     void start_bus();
     void look_at_hostname();
+    void look_at_dates();
     void wait_for_bus();
     void check_bus();
     void warn_of_bus(const std::string& why);

@@ -64,8 +64,11 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
             {"reason", v.waits}};
 }
 
-json policy_state_json(const PolicyState& policy) {
-    return {{"state", policy.error.empty() ? "loaded" : "broken"},
+json policy_state_json(const PolicyState& policy, const std::vector<Origin>& expired) {
+    json rules = json::array();
+    for (const Origin& rule : expired) rules.push_back(rule.text());
+    return {{"expired", std::move(rules)},
+            {"state", policy.error.empty() ? "loaded" : "broken"},
             {"error", word_or_null(policy.error)},
             {"since", value_or_null(policy.since)},
             {"in_force", value_or_null(policy.in_force)}};
@@ -143,7 +146,7 @@ json status_json(const Tuner& tuner, const Experiment* experiment, const std::st
               {"version", version()},
               {"reason", tuner.observing()},
               {"hosts", hosts_in_force(tuner.policy())},
-              {"policy", policy_state_json(policy)},
+              {"policy", policy_state_json(policy, tuner.policy().expired_rules())},
               {"experiments", experiments_json(experiment, views)},
               {"writes", tuner.writes()},
               {"topology_reads", tuner.topology_reads()}}},

@@ -41,6 +41,8 @@ void expect_same(const Policy& a, const Policy& b) {
         EXPECT_EQ(a.rules[i].match, b.rules[i].match);
         expect_same(a.rules[i].wish, b.rules[i].wish);
         EXPECT_EQ(a.rules[i].strict, b.rules[i].strict);
+        EXPECT_EQ(a.rules[i].expires, b.rules[i].expires);
+        EXPECT_EQ(a.rules[i].evidence, b.rules[i].evidence);
     }
 }
 
@@ -144,6 +146,8 @@ Policy random_policy(std::mt19937& random) {
     for (unsigned i = 0, n = below(5); i < n; i++) {
         WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
         if (below(2) == 1) rule.strict = below(2) == 1;
+        if (below(2) == 1) rule.expires = "20" + std::to_string(10 + below(90)) + "-01-31";
+        if (below(2) == 1) rule.evidence = std::string(1, static_cast<char>(1 + below(127))) + "\"x";
         out.rules.push_back(rule);
     }
     return out;

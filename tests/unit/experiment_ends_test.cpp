@@ -324,9 +324,12 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     EXPECT_EQ(view("kcryptd")->decision.counter, "file:/run/app/cost");
     policy.judge.counters = {{"latency", false}};
     start(policy);
+    EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_THAT(reason("kcryptd"), HasSubstr("nothing to judge by: no BPF"));
+    EXPECT_FALSE(last().judged);
+    EXPECT_THAT(last().reason, HasSubstr("nothing to judge by"));
     EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
 }
 
@@ -358,6 +361,21 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_FALSE(experiment_->order("kcryptd", "cache_shard")) << "this kernel has none";
     EXPECT_FALSE(experiment_->order("none", ""));
+}
+
+TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
+    tree_.add(test::Dir("sys/devices/virtual/workqueue",
+                        {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),
+                         test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
+    use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
+    reconcile();
+    experiment_->pause(true);
+    noise_ = 0.05;
+    for (const char* name : {"kcryptd-254:0", "kcryptd-254:1"}) ASSERT_TRUE(experiment_->order(name, "numa"));
+    ASSERT_TRUE(run_until([this] { return verdicts_->records().size() == 2; }, 1200));
+    EXPECT_EQ(pairs(), 64U);
+    EXPECT_NE(verdicts_->records()[0].target, verdicts_->records()[1].target);
+    EXPECT_EQ(last().reason, "max_pairs");
 }
 
 TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {

@@ -75,7 +75,7 @@ class MetricsTest : public test::ExperimentRig {
         return r;
     }
 
-    PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false};
+    PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
 };
 
 TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
@@ -89,7 +89,8 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
     EXPECT_EQ(value("wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}"), 1);
     EXPECT_EQ(value("wq_tuned_policy_files"), 2);
     EXPECT_EQ(value("wq_tuned_policy_broken"), 0);
-    facts_ = {"", "", 0, true};
+    EXPECT_EQ(value("wq_tuned_policy_expired_rules"), 3);
+    facts_ = {"", "", 0, true, 0};
     EXPECT_EQ(value("wq_tuned_policy_broken"), 1);
     EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_policy_info"))) << "nobody knows what it says";
 }

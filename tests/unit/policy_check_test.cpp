@@ -45,6 +45,18 @@ TEST(Check, TellsTheFilesInForceAndTheirRules) {
     EXPECT_THAT(run.err, IsEmpty());
 }
 
+TEST(Check, WarnsOfARuleThatHasExpired) {
+    const TempTree tree{File("a.toml", "[[workqueue]]\nmatch = \"a\"\nexpires = \"2020-01-01\"\n"),
+                        File("b.toml", "[[workqueue]]\nmatch = \"a\"\nexpires = \"soon\"\n")};
+    const Outcome expired = run_check({}, {tree.path("a.toml")});
+    EXPECT_EQ(expired.code, ctl::kOk);
+    EXPECT_EQ(expired.err, tree.path("a.toml") + ":1:1: warning: this rule has expired\n");
+    const Outcome bad = run_check({}, {tree.path("b.toml")});
+    EXPECT_EQ(bad.code, ctl::kFailure);
+    EXPECT_THAT(bad.err,
+                testing::HasSubstr("b.toml:3:11: expires must be a day, such as \"2027-01-31\", not"));
+}
+
 TEST(Check, TellsHostTablesAndTheirMistakes) {
     const std::string hosts =
         "[[host]]\nname = \"a\"\nwhen = { cores = 4 }\n[[host.workqueue]]\nmatch = \"c\"\n"

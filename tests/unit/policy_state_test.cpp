@@ -29,8 +29,11 @@ class PolicyStateTest : public test::Rig {
 TEST_F(PolicyStateTest, OfALoadedPolicy) {
     PolicyState policy;
     policy.loaded(1000);
-    EXPECT_EQ(status(policy)["daemon"]["policy"],
-              (json{{"state", "loaded"}, {"error", nullptr}, {"since", 1000}, {"in_force", 1000}}));
+    EXPECT_EQ(status(policy)["daemon"]["policy"], (json{{"expired", json::array()},
+                                                        {"state", "loaded"},
+                                                        {"error", nullptr},
+                                                        {"since", 1000},
+                                                        {"in_force", 1000}}));
 }
 
 TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
@@ -38,8 +41,11 @@ TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
     policy.loaded(1000);
     policy.broken(kBroken, 2000);
     policy.broken(kBroken, 3000);
-    EXPECT_EQ(status(policy)["daemon"]["policy"],
-              (json{{"state", "broken"}, {"error", kError}, {"since", 2000}, {"in_force", 1000}}));
+    EXPECT_EQ(status(policy)["daemon"]["policy"], (json{{"expired", json::array()},
+                                                        {"state", "broken"},
+                                                        {"error", kError},
+                                                        {"since", 2000},
+                                                        {"in_force", 1000}}));
     EXPECT_FALSE(policy.nothing_to_plan_by());
     policy.loaded(4000);
     EXPECT_EQ(status(policy)["daemon"]["policy"]["state"], "loaded");
@@ -54,8 +60,11 @@ TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
     PolicyState policy;
     policy.broken(kBroken, 2000);
     const json document = status(policy);
-    EXPECT_EQ(document["daemon"]["policy"],
-              (json{{"state", "broken"}, {"error", kError}, {"since", 2000}, {"in_force", nullptr}}));
+    EXPECT_EQ(document["daemon"]["policy"], (json{{"expired", json::array()},
+                                                  {"state", "broken"},
+                                                  {"error", kError},
+                                                  {"since", 2000},
+                                                  {"in_force", nullptr}}));
     const json& targets = document["targets"];
     EXPECT_EQ(targets[0]["reason"], "cannot plan: invalid policy") << targets[0]["name"];
     EXPECT_EQ(targets[1]["reason"], "cannot plan: invalid policy") << targets[1]["name"];

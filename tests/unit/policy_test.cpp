@@ -33,6 +33,25 @@ std::vector<std::string> matches(const Policy& policy) {
     return out;
 }
 
+TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
+    constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
+    auto policy =
+        load({"[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nexpires = \"2027-01-15\"\n"
+              "evidence = \"fleet, fdr 5%\"\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"});
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(policy->rules[0].evidence, "fleet, fdr 5%");
+    EXPECT_FALSE(policy->is_outdated(kNoon)) << "the last day";
+    EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "smt");
+    EXPECT_TRUE(policy->is_outdated(kNoon + 12 * 3600)) << "midnight in UTC";
+    policy->expire(kNoon + 12 * 3600);
+    EXPECT_FALSE(policy->is_outdated(kNoon + 12 * 3600));
+    EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "leave") << "the next rule decides";
+    ASSERT_EQ(policy->expired_rules().size(), 1U);
+    EXPECT_EQ(policy->expired_rules()[0].line, 1U);
+    policy->expire(kNoon);
+    EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "smt") << "the clock was wrong";
+}
+
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
         load({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"

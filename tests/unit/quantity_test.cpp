@@ -109,5 +109,16 @@ TEST(HoursOfTheDay, MayGoOverMidnight) {
     for (unsigned minute : {0U, 24U * 60 - 1}) EXPECT_TRUE(Hours{}.contains(minute)) << minute;
 }
 
+TEST(ParseDate, TakesDaysOfTheCalendarOnly) {
+    for (const char* good : {"2027-01-31", "2028-02-29", "2000-12-01"}) {
+        ASSERT_TRUE(parse_date(good)) << good;
+        EXPECT_EQ(*parse_date(good), good);
+    }
+    for (const char* bad :
+         {"", "2027-1-31", "2027-02-29", "2027-13-01", "2027-00-10", "1999-12-31", "2027-01-31 ", "20270131",
+          "31-01-2027", "2027-01-0x", "-027-01-31", "2027--1-31"})
+        EXPECT_FALSE(parse_date(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace wq

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/load_policy.h"
@@ -67,7 +68,11 @@ void print_accepted(const std::vector<std::string>& files, const Policy& policy)
 int check(const Options& options, const std::vector<std::string>& files) {
     const auto names = files_to_check(options, files);
     PolicyErrors warnings;
-    const auto policy = load_policy(names, facts_of(options), &warnings);
+    auto policy = load_policy(names, facts_of(options), &warnings);
+    if (policy) policy->expire(wall_clock());
+    if (policy)
+        for (const Origin& rule : policy->expired_rules())
+            warnings.push_back({rule.file, rule.line, 1, "this rule has expired", "", 0});
     const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
     if (options.json) {
         print_json(names, errors, warnings);

@@ -107,6 +107,11 @@ void print_progress(const nlohmann::json& target) {
         print_labelled("evidence", progress_text(trial, wall_clock()));
 }
 
+// Empty for @default, which has a table of its own.
+const WorkqueueRule* rule_of(const Policy& policy, const PlanLine& line) {
+    return line.target.kind == Kind::unbound && line.rule ? policy.rule_for(line.target.name) : nullptr;
+}
+
 void print_explanation(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {
     fmt::print("{}\n", line.target.name);
     fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
@@ -118,6 +123,10 @@ void print_explanation(const Machine& machine, const PlanLine& line, const nlohm
             label = "";
         }
     fmt::print("  rule       {}\n", line.rule ? line.rule->text() : "none");
+    if (const WorkqueueRule* rule = rule_of(machine.policy, line); rule != nullptr) {
+        if (!rule->expires.empty()) fmt::print("  until      {}\n", rule->expires);
+        if (!rule->evidence.empty()) print_labelled("because", printable(rule->evidence));
+    }
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
     print_labelled("reason", line.reason);
     print_labelled("compared", compared_text(machine, experiments_of(machine, {line})));

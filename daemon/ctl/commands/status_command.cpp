@@ -115,6 +115,16 @@ std::string policy_text(const json& daemon) {
                        in_force);
 }
 
+// The rules that have expired, by their places; "" without any.
+std::string expired_text(const json& daemon) {
+    const json rules = daemon.value("policy", json::object()).value("expired", json::array());
+    if (rules.empty()) return "";
+    std::vector<std::string> places;
+    for (const json& rule : rules) places.push_back(printable(text_of(rule)));
+    return fmt::format("{} rule{} expired: {}", rules.size(), rules.size() == 1 ? " has" : "s have",
+                       fmt::join(places, ", "));
+}
+
 // "14 targets: 3 kept, 1 trial, 10 waiting".
 std::string summary_of(const json& targets) {
     std::map<std::string, unsigned> states;
@@ -138,6 +148,8 @@ void print_status(const json& document) {
     const json& daemon = document["daemon"];
     if (const std::string policy = policy_text(daemon); !policy.empty())
         for (const std::string& line : wrap(policy, terminal_columns())) fmt::print("{}\n", line);
+    if (const std::string expired = expired_text(daemon); !expired.empty())
+        for (const std::string& line : wrap(expired, terminal_columns())) fmt::print("{}\n", line);
     const std::string reason = text_of(daemon["reason"]);
     const std::string head =
         fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),

@@ -173,6 +173,20 @@ systemctl stop wq-tuned
 check_eq "system calls that would change it" "" \
   "$(systemctl show -P SystemCallFilter wq-tuned | grep -oE 'set(host|domain)name' || true)"
 
+note "-- a rule that expires while the daemon runs"
+apply_policy "$scope"
+sed -i "\$a expires = \"$(date -u +%F)\"\nevidence = \"a check\"" /etc/wq-tuned/wq-tuned.toml
+systemctl start wq-tuned
+expect_scope "$wq" "$scope"
+wq-tunectl explain "$wq" | grep -qx '  because    a check' || fail "explain: $(wq-tunectl explain "$wq")"
+date -s '+1 day' >/dev/null
+wait_until 60 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
+wq-tunectl status | grep -qx '1 rule has expired: /etc/wq-tuned/wq-tuned.toml:5' || fail "status: $(wq-tunectl status)"
+check_eq "said once" 1 "$(journalctl --sync; journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'has expired')"
+date -s '-1 day' >/dev/null
+wait_until 60 scope_is "$wq" "$scope" || fail "it holds $(scope_of "$wq")"
+systemctl stop wq-tuned
+
 note "-- a workqueue that udev processed before our rules were there: it has no entry, and gets none"
 apply_policy "$scope"
 rm -f "/run/udev/data/+workqueue:$wq"

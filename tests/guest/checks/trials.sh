@@ -13,6 +13,7 @@ trap load_off EXIT
 note "-- worse: the kernel had system, and a rule forces cache"
 echo system >"$workqueues/$wq/affinity_scope"
 trial_policy cache
+mark
 systemctl start wq-tuned
 wait_until 30 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
@@ -24,8 +25,8 @@ check_eq "bit for bit" system "$(scope_of "$wq")"
 check_eq "status says so" reverted "$(target "$wq" state)"
 check_eq "and with what verdict" regressed "$(status | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .verdict.verdict')"
 journalctl --sync
-check_eq "that it goes back after each slot is no news" 0 "$(journalctl -u wq-tuned -p info -o cat | grep -c 'back to')"
-check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json | jq -r 'select(.WQ_VERDICT) | .WQ_VERDICT' | grep -c regressed)"
+check_eq "that it goes back after each slot is no news" 0 "$(journalctl -u wq-tuned -p info -o cat --since="$marked" | grep -c 'back to')"
+check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json --since="$marked" | jq -r 'select(.WQ_VERDICT) | .WQ_VERDICT' | grep -c regressed)"
 check_eq "no baseline is left to keep" 0 "$(entries)"
 expect_no_probes
 wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
