@@ -273,8 +273,8 @@ VerdictRecord Experiment::record_of(const Member& member, const Decision& decisi
 }
 
 VerdictRecord Experiment::record_so_far(const Member& member) const {
+    if (!why_unjudged().empty()) return record_of(member, {}, {}, 1);  // an entry would have guards alone
     const LedgerEntry entry = entry_of(member);
-    if (entry.columns.empty()) return record_of(member, {}, {}, 1);  // nothing can be counted
     const Decision decision =
         decision_of(entry, edges_.tuner.policy().judge.settings.alpha, member.taker.candidates);
     return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);

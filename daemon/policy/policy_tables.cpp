@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
 
+Result<std::string> parse_expires(std::string_view text) {
+    auto out = parse_date(text);
+    if (!out) return fail("expires " + out.error().text);
+    return out;
+}
+
 }  // namespace
 
 void PolicyTables::read(TomlTable& top) {
@@ -54,7 +60,7 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.match = read_match(table);
     rule.wish = read_wish(table).value_or(ScopeWish{});
     rule.strict = table.flag("strict");
-    rule.expires = table.parsed("expires", parse_date).value_or("");
+    rule.expires = table.parsed("expires", parse_expires).value_or("");
     rule.evidence = table.string("evidence").value_or("");
     if (rule.evidence.size() > kMaxEvidence)
         table.error(table.place_of("evidence"),
