@@ -174,6 +174,8 @@ check_eq "system calls that would change it" "" \
   "$(systemctl show -P SystemCallFilter wq-tuned | grep -oE 'set(host|domain)name' || true)"
 
 note "-- a rule that expires while the daemon runs"
+# The day of the rule is yesterday: with one in the future, its lines would be newer than the marks of later checks.
+date -s '-1 day' >/dev/null
 apply_policy "$scope"
 sed -i "\$a expires = \"$(date -u +%F)\"\nevidence = \"a check\"" /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
@@ -186,6 +188,7 @@ check_eq "said once" 1 "$(journalctl --sync; journalctl -u wq-tuned "_PID=$(syst
 date -s '-1 day' >/dev/null
 wait_until 60 scope_is "$wq" "$scope" || fail "it holds $(scope_of "$wq")"
 systemctl stop wq-tuned
+date -s '+1 day' >/dev/null
 
 note "-- a workqueue that udev processed before our rules were there: it has no entry, and gets none"
 apply_policy "$scope"
