@@ -10,7 +10,7 @@ set(halves16 16,sockets=1,clusters=2,cores=8,threads=1)
 # Complete ones: systemd, udev, D-Bus, dm-crypt.
 foreach(kernel 7.2 6.12)
     guest_boot(NAME arm64-sockets2-${kernel} KERNEL ${kernel} SMP ${sockets2} LABEL guest-all BESIDE TIMEOUT 2400
-        CHECKS boots harness pods dump applies hotplug main-job unsupported)
+        CHECKS boots harness pods dump applies hotplug main-job)
     guest_boot(NAME arm64-trials-${kernel} KERNEL ${kernel} SMP ${vm8} LABEL guest-all TIMEOUT 2700 CHECKS boots main-job counters trials)
 endforeach()
 guest_boot(NAME arm64-acpi-7.2 KERNEL 7.2 SMP ${sockets2} ACPI LABEL guest-all BESIDE TIMEOUT 1500 CHECKS boots pods dump main-job)
