@@ -307,6 +307,21 @@ Json to_json(const FleetMachine& m) {
             {"cores", count_or_null(m.cores)}, {"llc_cores", count_or_null(m.llc_cores)}};
 }
 
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
+    const auto count = [](const std::optional<unsigned>& n) {
+        return n ? std::optional<std::uint64_t>(*n) : std::nullopt;
+    };
+    take_counts(topology, facts);
+    FleetMachine out;
+    out.arch = facts.arch;
+    out.vendor = facts.cpu_vendor;
+    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
+    if (!topology.packages.empty()) out.packages = topology.packages.size();
+    out.cores = count(facts.cores);
+    out.llc_cores = count(facts.llc_cores);
+    return out;
+}
+
 std::string text_of(const FleetLine& line) {
     const FleetKey& key = line.key;
     const Pooled& p = line.pooled;

@@ -11,6 +11,8 @@
 
 #include "evidence/pooled.h"
 #include "evidence/shard.h"
+#include "model/host_facts.h"
+#include "model/topology.h"
 
 namespace wq {
 
@@ -24,6 +26,8 @@ struct FleetMachine {
     std::optional<std::uint64_t> llc_cores;  // of the largest LLC
     friend auto operator<=>(const FleetMachine&, const FleetMachine&) = default;
 };
+// What the host of FACTS, whose CPUs are now those of TOPOLOGY, is in a fleet.
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
 
 // What was compared with what, where, and by which counter. Evidence of hosts is pooled where all of it is
 // equal. The order is that of the output.

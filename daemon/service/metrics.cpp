@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
 
@@ -196,11 +197,33 @@ std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     return out;
 }
 
+// What `fleet show` has a table for: the kind of the machine, and the kernel.
+Labels machine_labels(const MetricsInput& in) {
+    const auto count = [](const std::optional<std::uint64_t>& n) { return n ? fmt::format("{}", *n) : ""; };
+    const FleetMachine& m = in.machine;
+    return {{"arch", m.arch},
+            {"vendor", m.vendor},
+            {"model", m.model},
+            {"packages", count(m.packages)},
+            {"cores", count(m.cores)},
+            {"llc_cores", count(m.llc_cores)},
+            {"kernel", in.tuner.ledger_key({}, {}, false).kernel}};
+}
+
+// A series keeps its meaning if the host gets other CPUs or another kernel: each has the hash of what
+// wq_tuned_machine_info says.
 void add_evidence(Exposition& out, const MetricsInput& in) {
+    Labels info = machine_labels(in);
+    const std::string machine = fmt::format("{:016x}", hash_of(text_of(info)));
+    info.insert(info.begin(), {"machine", machine});
+    out.gauge("wq_tuned_machine_info", "The kind of this machine, and a hash of it; always 1.");
+    out.sample(info, 1);
     const auto comparisons = newest_comparisons(in);
-    const auto labels = [](const LedgerEntry& entry, const Comparison::Column& column) {
-        return Labels{{"class", entry.key.kind},
+    const auto labels = [&](const LedgerEntry& entry, const Comparison::Column& column) {
+        return Labels{{"machine", machine},
+                      {"class", entry.key.kind},
                       {"reference", entry.key.reference},
+                      {"reference_origin", entry.key.reference_origin},
                       {"candidate", entry.key.candidate},
                       {"counter", column.counter.name}};
     };
@@ -208,6 +231,12 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
     for (const LedgerEntry* entry : comparisons)
         for (const Comparison::Column& column : entry->columns)
             out.sample(labels(*entry, column), number(column.worse.count));
+    out.gauge("wq_tuned_comparison_effect_log",
+              "ln of the cost under the candidate over that under the reference, mean over all pairs.");
+    for (const LedgerEntry* entry : comparisons)
+        for (const Comparison::Column& column : entry->columns)
+            if (column.worse.count > 0)
+                out.sample(labels(*entry, column), column.sum / number(column.worse.count));
     out.gauge("wq_tuned_evidence_log", "ln of the e-value of a comparison, by direction and stake.");
     for (const LedgerEntry* entry : comparisons)
         for (const Comparison::Column& column : entry->columns)

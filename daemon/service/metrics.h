@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/experiment.h"
+#include "evidence/fleet_line.h"
 #include "tuner/tuner.h"
 #include "tuner/verdicts.h"
 
@@ -25,6 +26,7 @@ struct MetricsInput {
     const VerdictStore& verdicts;
     std::string state;  // running, paused (by a kill switch or an order) or observing
     PolicyFacts policy;
+    FleetMachine machine;
     std::int64_t started = 0;  // s since 1970
 };
 

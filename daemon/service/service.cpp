@@ -502,7 +502,10 @@ void Service::publish() {
     if (!metrics_.is_wanted()) return;
     policy_facts_.broken = !policy_state_.error.empty();
     policy_facts_.expired = tuner_->policy().expired_rules().size();
-    metrics_.show(metrics_text({*tuner_, *experiment_, verdicts_, state(), policy_facts_, started_}));
+    const Topology& topology = tuner_->known_topology();
+    if (!host_facts_) host_facts_ = read_host_facts(paths_, topology);
+    metrics_.show(metrics_text({*tuner_, *experiment_, verdicts_, state(), policy_facts_,
+                                fleet_machine(*host_facts_, topology), started_}));
 }
 
 void Service::arm_slot() {

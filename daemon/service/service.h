@@ -12,6 +12,7 @@
 #include "bpf/work_counters.h"
 #include "engine/experiment.h"
 #include "kernel/udev.h"
+#include "model/host_facts.h"
 #include "model/kernel_features.h"
 #include "service/coalescer.h"
 #include "service/hostname_watch.h"
@@ -103,6 +104,7 @@ class Service {
     Pause pause_;
     HostnameWatch hostname_;
     PolicyFacts policy_facts_;
+    std::optional<HostFacts> host_facts_;  // for metrics; counts of CPUs aside, they do not change
     WorkqueueFs files_;
     BaselineStore store_;
     std::unique_ptr<Udev> udev_;

@@ -26,7 +26,7 @@ using testing::Not;
 // stand before its samples, and no series may come twice: that is what node_exporter insists on.
 std::map<std::string, double> samples(const std::string& text) {
     static const std::regex line(
-        R"re(([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\[\\"n])*"(?:,[a-z]+="(?:[^"\\]|\\[\\"n])*")*\})? (\S+))re");
+        R"re(([a-z_]+)(\{[a-z_]+="(?:[^"\\]|\\[\\"n])*"(?:,[a-z_]+="(?:[^"\\]|\\[\\"n])*")*\})? (\S+))re");
     std::map<std::string, double> out;
     std::istringstream in(text);
     std::string help;
@@ -54,13 +54,21 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text({*tuner_, *experiment_, *verdicts_, "running", facts_, 1'600'000'000});
+        return metrics_text({*tuner_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
         const auto all = metrics();
         EXPECT_THAT(all, Contains(Key(series)));
         return all.contains(series) ? all.at(series) : -1;
+    }
+    // The hash that all evidence has as a label.
+    [[nodiscard]] std::string machine() const {
+        std::smatch found;
+        const std::string all = text();
+        EXPECT_TRUE(
+            std::regex_search(all, found, std::regex("wq_tuned_machine_info\\{machine=\"([0-9a-f]{16})\",")));
+        return found[1];
     }
     void add(const std::string& name) {
         tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name, {.cpumask = "ffffff"})}));
@@ -76,6 +84,7 @@ class MetricsTest : public test::ExperimentRig {
     }
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
+    FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
 
 TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
@@ -151,9 +160,18 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
     EXPECT_EQ(value("wq_tuned_pairs_total{result=\"used\"}"), 6);
     EXPECT_EQ(value("wq_tuned_targets_measured"), 0);
     EXPECT_GT(value("wq_tuned_lost_seconds_today"), 0);
-    const std::string arms = "{class=\"kcryptd\",reference=\"cache\",candidate=\"smt\",counter=";
+    const std::string arms = "{machine=\"" + machine() +
+                             "\",class=\"kcryptd\",reference=\"cache\",reference_origin=\"kernel\","
+                             "candidate=\"smt\",counter=";
     EXPECT_EQ(value("wq_tuned_comparison_pairs" + arms + "\"latency\"}"), 3);
     EXPECT_EQ(value("wq_tuned_comparison_pairs" + arms + "\"others\"}"), 3);
+    const auto& entries = experiment_->ledger().entries();
+    const auto entry = std::ranges::find(entries, "kcryptd", [](const auto& e) { return e.second.key.kind; });
+    ASSERT_NE(entry, entries.end());
+    for (const auto& column : entry->second.columns)
+        EXPECT_DOUBLE_EQ(
+            value("wq_tuned_comparison_effect_log" + arms + "\"" + column.counter.name + "\"}") * 3,
+            column.sum);
     EXPECT_GT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"worse\",stake=\"2\"}"), 0);
     EXPECT_LT(value("wq_tuned_evidence_log" + arms + "\"latency\",direction=\"better\",stake=\"2\"}"), 0);
     const auto all = metrics();
@@ -161,6 +179,15 @@ TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {
                   all, [](const auto& sample) { return sample.first.starts_with("wq_tuned_evidence_log"); }),
               2 * 4 * 2 * 7)
         << "two comparisons, four counters, two directions, seven stakes";
+}
+
+TEST_F(MetricsTest, TheKindOfTheMachineIsToldOnceAndByItsHashElsewhere) {
+    const std::string before = machine();
+    EXPECT_THAT(text(), HasSubstr(",arch=\"x86_64\",vendor=\"GenuineIntel\",model=\"Xeon 1\",packages=\"2\","
+                                  "cores=\"16\",llc_cores=\"\",kernel=\"6.12 "));
+    EXPECT_EQ(machine(), before);
+    machine_.llc_cores = 8;
+    EXPECT_NE(machine(), before);
 }
 
 TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {

@@ -29,10 +29,6 @@ std::string bytes_of(const std::string& hex) {
     return out;
 }
 
-std::optional<std::uint64_t> count_of(const std::optional<unsigned>& count) {
-    return count ? std::optional<std::uint64_t>(*count) : std::nullopt;
-}
-
 // How many pools a partition of a ledger's key has: "0-7|8-15" or, of many, "64 pods 0123456789abcdef".
 std::uint64_t pools_of(const std::string& partition) {
     std::uint64_t count = 0;
@@ -80,12 +76,7 @@ std::string fleet_host_name(const std::string& machine_id) {
 LedgerHost ledger_host(const HostFacts& facts, const Topology& topology) {
     LedgerHost out;
     out.name = fleet_host_name(facts.machine_id);
-    out.machine.arch = facts.arch;
-    out.machine.vendor = facts.cpu_vendor;
-    if (!facts.cpu_models.empty()) out.machine.model = facts.cpu_models.front();
-    if (!topology.packages.empty()) out.machine.packages = topology.packages.size();
-    out.machine.cores = count_of(facts.cores);
-    out.machine.llc_cores = count_of(facts.llc_cores);
+    out.machine = fleet_machine(facts, topology);
     const std::string whole = fingerprint(topology);
     out.topology = whole.substr(0, whole.rfind(", ") + 2);
     return out;
