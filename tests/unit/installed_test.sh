@@ -38,7 +38,7 @@ same "metrics in wq-tuned(8)" "$metrics" "$(grep -oE '^\.It Va wq_tuned_[a-z_]+'
 used() { # FILE...: the metrics that it asks for, recorded ones aside
   sed -E 's/[a-z_]+:wq_tuned_[a-z_]+:[a-z0-9]+//g' "$@" | grep -oE 'wq_tuned_[a-z_]+' | sort -u
 }
-unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/wq-tuned.rules.yml conf/grafana/wq-tuned.json))
+unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/*.rules.yml conf/grafana/wq-tuned.json))
 [ -z "$unknown" ] || complain "rules or dashboard ask for what there is not: $unknown"
 alerts=$(sed -nE 's/^ *- alert: //p' conf/prometheus/wq-tuned.rules.yml | sort)
 same "runbooks of the alerts" "$alerts" "$(sed -nE 's|^ *runbook: "docs/using.md, section (.*)"$|\1|p' conf/prometheus/wq-tuned.rules.yml | sort)"
