@@ -33,7 +33,7 @@ within() { # SECONDS COMMAND...: until it succeeds
 }
 
 # ---- What is shipped, by itself
-"$tools/promtool" check rules "$source/conf/prometheus/wq-tuned.rules.yml" >"$root/out" || complain "$(cat "$root/out")"
+"$tools/promtool" check rules "$source"/conf/prometheus/*.rules.yml >"$root/out" || complain "$(cat "$root/out")"
 (cd "$source/conf/prometheus" && "$tools/promtool" test rules wq-tuned.rules.test.yml) >"$root/out" 2>&1 || complain "$(cat "$root/out")"
 
 # ---- A machine of four cores with two threads each, one cache for all
@@ -121,7 +121,9 @@ within 10 has '^wq_tuned_slots_total ' || die "the daemon tells nothing"
 "$tools/promtool" check metrics <"$textfile" >"$root/out" 2>&1 || complain "promtool check metrics: $(cat "$root/out")"
 
 # ---- node_exporter and Prometheus. The rules wait for nothing here.
-sed '/^ *for: /d' "$source/conf/prometheus/wq-tuned.rules.yml" >"$root/rules.yml"
+for rules in wq-tuned wq-tuned-fleet; do
+  sed '/^ *for: /d; s/interval: .*/interval: 1s/' "$source/conf/prometheus/$rules.rules.yml" >"$root/$rules.yml"
+done
 listens() { sed -nE 's/.*msg="Listening on" .*address=(\[?[0-9a-f.:]+\]?:[1-9][0-9]*).*/\1/p' "$1" | head -n 1; }
 is_up() { [ -e "$1" ] && [ -n "$(listens "$1")" ]; }
 "$tools/prometheus-node-exporter" --collector.disable-defaults --collector.textfile --web.listen-address=127.0.0.1:0 \
@@ -130,7 +132,7 @@ children+=($!)
 within 10 is_up "$root/exporter.log" || die "node_exporter does not listen"
 cat >"$root/prometheus.yml" <<END
 global: {scrape_interval: 1s, evaluation_interval: 1s}
-rule_files: [rules.yml]
+rule_files: [wq-tuned.yml, wq-tuned-fleet.yml]
 scrape_configs:
   - job_name: node
     static_configs: [{targets: ['$(listens "$root/exporter.log")']}]
@@ -146,7 +148,7 @@ finds() { [ "$(query "$1" | jq length)" -gt 0 ] 2>/dev/null; }
 
 # ---- A comparison with a verdict, and one that goes on
 within 120 has '^wq_tuned_verdicts_total\{outcome="regressed"\} 1$' || die "no verdict: $(cat "$textfile")"
-within 20 has '^wq_tuned_comparison_pairs\{class="writeback",' || die "no second comparison: $(cat "$textfile")"
+within 20 has '^wq_tuned_comparison_pairs\{[^}]*class="writeback",' || die "no second comparison: $(cat "$textfile")"
 arms='class="kcryptd",baseline="cache",candidate="smt"'
 for line in "wq_tuned_effect_ratio{$arms,counter=\"file:/run/cost\"} 1.25" "wq_tuned_verdict_info{$arms,outcome=\"regressed\"} 1" \
   'wq_tuned_comparisons{course="resting"} 1' 'wq_tuned_comparisons{course="dense"} 1' 'wq_tuned_targets{state="reverted"} 1' \
@@ -160,7 +162,7 @@ has "^wq_tuned_policy_info\{hash=\"$hash\"," || complain "not the hash $hash of 
 kill -STOP "$daemon"
 written() {
   jq -Rnc '[inputs | select(startswith("#") | not) | capture("^(?<name>[a-z_]+)(\\{(?<labels>.*)\\})? (?<value>\\S+)$") |
-    {name, value: (.value | tonumber), labels: ([(.labels // "") | scan("([a-z]+)=(\"(?:[^\"\\\\]|\\\\.)*\")")
+    {name, value: (.value | tonumber), labels: ([(.labels // "") | scan("([a-z_]+)=(\"(?:[^\"\\\\]|\\\\.)*\")")
       | {key: .[0], value: (.[1] | fromjson)}] | from_entries)}] | sort_by(.name, .labels | tostring) | .[]' "$textfile"
 }
 scraped() {
@@ -185,7 +187,7 @@ done < <(jq -r '.panels[].targets[].expr' "$source/conf/grafana/wq-tuned.json")
 [ $asked -ge "$(jq '.panels | length' "$source/conf/grafana/wq-tuned.json")" ] || complain "only $asked expressions in the dashboard"
 while read -r record; do
   within 5 finds "$record" || complain "nothing is recorded as $record"
-done < <(sed -nE 's/.*- record: //p' "$root/rules.yml")
+done < <(sed -nE 's/.*- record: //p' "$root"/wq-tuned*.yml)
 
 # ---- Alerts: none that should not, one for a broken policy, one for a daemon that is gone
 firing() { query 'ALERTS{alertstate="firing"}' | jq -r '[.[].metric.alertname] | unique | join(" ")'; }
