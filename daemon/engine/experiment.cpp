@@ -25,10 +25,6 @@ constexpr std::uint64_t kFactsTime = 60 * kSecond;
 constexpr std::uint64_t kSystemTime = 600 * kSecond;  // systemd that has started seldom changes its mind
 constexpr std::size_t kMostSaid = 100;
 
-std::string text_of(const Arms& arms) {
-    return arms.baseline.name() + "\n" + arms.candidate.name();
-}
-
 bool any_work_counter(const std::vector<JudgedCounter>& counters) {
     return std::ranges::any_of(counters, [](const auto& c) { return is_work_counter(c.name); });
 }
@@ -171,7 +167,7 @@ bool Experiment::is_named(const Target& target) const {
 std::string Experiment::why_rests(const std::string& name, const Arms& arms) const {
     const auto notes = notes_.find(name);
     if (notes == notes_.end()) return "";
-    const auto rest = notes->second.rests.find(text_of(arms));
+    const auto rest = notes->second.rests.find(arms.key());
     return rest == notes->second.rests.end() || rest->second.until <= edges_.now() ? "" : rest->second.why;
 }
 
@@ -212,6 +208,11 @@ bool Experiment::means_another(const Arms& arms) const {
     return moved(arms.baseline) || moved(arms.candidate);
 }
 
+// Whether ARM is what we kept: as a reference it is of the policy, not of the kernel.
+bool Experiment::is_held(const Target& target, const Arm& arm) {
+    return target.step.kind == Step::Kind::kept && target.step.hold == arm;
+}
+
 bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
     const LedgerEntry* entry = ledger_.ledger().find(edges_.tuner.ledger_key(target.now, arms, false));
     return entry != nullptr && watch_log(*entry) > std::log(kDoubt);
@@ -236,8 +237,7 @@ std::vector<Experiment::Taker> Experiment::takers() const {
             taker.course = course;
             taker.by_hand = by_hand;
             taker.due = due;
-            taker.from_policy =
-                step.kind == Step::Kind::kept && course != Course::watched && step.hold == arms.baseline;
+            taker.from_policy = course != Course::watched && is_held(target, arms.baseline);
             out.push_back(taker);
         };
         if (order != orders_.end()) {
@@ -409,14 +409,15 @@ void Experiment::put_off(const std::string& name, const std::string& why) {
 }
 
 // What passes is not worth a line in the journal, but to who ordered it.
-void Experiment::could_not_begin(const Taker& taker, const Error& why) {
+void Experiment::could_not_begin(const Member& member, const Error& why) {
+    const Taker& taker = member.taker;
     put_off(taker.name, why.text);
     explain(why.text);
     const bool news = !passes(why.code) && said_.size() < kMostSaid && said_.insert(why.text).second;
     if (news || taker.by_hand)
         edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
     if (!taker.by_hand) return;
-    give_up(member_of(taker), why.text);
+    give_up(member, why.text);
     if (!slot_) write_verdicts();
 }
 
@@ -448,6 +449,14 @@ void Experiment::cpus_changed() {
     if (slot_ && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
 }
 
+// Why no pair of an order on TARGET can be measured, now or later.
+std::string Experiment::why_no_order(const Target& target, const Arms& arms) const {
+    if (const std::string why = edges_.tuner.observing(); !why.empty())
+        return "nothing is written: " + why;
+    if (target.refuses(arms.candidate.word)) return target.refused->reason;
+    return means_another(arms) ? "@default is not what it is to be" : "";
+}
+
 Status Experiment::order(const std::string& name, const std::string& scope) {
     if (auto may = edges_.tuner.may_try(name); !may) return may;
     if (orders_.contains(name)) return fail(name + ": is on trial by an order already", EBUSY);
@@ -471,8 +480,9 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     } else if (arms.candidate == arms.baseline) {
         return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
     }
-    if (means_another(arms)) return fail(name + ": @default is not what it is to be yet", EAGAIN);
-    notes_[name].rests.erase(text_of(arms));
+    if (const std::string why = why_no_order(target, arms); !why.empty())
+        return fail(name + ": " + why, EAGAIN);
+    notes_[name].rests.erase(arms.key());
     notes_[name].not_before = 0;
     orders_[name] = {arms};
     if (!slot_) look_at_ = edges_.now();
@@ -490,7 +500,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
         for (const Member& each : slot_->members)
             if (each.taker.name == name && !each.left) member = &each;
     ComparisonView out;
-    bool from_policy = target.step.kind == Step::Kind::kept;
+    bool from_policy = false;
     if (member != nullptr) {
         out.arms = member->taker.arms;
         out.course = member->taker.course;
@@ -498,15 +508,14 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     } else if (order != orders_.end()) {
         out.arms = order->second.arms;
         out.course = Course::dense;
-        from_policy = from_policy && target.step.hold == out.arms.baseline;
+        from_policy = is_held(target, out.arms.baseline);
     } else if (target.step.trial && (target.step.course == Course::dense || !target.step.watch)) {
         out.arms = *target.step.trial;
         out.course = target.step.course;
-        from_policy = from_policy && target.step.hold == out.arms.baseline;
+        from_policy = is_held(target, out.arms.baseline);
     } else if (target.step.watch) {
         out.arms = *target.step.watch;
         out.course = Course::watched;
-        from_policy = false;
     } else {
         return {};
     }
@@ -529,7 +538,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     if (out.course == Course::resting) {
         out.waits = why_rests(name, out.arms);
         if (!out.waits.empty())
-            out.next_pair = wall_of(notes->second.rests.at(text_of(out.arms)).until);
+            out.next_pair = wall_of(notes->second.rests.at(out.arms.key()).until);
         else if (entry != nullptr)
             out.next_pair = entry->decided + edges_.tuner.policy().judge.retry_after.count();
         if (out.waits.empty()) out.waits = "it regressed";

@@ -195,6 +195,8 @@ class Experiment {
     [[nodiscard]] bool means_another(const Arms& arms) const;
     [[nodiscard]] std::vector<Taker> takers() const;
     [[nodiscard]] std::optional<std::uint64_t> next_due(const std::vector<Taker>& takers) const;
+    [[nodiscard]] static bool is_held(const Target& target, const Arm& arm);
+    [[nodiscard]] std::string why_no_order(const Target& target, const Arms& arms) const;
     [[nodiscard]] bool in_doubt(const Target& target, const Arms& arms) const;
     void look();
     Result<bool> look_at_traffic();
@@ -203,7 +205,7 @@ class Experiment {
     [[nodiscard]] std::vector<Taker> choose(std::vector<Taker> ready) const;
     void explain(const std::string& why);
     void put_off(const std::string& name, const std::string& why);
-    void could_not_begin(const Taker& taker, const Error& why);
+    void could_not_begin(const Member& member, const Error& why);
     void idle();
 
     // experiment_slot.cpp: the slot that runs.
@@ -212,6 +214,7 @@ class Experiment {
     Status attach(const std::vector<Member>& members);
     [[nodiscard]] SlotTimes times_of(const std::vector<Taker>& takers, std::uint64_t window) const;
     [[nodiscard]] Member member_of(const Taker& taker) const;
+    [[nodiscard]] Member member_of(const std::string& name, const Order& order) const;
     void sample(Member& member, double seconds);
     void say_begun(const Member& member);
     void act();
@@ -237,7 +240,7 @@ class Experiment {
     void be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void pace(Member& member, const LedgerEntry& entry);
     void rest(const std::string& name, const Arms& arms, std::uint64_t us, const std::string& why);
-    void turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    VerdictRecord turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
     VerdictRecord record_of(const Member& member, const Decision& decision, const Effect& effect,
                             unsigned trial) const;
     VerdictRecord record_so_far(const Member& member) const;
@@ -245,7 +248,7 @@ class Experiment {
     void write_verdicts();
     void write(const VerdictRecord& record, const std::string& key);
     void say(const VerdictRecord& record);
-    void count_orders(const Member& member, bool decided);
+    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
     void give_up(const Member& member, const std::string& why);
     [[nodiscard]] LedgerEntry entry_of(const Member& member) const;
     [[nodiscard]] AccrualRule rule_for(const Member& member) const;

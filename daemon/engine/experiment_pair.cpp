@@ -26,10 +26,6 @@ std::uint64_t us(std::chrono::seconds time) {
     return static_cast<std::uint64_t>(time.count()) * kSecond;
 }
 
-std::string text_of(const Arms& arms) {
-    return arms.baseline.name() + "\n" + arms.candidate.name();
-}
-
 TrialOutcome outcome_of(Judgement judgement) {
     switch (judgement) {
         case Judgement::improved:
@@ -180,8 +176,9 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     pace(member, entry);
     const bool open = accrual.turn == Turn::none || accrual.turn == Turn::undecided;
     if (open && member.taker.course != Course::watched) be_cautious(member, before, evidence);
-    if (accrual.turn != Turn::none) turned(member, entry, accrual);
-    count_orders(member, accrual.turn != Turn::none);
+    std::optional<VerdictRecord> verdict;
+    if (accrual.turn != Turn::none) verdict = turned(member, entry, accrual);
+    count_orders(member, verdict);
 }
 
 // An hour's rest, and no verdict.
@@ -202,7 +199,7 @@ void Experiment::be_cautious(Member& member, const LedgerEntry& before, const Pa
 }
 
 void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t time, const std::string& why) {
-    notes_[name].rests[text_of(arms)] = {edges_.now() + time, why};
+    notes_[name].rests[arms.key()] = {edges_.now() + time, why};
     totals_.rests++;
     turned_ = true;
     edges_.log.write({LOG_NOTICE,
@@ -228,14 +225,14 @@ void Experiment::pace(Member& member, const LedgerEntry& entry) {
     notes.next_watch = edges_.now() + notes.pause;
 }
 
-void Experiment::turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
+VerdictRecord Experiment::turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
     // What the watch takes back ends this comparison: the entry is the next one's by now.
     const unsigned trial = accrual.turn == Turn::taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1;
     VerdictRecord record = record_of(member, accrual.decision, accrual.effect, trial);
     switch (accrual.turn) {
         case Turn::none:
-            return;
+            break;
         case Turn::improved:
             totals_.improved++;
             break;
@@ -255,6 +252,7 @@ void Experiment::turned(const Member& member, const LedgerEntry& entry, const Ac
     }
     notes_[member.taker.name].next_watch = 0;
     keep(record, member.key.text());
+    return record;
 }
 
 VerdictRecord Experiment::record_of(const Member& member, const Decision& decision, const Effect& effect,
@@ -299,11 +297,14 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
             if (!done) edges_.log.write({LOG_WARNING, Event::none, done.error().text});
         });
     ledger_.save(edges_.now());
-    auto node = readings_.extract(key);
-    if (node.empty() || node.mapped().pairs.empty()) return;
+    const auto found = readings_.find(key);
+    if (found == readings_.end() || found->second.pairs.empty()) return;
+    // The comparison may go on after an order that was cut off, and its verdict is about all pairs.
+    TrialReadings readings = record.judged ? std::move(found->second) : found->second;
+    if (record.judged) readings_.erase(found);
     edges_.record.put(
         fmt::format("{}: {} of {}", edges_.paths.readings(), record.target, record.time),
-        [paths = edges_.paths, record, readings = std::move(node.mapped())] {
+        [paths = edges_.paths, record, readings = std::move(readings)] {
             return keep_readings(paths, record, readings);
         },
         [this](const Status& done) {
@@ -341,19 +342,21 @@ void Experiment::give_up(const Member& member, const std::string& why) {
 }
 
 // An order ends with a verdict, or after max_pairs pairs: of all targets of the class, which take turns.
-void Experiment::count_orders(const Member& member, bool decided) {
+void Experiment::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
     for (auto& [name, order] : std::map(orders_)) {
         const bool own = name == member.taker.name;
         if ((own && !member.taker.by_hand) || !edges_.tuner.targets().contains(name)) continue;
-        const Member other = member_of({.name = name, .arms = order.arms});
-        if (other.key != member.key) continue;
+        const Member ordered = member_of(name, order);
+        if (ordered.key != member.key) continue;
         const bool ended = ++orders_.at(name).pairs >= edges_.tuner.policy().judge.settings.max_pairs;
-        if (!decided && !ended) continue;
+        if (!verdict && !ended) continue;
         orders_.erase(name);
-        if (decided && own) continue;  // turned() told of it
-        VerdictRecord record = record_so_far(other);
+        if (verdict && own) continue;  // turned() told of it
+        VerdictRecord record = verdict.value_or(record_so_far(ordered));
+        record.target = name;
+        record.key = ordered.record_key;
         if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
-        keep(std::move(record), other.key.text());
+        keep(std::move(record), ordered.key.text());
     }
 }
 

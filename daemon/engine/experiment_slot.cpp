@@ -38,6 +38,12 @@ Experiment::Member Experiment::member_of(const Taker& taker) const {
     return out;
 }
 
+Experiment::Member Experiment::member_of(const std::string& name, const Order& order) const {
+    Taker taker{.name = name, .arms = order.arms, .course = Course::dense, .by_hand = true};
+    taker.from_policy = is_held(edges_.tuner.targets().at(name), order.arms.baseline);
+    return member_of(taker);
+}
+
 unsigned Experiment::index_of(const std::string& name) const {
     return static_cast<unsigned>(std::ranges::find(attached_, name, &Attached::name) - attached_.begin());
 }
@@ -82,7 +88,7 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
     for (const Taker& taker : takers) members.push_back(member_of(taker));
     if (auto attached = attach(members); !attached) {
         if (takers.size() > 1) return able_of({takers.front()});
-        could_not_begin(takers.front(), attached.error());
+        could_not_begin(members.front(), attached.error());
         return {};
     }
     if (const std::string limits = edges_.counters.limits();
@@ -99,7 +105,7 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
         if (begun[i])
             able.push_back(std::move(members[i]));
         else
-            could_not_begin(members[i].taker, begun[i].error());
+            could_not_begin(members[i], begun[i].error());
     }
     return able;
 }
@@ -122,10 +128,11 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
                          ""});
     totals_.slots++;
     const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
+    const std::uint64_t now = edges_.now();  // the same for all: who is served together waits for the same time
     for (Member& member : able) {
         member.candidate_first = (edges_.random() & 1) != 0;
         slot_->coins.members.push_back({member.taker.name, member.key.text(), member.candidate_first});
-        notes_[member.taker.name].served = edges_.now();
+        notes_[member.taker.name].served = now;
         sample(member, seconds);
         say_begun(member);
         slot_->members.push_back(std::move(member));
@@ -134,7 +141,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     if (kept) return;
     std::vector<std::string> back;
     for (const Member& member : slot_->members) {
-        could_not_begin(member.taker, kept.error().in("the coins cannot be kept"));
+        could_not_begin(member, kept.error().in("the coins cannot be kept"));
         back.push_back(member.taker.name);
     }
     end_slot(back);
@@ -330,15 +337,16 @@ void Experiment::check_slot() {
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
 }
 
-// Those that wait for a slot: a later order ends them, and so does it where nothing can be counted.
+// Those that wait for a slot that cannot come any more.
 void Experiment::check_orders() {
-    const std::string unjudged = why_unjudged();
     for (const auto& [name, order] : std::map(orders_)) {
-        if (!edges_.tuner.targets().contains(name)) continue;
+        const auto found = edges_.tuner.targets().find(name);
+        if (found == edges_.tuner.targets().end()) continue;
         const BaselineEntry* entry = edges_.tuner.baseline_of(name);
-        const bool held = pinned_scope(entry) || is_reverted(entry);
-        if (!held && unjudged.empty()) continue;
-        give_up(member_of({.name = name, .arms = order.arms}), held ? "an operator's order" : unjudged);
+        std::string why = why_unjudged();
+        if (why.empty()) why = why_no_order(found->second, order.arms);
+        if (pinned_scope(entry) || is_reverted(entry)) why = "an operator's order";
+        if (!why.empty()) give_up(member_of(name, order), why);
     }
     if (!slot_) write_verdicts();
 }

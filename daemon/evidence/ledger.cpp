@@ -185,8 +185,12 @@ void Ledger::put(LedgerEntry entry) {
     kinds_.insert(entry.key.kind);
     entries_.insert_or_assign(key, std::move(entry));
     if (entries_.size() <= kMostEntries) return;
+    // What was measured within the last day is still being measured, unless it is decided.
+    constexpr std::int64_t kDay = 86'400;
+    const std::int64_t now = entries_.at(key).updated;
     const auto rank = [&](const auto& each) {
-        return std::tuple(each.first == key, each.second.judgement != Judgement::undecided,
+        const bool open = each.second.judgement == Judgement::undecided;
+        return std::tuple(each.first == key, open && each.second.updated > now - kDay, !open,
                           each.second.updated);
     };
     entries_.erase(std::ranges::min_element(entries_, {}, rank));

@@ -60,8 +60,8 @@ class Ledger {
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
     // Whether there ever was an entry of this class of targets: keys are made for thousands of targets.
     [[nodiscard]] bool knows(const std::string& kind) const { return kinds_.contains(kind); }
-    // The entry of ENTRY's key is ENTRY from now on. Beyond kMostEntries the undecided one goes that had no
-    // pair for longest, then the decided one.
+    // The entry of ENTRY's key is ENTRY from now on. Beyond kMostEntries the one goes that had no pair for
+    // longest: of the undecided without a pair for a day, then of the decided, then of all.
     void put(LedgerEntry entry);
     [[nodiscard]] const std::map<std::string, LedgerEntry>& entries() const { return entries_; }
     // What could not be counted when comparisons were last measured. It is part of their keys, and known only

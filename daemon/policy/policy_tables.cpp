@@ -74,7 +74,7 @@ std::string PolicyTables::read_match(TomlTable& table) {
     const auto match = table.string("match");
     if (!table.has("match"))
         table.error(table.place(), "a rule needs a match, such as match = \"kcryptd-*\"");
-    if (match) matches_.push_back({*match, &text_, table.place_of("match")});
+    if (match) matches_.push_back({*match, &text_, table.place_of("match"), table.has("expires")});
     if (match && match->size() > kMaxMatch)
         table.error(table.place_of("match"), fmt::format("match is longer than {} bytes", kMaxMatch));
     return match.value_or("");

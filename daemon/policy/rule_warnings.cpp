@@ -133,19 +133,20 @@ PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
         const auto why = why_never_matches(match.match);
         if (!why.empty())
             warn(match, fmt::format("{} matches no workqueue: {}", in_quotes(match.match), why));
-        const auto equal = same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
+        const auto equal = same.find({match.text, std::string_view(match.match)});
         const auto earlier = std::ranges::find_if(wide, [&](const auto* one) {
             return one->text == match.text && covers(one->match, match.match);
         });
         const PlacedMatch* first = earlier != wide.end() ? *earlier
-                                   : equal.second        ? nullptr
-                                                         : equal.first->second;
+                                   : equal != same.end() ? equal->second
+                                                         : nullptr;
         if (first != nullptr)
             warn(match,
                  fmt::format("{} never applies: {} of {} is tried before it", in_quotes(match.match),
                              in_quotes(first->match), Origin{first->text->file(), first->place.line}.text()));
-        else if (match.match.find_first_of("*?[\\") != std::string::npos)
-            wide.push_back(&match);
+        if (first != nullptr || match.expires) continue;
+        same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
+        if (match.match.find_first_of("*?[\\") != std::string::npos) wide.push_back(&match);
     }
     return out;
 }

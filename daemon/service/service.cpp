@@ -207,16 +207,19 @@ void Service::look_at_hostname() {
     (void)reload();  // said in the journal and in STATUS=
 }
 
-// A rule that expires is a change of the policy in use, whatever is on disk by now.
+// Rules of the policy in use, whatever is on disk by now. It is no reload, which would forget what operators
+// ordered and what others wrote; what the rules decided is planned again by the tick.
 void Service::look_at_dates() {
     const std::int64_t now = wall_clock();
-    if (!tuner_->policy().is_outdated(now)) return;
-    Policy policy = tuner_->policy();
-    policy.expire(now);
-    tuner_->set_policy(std::move(policy));
-    experiment_->policy_changed();
-    for (const Origin& rule : tuner_->policy().expired_rules())
-        log_.write({LOG_NOTICE, Event::policy_loaded, "the rule at " + rule.text() + " has expired"});
+    const Policy& policy = tuner_->policy();
+    if (!policy.is_outdated(now)) return;
+    tuner_->expire(now);
+    const auto expired = policy.expired_rules();
+    const std::string said = expired.empty()       ? "no rule is expired any more"
+                             : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
+                                                   : fmt::format("{} rules have expired, the first at {}",
+                                                                 expired.size(), expired.front().text());
+    log_.write({LOG_NOTICE, Event::policy_loaded, said});
 }
 
 BusHandlers Service::bus_handlers() {

@@ -29,6 +29,7 @@ std::optional<Arm> arm_named(std::string_view name);
 struct Arms {
     Arm baseline;  // the reference: what is in force, which is the kernel's baseline or what was kept
     Arm candidate;
+    [[nodiscard]] std::string key() const { return baseline.name() + "\n" + candidate.name(); }
     friend bool operator==(const Arms&, const Arms&) = default;
 };
 

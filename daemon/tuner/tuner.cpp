@@ -64,6 +64,10 @@ void Tuner::set_policy(Policy policy) {
     doubts_ = 0;
 }
 
+void Tuner::expire(std::int64_t now) {
+    policy_.expire(now);
+}
+
 void Tuner::observe(std::string why) {
     observe_why_ = std::move(why);
 }

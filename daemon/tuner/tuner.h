@@ -123,6 +123,9 @@ class Tuner {
 
     // Takes a policy into use: what was refused, reverted or external is looked at anew.
     void set_policy(Policy policy);
+    // Rules of the policy end, or begin again, by their day; the next reconcile() plans by it. Nothing else
+    // is looked at anew. NOW: s since 1970.
+    void expire(std::int64_t now);
     // Writes nothing but baselines from now on, for WHY; "" lifts it. Policies may say so as well (mode =
     // "observe").
     void observe(std::string why);

@@ -378,6 +378,46 @@ TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
     EXPECT_EQ(last().reason, "max_pairs");
 }
 
+// The reference is what we kept, by the policy: the order's pairs are counted all the same.
+TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
+    start(tune());
+    cost_ = [](const auto&, const std::string& word) { return word == "smt" || word == "cpu" ? 0.7 : 1.0; };
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_until([this] { return view("kcryptd") && view("kcryptd")->arms.baseline.name() != "cache"; }));
+    const std::size_t before = verdicts_->records().size();
+    ASSERT_TRUE(experiment_->order("kcryptd", ""));
+    ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_order; }, 1200));
+    EXPECT_EQ(verdicts_->records().size(), before + 1);
+    EXPECT_TRUE(last().judged);
+}
+
+TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {
+    use_traffic({"kcryptd"});
+    run_slot();
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    tree_.remove("sys/devices/virtual/workqueue/kcryptd");
+    use_traffic({});
+    for (int i = 0; i < 3 && verdicts_->records().empty(); i++) {  // no tick finds it before
+        move_to(experiment_->due().value_or(now_));
+        experiment_->on_time();
+    }
+    EXPECT_FALSE(experiment_->is_measuring());
+    ASSERT_FALSE(verdicts_->records().empty());
+    EXPECT_FALSE(last().judged);
+    EXPECT_EQ(last().key.candidate, "numa");
+}
+
+TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    tuner_->observe("wq_tuned=off");
+    reconcile();
+    ASSERT_FALSE(verdicts_->records().empty());
+    EXPECT_FALSE(last().judged);
+    EXPECT_THAT(last().reason, HasSubstr("wq_tuned=off"));
+    EXPECT_FALSE(experiment_->order("kcryptd", "numa"));
+}
+
 TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
     ASSERT_TRUE(experiment_->order("kcryptd", ""));
     run_slot();

@@ -353,6 +353,23 @@ TEST_F(ExperimentTest, TheWatchGoesOnWhileOtherCandidatesAreTried) {
     EXPECT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
 }
 
+// Another target is dense for long: the watch has its turn.
+TEST_F(ExperimentTest, TheWatchGoesOnWhileOtherTargetsAreCompared) {
+    cost_ = [](const auto& name, const auto& word) {
+        return name == "kcryptd" && (word == "smt" || word == "cpu") ? 0.93 : 1.0;
+    };
+    noise_ = 0.01;
+    Policy policy = tune();
+    policy.judge.settings.max_pairs = 10'000;
+    start(policy);
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().improved > 0; }, 7200));
+    const auto watched = [this] { return entry("kcryptd", "cache", "smt")->columns[0].worse.count; };
+    const std::uint64_t before = watched();
+    run(5400);
+    EXPECT_EQ(view("writeback")->course, Course::dense);
+    EXPECT_GE(watched(), before + 2);
+}
+
 // A clear gain is looked at less and less: holdback doubles, to a day.
 TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
     costs("smt", 0.7);

@@ -64,7 +64,7 @@ class ExperimentRig : public Rig {
                               .paths = Paths{tree_.root()},
                               .random = [this] { return random_.bits(); },
                               .clocks = [this] { return clocks_; },
-                              .now = [this] { return now_; },
+                              .now = [this] { return now_++; },  // no two moments are the same
                               .wall = [this] { return wall_; },
                               .minute_of_day = [this] { return minute_; },
                               .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; },

@@ -158,7 +158,7 @@ TEST(Ledger, ForgetsTheUndecidedFirst) {
     ledger.put(decided);
     for (std::size_t i = 0; i < Ledger::kMostEntries; i++) {
         LedgerEntry entry = entry_of("other" + std::to_string(i), Comparison(kCounters));
-        entry.updated = static_cast<std::int64_t>(10 + i);
+        entry.updated = static_cast<std::int64_t>(86'400 * (1 + i));
         ledger.put(entry);
     }
     EXPECT_EQ(ledger.entries().size(), Ledger::kMostEntries);
@@ -176,6 +176,15 @@ TEST(Ledger, WhatIsBeingMeasuredStays) {
     ledger.put(entry_of("new", Comparison(kCounters)));
     EXPECT_EQ(ledger.entries().size(), Ledger::kMostEntries);
     EXPECT_NE(ledger.find(key_of("new")), nullptr);
+    ledger.put(entry_of("another", Comparison(kCounters)));
+    EXPECT_NE(ledger.find(key_of("new")), nullptr) << "both have pairs in turn";
+    EXPECT_NE(ledger.find(key_of("another")), nullptr);
+    LedgerEntry later = entry_of("later", Comparison(kCounters));
+    later.updated += 2 * 86'400;
+    ledger.put(later);
+    EXPECT_EQ(ledger.find(key_of("another")) == nullptr || ledger.find(key_of("new")) == nullptr, true)
+        << "without a pair for two days";
+    EXPECT_EQ(ledger.entries().size(), Ledger::kMostEntries);
 }
 
 TEST(Ledger, AlphaLastsForAllComparisonsOfTheSameArms) {

@@ -150,6 +150,13 @@ TEST(RuleWarnings, ADropInMayTakeAllOfAnotherFile) {
                 ElementsAre("0.toml:4:1: \"a\" never applies: \"*\" of 0.toml:2 is tried before it"));
 }
 
+TEST(RuleWarnings, ARuleThatExpiresLeavesItsNamesToLaterOnes) {
+    const std::string until = "expires = \"2027-01-31\"\n";
+    EXPECT_THAT(warnings_of({rule("a*") + until + rule("a*") + rule("b") + until + rule("b")}), IsEmpty());
+    EXPECT_THAT(warnings_of({rule("a*") + rule("a*") + until}),
+                ElementsAre("0.toml:4:1: \"a*\" never applies: \"a*\" of 0.toml:2 is tried before it"));
+}
+
 TEST(RuleWarnings, AHostTableIsLookedAtForItselfWhetherOrNotItMatches) {
     const std::string host = "[[host]]\nname = \"h\"\nwhen.arch = \"none\"\n";
     EXPECT_THAT(warnings_of({rule("a") + host + rule("*", "host.workqueue")}), IsEmpty())

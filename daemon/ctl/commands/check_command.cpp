@@ -69,10 +69,11 @@ int check(const Options& options, const std::vector<std::string>& files) {
     const auto names = files_to_check(options, files);
     PolicyErrors warnings;
     auto policy = load_policy(names, facts_of(options), &warnings);
-    if (policy) policy->expire(wall_clock());
-    if (policy)
+    if (policy) {
+        policy->expire(wall_clock());
         for (const Origin& rule : policy->expired_rules())
             warnings.push_back({rule.file, rule.line, 1, "this rule has expired", "", 0});
+    }
     const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
     if (options.json) {
         print_json(names, errors, warnings);
