@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -16,8 +17,8 @@
 #include "ctl/ab/kworkers.h"
 #include "ctl/ab/own_scope.h"
 #include "ctl/ab/runner.h"
+#include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
-#include "ctl/ab/switcher.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
@@ -75,25 +76,29 @@ Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& t
     return store.save();
 }
 
-// One comparison, from the first write to the last.
+// What is compared.
+struct Subject {
+    std::string target;
+    std::vector<AbReport::Row> rows;  // an arm each
+    std::unique_ptr<ab::Switcher> switcher;
+};
+
+// One comparison, from the first change to the last.
 class Run {
   public:
-    Run(const Options& options, const AbOptions& what, std::vector<Arm> arms, PlanLine line,
-        const KernelInfo& kernel, BaselineStore& store)
+    Run(const Options& options, const AbOptions& what, Subject subject)
         : what_(what),
           paths_{options.root},
           on_machine_(options.root.empty()),
-          files_(paths_),
-          line_(std::move(line)),
-          arms_(std::move(arms)),
-          switcher_(files_, store, line_.target, arms_, kernel),
-          comparison_(arms_.size(), what.settings,
+          subject_(std::move(subject)),
+          comparison_(subject_.rows.size(), what.settings,
                       {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
 
-    // What ended it early, if anything did; the target is at its baseline in any case, or that is an error
-    // too.
+    // What ended it early, if anything did; all is put back in any case, or that is an error too.
     Status go();
-    [[nodiscard]] AbReport report(const std::string& stopped) const;
+    [[nodiscard]] AbReport report(const std::string& stopped) const {
+        return {subject_.target, subject_.rows, comparison_, what_.settings, stopped};
+    }
 
   private:
     Status rounds();
@@ -104,14 +109,10 @@ class Run {
     const AbOptions& what_;
     Paths paths_;
     bool on_machine_;
-    WorkqueueFs files_;
-    PlanLine line_;
-    std::vector<Arm> arms_;
+    Subject subject_;
     ab::Interrupts interrupts_;
     const ab::Guardian* guardian_ = nullptr;  // while it runs
-    ab::Switcher switcher_;
     ab::Comparison comparison_;
-    std::vector<std::vector<double>> kworkers_;
     unsigned runs_ = 0;
 };
 
@@ -123,8 +124,9 @@ bool Run::put_back() {
         complain(loaded.error().text);
         return false;
     }
+    WorkqueueFs files(paths_);
     Complaints log(LOG_NOTICE);
-    return restore_entries(files_, store, log, true) == 0;
+    return restore_entries(files, store, log, true) == 0;
 }
 
 Result<double> Run::measure(const std::string& arm) {
@@ -145,30 +147,34 @@ Result<double> Run::measure(const std::string& arm) {
 
 Status Run::warm_up() {
     if (what_.warmup == 0) return {};
-    if (auto switched = switcher_.to(arms_.front()); !switched) return switched;
+    if (auto switched = subject_.switcher->to(0); !switched) return switched;
     for (unsigned i = 0; i < what_.warmup; i++)
         if (const auto run = measure("warm-up"); !run) return tl::unexpected(run.error());
     return {};
 }
 
 Status Run::rounds() {
-    if (auto begun = switcher_.begin(); !begun) return begun;
+    if (auto begun = subject_.switcher->begin(); !begun) return begun;
     if (auto warm = warm_up(); !warm) return warm;
     ProgressLine line;
-    const ab::Edges edges{
-        .switch_to = [&](std::size_t arm) { return switcher_.to(arms_[arm]); },
-        .measure = [&](std::size_t arm) { return measure(arms_[arm].name()); },
-        .kworkers = [&] { return ab::count_kworkers(paths_); },
-        .conditions =
-            [&] {
-                return ab::Conditions{time_suspended(), cpu_state(paths_)};
-            },
-        .random = random_number,
-        .progress =
-            [&](const ab::Comparison& c) { line.show(ab_progress(c, arms_, what_.settings.max_pairs)); }};
-    auto done = ab::run_rounds(comparison_, edges, kworkers_);
+    const ab::Edges edges{.switch_to = [&](std::size_t arm) { return subject_.switcher->to(arm); },
+                          .measure = [&](std::size_t arm) { return measure(subject_.rows[arm].arm); },
+                          .kworkers = [&] { return ab::count_kworkers(paths_); },
+                          .conditions =
+                              [&] {
+                                  return ab::Conditions{time_suspended(), cpu_state(paths_)};
+                              },
+                          .random = random_number,
+                          .progress =
+                              [&](const ab::Comparison& c) {
+                                  line.show(ab_progress(c, subject_.rows, what_.settings.max_pairs));
+                              }};
+    std::vector<std::vector<double>> kworkers(subject_.rows.size());
+    auto done = ab::run_rounds(comparison_, edges, kworkers);
     line.end();
-    return done ? switcher_.check() : done;
+    for (std::size_t arm = 0; arm < kworkers.size(); arm++)
+        subject_.rows[arm].kworkers = std::move(kworkers[arm]);
+    return done ? subject_.switcher->check() : done;
 }
 
 Status Run::go() {
@@ -182,17 +188,29 @@ Status Run::go() {
     comparison_.end(done ? "no more pairs" : "cut off");
     const auto finished = guardian->finish();
     const bool back = finished ? *finished : put_back();
-    if (!back && done) return fail(line_.target.name + ": not put back");
+    if (!back && done) return fail(subject_.target + ": not put back");
     return done;
 }
 
-AbReport Run::report(const std::string& stopped) const {
-    AbReport out{line_.target.name, {}, comparison_, what_.settings, stopped};
-    for (std::size_t i = 0; i < arms_.size(); i++) {
-        const Candidate* candidate = ab::candidate_with(line_, arms_[i].scope);
-        out.rows.push_back({arms_[i], candidate != nullptr ? std::optional(candidate->pools) : std::nullopt,
-                            i < kworkers_.size() ? kworkers_[i] : std::vector<double>{}});
+// Scopes of a workqueue or of the module parameter.
+Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueFs& files,
+                       BaselineStore& store) {
+    auto machine = read_machine(options);
+    if (!machine) return tl::unexpected(machine.error());
+    auto line = plan_of(*machine, what.target);
+    if (!line) return tl::unexpected(line.error());
+    if (const auto why = ab::why_not(*line, what.arms, machine->kernel); !why.empty())
+        return fail(what.target + ": " + why);
+    auto arms = what.sweep ? ab::arms_to_sweep(*line) : what.arms;
+    if (!arms) return tl::unexpected(arms.error());
+    Subject out{line->target.name, {}, nullptr};
+    for (const Arm& arm : *arms) {
+        const Candidate* candidate = ab::candidate_with(*line, arm.scope);
+        out.rows.push_back(
+            {arm.name(), candidate != nullptr ? std::optional(candidate->pools) : std::nullopt, {}});
     }
+    out.switcher = std::make_unique<ab::ScopeSwitcher>(files, store, std::move(line->target),
+                                                       std::move(*arms), machine->kernel);
     return out;
 }
 
@@ -239,15 +257,9 @@ int ab(const Options& options, const AbOptions& what) {
     BaselineStore store(paths.baseline());
     if (const auto opened = open_store(store, files, what.target); !opened)
         return complain(opened.error().text);
-    auto machine = read_machine(options);
-    if (!machine) return complain(machine.error().text);
-    auto line = plan_of(*machine, what.target);
-    if (!line) return complain(line.error().text);
-    if (const auto why = ab::why_not(*line, what.arms, machine->kernel); !why.empty())
-        return complain(what.target + ": " + why);
-    const auto arms = what.sweep ? ab::arms_to_sweep(*line) : what.arms;
-    if (!arms) return complain(arms.error().text);
-    Run run(options, what, *arms, std::move(*line), machine->kernel, store);
+    auto subject = scopes(options, what, files, store);
+    if (!subject) return complain(subject.error().text);
+    Run run(options, what, std::move(*subject));
     const auto done = run.go();
     if (!done) complain(done.error().text);
     const int shown = show(run.report(done ? "" : done.error().text), what);

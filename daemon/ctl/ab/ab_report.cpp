@@ -42,7 +42,8 @@ std::vector<std::string> table_row(const AbReport& report, std::size_t arm) {
     const Comparison& comparison = report.comparison;
     const AbReport::Row& row = report.rows[arm];
     const std::size_t runs = comparison.values(arm).size();
-    std::vector<std::string> out{row.arm.name(), pools_text(row), "-", std::to_string(runs), "-", "-", "-"};
+    std::vector<std::string> out{
+        printable(row.arm), pools_text(row), "-", std::to_string(runs), "-", "-", "-"};
     if (runs > 0) {
         const Summary summary = summary_of(comparison.values(arm));
         const Unit unit = unit_for(comparison, summary.median);
@@ -65,7 +66,7 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     const Comparison& comparison = report.comparison;
     const AbReport::Row& row = report.rows[arm];
     const Summary summary = summary_of(comparison.values(arm));
-    nlohmann::ordered_json out{{"arm", row.arm.name()},
+    nlohmann::ordered_json out{{"arm", row.arm},
                                {"role", arm == 0 ? "baseline" : "candidate"},
                                {"pools", nullptr},
                                {"kworkers", nullptr},
@@ -146,7 +147,7 @@ std::string ab_recording(const AbReport& report) {
     const auto cost = [&](double value) { return inverse ? 1 / value : value; };
     std::string out = "trial,pair,arm,counter,value\n";
     for (std::size_t arm = 1; arm < report.rows.size(); arm++) {
-        const std::string trial = report.target + " " + report.rows[arm].arm.name();
+        const std::string trial = report.target + " " + report.rows[arm].arm;
         unsigned pair = 0;
         for (const Readings& each : comparison.pairs(arm)) {
             pair++;
@@ -157,11 +158,12 @@ std::string ab_recording(const AbReport& report) {
     return out;
 }
 
-std::string ab_progress(const Comparison& comparison, const std::vector<Arm>& arms, unsigned max_rounds) {
+std::string ab_progress(const Comparison& comparison, const std::vector<AbReport::Row>& rows,
+                        unsigned max_rounds) {
     std::string out = fmt::format("round {} of {}", comparison.rounds() + 1, max_rounds);
-    for (std::size_t arm = 1; arm < arms.size() && comparison.rounds() > 0; arm++) {
+    for (std::size_t arm = 1; arm < rows.size() && comparison.rounds() > 0; arm++) {
         const auto& verdict = comparison.verdict(arm);
-        out += fmt::format("{} {} {:+.1f}%{}", arm == 1 ? ";" : ",", arms[arm].name(),
+        out += fmt::format("{} {} {:+.1f}%{}", arm == 1 ? ";" : ",", printable(rows[arm].arm),
                            comparison.effect(arm).percent,
                            verdict ? fmt::format(" {}", name_of(verdict->outcome)) : "");
     }

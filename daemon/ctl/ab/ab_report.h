@@ -7,18 +7,17 @@
 #include <vector>
 
 #include "ctl/ab/ab_comparison.h"
-#include "tuner/step.h"
 
 namespace wq::ctl {
 
 // What `wq-tunectl ab` found.
 struct AbReport {
     struct Row {
-        Arm arm;
+        std::string arm;
         std::optional<std::size_t> pools;  // of the plan; empty where the kernel's pods cannot be derived
         std::vector<double> kworkers;      // ab::count_kworkers() after each run
     };
-    std::string target;
+    std::string target;     // what the arms change; "" if it has no name
     std::vector<Row> rows;  // the baseline first
     const ab::Comparison& comparison;
     JudgeSettings settings;
@@ -34,6 +33,7 @@ nlohmann::ordered_json ab_json(const AbReport& report);
 // better becomes a cost by its inverse.
 std::string ab_recording(const AbReport& report);
 // How the candidates stand, in one line: "round 5 of 16; smt +1.2%, numa -3.0%".
-std::string ab_progress(const ab::Comparison& comparison, const std::vector<Arm>& arms, unsigned max_rounds);
+std::string ab_progress(const ab::Comparison& comparison, const std::vector<AbReport::Row>& rows,
+                        unsigned max_rounds);
 
 }  // namespace wq::ctl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/switcher.h"
+#include "ctl/ab/scope_switcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SwitcherTest : public testing::Test {
+class ScopeSwitcherTest : public testing::Test {
   protected:
     std::map<std::string, BaselineEntry> on_disk() {
         BaselineStore store(tree_.path("baseline.json"));
@@ -27,8 +27,8 @@ class SwitcherTest : public testing::Test {
         return store.entries();
     }
     // A switcher for NAME, which holds WORD, between ARMS.
-    Switcher switcher(const std::string& name, const std::string& word, const std::string& arms,
-                      const KernelInfo& kernel = test::kernel_612()) {
+    ScopeSwitcher switcher(const std::string& name, const std::string& word, const std::string& arms,
+                           const KernelInfo& kernel = test::kernel_612()) {
         Workqueue target;
         target.name = name;
         target.inode = 1;
@@ -38,8 +38,7 @@ class SwitcherTest : public testing::Test {
         else
             target.strict = files_.files[name].strict;
         files_.files[name].word = word;
-        arms_ = *parse_arms(arms);
-        return {files_, store_, target, arms_, kernel};
+        return {files_, store_, target, *parse_arms(arms), kernel};
     }
     // As the guardian does it.
     void put_back() {
@@ -53,10 +52,9 @@ class SwitcherTest : public testing::Test {
     test::TempTree tree_;
     test::FakeScopeFiles files_;
     BaselineStore store_{tree_.path("baseline.json")};
-    std::vector<Arm> arms_;
 };
 
-TEST_F(SwitcherTest, TheBaselineIsOnDiskBeforeTheFirstWrite) {
+TEST_F(ScopeSwitcherTest, TheBaselineIsOnDiskBeforeTheFirstWrite) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
     bool seen = false;
@@ -67,38 +65,38 @@ TEST_F(SwitcherTest, TheBaselineIsOnDiskBeforeTheFirstWrite) {
         EXPECT_TRUE(is_on_trial(&entries.at("kcryptd")));
         seen = true;
     };
-    ASSERT_TRUE(s.to(arms_[0]));
+    ASSERT_TRUE(s.to(0));
     EXPECT_TRUE(seen);
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "default");
 }
 
-TEST_F(SwitcherTest, WritesWhatIsInPlaceToo) {
+TEST_F(ScopeSwitcherTest, WritesWhatIsInPlaceToo) {
     auto s = switcher("kcryptd", "smt", "smt,cache");
     ASSERT_TRUE(s.begin());
-    for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arms_[arm]));
+    for (const unsigned arm : {0U, 0U, 1U}) ASSERT_TRUE(s.to(arm));
     EXPECT_EQ(files_.writes(), 3U);
 }
 
-TEST_F(SwitcherTest, TheParameterGoesThroughAScopeOfNoArm) {
+TEST_F(ScopeSwitcherTest, TheParameterGoesThroughAScopeOfNoArm) {
     auto s = switcher(kDefaultTarget, "cache", "cache,smt");
     ASSERT_TRUE(s.begin());
-    for (const unsigned arm : {0U, 1U, 1U}) ASSERT_TRUE(s.to(arms_[arm]));
+    for (const unsigned arm : {0U, 1U, 1U}) ASSERT_TRUE(s.to(arm));
     std::vector<std::string> writes;
     for (const std::string& call : files_.asked)
         if (call.starts_with("write")) writes.push_back(call.substr(call.rfind(' ') + 1));
     EXPECT_THAT(writes, ElementsAre("cpu", "cache", "cpu", "smt", "cpu", "smt"));
     files_.write_errors = {0, EPERM};  // the second of the two
-    EXPECT_FALSE(s.to(arms_[0]));
+    EXPECT_FALSE(s.to(0));
     EXPECT_EQ(files_.files[kDefaultTarget].word, "cpu");
     put_back();
     EXPECT_EQ(files_.files[kDefaultTarget].word, "cache");
 }
 
-TEST_F(SwitcherTest, AParameterOfWhichAllScopesAreArmsStillMoves) {
+TEST_F(ScopeSwitcherTest, AParameterOfWhichAllScopesAreArmsStillMoves) {
     auto s = switcher(kDefaultTarget, "cache", "cpu,smt,cache,numa,system");
     ASSERT_TRUE(s.begin());
-    for (const unsigned arm : {2U, 2U, 0U, 4U, 4U}) ASSERT_TRUE(s.to(arms_[arm]));
+    for (const unsigned arm : {2U, 2U, 0U, 4U, 4U}) ASSERT_TRUE(s.to(arm));
     std::string before = "cache";
     for (const std::string& call : files_.asked)
         if (call.starts_with("write")) {
@@ -108,42 +106,42 @@ TEST_F(SwitcherTest, AParameterOfWhichAllScopesAreArmsStillMoves) {
     EXPECT_EQ(files_.writes(), 10U);
 }
 
-TEST_F(SwitcherTest, AForeignWordStopsItAndStays) {
+TEST_F(ScopeSwitcherTest, AForeignWordStopsItAndStays) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[0]));
+    ASSERT_TRUE(s.to(0));
     files_.files["kcryptd"].word = "numa";
-    const auto to = s.to(arms_[1]);
+    const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'numa'"));
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "numa");
 }
 
-TEST_F(SwitcherTest, AnArmsOwnWordIsForeignWhereWeDidNotWriteItLast) {
+TEST_F(ScopeSwitcherTest, AnArmsOwnWordIsForeignWhereWeDidNotWriteItLast) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[0]));
+    ASSERT_TRUE(s.to(0));
     files_.files["kcryptd"].word = "cache";
     ASSERT_FALSE(s.check());
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "cache") << "left as found";
 }
 
-TEST_F(SwitcherTest, BeforeTheFirstWriteTheBaselineIsExpected) {
+TEST_F(ScopeSwitcherTest, BeforeTheFirstWriteTheBaselineIsExpected) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
     files_.files["kcryptd"].word = "system";
-    EXPECT_FALSE(s.to(arms_[0]));
+    EXPECT_FALSE(s.to(0));
     EXPECT_EQ(files_.writes(), 0U);
 }
 
-TEST_F(SwitcherTest, AnotherWorkqueueOfThatNameIsLeftAlone) {
+TEST_F(ScopeSwitcherTest, AnotherWorkqueueOfThatNameIsLeftAlone) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[0]));
+    ASSERT_TRUE(s.to(0));
     files_.files["kcryptd"] = {2, "default", false};
-    const auto to = s.to(arms_[1]);
+    const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("vanished"));
     put_back();
@@ -151,48 +149,48 @@ TEST_F(SwitcherTest, AnotherWorkqueueOfThatNameIsLeftAlone) {
     EXPECT_EQ(files_.writes(), 1U);
 }
 
-TEST_F(SwitcherTest, AMisparseIsAnErrorAndGoesBack) {
+TEST_F(ScopeSwitcherTest, AMisparseIsAnErrorAndGoesBack) {
     files_.prefixes = true;
     auto s = switcher("kcryptd", "smt", "smt,cache_shard", test::kernel_72());
     ASSERT_TRUE(s.begin());
-    const auto to = s.to(arms_[1]);
+    const auto to = s.to(1);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("made 'cache' of 'cache_shard'"));
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "smt");
 }
 
-TEST_F(SwitcherTest, ABusyKernelGetsThreeTries) {
+TEST_F(ScopeSwitcherTest, ABusyKernelGetsThreeTries) {
     auto s = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(s.begin());
     files_.write_errors = {ENOMEM, ENOMEM, 0};
-    EXPECT_TRUE(s.to(arms_[0]));
+    EXPECT_TRUE(s.to(0));
     files_.write_errors = {ENOMEM, ENOMEM, ENOMEM};
-    EXPECT_FALSE(s.to(arms_[1]));
+    EXPECT_FALSE(s.to(1));
 }
 
-TEST_F(SwitcherTest, StrictnessIsWrittenAndPutBack) {
+TEST_F(ScopeSwitcherTest, StrictnessIsWrittenAndPutBack) {
     for (const bool found : {false, true}) {
         files_.files["kcryptd"].strict = found;
         auto s = switcher("kcryptd", "default", "smt,smt:strict");
         ASSERT_TRUE(s.begin());
-        ASSERT_TRUE(s.to(arms_[1]));
+        ASSERT_TRUE(s.to(1));
         EXPECT_TRUE(files_.files["kcryptd"].strict);
-        ASSERT_TRUE(s.to(arms_[0]));
+        ASSERT_TRUE(s.to(0));
         EXPECT_FALSE(files_.files["kcryptd"].strict);
-        ASSERT_TRUE(s.to(arms_[found ? 0 : 1]));
+        ASSERT_TRUE(s.to(found ? 0 : 1));
         put_back();
         store_.remove("kcryptd");
         EXPECT_EQ(files_.files["kcryptd"].strict, found);
     }
 }
 
-TEST_F(SwitcherTest, ForeignStrictnessStaysWhileTheScopeGoesBack) {
+TEST_F(ScopeSwitcherTest, ForeignStrictnessStaysWhileTheScopeGoesBack) {
     auto s = switcher("kcryptd", "default", "smt,smt:strict");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[0]));
+    ASSERT_TRUE(s.to(0));
     files_.files["kcryptd"].strict = true;
-    const auto to = s.to(arms_[0]);
+    const auto to = s.to(0);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'strict'"));
     put_back();
@@ -200,12 +198,12 @@ TEST_F(SwitcherTest, ForeignStrictnessStaysWhileTheScopeGoesBack) {
     EXPECT_TRUE(files_.files["kcryptd"].strict);
 }
 
-TEST_F(SwitcherTest, AForeignScopeStaysWhileTheStrictnessGoesBack) {
+TEST_F(ScopeSwitcherTest, AForeignScopeStaysWhileTheStrictnessGoesBack) {
     auto s = switcher("kcryptd", "default", "smt,smt:strict");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[1]));
+    ASSERT_TRUE(s.to(1));
     files_.files["kcryptd"].word = "numa";
-    const auto to = s.to(arms_[0]);
+    const auto to = s.to(0);
     ASSERT_FALSE(to);
     EXPECT_THAT(to.error().text, HasSubstr("an external writer wrote 'numa'"));
     EXPECT_TRUE(on_disk().contains("kcryptd")) << "the strictness is ours";
@@ -214,10 +212,10 @@ TEST_F(SwitcherTest, AForeignScopeStaysWhileTheStrictnessGoesBack) {
     EXPECT_FALSE(files_.files["kcryptd"].strict);
 }
 
-TEST_F(SwitcherTest, AnArmsWordThatIsForeignStaysWhileTheStrictnessGoesBack) {
+TEST_F(ScopeSwitcherTest, AnArmsWordThatIsForeignStaysWhileTheStrictnessGoesBack) {
     auto s = switcher("kcryptd", "default", "smt,cache:strict");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[1]));
+    ASSERT_TRUE(s.to(1));
     files_.files["kcryptd"].word = "smt";
     ASSERT_FALSE(s.check());
     put_back();
@@ -225,11 +223,11 @@ TEST_F(SwitcherTest, AnArmsWordThatIsForeignStaysWhileTheStrictnessGoesBack) {
     EXPECT_FALSE(files_.files["kcryptd"].strict);
 }
 
-TEST_F(SwitcherTest, ForeignScopeAndStrictnessBothStay) {
+TEST_F(ScopeSwitcherTest, ForeignScopeAndStrictnessBothStay) {
     files_.files["kcryptd"].strict = true;
     auto s = switcher("kcryptd", "default", "smt,smt:strict");
     ASSERT_TRUE(s.begin());
-    ASSERT_TRUE(s.to(arms_[1]));
+    ASSERT_TRUE(s.to(1));
     files_.files["kcryptd"] = {1, "numa", false};
     ASSERT_FALSE(s.check());
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -238,7 +236,7 @@ TEST_F(SwitcherTest, ForeignScopeAndStrictnessBothStay) {
     EXPECT_FALSE(files_.files["kcryptd"].strict);
 }
 
-TEST_F(SwitcherTest, ASettingThatIsThereAlreadyIsNotTakenForTheBaseline) {
+TEST_F(ScopeSwitcherTest, ASettingThatIsThereAlreadyIsNotTakenForTheBaseline) {
     auto first = switcher("kcryptd", "default", "smt,cache");
     ASSERT_TRUE(first.begin());
     auto second = switcher("kcryptd", "default", "smt,cache");
@@ -246,7 +244,7 @@ TEST_F(SwitcherTest, ASettingThatIsThereAlreadyIsNotTakenForTheBaseline) {
     EXPECT_EQ(files_.writes(), 0U);
 }
 
-TEST_F(SwitcherTest, NothingIsWrittenWhereTheBaselineCannotBeSaved) {
+TEST_F(ScopeSwitcherTest, NothingIsWrittenWhereTheBaselineCannotBeSaved) {
     store_ = BaselineStore(tree_.path("nowhere/baseline.json"));
     auto s = switcher("kcryptd", "default", "smt,cache");
     EXPECT_FALSE(s.begin());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/switcher.h"
+#include "ctl/ab/scope_switcher.h"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,13 @@ constexpr unsigned kTries = 3;
 
 }  // namespace
 
-Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, const std::vector<Arm>& arms,
-                   const KernelInfo& kernel)
+ScopeSwitcher::ScopeSwitcher(ScopeFiles& files, BaselineStore& store, Workqueue target, std::vector<Arm> arms,
+                             const KernelInfo& kernel)
     : files_(files),
       store_(store),
       target_(std::move(target)),
-      strict_(std::any_of(arms.begin(), arms.end(), [](const Arm& a) { return a.strict.has_value(); })),
+      arms_(std::move(arms)),
+      strict_(std::any_of(arms_.begin(), arms_.end(), [](const Arm& a) { return a.strict.has_value(); })),
       entry_(entry_of(target_)) {
     entry_.order = kTrial;
     if (target_.kind != Kind::default_scope) return;
@@ -25,25 +26,25 @@ Switcher::Switcher(ScopeFiles& files, BaselineStore& store, Workqueue target, co
     // moves.
     for (const bool spare : {true, false})
         for (const Scope scope : kernel.scopes)
-            if (std::none_of(arms.begin(), arms.end(), [&](const Arm& a) { return a.scope == scope; }) ==
+            if (std::none_of(arms_.begin(), arms_.end(), [&](const Arm& a) { return a.scope == scope; }) ==
                 spare)
                 vias_.emplace_back(name_of(scope));
 }
 
-Status Switcher::begin() {
+Status ScopeSwitcher::begin() {
     if (store_.find(target_.name) != nullptr) return fail(target_.name + ": wq-tuned has set it already");
     store_.put(entry_);
     return store_.save();
 }
 
-std::string Switcher::word_between(const std::string& to) const {
+std::string ScopeSwitcher::word_between(const std::string& to) const {
     for (const std::string& via : vias_)
         if (via != to && via != entry_.word_in_place()) return via;
     return "";
 }
 
 // WHAT may be the same word as ours; only the settled entry knows that an external writer wrote it.
-Status Switcher::foreign(const std::string& what) {
+Status ScopeSwitcher::foreign(const std::string& what) {
     if (entry_.has_claim())
         store_.put(entry_);
     else
@@ -54,7 +55,7 @@ Status Switcher::foreign(const std::string& what) {
     return fail(text);
 }
 
-Status Switcher::check() {
+Status ScopeSwitcher::check() {
     const auto scope = files_.read_scope(target_.name, target_.inode);
     if (!scope) return failed({kind_of_error(scope.error().code), false, scope.error().text}, {});
     const auto strict = strict_ ? files_.read_strict(target_.name, target_.inode) : Result<bool>(false);
@@ -65,7 +66,7 @@ Status Switcher::check() {
     return {};
 }
 
-Status Switcher::failed(const Outcome& outcome, const Arm& arm) {
+Status ScopeSwitcher::failed(const Outcome& outcome, const Arm& arm) {
     switch (outcome.kind) {
         case Outcome::Kind::gone:
             return fail(target_.name + ": it vanished, or is another workqueue now");
@@ -81,7 +82,8 @@ Status Switcher::failed(const Outcome& outcome, const Arm& arm) {
     }
 }
 
-Status Switcher::to(const Arm& arm) {
+Status ScopeSwitcher::to(std::size_t number) {
+    const Arm& arm = arms_.at(number);
     if (auto ours = check(); !ours) return ours;
     const std::string via = word_between(arm.word);
     entry_.announce(arm.word, arm.strict);
