@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "ctl/ab/guardian.h"
 #include "ctl/ab/kworkers.h"
+#include "ctl/ab/left_store.h"
 #include "ctl/ab/runner.h"
 #include "fake_machine.h"
 #include "judge/recording.h"
@@ -39,6 +40,8 @@ std::vector<test::Entry> entries_of_tree() {
     out.push_back(Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
     out.push_back(Dir("proc/2", {File("comm", "kworker/2:0\n")}));
     out.push_back(Dir("proc/30", {File("comm", "kworker/u17:1\n")}));
+    out.push_back(Dir("sys/block/sda/queue", {File("nr_requests", "64"), File("other", "none")}));
+    out.push_back(File("etc/nr_requests", "64"));
     return out;
 }
 
@@ -46,6 +49,8 @@ struct Ran {
     int code = -1;
     std::string out, err;
 };
+
+constexpr const char* kFile = "sys/block/sda/queue/nr_requests";
 
 class AbCommand : public testing::Test {
   protected:
@@ -73,7 +78,18 @@ class AbCommand : public testing::Test {
     void expect_baseline() const {
         EXPECT_EQ(word(), "default");
         EXPECT_THAT(on_disk(), IsEmpty());
+        EXPECT_FALSE(tree_.exists("run/wq-tuned/ab.json"));
+        EXPECT_EQ(tree_.read(kFile), "64");
+        EXPECT_FALSE(tree_.exists("set"));
         EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "somebody is left";
+    }
+    // Arms of commands: "set" is there while the arm `on` is in place.
+    [[nodiscard]] std::vector<std::string> on(const std::string& undo = "") const {
+        const std::string set = tree_.path("set");
+        return {"--arm",   "on",
+                "--do",    "touch '" + set + "'",
+                "--undo",  undo.empty() ? "rm '" + set + "'" : undo,
+                "--pairs", "3"};
     }
 
     test::TempTree tree_{entries_of_tree()};
@@ -82,6 +98,8 @@ class AbCommand : public testing::Test {
         "cat '" + tree_.path(test::wq_path("kcryptd-1")) + "' >>'" + tree_.path("runs") + "'";
 };
 
+const std::vector<std::string> kValues{
+    "--file", "/sys/block/sda/queue/nr_requests", "--values", "16,32", "--pairs", "3"};
 const std::vector<std::string> kTwo{"--target", "kcryptd-1", "--arms", "cache,smt", "--pairs", "3"};
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
@@ -195,6 +213,28 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
         EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
     }
     const std::vector<std::string> target{"--target", "kcryptd-1"};
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {},
+             {"--file", "/sys/a"},
+             {"--values", "1,2"},
+             {"--file", "/sys/a", "--values", "1"},
+             {"--file", "/sys/a", "--values", "1,1"},
+             {"--file", "/sys/a", "--values", "1,,2"},
+             {"--file", "/sys/a", "--values", "1", "--values", "1"},
+             {"--file", "/sys/a", "--values", "1,2", "--target", "one"},
+             {"--file", "/sys/a", "--values", "1,2", "--arms", "cache,smt"},
+             {"--file", "/sys/a", "--values", "1,2", "--arm", "a", "--do", "a", "--undo", "a"},
+             {"--arm", "a"},
+             {"--arm", "a", "--do", "a"},
+             {"--arm", "a", "--do", "a", "--undo", ""},
+             {"--do", "a", "--undo", "a"},
+             {"--arm", "a", "--do", "a", "--undo", "a", "--arm", "a", "--do", "b", "--undo", "b"},
+             {"--arm", "baseline", "--do", "a", "--undo", "a"},
+             {"--arm", "a", "--do", "a", "--undo", "a", "--target", "one"},
+             {"--arm", "a", "--do", "a", "--undo", "a", "--sweep"},
+             {"--restore"},
+             {"--restore", "--target", "one"}})
+        EXPECT_EQ(ab(words, command).code, kUsage) << testing::PrintToString(words);
     EXPECT_EQ(ab(target, command).code, kUsage);
     EXPECT_EQ(ab(with(target, {"--arms", "cache,smt", "--sweep"}), command).code, kUsage);
     EXPECT_EQ(ab(with(target, {"--arms", "cache"}), command).code, kUsage);
@@ -336,6 +376,143 @@ TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
     EXPECT_FALSE(tree_.exists("ran"));
     EXPECT_EQ(on_disk().size(), 1U);
 }
+
+TEST_F(AbCommand, ComparesValuesOfAFile) {
+    const auto ran = ab(with(kValues, {"--json"}),
+                        {"sh", "-c", "cat '" + tree_.path(kFile) + "' >>'" + tree_.path("runs") + "'"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_EQ(report["target"], "/sys/block/sda/queue/nr_requests");
+    EXPECT_EQ(report["rounds"], 3);
+    EXPECT_EQ(report["arms"][0]["arm"], "16");
+    EXPECT_EQ(report["arms"][1]["arm"], "32");
+    EXPECT_TRUE(report["arms"][1]["pools"].is_null());
+    EXPECT_EQ(tree_.read("runs").size(), 12U);
+    expect_baseline();
+}
+
+TEST_F(AbCommand, ValuesWithCommasAreGivenOneByOne) {
+    const auto ran = ab({"--file", "/sys/block/sda/queue/other", "--values", "ff,0", "--values", "0,ff",
+                         "--values", "1", "--pairs", "1", "--json", "--export", tree_.path("pairs.csv")},
+                        {"true"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    ASSERT_EQ(report["arms"].size(), 3U);
+    EXPECT_EQ(report["arms"][1]["arm"], "0,ff");
+    EXPECT_TRUE(read_recording(tree_.read("pairs.csv"))) << tree_.read("pairs.csv");
+    EXPECT_EQ(tree_.read("sys/block/sda/queue/other"), "none");
+}
+
+TEST_F(AbCommand, AFileOutsideOfSysAndProcIsRefused) {
+    const auto ran = ab({"--file", "/etc/nr_requests", "--values", "1,2"}, {"touch", tree_.path("ran")});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, StartsWith("wq-tunectl: /etc/nr_requests: is outside of /sys and /proc"));
+    EXPECT_FALSE(tree_.exists("ran"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/lock")) << "nothing was made";
+}
+
+TEST_F(AbCommand, SomebodyElsesValueEndsItAndStays) {
+    const auto ran = ab(kValues, {"sh", "-c", "printf 99 >'" + tree_.path(kFile) + "'"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("an external writer wrote '99'"));
+    EXPECT_EQ(tree_.read(kFile), "99");
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/ab.json"));
+}
+
+TEST_F(AbCommand, ComparesCommands) {
+    const auto ran =
+        ab(with(on(), {"--json"}),
+           {"sh", "-c", "[ -e '" + tree_.path("set") + "' ]; echo $? >>'" + tree_.path("runs") + "'"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_TRUE(report["target"].is_null());
+    EXPECT_EQ(report["arms"][0]["arm"], "baseline");
+    EXPECT_EQ(report["arms"][1]["arm"], "on");
+    const std::string runs = tree_.read("runs");
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), '0'), 3);
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), '1'), 3);
+    expect_baseline();
+}
+
+TEST_F(AbCommand, ACommandThatFailsEndsItAndIsUndone) {
+    const std::string set = tree_.path("set");
+    const auto ran = ab({"--arm", "on", "--do", "touch '" + set + "'; echo no such device; exit 3", "--undo",
+                         "rm '" + set + "'"},
+                        {"true"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("exit code 3: no such device\n"));
+    expect_baseline();
+}
+
+TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
+    const std::string set = tree_.path("set");
+    const std::string undo =
+        "[ -e '" + tree_.path("repaired") + "' ] || { echo busy; exit 4; }; rm '" + set + "'";
+    const auto ran = ab(on(undo), {"true"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: arm on IS NOT UNDONE: '" + undo +
+                                   "': exit code 4: busy; "
+                                   "`wq-tunectl ab --restore` tries again\n"));
+    EXPECT_TRUE(tree_.exists("set"));
+    const auto next = ab(kTwo, {"touch", tree_.path("ran")});
+    EXPECT_EQ(next.code, kFailure);
+    EXPECT_THAT(next.err, HasSubstr("arm on: its undo failed; `wq-tunectl ab --restore` runs it again\n"));
+    EXPECT_THAT(next.err, HasSubstr("what was left of an earlier trial is still there"));
+    EXPECT_FALSE(tree_.exists("ran"));
+    const auto again = ab({"--restore"}, {});
+    EXPECT_EQ(again.code, kFailure);
+    EXPECT_THAT(again.err, HasSubstr("IS NOT UNDONE"));
+    tree_.add(File("repaired", ""));
+    const auto restored = ab({"--restore"}, {});
+    EXPECT_EQ(restored.code, kOk) << restored.err;
+    EXPECT_THAT(restored.err, HasSubstr("arm on: undone"));
+    expect_baseline();
+    EXPECT_EQ(ab({"--restore"}, {}).code, kOk) << "nothing is left";
+}
+
+TEST_F(AbCommand, RestorePutsScopesAndFilesBackToo) {
+    const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
+    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, kTrial});
+    ASSERT_TRUE(store.save());
+    tree_.write(test::wq_path("kcryptd-1"), "numa\n");
+    tree_.write(kFile, "32");
+    ASSERT_TRUE(ab::LeftStore(tree_.path("run/wq-tuned/ab.json"))
+                    .save(ab::LeftFile{tree_.path(kFile), "64", {"32"}, false}));
+    const auto restored = ab({"--restore"}, {});
+    EXPECT_EQ(restored.code, kOk) << restored.err;
+    EXPECT_THAT(restored.err, HasSubstr("back to '64'"));
+    expect_baseline();
+}
+
+// What kill -9 leaves, at each run and in the middle of commands: nothing, once the guardian is done.
+class AbKills : public AbCommand, public testing::WithParamInterface<const char*> {};
+
+TEST_P(AbKills, FilesAndCommandsAreBackAfterwards) {
+    const std::string set = tree_.path("set"), at = GetParam();
+    // Leaves a mark at the second call, and hangs.
+    const std::string hang = "echo >>'" + tree_.path("n") + "'; [ $(wc -l <'" + tree_.path("n") +
+                             "') != 2 ] || { touch '" + tree_.path("last") + "'; sleep 300; }; ";
+    std::vector<std::string> words = kValues;
+    if (at != "file")
+        words = {"--arm",  "on",
+                 "--do",   "touch '" + set + "'; " + (at == "do" ? hang : ""),
+                 "--undo", (at == "undo" ? hang : "") + "rm -f '" + set + "'"};
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        (void)!::freopen("/dev/null", "w", stderr);
+        ::_exit(run(words, {"sh", "-c", at == "do" || at == "undo" ? "true" : hang}));
+    }
+    for (unsigned i = 0; i < 3000 && !tree_.exists("last"); i++) ::usleep(10'000);
+    ASSERT_TRUE(tree_.exists("last"));
+    EXPECT_TRUE(tree_.exists("run/wq-tuned/ab.json") || at == "run");
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
+    EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "the guardian lives";
+    expect_baseline();
+}
+
+INSTANTIATE_TEST_SUITE_P(At, AbKills, testing::Values("file", "run", "do", "undo"));
 
 // What kill -9 and other signals leave, at the Nth run: nothing, once the guardian is done.
 class AbKilled : public AbCommand, public testing::WithParamInterface<std::tuple<int, int>> {};

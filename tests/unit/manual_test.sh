@@ -32,6 +32,7 @@ expected=(
   '0 TARGET'
   '3 a tree has no daemon'
   '1 no CPUs found'
+  '1 No such file or directory'
   '2 no --root'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'

@@ -13,12 +13,17 @@
 #include "base/file.h"
 #include "ctl/ab/ab_report.h"
 #include "ctl/ab/arms.h"
+#include "ctl/ab/command_switcher.h"
+#include "ctl/ab/file_switcher.h"
 #include "ctl/ab/guardian.h"
 #include "ctl/ab/kworkers.h"
+#include "ctl/ab/left_store.h"
 #include "ctl/ab/own_scope.h"
+#include "ctl/ab/restore_left.h"
 #include "ctl/ab/runner.h"
 #include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
+#include "ctl/ab/value_file.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
@@ -61,13 +66,50 @@ Result<Fd> lock_out_daemon(const Paths& paths) {
     return lock;
 }
 
-// The store, without what an ab or a trial left in it that was cut off with all its guardians, and without a
-// setting of TARGET's that somebody has put back since.
+std::string left_path(const Paths& paths) {
+    return paths.run() + "/ab.json";
+}
+
+// The processes that run commands.
+struct Processes {
+    ab::Interrupts interrupts;
+    const ab::Guardian* guardian = nullptr;  // while it runs
+
+    [[nodiscard]] Status shell(const std::string& command) const {
+        return ab::run_shell(command, interrupts, guardian);
+    }
+    // Signals do not end it.
+    [[nodiscard]] Status shell_to_the_end(const std::string& command) const {
+        return ab::run_shell(command, interrupts.none(), guardian);
+    }
+};
+
+// Puts back what comparisons left, by what is on disk: who dropped an entry wants nothing back. AGAIN: runs
+// also an undo that failed. What cannot be put back is logged and stays. Returns whether nothing is left.
+bool put_back(const Paths& paths, const Processes& processes, Log& log, bool again) {
+    const ab::LeftStore left(left_path(paths));
+    ab::KernelValueFiles value_files;
+    const bool back = ab::restore_left(
+        value_files, left, [&](const std::string& c) { return processes.shell_to_the_end(c); }, log, again);
+    BaselineStore store(paths.baseline());
+    if (const auto loaded = store.load(); !loaded) {
+        log.write({LOG_ERR, Event::none, loaded.error().text});
+        return false;
+    }
+    WorkqueueFs files(paths);
+    return restore_entries(files, store, log, true) == 0 && back;
+}
+
+// Puts back what was left by an ab or a trial that was cut off with all its guardians.
+Status put_back_earlier(const Paths& paths, const Processes& processes) {
+    Complaints log(LOG_INFO);
+    if (put_back(paths, processes, log, false)) return {};
+    return fail("what was left of an earlier trial is still there");
+}
+
+// The store, without a setting of TARGET's that somebody has put back since.
 Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& target) {
     if (auto loaded = store.load(); !loaded) return loaded;
-    Complaints log(LOG_INFO);
-    if (restore_entries(files, store, log, true) > 0)
-        return fail("what was left of an earlier trial is still there");
     if (store.find(target) == nullptr) return {};
     if (!is_back(files, *store.find(target)))
         return fail(target +
@@ -86,10 +128,11 @@ struct Subject {
 // One comparison, from the first change to the last.
 class Run {
   public:
-    Run(const Options& options, const AbOptions& what, Subject subject)
+    Run(const Options& options, const AbOptions& what, Processes& processes, Subject subject)
         : what_(what),
           paths_{options.root},
           on_machine_(options.root.empty()),
+          processes_(processes),
           subject_(std::move(subject)),
           comparison_(subject_.rows.size(), what.settings,
                       {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
@@ -104,30 +147,15 @@ class Run {
     Status rounds();
     Status warm_up();
     Result<double> measure(const std::string& arm);
-    bool put_back();
 
     const AbOptions& what_;
     Paths paths_;
     bool on_machine_;
+    Processes& processes_;
     Subject subject_;
-    ab::Interrupts interrupts_;
-    const ab::Guardian* guardian_ = nullptr;  // while it runs
     ab::Comparison comparison_;
     unsigned runs_ = 0;
 };
-
-// In the guardian, or here where that was killed. By what is on disk: who dropped the entry wants nothing
-// back.
-bool Run::put_back() {
-    BaselineStore store(paths_.baseline());
-    if (const auto loaded = store.load(); !loaded) {
-        complain(loaded.error().text);
-        return false;
-    }
-    WorkqueueFs files(paths_);
-    Complaints log(LOG_NOTICE);
-    return restore_entries(files, store, log, true) == 0;
-}
 
 Result<double> Run::measure(const std::string& arm) {
     using Output = ab::Output;
@@ -136,7 +164,7 @@ Result<double> Run::measure(const std::string& arm) {
                                   : (what_.show_output ? Output::show : Output::drop);
     const auto name = [&] { return fmt::format("run {} ({})", runs_, arm); };
     runs_++;
-    const auto run = ab::run_command(what_.command, output, interrupts_, guardian_);
+    const auto run = ab::run_command(what_.command, output, processes_.interrupts, processes_.guardian);
     if (!run && run.error().code == EINTR) return tl::unexpected(run.error());
     if (!run) return tl::unexpected(run.error().in(name()));
     if (!run->failure.empty() && !what_.ignore_failure)
@@ -178,23 +206,30 @@ Status Run::rounds() {
 }
 
 Status Run::go() {
-    auto guardian = ab::Guardian::start([&] { return put_back(); });
+    // In the guardian, or here if that was killed.
+    const auto restore = [&] {
+        Complaints log(LOG_NOTICE);
+        return put_back(paths_, processes_, log, false);
+    };
+    auto guardian = ab::Guardian::start(restore);
     if (!guardian) return tl::unexpected(guardian.error());
-    guardian_ = &*guardian;
+    processes_.guardian = &*guardian;
     if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid()) : Status{}; !moved)
         complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
     auto done = rounds();
-    guardian_ = nullptr;
+    processes_.guardian = nullptr;
     comparison_.end(done ? "no more pairs" : "cut off");
     const auto finished = guardian->finish();
-    const bool back = finished ? *finished : put_back();
-    if (!back && done) return fail(subject_.target + ": not put back");
+    const bool back = finished ? *finished : restore();
+    if (!back && done)
+        return fail(subject_.target.empty() ? "not put back" : subject_.target + ": not put back");
     return done;
 }
 
 // Scopes of a workqueue or of the module parameter.
 Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueFs& files,
                        BaselineStore& store) {
+    if (auto opened = open_store(store, files, what.target); !opened) return tl::unexpected(opened.error());
     auto machine = read_machine(options);
     if (!machine) return tl::unexpected(machine.error());
     auto line = plan_of(*machine, what.target);
@@ -214,6 +249,27 @@ Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueF
     return out;
 }
 
+// Values of a file.
+Result<Subject> values(const Options& options, const AbOptions& what, ab::ValueFiles& files,
+                       const ab::LeftStore& left) {
+    const auto path = ab::resolve_value_file(options.root, what.file);
+    if (!path) return tl::unexpected(path.error());
+    Subject out{what.file, {}, nullptr};
+    for (const std::string& value : what.values) out.rows.push_back({value, {}, {}});
+    out.switcher = std::make_unique<ab::FileSwitcher>(files, left, *path, what.values);
+    return out;
+}
+
+// Commands.
+Subject commands(const AbOptions& what, const Processes& processes, const ab::LeftStore& left) {
+    Subject out;
+    for (const ab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}, {}});
+    out.switcher = std::make_unique<ab::CommandSwitcher>(
+        left, what.command_arms, [&](const std::string& c) { return processes.shell(c); },
+        [&](const std::string& c) { return processes.shell_to_the_end(c); });
+    return out;
+}
+
 // Before the first run: what took hours is not to be lost for a mistyped name.
 Status check_export(const std::string& path) {
     struct stat st {};
@@ -229,8 +285,12 @@ Status check_export(const std::string& path) {
 
 // What is known to fail before anything is made below the root.
 Status check_first(const Options& options, const AbOptions& what) {
-    if (const auto read = read_topology(options.topology, options.root); !read)
-        return tl::unexpected(read.error());
+    if (!what.target.empty())
+        if (const auto read = read_topology(options.topology, options.root); !read)
+            return tl::unexpected(read.error());
+    if (!what.file.empty())
+        if (const auto path = ab::resolve_value_file(options.root, what.file); !path)
+            return tl::unexpected(path.error());
     if (what.recording.empty()) return {};
     return check_export(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
@@ -248,18 +308,28 @@ int show(const AbReport& report, const AbOptions& what) {
 }  // namespace
 
 int ab(const Options& options, const AbOptions& what) {
-    if (options.root.empty() && ::geteuid() != 0) return complain("ab writes affinity scopes: only root can");
+    if (options.root.empty() && ::geteuid() != 0)
+        return complain("ab changes settings of the kernel: only root can");
     if (const auto first = check_first(options, what); !first) return complain(first.error().text);
     const Paths paths{options.root};
     const auto lock = lock_out_daemon(paths);
     if (!lock) return complain(lock.error().text);
+    Processes processes;
+    if (what.restore) {
+        Complaints log(LOG_INFO);
+        return put_back(paths, processes, log, true) ? kOk : kFailure;
+    }
+    if (const auto earlier = put_back_earlier(paths, processes); !earlier)
+        return complain(earlier.error().text);
     WorkqueueFs files(paths);
     BaselineStore store(paths.baseline());
-    if (const auto opened = open_store(store, files, what.target); !opened)
-        return complain(opened.error().text);
-    auto subject = scopes(options, what, files, store);
+    ab::KernelValueFiles value_files;
+    const ab::LeftStore left(left_path(paths));
+    auto subject = !what.target.empty() ? scopes(options, what, files, store)
+                   : !what.file.empty() ? values(options, what, value_files, left)
+                                        : commands(what, processes, left);
     if (!subject) return complain(subject.error().text);
-    Run run(options, what, std::move(*subject));
+    Run run(options, what, processes, std::move(*subject));
     const auto done = run.go();
     if (!done) complain(done.error().text);
     const int shown = show(run.report(done ? "" : done.error().text), what);

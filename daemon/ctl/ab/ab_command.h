@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/ab/command_switcher.h"
 #include "ctl/ab/metric.h"
 #include "ctl/command.h"
 #include "ctl/options.h"
@@ -14,11 +15,18 @@
 namespace wq::ctl {
 
 struct AbOptions {
+    // One of these four: scopes of a target, values of a file, commands, or nothing but to put back what
+    // earlier runs left.
     std::string target;
-    std::vector<Arm> arms;
-    bool sweep = false;                 // in place of arms
-    std::string metric;                 // as given
-    std::optional<ab::Metric> pattern;  // empty: wall time
+    std::string file;  // absolute
+    std::vector<ab::CommandArm> command_arms;
+    bool restore = false;
+    std::vector<Arm> arms;                                   // of target
+    bool sweep = false;                                      // in place of arms
+    std::vector<std::string> values;                         // of file
+    std::vector<std::string> arm_names, arm_dos, arm_undos;  // as given; command_arms has them
+    std::string metric;                                      // as given
+    std::optional<ab::Metric> pattern;                       // empty: wall time
     bool higher_is_better = false;
     JudgeSettings settings;
     bool all_pairs = false;
@@ -30,7 +38,7 @@ struct AbOptions {
     std::vector<std::string> command;
 };
 
-// `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts the target back.
+// `wq-tunectl ab`: runs the command under each arm in turn, judges, and puts back what it changed.
 int ab(const Options& options, const AbOptions& what);
 
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);

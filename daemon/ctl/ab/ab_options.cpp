@@ -12,6 +12,93 @@ namespace wq::ctl {
 namespace {
 
 constexpr unsigned kMostWarmups = 1000;
+constexpr const char* kBaselineArm = "baseline";  // beside a single arm of commands: nothing is done
+
+// The words of an option that may be given more than once.
+CLI::Option* add_words(CLI::App& command, const char* name, std::vector<std::string>& out, const char* text) {
+    const auto take = [&out](const std::string& word) { out.push_back(word); };
+    return command.add_option_function<std::string>(name, take, text)
+        ->trigger_on_parse()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->check(not_empty);
+}
+
+// Arms that are no scopes, and --restore.
+void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
+    auto* file = ab.add_option("--file", what.file, "Compare values of a file in /sys or /proc")
+                     ->type_name(word::kFile)
+                     ->check(not_empty)
+                     ->excludes(target);
+    add_words(ab, "--values", what.values, "The baseline and others; given more than once: one value each")
+        ->type_name("VALUE,...")
+        ->needs(file);
+    file->needs("--values");
+    auto* arm =
+        add_words(ab, "--arm", what.arm_names, "Compare commands: a name; more than once for more arms")
+            ->type_name("NAME")
+            ->excludes(target)
+            ->excludes(file);
+    add_words(ab, "--do", what.arm_dos, "What puts this arm in place, for /bin/sh")
+        ->type_name("CMD")
+        ->needs(arm);
+    add_words(ab, "--undo", what.arm_undos, "What takes it back, before the next arm and at the end")
+        ->type_name("CMD")
+        ->needs(arm);
+    ab.add_flag("--restore", what.restore, "Put back what an earlier ab left, and do nothing else")
+        ->excludes(target)
+        ->excludes(file)
+        ->excludes(arm);
+}
+
+// Values as given: "a,b", or one each.
+std::vector<std::string> split_values(std::vector<std::string> given) {
+    if (given.size() != 1) return given;
+    std::vector<std::string> out;
+    for (std::string_view rest = given.front();;) {
+        const auto comma = rest.find(',');
+        out.emplace_back(rest.substr(0, comma));
+        if (comma == std::string_view::npos) return out;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+// Throws a ValidationError of OPTION unless NAMES are at least two, none empty, each once.
+void check_names(const char* option, std::vector<std::string> names) {
+    if (names.size() < 2) throw CLI::ValidationError(option, "at least two are needed");
+    std::sort(names.begin(), names.end());
+    if (names.front().empty()) throw CLI::ValidationError(option, "an empty one");
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        throw CLI::ValidationError(option, "'" + *twice + "' is given twice");
+}
+
+void check_commands(AbOptions& what) {
+    const std::size_t count = what.arm_names.size();
+    if (what.arm_dos.size() != count || what.arm_undos.size() != count)
+        throw CLI::ValidationError("--arm", "each needs one --do and one --undo");
+    std::vector<std::string> names = what.arm_names;
+    if (count == 1) {
+        names.emplace_back(kBaselineArm);
+        what.command_arms.push_back({kBaselineArm, "", ""});
+    }
+    check_names("--arm", names);
+    for (std::size_t i = 0; i < count; i++)
+        what.command_arms.push_back({what.arm_names[i], what.arm_dos[i], what.arm_undos[i]});
+}
+
+void check_arms(AbOptions& what) {
+    if (what.restore) return;
+    if (!what.target.empty()) {
+        if (what.arms.empty() && !what.sweep)
+            throw CLI::ValidationError("ab", "--arms or --sweep is required");
+    } else if (!what.file.empty()) {
+        what.values = split_values(std::move(what.values));
+        check_names("--values", what.values);
+    } else if (!what.arm_names.empty()) {
+        check_commands(what);
+    } else {
+        throw CLI::ValidationError("ab", "--target, --file, --arm or --restore is required");
+    }
+}
 
 }  // namespace
 
@@ -31,10 +118,9 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     const auto what = std::make_shared<AbOptions>();
     CLI::App* const ab = &command;
-    ab->add_option("--target", what->target, "A workqueue's name, or @default")
-        ->type_name(word::kTarget)
-        ->required()
-        ->check(not_empty);
+    auto* target = ab->add_option("--target", what->target, "Compare scopes: a workqueue's name, or @default")
+                       ->type_name(word::kTarget)
+                       ->check(not_empty);
     const auto take_arms = [what](const std::string& text) {
         auto arms = ab::parse_arms(text);
         if (!arms) throw CLI::ValidationError("--arms", arms.error().text);
@@ -45,7 +131,9 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                      ->type_name(word::kScopes);
     auto* sweep = ab->add_flag("--sweep", what->sweep,
                                "All scopes that make different pools, against the one in place");
-    arms->excludes(sweep);
+    arms->excludes(sweep)->needs(target);
+    sweep->needs(target);
+    add_other_arms(*ab, *what, target);
     const auto take_metric = [what](const std::string& text) {
         if (text == kTimeCounter) return;
         auto metric = ab::Metric::parse(text);
@@ -74,12 +162,13 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
         ->check(not_empty);
     ab->add_flag("--json", what->json, "For machines");
     return [what, &invocation] {
-        if (what->arms.empty() && !what->sweep)
-            throw CLI::ValidationError("ab", "--arms or --sweep is required");
+        check_arms(*what);
         if (what->higher_is_better && !what->pattern)
             throw CLI::ValidationError("--higher-is-better",
                                        "more time is not better; it goes with a --metric");
-        if (invocation.command.empty())
+        if (what->restore && !invocation.command.empty())
+            throw CLI::ValidationError("--restore", "it runs no command");
+        if (!what->restore && invocation.command.empty())
             throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
         what->command = invocation.command;
         Options options;

@@ -102,6 +102,14 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     return out;
 }
 
+// The name of a trial for a recording, which reads no quotes: it cuts lines at commas.
+std::string csv_name(const std::string& target, const std::string& arm) {
+    std::string out = printable(target.empty() ? arm : target + " " + arm);
+    for (char& c : out)
+        if (c == ',' || c == '"') c = '_';
+    return out;
+}
+
 std::string lines(const std::string& text, std::size_t columns) {
     std::string out;
     for (const std::string& line : wrap(text, columns)) out += line + "\n";
@@ -123,7 +131,8 @@ std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
 nlohmann::ordered_json ab_json(const AbReport& report) {
     const Comparison& comparison = report.comparison;
     const bool time = comparison.counter().name == kTimeCounter;
-    nlohmann::ordered_json out{{"target", report.target},
+    nlohmann::ordered_json out{{"target", report.target.empty() ? nlohmann::ordered_json(nullptr)
+                                                                : nlohmann::ordered_json(report.target)},
                                {"metric", comparison.counter().name},
                                {"unit", time ? nlohmann::ordered_json("ns") : nullptr},
                                {"higher_is_better", comparison.counter().higher_is_better},
@@ -147,7 +156,7 @@ std::string ab_recording(const AbReport& report) {
     const auto cost = [&](double value) { return inverse ? 1 / value : value; };
     std::string out = "trial,pair,arm,counter,value\n";
     for (std::size_t arm = 1; arm < report.rows.size(); arm++) {
-        const std::string trial = report.target + " " + report.rows[arm].arm;
+        const std::string trial = csv_name(report.target, report.rows[arm].arm);
         unsigned pair = 0;
         for (const Readings& each : comparison.pairs(arm)) {
             pair++;

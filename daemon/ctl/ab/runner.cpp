@@ -18,6 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 constexpr int kGrace = 2000;  // ms for a command to end after SIGTERM
 
 struct Child {
@@ -169,12 +171,23 @@ Status follow(Child& child, const Interrupts& interrupts, CommandRun& run) {
     }
 }
 
+// A child is in our process group until its setpgid(): a signal to the group in between would end it once it
+// is not blocked any more. To ignore a pending signal drops it.
+void drop_pending() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    for (const int signal : kEnding) {
+        struct sigaction now {};
+        if (::sigaction(signal, &ignore, &now) == 0) ::sigaction(signal, &now, nullptr);
+    }
+}
+
 }  // namespace
 
 Interrupts::Interrupts() {
     sigset_t watched;
     ::sigemptyset(&watched);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    for (const int signal : kEnding) {
         struct sigaction now {};
         ::sigaction(signal, nullptr, &now);
         if (now.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);
@@ -188,12 +201,14 @@ Interrupts::Interrupts() {
 }
 
 Interrupts::~Interrupts() {
+    if (!fd_) return;  // of none()
     while (next()) {
     }
     undo();
 }
 
 void Interrupts::undo() const {
+    if (!fd_) drop_pending();
     ::sigaction(SIGPIPE, &pipe_before_, nullptr);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }

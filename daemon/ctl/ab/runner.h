@@ -24,11 +24,18 @@ class Interrupts {
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
+    // For commands that no signal may end: next() reports none. They run with the signal state that those of
+    // *this run with, also in a child of this process.
+    [[nodiscard]] Interrupts none() const { return {before_, pipe_before_}; }
+
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending
     [[nodiscard]] std::optional<int> next() const;      // returns a pending signal; does not wait
     void undo() const;                                  // restores the signal state; safe after fork()
 
   private:
+    Interrupts(const sigset_t& before, const struct sigaction& pipe_before)
+        : before_(before), pipe_before_(pipe_before) {}
+
     sigset_t before_{};
     struct sigaction pipe_before_ {};
     Fd fd_;

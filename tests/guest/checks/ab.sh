@@ -46,7 +46,7 @@ refused "per-CPU workqueues" --target "$(basename "$(echo "$workqueues"/kcryptd_
   refused "no cache_shard" --target "$wq" --arms "cache_shard,$other"
 code=0
 setpriv --reuid 65534 --clear-groups wq-tunectl ab --target "$wq" --arms "$arms" -- true 2>/run/wq-tests/err || code=$?
-check_eq "not root" "1 wq-tunectl: ab writes affinity scopes: only root can" "$code $(cat /run/wq-tests/err)"
+check_eq "not root" "1 wq-tunectl: ab changes settings of the kernel: only root can" "$code $(cat /run/wq-tests/err)"
 systemctl start wq-tuned
 refused "systemctl stop wq-tuned first" --target "$wq" --arms "$arms"
 systemctl stop wq-tuned

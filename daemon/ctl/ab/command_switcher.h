@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ctl/ab/guardian.h"
+#include "ctl/ab/left_store.h"
+#include "ctl/ab/runner.h"
+#include "ctl/ab/switcher.h"
+
+namespace wq::ab {
+
+// An arm of commands: of /bin/sh. Empty commands: nothing is done.
+struct CommandArm {
+    std::string name, apply, undo;
+};
+
+// Runs a command. Error: it failed, with what it printed; EINTR if a signal ended it.
+using Shell = std::function<Status(const std::string& command)>;
+
+// Runs COMMAND by /bin/sh, like run_command().
+Status run_shell(const std::string& command, const Interrupts& interrupts, const Guardian* guardian);
+
+// Runs the undo of LEFT, and clears STORE. An undo that fails is noted in STORE, which keeps it.
+Status undo(const LeftStore& store, LeftArm left, const Shell& shell);
+
+// Runs the `apply` of an arm, and its `undo` before the next one. The undo is on disk before `apply` runs.
+class CommandSwitcher : public Switcher {
+  public:
+    // APPLY and UNDO run the commands; a signal must not end those of UNDO. STORE has nothing, and nobody
+    // else writes to it meanwhile.
+    CommandSwitcher(const LeftStore& store, std::vector<CommandArm> arms, Shell apply, Shell undo)
+        : store_(store), arms_(std::move(arms)), apply_(std::move(apply)), undo_(std::move(undo)) {}
+
+    Status begin() override { return {}; }
+    // Errors: a command failed. After a failed `apply` its undo is still on disk.
+    Status to(std::size_t arm) override;
+    Status check() override { return {}; }
+
+  private:
+    const LeftStore& store_;
+    std::vector<CommandArm> arms_;
+    Shell apply_, undo_;
+    const CommandArm* in_place_ = nullptr;
+};
+
+}  // namespace wq::ab

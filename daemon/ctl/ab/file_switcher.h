@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ctl/ab/left_store.h"
+#include "ctl/ab/switcher.h"
+#include "ctl/ab/value_file.h"
+
+namespace wq::ab {
+
+// Writes values to a file of /sys or /proc. The kernel may show another text than was written ("Y" for "1",
+// "mq-deadline [none]"), so values are compared as they are read: begin() finds out how each one is shown.
+class FileSwitcher : public Switcher {
+  public:
+    // PATH: of resolve_value_file(). STORE has nothing, and nobody else writes to it meanwhile.
+    FileSwitcher(ValueFiles& files, const LeftStore& store, std::string path,
+                 std::vector<std::string> values);
+
+    // Writes first the value that is in place, to see that it can be put back, then each value once. Errors:
+    // the file does not take a value, does not take back its own, or shows two values alike.
+    Status begin() override;
+    // Errors: what an external writer wrote meanwhile (it is left as found, and nothing goes back), errno.
+    Status to(std::size_t arm) override;
+    Status check() override;
+
+    // How the file shows the value of ARM; known after begin().
+    [[nodiscard]] const std::string& shown(std::size_t arm) const { return *shown_.at(arm); }
+
+  private:
+    Status learn(std::size_t arm);
+
+    ValueFiles& files_;
+    const LeftStore& store_;
+    std::vector<std::string> values_;
+    std::vector<std::optional<std::string>> shown_;  // index: arm
+    std::string in_place_;                           // what the file showed after our last write
+    LeftFile left_;                                  // as on disk
+};
+
+}  // namespace wq::ab

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace wq::ab {
+
+// A file of /sys or /proc that holds, or may hold, the value of an arm.
+struct LeftFile {
+    std::string path;               // absolute, without links
+    std::string original;           // all that it had before the first write
+    std::vector<std::string> ours;  // what else it may have because of us
+    // Every other content may be ours: a value was written, or is about to be, and how the kernel shows it is
+    // not known yet.
+    bool any = false;
+};
+
+// An arm of commands whose `do` ran or is about to run.
+struct LeftArm {
+    std::string name;
+    std::string undo;
+    bool failed = false;  // `undo` failed
+};
+
+// What a comparison has to put back.
+using Left = std::variant<LeftFile, LeftArm>;
+
+// /run/wq-tuned/ab.json: what the comparison that holds the lock, or the last one, has to put back. Scopes
+// are in baseline.json.
+class LeftStore {
+  public:
+    explicit LeftStore(std::string path) : path_(std::move(path)) {}
+
+    // Empty if there is nothing. Errors: unreadable, or not ours (EBADMSG).
+    [[nodiscard]] Result<std::optional<Left>> load() const;
+    // Replaces what is on disk. Errors: EILSEQ for a text that is not UTF-8; errno.
+    [[nodiscard]] Status save(const Left& left) const;
+    [[nodiscard]] Status clear() const;
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+}  // namespace wq::ab

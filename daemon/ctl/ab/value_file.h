@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace wq::ab {
+
+// Files of /sys and /proc that hold a value.
+class ValueFiles {
+  public:
+    ValueFiles() = default;
+    ValueFiles(const ValueFiles&) = delete;
+    ValueFiles& operator=(const ValueFiles&) = delete;
+    virtual ~ValueFiles() = default;
+
+    [[nodiscard]] virtual Result<std::string> read(const std::string& path) const = 0;
+    virtual Status write(const std::string& path, const std::string& value) = 0;
+};
+
+class KernelValueFiles : public ValueFiles {
+  public:
+    // All that PATH has. Errors: errno; EFBIG for more than kMaxFile bytes.
+    [[nodiscard]] Result<std::string> read(const std::string& path) const override;
+    // One write(2) of VALUE, without an end of line: some parameters keep it. An empty value is written as an
+    // end of line, because the kernel ignores a write of no bytes. Errors: errno; EIO for a short write.
+    Status write(const std::string& path, const std::string& value) override;
+};
+
+// The value that a write takes for CONTENT: the word in brackets of "mq-deadline [none]", else the text
+// without the ends of lines after it.
+std::string value_in(std::string_view content);
+
+// PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file
+// (EINVAL), is outside of /sys and /proc (EPERM), or errno.
+Result<std::string> resolve_value_file(const std::string& root, const std::string& path);
+
+}  // namespace wq::ab
