@@ -9,27 +9,28 @@ crypt_open c0
 wq=$(wq_of c0)
 file=/sys/devices/virtual/workqueue/$wq/max_active
 left=/run/wq-tuned/ab.json
-set=/run/wq-tests/set # is there while the arm `on` is in place
+here=$(mktemp -d)
+set=$here/set # is there while the arm `on` is in place
 content() { cat "$1" && echo .; } # $() cuts ends of lines
 original=$(cat "$file")
 before=$(content "$file")
 guardians() { pgrep -xc wq-ab-guardian || true; }
 no_guardians() { [ "$(guardians)" = 0 ]; }
 file_back() { [ "$(content "$file")" = "$before" ] && [ ! -e $left ] && no_guardians; }
-arm_back() { [ ! -e $set ] && [ ! -e $left ] && no_guardians; }
+arm_back() { [ ! -e "$set" ] && [ ! -e $left ] && no_guardians; }
 on=(--arm on --do "touch $set" --undo "rm $set")
 values=(--file "$file" --values "3,5")
 fails() { # WHAT WORDS ARGUMENTS...
   local what=$1 words=$2 code=0
   shift 2
-  wq-tunectl ab "$@" 2>/run/wq-tests/err || code=$?
-  check_eq "$what" "1 1" "$code $(grep -c "^wq-tunectl: .*$words" /run/wq-tests/err)"
+  wq-tunectl ab "$@" 2>"$here/err" || code=$?
+  check_eq "$what" "1 1" "$code $(grep -c "^wq-tunectl: .*$words" "$here/err")"
 }
 
 note "-- a file"
-wq-tunectl ab "${values[@]}" --pairs 3 --json -- sh -c "cat $file >>/run/wq-tests/seen" >/run/wq-tests/ab.json || fail "exit code $?"
-check_eq "three runs of each value" "3 3" "$(grep -cx 3 /run/wq-tests/seen) $(grep -cx 5 /run/wq-tests/seen)"
-check_eq "the report" "$file 3 5" "$(jq -r '"\(.target) \(.arms[0].arm) \(.arms[1].arm)"' /run/wq-tests/ab.json)"
+wq-tunectl ab "${values[@]}" --pairs 3 --json -- sh -c "cat $file >>$here/seen" >"$here/ab.json" || fail "exit code $?"
+check_eq "three runs of each value" "3 3" "$(grep -cx 3 "$here/seen") $(grep -cx 5 "$here/seen")"
+check_eq "the report" "$file 3 5" "$(jq -r '"\(.target) \(.arms[0].arm) \(.arms[1].arm)"' "$here/ab.json")"
 file_back || fail "left: $(cat "$file")"
 
 note "-- a file that shows its choices in brackets, one that shows Y for 1"
@@ -44,9 +45,9 @@ for each in "$hugepages never,madvise" "$parameter 0,1"; do
 done
 
 note "-- refused"
-fails "outside" "is outside of /sys and /proc" --file /etc/hostname --values a,b -- touch /run/wq-tests/ran
-fails "a value that it does not take" "Invalid argument" --file "$file" --values 3,many -- touch /run/wq-tests/ran
-[ ! -e /run/wq-tests/ran ] || fail "the command ran"
+fails "outside" "is outside of /sys and /proc" --file /etc/hostname --values a,b -- touch "$here/ran"
+fails "a value that it does not take" "Invalid argument" --file "$file" --values 3,many -- touch "$here/ran"
+[ ! -e "$here/ran" ] || fail "the command ran"
 file_back || fail "left: $(cat "$file")"
 
 note "-- an external writer"
@@ -56,8 +57,8 @@ echo "$original" >"$file"
 file_back || fail "left: $(cat "$file")"
 
 note "-- commands"
-wq-tunectl ab "${on[@]}" --pairs 3 -- sh -c "if [ -e $set ]; then echo on; else echo off; fi >>/run/wq-tests/arms" || fail "exit code $?"
-check_eq "three runs of each arm" "3 3" "$(grep -cx on /run/wq-tests/arms) $(grep -cx off /run/wq-tests/arms)"
+wq-tunectl ab "${on[@]}" --pairs 3 -- sh -c "if [ -e $set ]; then echo on; else echo off; fi >>$here/arms" || fail "exit code $?"
+check_eq "three runs of each arm" "3 3" "$(grep -cx on "$here/arms") $(grep -cx off "$here/arms")"
 arm_back || fail "left: $(cat $left)"
 fails "a command that fails" "arm on: .*: exit code 3: no such device" \
   --arm on --do "touch $set; echo no such device; exit 3" --undo "rm $set" -- true
@@ -65,11 +66,11 @@ arm_back || fail "left: $(cat $left)"
 
 note "-- an undo that fails"
 fails "it is shouted about" "arm on IS NOT UNDONE: .*: exit code 4: busy" \
-  --arm on --do "touch $set" --undo "[ -e /run/wq-tests/repaired ] || { echo busy; exit 4; }; rm $set" -- true
+  --arm on --do "touch $set" --undo "[ -e $here/repaired ] || { echo busy; exit 4; }; rm $set" -- true
 check_eq "it is on disk" true "$(jq .arm.failed $left)"
 fails "nothing begins" "what was left of an earlier trial is still there" "${values[@]}" -- true
 fails "still" "IS NOT UNDONE" --restore
-touch /run/wq-tests/repaired
+touch "$here/repaired"
 wq-tunectl ab --restore || fail "exit code $?"
 arm_back || fail "left: $(cat $left)"
 
@@ -78,10 +79,10 @@ set -m # each in a process group of its own
 cut_off() { # SIGNAL SECONDS ARGUMENTS...
   local signal=$1 seconds=$2
   shift 2
-  wq-tunectl ab "$@" --all-pairs --pairs 1000 -- sleep 0.02 2>/run/wq-tests/err &
+  wq-tunectl ab "$@" --all-pairs --pairs 1000 -- sleep 0.02 2>"$here/err" &
   ab=$!
   sleep "$seconds"
-  kill -s "$signal" -- -$ab || fail "it ended by itself: $(cat /run/wq-tests/err)"
+  kill -s "$signal" -- -$ab || fail "it ended by itself: $(cat "$here/err")"
   wait $ab 2>/dev/null || true
 }
 note "-- killed at any point"
@@ -96,10 +97,10 @@ done
 
 note "-- the guardian is killed too"
 both_killed() { # ARGUMENTS...
-  rm -f /run/wq-tests/ran
-  wq-tunectl ab "$@" -- sh -c "[ ! -e $left ] || { touch /run/wq-tests/ran; exec sleep 1234; }" 2>/run/wq-tests/err &
+  rm -f "$here/ran"
+  wq-tunectl ab "$@" -- sh -c "[ ! -e $left ] || { touch $here/ran; exec sleep 1234; }" 2>"$here/err" &
   ab=$!
-  wait_until 20 test -e /run/wq-tests/ran || fail "no run: $(cat /run/wq-tests/err)"
+  wait_until 20 test -e "$here/ran" || fail "no run: $(cat "$here/err")"
   kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
   wait $ab 2>/dev/null || true
   pkill -xf 'sleep 1234' || true
@@ -111,7 +112,7 @@ both_killed "${values[@]}"
 wq-tunectl ab --restore || fail "exit code $?"
 file_back || fail "left: $(cat "$file" $left)"
 both_killed "${on[@]}"
-[ -e $set ] || fail "the arm is not in place"
+[ -e "$set" ] || fail "the arm is not in place"
 wq-tunectl ab "${values[@]}" --pairs 1 -- true || fail "exit code $?"
 arm_back || fail "the next ab does not undo it: $(cat $left)"
 both_killed "${values[@]}"
