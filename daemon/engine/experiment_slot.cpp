@@ -128,7 +128,8 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
                          ""});
     totals_.slots++;
     const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
-    const std::uint64_t now = edges_.now();  // the same for all: who is served together waits for the same time
+    const std::uint64_t now =
+        edges_.now();  // the same for all: who is served together waits for the same time
     for (Member& member : able) {
         member.candidate_first = (edges_.random() & 1) != 0;
         slot_->coins.members.push_back({member.taker.name, member.key.text(), member.candidate_first});

@@ -383,7 +383,8 @@ TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
     start(tune());
     cost_ = [](const auto&, const std::string& word) { return word == "smt" || word == "cpu" ? 0.7 : 1.0; };
     use_traffic({"kcryptd"});
-    ASSERT_TRUE(run_until([this] { return view("kcryptd") && view("kcryptd")->arms.baseline.name() != "cache"; }));
+    ASSERT_TRUE(
+        run_until([this] { return view("kcryptd") && view("kcryptd")->arms.baseline.name() != "cache"; }));
     const std::size_t before = verdicts_->records().size();
     ASSERT_TRUE(experiment_->order("kcryptd", ""));
     ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_order; }, 1200));
