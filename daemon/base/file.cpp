@@ -58,8 +58,8 @@ Result<std::optional<std::string>> read_if_there(const std::string& path, std::s
 
 namespace {
 
-Status write_synced(const std::string& path, const std::string& text) {
-    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+Status write_synced(const std::string& path, const std::string& text, mode_t mode) {
+    Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!fd) return fail_errno("creating", errno);
     if (auto done = write_all(fd.get(), text); !done) return done;
     if (::fsync(fd.get()) != 0) return fail_errno("fsync", errno);
@@ -135,8 +135,8 @@ Status write_output(const std::string& path, const std::string& text) {
     return tl::unexpected(done.error().in(path));
 }
 
-Status replace_file(const std::string& path, const std::string& text) {
-    auto done = rename_into_place(write_synced(path + ".new", text), path);
+Status replace_file(const std::string& path, const std::string& text, unsigned mode) {
+    auto done = rename_into_place(write_synced(path + ".new", text, mode), path);
     if (!done) return done;
     return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
 }

@@ -20,9 +20,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxF
 // only if both tries return ENOENT, because the caller may then write a new file.
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit = kMaxFile);
 
-// Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. Mode
-// 0644. After an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.
-Status replace_file(const std::string& path, const std::string& text);
+// Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. After
+// an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.
+Status replace_file(const std::string& path, const std::string& text, unsigned mode = 0644);
 
 // Like replace_file() without fsync, for files that need not survive a crash of the machine. The mode is
 // 0644 whatever the umask is. An existing file or link with the temporary name is removed, not followed.

@@ -316,8 +316,8 @@ std::string Experiment::why_leave(const Member& member) const {
         return fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus);
     if (edges_.tuner.ledger_key(target.now, member.taker.arms, member.taker.from_policy) != member.key)
         return "the policy changed";
-    if (!member.taker.by_hand && !target.step.trial && !target.step.watch) return "the plan changed";
-    return "";
+    if (member.taker.by_hand) return why_no_order(target, member.taker.arms);
+    return target.step.trial || target.step.watch ? "" : "the plan changed";
 }
 
 void Experiment::check() {
@@ -338,11 +338,15 @@ void Experiment::check_slot() {
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
 }
 
-// Those that wait for a slot that cannot come any more.
+// Those that wait for a slot that cannot come any more. For the slot that runs there is why_leave().
 void Experiment::check_orders() {
+    const auto is_measured = [&](const std::string& name) {
+        return slot_ && std::ranges::any_of(slot_->members,
+                                            [&](const Member& m) { return !m.left && m.taker.name == name; });
+    };
     for (const auto& [name, order] : std::map(orders_)) {
         const auto found = edges_.tuner.targets().find(name);
-        if (found == edges_.tuner.targets().end()) continue;
+        if (found == edges_.tuner.targets().end() || is_measured(name)) continue;
         const BaselineEntry* entry = edges_.tuner.baseline_of(name);
         std::string why = why_unjudged();
         if (why.empty()) why = why_no_order(found->second, order.arms);

@@ -158,12 +158,12 @@ done
 hash=$("$bin/wq-tunectl" --root "$tree" cat-config --json | jq -r .hash)
 has "^wq_tuned_policy_info\{hash=\"$hash\"," || complain "not the hash $hash of cat-config: $(grep policy_info "$textfile")"
 
-# ---- All that was written is what Prometheus has. The daemon holds still for that.
+# ---- All that was written is what Prometheus has, for which an empty label is none. The daemon holds still for that.
 kill -STOP "$daemon"
 written() {
   jq -Rnc '[inputs | select(startswith("#") | not) | capture("^(?<name>[a-z_]+)(\\{(?<labels>.*)\\})? (?<value>\\S+)$") |
     {name, value: (.value | tonumber), labels: ([(.labels // "") | scan("([a-z_]+)=(\"(?:[^\"\\\\]|\\\\.)*\")")
-      | {key: .[0], value: (.[1] | fromjson)}] | from_entries)}] | sort_by(.name, .labels | tostring) | .[]' "$textfile"
+      | {key: .[0], value: (.[1] | fromjson)} | select(.value != "")] | from_entries)}] | sort_by(.name, .labels | tostring) | .[]' "$textfile"
 }
 scraped() {
   query '{__name__=~"wq_tuned_[a-z_]+"}' | jq -c '[.[] | {name: .metric.__name__, value: (.value[1] | tonumber),

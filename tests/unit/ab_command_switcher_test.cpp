@@ -23,7 +23,7 @@ using testing::IsEmpty;
 class CommandSwitcherTest : public testing::Test {
   protected:
     CommandSwitcher switcher(std::vector<CommandArm> arms) {
-        return {store_, std::move(arms), shell_, shell_};
+        return {store_, std::move(arms), shell_, shell_, [this] { return signal_; }};
     }
     std::optional<LeftArm> on_disk() {
         const auto left = store_.load();
@@ -38,6 +38,7 @@ class CommandSwitcherTest : public testing::Test {
     test::FakeLog log_;
     std::vector<std::string> ran_;
     std::string fails_;  // the command that fails
+    Status signal_;      // that came meanwhile
     const Shell shell_ = [this](const std::string& command) {
         ran_.push_back(command);
         return command == fails_ ? Status(fail("'" + command + "': exit code 3: no such thing")) : Status{};
@@ -72,12 +73,24 @@ TEST_F(CommandSwitcherTest, TheUndoIsOnDiskBeforeTheCommandRuns) {
             seen = on_disk();
             return Status{};
         },
-        shell_);
+        shell_, [] { return Status{}; });
     ASSERT_TRUE(s.to(1));
     ASSERT_TRUE(seen);
     EXPECT_EQ(seen->name, "fast");
     EXPECT_EQ(seen->undo, "undo");
     EXPECT_FALSE(seen->failed);
+}
+
+TEST_F(CommandSwitcherTest, AfterASignalDuringAnUndoNothingIsUndoneThatDidNotRun) {
+    auto s = switcher(kBaselineAndOne);
+    ASSERT_TRUE(s.to(1));
+    signal_ = fail("interrupted by SIGINT", EINTR);
+    const auto to = s.to(1);
+    ASSERT_FALSE(to);
+    EXPECT_EQ(to.error().code, EINTR);
+    EXPECT_FALSE(on_disk());
+    EXPECT_TRUE(put_back());
+    EXPECT_THAT(ran_, ElementsAre("do", "undo"));
 }
 
 TEST_F(CommandSwitcherTest, AFailedCommandIsUndone) {

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <set>
 
 #include "ctl/ab/restore_left.h"
 #include "fake_log.h"
@@ -122,6 +123,31 @@ TEST_F(FileSwitcherTest, TheWordInBracketsIsTheValue) {
     expect_back(shows("mq-deadline"));
 }
 
+// The block layer loads the module of a scheduler that is written: there are more choices from then on.
+TEST_F(FileSwitcherTest, TheChoicesBesideItMayChange) {
+    std::set<std::string> loaded{"none", "mq-deadline"};
+    const auto shows = [&](const std::string& value) {
+        loaded.insert(value);
+        std::string out;
+        for (const std::string& word : loaded) out += (word == value ? "[" + word + "]" : word) + " ";
+        return out + "\n";
+    };
+    file_.shows = shows;
+    file_.content = shows("mq-deadline");
+    auto s = switcher({"none", "bfq"});
+    ASSERT_TRUE(s.begin());
+    for (const unsigned arm : {0U, 1U, 0U}) ASSERT_TRUE(s.to(arm));
+    EXPECT_TRUE(s.check());
+    expect_back("bfq [mq-deadline] none \n");
+}
+
+TEST_F(FileSwitcherTest, ATextMayHaveAWordInBracketsThatIsNoChoice) {
+    file_.content = "core [%p]\n";
+    auto s = switcher({"a", "b"});
+    ASSERT_TRUE(s.begin());
+    expect_back("core [%p]\n");
+}
+
 TEST_F(FileSwitcherTest, AKernelMayShowAnotherWordThanWasWritten) {
     file_.shows = [](const std::string& v) { return v == "1" || v == "Y" ? "Y\n" : "N\n"; };
     file_.content = "N\n";
@@ -162,7 +188,7 @@ TEST_F(FileSwitcherTest, AFileThatMakesAnotherValueOfItsOwnIsRefused) {
     file_.shows = [](const std::string& v) { return v + v + "\n"; };
     const auto begun = switcher({"16", "32"}).begin();
     ASSERT_FALSE(begun);
-    EXPECT_THAT(begun.error().text, HasSubstr("it cannot be put back: '8' was written and it has '88'"));
+    EXPECT_THAT(begun.error().text, HasSubstr("it does not take '8' back"));
     EXPECT_FALSE(put_back());
     EXPECT_TRUE(on_disk()) << "for `ab --restore`";
     EXPECT_EQ(log_.at_least(LOG_ERR), 1U);

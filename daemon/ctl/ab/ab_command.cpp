@@ -266,7 +266,8 @@ Subject commands(const AbOptions& what, const Processes& processes, const ab::Le
     for (const ab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}, {}});
     out.switcher = std::make_unique<ab::CommandSwitcher>(
         left, what.command_arms, [&](const std::string& c) { return processes.shell(c); },
-        [&](const std::string& c) { return processes.shell_to_the_end(c); });
+        [&](const std::string& c) { return processes.shell_to_the_end(c); },
+        [&] { return processes.interrupts.check(); });
     return out;
 }
 

@@ -77,6 +77,9 @@ void check_commands(AbOptions& what) {
         throw CLI::ValidationError("--arm", "each needs one --do and one --undo");
     std::vector<std::string> names = what.arm_names;
     if (count == 1) {
+        if (names.front() == kBaselineArm)
+            throw CLI::ValidationError("--arm",
+                                       std::string("a single arm is compared with '") + kBaselineArm + "'");
         names.emplace_back(kBaselineArm);
         what.command_arms.push_back({kBaselineArm, "", ""});
     }
@@ -91,6 +94,7 @@ void check_arms(AbOptions& what) {
         if (what.arms.empty() && !what.sweep)
             throw CLI::ValidationError("ab", "--arms or --sweep is required");
     } else if (!what.file.empty()) {
+        if (what.file.front() != '/') throw CLI::ValidationError("--file", "an absolute path is needed");
         what.values = split_values(std::move(what.values));
         check_names("--values", what.values);
     } else if (!what.arm_names.empty()) {
@@ -161,13 +165,16 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
         ->type_name(word::kFile)
         ->check(not_empty);
     ab->add_flag("--json", what->json, "For machines");
-    return [what, &invocation] {
+    return [what, ab, &invocation] {
         check_arms(*what);
         if (what->higher_is_better && !what->pattern)
             throw CLI::ValidationError("--higher-is-better",
                                        "more time is not better; it goes with a --metric");
         if (what->restore && !invocation.command.empty())
             throw CLI::ValidationError("--restore", "it runs no command");
+        for (const CLI::Option* other : ab->get_options())
+            if (what->restore && other->count() > 0 && other->get_name() != "--restore")
+                throw CLI::ValidationError("--restore", "it goes with no " + other->get_name());
         if (!what->restore && invocation.command.empty())
             throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
         what->command = invocation.command;

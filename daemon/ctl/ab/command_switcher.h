@@ -31,8 +31,14 @@ class CommandSwitcher : public Switcher {
   public:
     // APPLY and UNDO run the commands; a signal must not end those of UNDO. STORE has nothing, and nobody
     // else writes to it meanwhile.
-    CommandSwitcher(const LeftStore& store, std::vector<CommandArm> arms, Shell apply, Shell undo)
-        : store_(store), arms_(std::move(arms)), apply_(std::move(apply)), undo_(std::move(undo)) {}
+    // GO_ON: Interrupts::check().
+    CommandSwitcher(const LeftStore& store, std::vector<CommandArm> arms, Shell apply, Shell undo,
+                    std::function<Status()> go_on)
+        : store_(store),
+          arms_(std::move(arms)),
+          apply_(std::move(apply)),
+          undo_(std::move(undo)),
+          go_on_(std::move(go_on)) {}
 
     Status begin() override { return {}; }
     // Errors: a command failed. After a failed `apply` its undo is still on disk.
@@ -43,6 +49,7 @@ class CommandSwitcher : public Switcher {
     const LeftStore& store_;
     std::vector<CommandArm> arms_;
     Shell apply_, undo_;
+    std::function<Status()> go_on_;
     const CommandArm* in_place_ = nullptr;
 };
 

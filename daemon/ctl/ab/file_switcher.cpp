@@ -19,12 +19,7 @@ Status FileSwitcher::begin() {
     left_.original = in_place_ = *original;
     left_.any = true;
     if (auto saved = store_.save(left_); !saved) return saved;
-    if (auto wrote = files_.write(left_.path, value_in(*original)); !wrote) return wrote;
-    const auto now = files_.read(left_.path);
-    if (!now) return tl::unexpected(now.error());
-    if (*now != *original)
-        return fail(fmt::format("{}: it cannot be put back: '{}' was written and it has '{}'", left_.path,
-                                value_in(*original), value_in(*now)));
+    if (auto back = put_value_back(files_, left_.path, *original); !back) return back;
     for (std::size_t arm = 0; arm < values_.size(); arm++)
         if (auto learned = learn(arm); !learned) return learned;
     return {};
@@ -33,7 +28,7 @@ Status FileSwitcher::begin() {
 Status FileSwitcher::learn(std::size_t arm) {
     if (auto switched = to(arm); !switched) return switched;
     for (std::size_t other = 0; other < arm; other++)
-        if (shown_[other] == shown_[arm])
+        if (is_same_value(*shown_[other], *shown_[arm]))
             return fail(fmt::format("{}: '{}' and '{}' are one setting: it has '{}' after both", left_.path,
                                     values_[other], values_[arm], value_in(*shown_[arm])));
     return {};
@@ -42,7 +37,7 @@ Status FileSwitcher::learn(std::size_t arm) {
 Status FileSwitcher::check() {
     const auto now = files_.read(left_.path);
     if (!now) return tl::unexpected(now.error());
-    if (*now == in_place_) return {};
+    if (is_same_value(*now, in_place_)) return {};
     const std::string text =
         fmt::format("{}: an external writer wrote '{}', which is left as it is", left_.path, value_in(*now));
     if (const auto cleared = store_.clear(); !cleared) return tl::unexpected(cleared.error().in(text));
@@ -64,7 +59,7 @@ Status FileSwitcher::to(std::size_t arm) {
     left_.any = false;
     if (auto saved = store_.save(left_); !saved) return saved;
     if (!shown) shown = *now;
-    if (*shown == *now) return {};
+    if (is_same_value(*shown, *now)) return {};
     return fail(fmt::format("{}: '{}' was written; it had '{}' after that before, and has '{}' now",
                             left_.path, values_[arm], value_in(*shown), value_in(*now)));
 }

@@ -55,7 +55,7 @@ Status LeftStore::save(const Left& left) const {
     } catch (const json::exception&) {
         return fail(path_ + ": what is to go back is not UTF-8", EILSEQ);
     }
-    return replace_file(path_, text);
+    return replace_file(path_, text, 0600);  // commands may have secrets
 }
 
 Status LeftStore::clear() const {

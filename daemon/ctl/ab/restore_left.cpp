@@ -13,16 +13,8 @@ namespace wq::ab {
 namespace {
 
 bool may_be_ours(const LeftFile& left, const std::string& content) {
-    return left.any || std::find(left.ours.begin(), left.ours.end(), content) != left.ours.end();
-}
-
-Status write_back(ValueFiles& files, const LeftFile& left) {
-    const std::string value = value_in(left.original);
-    if (auto wrote = files.write(left.path, value); !wrote) return wrote;
-    const auto now = files.read(left.path);
-    if (!now) return tl::unexpected(now.error());
-    if (*now == left.original) return {};
-    return fail(fmt::format("{}: it has '{}' after a write of '{}'", left.path, value_in(*now), value));
+    return left.any || std::any_of(left.ours.begin(), left.ours.end(),
+                                   [&](const std::string& ours) { return is_same_value(ours, content); });
 }
 
 // Each returns whether nothing is left.
@@ -36,12 +28,14 @@ class Restorer {
         if (!now && (now.error().code == ENOENT || now.error().code == ENODEV))
             return cleared(LOG_NOTICE, Event::none, now.error().text + "; nothing to put back");
         if (!now) return stayed(now.error().text);
-        if (*now == left.original) return cleared(LOG_DEBUG, Event::none, left.path + ": is back");
+        if (is_same_value(*now, left.original))
+            return cleared(LOG_DEBUG, Event::none, left.path + ": is back");
         if (!may_be_ours(left, *now))
             return cleared(
                 LOG_NOTICE, Event::external,
                 fmt::format("{}: has '{}', which is not ours; left as found", left.path, value_in(*now)));
-        if (const auto back = write_back(files_, left); !back) return stayed(back.error().text);
+        if (const auto back = put_value_back(files_, left.path, left.original); !back)
+            return stayed(back.error().text);
         return cleared(LOG_INFO, Event::restored,
                        fmt::format("{}: back to '{}'", left.path, value_in(left.original)));
     }
@@ -69,7 +63,8 @@ class Restorer {
         return done.has_value();
     }
     bool stayed(const std::string& text) {
-        log_.write({LOG_ERR, Event::quarantined, "NOT PUT BACK: " + text});
+        log_.write({LOG_ERR, Event::quarantined,
+                    "NOT PUT BACK: " + text + "; `wq-tunectl ab --restore` tries again"});
         return false;
     }
 

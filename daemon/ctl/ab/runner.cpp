@@ -200,6 +200,11 @@ Interrupts::Interrupts() {
     ::sigaction(SIGPIPE, &ignore, &pipe_before_);
 }
 
+Status Interrupts::check() const {
+    const auto signal = next();
+    return signal ? Status(interrupted(*signal)) : Status{};
+}
+
 Interrupts::~Interrupts() {
     if (!fd_) return;  // of none()
     while (next()) {

@@ -30,6 +30,7 @@ class Interrupts {
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending
     [[nodiscard]] std::optional<int> next() const;      // returns a pending signal; does not wait
+    [[nodiscard]] Status check() const;                 // error: EINTR if a signal was pending
     void undo() const;                                  // restores the signal state; safe after fork()
 
   private:

@@ -2,6 +2,7 @@
 #include "ctl/ab/value_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,35 @@ Result<std::string> without_links(const std::string& path) {
     return std::string(real.get());
 }
 
+std::string_view without_end_of_line(std::string_view content) {
+    while (content.ends_with('\n')) content.remove_suffix(1);
+    return content;
+}
+
+// "none" of "mq-deadline [none]"; empty where no word, or more than one, is in brackets.
+std::optional<std::string_view> chosen_word(std::string_view content) {
+    std::optional<std::string_view> chosen;
+    for (std::string_view rest = content; !rest.empty();) {
+        const auto end = rest.find_first_of(" \t\n");
+        const auto word = rest.substr(0, end);
+        if (word.size() > 2 && word.front() == '[' && word.back() == ']') {
+            if (chosen) return std::nullopt;
+            chosen = word.substr(1, word.size() - 2);
+        }
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    return chosen;
+}
+
+// Whether PATH has the value of ORIGINAL after a write of TEXT.
+Result<bool> is_taken(ValueFiles& files, const std::string& path, const std::string& text,
+                      const std::string& original) {
+    if (auto wrote = files.write(path, text); !wrote) return tl::unexpected(wrote.error());
+    const auto now = files.read(path);
+    if (!now) return tl::unexpected(now.error());
+    return is_same_value(*now, original);
+}
+
 }  // namespace
 
 Result<std::string> KernelValueFiles::read(const std::string& path) const {
@@ -44,18 +74,22 @@ Status KernelValueFiles::write(const std::string& path, const std::string& value
 }
 
 std::string value_in(std::string_view content) {
-    while (content.ends_with('\n')) content.remove_suffix(1);
-    std::optional<std::string_view> chosen;
-    for (std::string_view rest = content; !rest.empty();) {
-        const auto end = rest.find_first_of(" \t\n");
-        const auto word = rest.substr(0, end);
-        if (word.size() > 2 && word.front() == '[' && word.back() == ']') {
-            if (chosen) return std::string(content);
-            chosen = word.substr(1, word.size() - 2);
-        }
-        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    }
-    return std::string(chosen.value_or(content));
+    return std::string(chosen_word(content).value_or(without_end_of_line(content)));
+}
+
+bool is_same_value(std::string_view a, std::string_view b) {
+    const auto chosen = chosen_word(a);
+    return a == b || (chosen && chosen == chosen_word(b));
+}
+
+Status put_value_back(ValueFiles& files, const std::string& path, const std::string& original) {
+    const std::string value = value_in(original);
+    auto back = is_taken(files, path, value, original);
+    // A text may have a word in brackets that is no choice.
+    const std::string text(without_end_of_line(original));
+    if (back && !*back && text != value) back = is_taken(files, path, text, original);
+    if (!back) return tl::unexpected(back.error());
+    return *back ? Status{} : fail(fmt::format("{}: it does not take '{}' back", path, value));
 }
 
 Result<std::string> resolve_value_file(const std::string& root, const std::string& path) {

@@ -33,6 +33,13 @@ class KernelValueFiles : public ValueFiles {
 // without the ends of lines after it.
 std::string value_in(std::string_view content);
 
+// Whether two contents of a file have the same value. The choices beside the one in brackets do not count:
+// they change when a module is loaded.
+bool is_same_value(std::string_view a, std::string_view b);
+
+// Writes the value that PATH had when its content was ORIGINAL. Error: it has another one afterwards; errno.
+Status put_value_back(ValueFiles& files, const std::string& path, const std::string& original);
+
 // PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file
 // (EINVAL), is outside of /sys and /proc (EPERM), or errno.
 Result<std::string> resolve_value_file(const std::string& root, const std::string& path);

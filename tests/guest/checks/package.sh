@@ -98,6 +98,18 @@ grep -q "baseline.json stays until the next boot" /run/wq-tests/err || fail "dpk
 check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
 rm -r /run/wq-tuned
 
+note "-- what ab left is put back before the tool goes, or the package stays"
+install wq-tuned.deb
+mkdir -p /run/wq-tuned
+jq -n '{version: 1, arm: {name: "on", undo: "[ -e /run/wq-tests/free ]", failed: true}}' >/run/wq-tuned/ab.json
+rm -f /run/wq-tests/free
+! dpkg --remove wq-tuned 2>/run/wq-tests/err || fail "it is gone"
+grep -q "to give up, remove /run/wq-tuned/ab.json" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+check_eq "the undo" true "$(jq .arm.failed /run/wq-tuned/ab.json)"
+touch /run/wq-tests/free
+dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
+[ ! -e /run/wq-tuned/ab.json ] || fail "it was not undone"
+
 note "-- an upgrade from where the default was guard keeps what was in force, and says so once"
 mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }
 drop_in=/etc/wq-tuned/wq-tuned.toml.d/00-mode.toml
