@@ -6,11 +6,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "model/lacks_scopes.h"
 #include "tuner/tuner.h"
 
 namespace wq {
 
 Result<Target*> Tuner::find_for_order(const std::string& name) {
+    if (const std::string lacks = lacks_scopes(kernel_); !lacks.empty())
+        return fail(name + ": " + lacks, EOPNOTSUPP);
     refresh_target(name, edges_.files.unbound_mask());
     const auto found = targets_.find(name);
     if (found == targets_.end()) return fail(name + ": no such target", ENOENT);

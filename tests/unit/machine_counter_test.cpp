@@ -2,6 +2,7 @@
 #include "counters/machine_counter.h"
 #include "counters/counter_table.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -137,7 +138,7 @@ TEST(MachineCounter, AFileHoldsOneNumber) {
     EXPECT_EQ(number("17\n"), 17);
     EXPECT_EQ(number(" \t1.5e3\r\n\n"), 1500);
     EXPECT_EQ(number("18446744073709551617\n"), 18446744073709551617.0);
-    EXPECT_EQ(number(std::string(4000, ' ') + "3"), 3);
+    EXPECT_EQ(number(fmt::format("{:>4001}", 3)), 3);
 }
 
 TEST(MachineCounter, AFileWithAnythingElseIsAnErrorThatDoesNotRepeatIt) {
@@ -150,7 +151,7 @@ TEST(MachineCounter, AFileWithAnythingElseIsAnErrorThatDoesNotRepeatIt) {
                     AllOf(HasSubstr("/run/app/p99: not one number that is finite"), Not(HasSubstr("hash"))));
     }
     EXPECT_FALSE(number(std::string("1\0", 2)));
-    EXPECT_EQ(number(std::string(5000, ' ') + "3").error().code, EFBIG);
+    EXPECT_EQ(number(fmt::format("{:>5001}", 3)).error().code, EFBIG);
 }
 
 // Neither hangs, and nothing but a regular file is opened at all.

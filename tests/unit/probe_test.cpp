@@ -158,7 +158,9 @@ TEST_F(OldKernel, IsLeftAloneQuietly) {
     EXPECT_TRUE(tuner_->targets().empty());
     EXPECT_THAT(tuner_->summary(),
                 testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
-    EXPECT_FALSE(tuner_->pin("kcryptd", "smt"));
+    const auto pinned = tuner_->pin("kcryptd", "smt");
+    ASSERT_FALSE(pinned);
+    EXPECT_THAT(pinned.error().text, testing::HasSubstr("has no affinity scopes"));
     tuner_->restore_all();
     EXPECT_TRUE(log_.lines.empty());
 }

@@ -141,6 +141,11 @@ TEST(ProgressText, TheSummaryCountsOutcomes) {
               "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
     document["daemon"]["experiments"]["next_pair"] = nullptr;
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
+    document["daemon"]["state"] = "observing";
+    document["daemon"]["experiments"]["reason"] = "wq_tuned=off";
+    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now")) << "status says why";
+    document["targets"] = json::array();
+    EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "status says why";
     document["daemon"]["experiments"] = nullptr;
     EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "without a daemon";
 }

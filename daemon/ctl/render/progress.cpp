@@ -94,10 +94,13 @@ std::string comparisons_text(const json& status, std::int64_t now) {
         if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
         compared += n;
     }
+    // Why nothing is written is in the line above this one.
+    const bool observing = text(status.at("daemon"), "state") == "observing";
+    if (observing && compared == 0) return "";
     const std::string came_to =
         compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
     return fmt::format("{} of {} target{}: {}; {}", compared, targets.size(), targets.size() == 1 ? "" : "s",
-                       came_to, when_any_text(experiments, now));
+                       came_to, observing ? "no pair now" : when_any_text(experiments, now));
 }
 
 }  // namespace wq::ctl
