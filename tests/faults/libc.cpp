@@ -189,19 +189,21 @@ int fsync(int fd) {
 int rename(const char* from, const char* to) noexcept {
     const std::string told = ours::is_ours(to) ? ours::the_edge->relative(to) : "";
     return ours::call(
-        Call::rename, from, true, [&] { return ours::sys(SYS_rename, from, to); }, told);
+        Call::rename, from, true, [&] { return ours::sys(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0); },
+        told);
 }
 
 int unlink(const char* path) noexcept {
-    return ours::call(Call::unlink, path, true, [&] { return ours::sys(SYS_unlink, path); });
+    return ours::call(Call::unlink, path, true, [&] { return ours::sys(SYS_unlinkat, AT_FDCWD, path, 0); });
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-    return ours::call(Call::mkdir, path, true, [&] { return ours::sys(SYS_mkdir, path, mode); });
+    return ours::call(Call::mkdir, path, true, [&] { return ours::sys(SYS_mkdirat, AT_FDCWD, path, mode); });
 }
 
 int access(const char* path, int mode) noexcept {
-    return ours::call(Call::access, path, false, [&] { return ours::sys(SYS_access, path, mode); });
+    return ours::call(Call::access, path, false,
+                      [&] { return ours::sys(SYS_faccessat, AT_FDCWD, path, mode); });
 }
 
 int faccessat(int dir, const char* path, int mode, int) noexcept {
