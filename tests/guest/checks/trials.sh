@@ -15,7 +15,7 @@ echo system >"$workqueues/$wq/affinity_scope"
 trial_policy cache
 mark
 systemctl start wq-tuned
-wait_until 30 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
+wait_until 180 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
 wait_until 240 ended 1 || fail "no verdict"
 check_eq "the verdict" regressed "$(verdict verdict)"
