@@ -10,8 +10,8 @@ namespace wq {
 // Returns free heap memory to the kernel.
 void give_back_heap();
 
-// Drops the read-only mapped pages of the program and its libraries (elf(5): PT_LOAD without PF_W) after a
-// long operation (start, reload, trial). They are read again from the page cache when needed. In a daemon
+// Drops the read-only mapped pages of the program and its libraries (elf(5): PT_LOAD without PF_W) when a
+// long operation (start, reload, trial) is over. They are read again from the page cache when needed. In a daemon
 // that has started, they are half of the resident memory. This also removes breakpoints and uprobes in them.
 void give_back_pages();
 

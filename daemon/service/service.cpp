@@ -424,7 +424,7 @@ void Service::tick() {
     answer_.drop();
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
-    if (was_busy() && !experiment_->is_measuring()) give_back_pages();
+    if (fell_quiet() && !experiment_->is_measuring()) give_back_pages();
     check_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
@@ -448,11 +448,14 @@ void Service::tick() {
     if (!experiment_->is_measuring()) give_back_heap();
 }
 
-// Whether the loop did anything but tick since the last one; the start counts.
-bool Service::was_busy() {
+// Whether the loop did nothing but tick since the last tick, for the first time since it did; the start
+// counts. At every tick of a busy loop, pages would be dropped only to be read again, and each page costs a
+// broadcast to all CPUs on arm64.
+bool Service::fell_quiet() {
     std::uint64_t now = 0;
     ::sd_event_get_iteration(event_.get(), &now);
-    return now != std::exchange(ticked_at_, now) + 1;
+    const bool quiet = now == std::exchange(ticked_at_, now) + 1;
+    return std::exchange(busy_, !quiet) && quiet;
 }
 
 // Asked over a connection that nobody else knows, as for a restart.

@@ -65,7 +65,7 @@ class Service {
     void changed(Udev::Change change);
     void arm();
     void tick();
-    bool was_busy();
+    bool fell_quiet();
     void stop();
     void leave();
     void finish_records();
@@ -119,6 +119,7 @@ class Service {
     sd_event_source* slot_source_ = nullptr;
     std::uint64_t tick_period_ = 0;         // us
     std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
+    bool busy_ = true;                      // the loop did more than tick, before the last tick
     std::int64_t started_ = 0;              // s since 1970
     std::int64_t slept_ = 0;                // ns that this boot spent suspended, when last looked
     std::string cpus_;                      // cpu/{online,present,possible,isolated}, when last looked
