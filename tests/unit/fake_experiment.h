@@ -86,7 +86,7 @@ class ExperimentRig : public Rig {
     void tick() {
         reconcile();
         experiment_->tick();
-        next_tick_ = now_ + 15'000'000;
+        next_tick_ = now_ + tick_;
     }
     void move_to(std::uint64_t when) {
         if (when <= now_) return;
@@ -162,6 +162,7 @@ class ExperimentRig : public Rig {
     std::uint64_t began_ = 1'000'000'000;
     std::uint64_t now_ = began_;
     std::uint64_t next_tick_ = now_;
+    std::uint64_t tick_ = 15'000'000;  // us; longer where a test takes days
     Random random_{1};
     unsigned minute_ = 12 * 60;
     std::uint64_t uptime_ = 3600;
