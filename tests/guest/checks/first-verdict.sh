@@ -7,11 +7,11 @@
 
 crypt_open c0
 wq=$(wq_of c0)
-load_on c0
-trap load_off EXIT
 # The host has run for a while: what waits for the end of the boot (judge.settle) has ended.
 up() { [ "$(cut -d. -f1 /proc/uptime)" -ge 600 ]; }
 wait_until 620 up || fail "it is $(cut -d' ' -f1 /proc/uptime) s since the boot"
+load_on c0
+trap load_off EXIT
 began=$SECONDS
 systemctl enable --now wq-tuned 2>/dev/null
 trap 'systemctl disable --now wq-tuned 2>/dev/null; load_off' EXIT

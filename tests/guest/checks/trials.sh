@@ -17,7 +17,7 @@ mark
 systemctl start wq-tuned
 wait_until 180 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
-wait_until 240 ended 1 || fail "no verdict"
+wait_until 400 ended 1 || fail "no verdict"
 check_eq "the verdict" regressed "$(verdict verdict)"
 note "latency $(verdict effect_percent)% in $(verdict pairs) pairs"
 expect_scope "$wq" system
@@ -45,7 +45,7 @@ note "-- better: the kernel had cache, auto plans wider"
 rm $verdicts $ledger
 trial_policy auto
 systemctl start wq-tuned
-wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
+wait_until 400 ended 1 || fail "no verdict: $(target "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"
 note "latency $(verdict effect_percent)% in $(verdict pairs) pairs"
 wait_until 5 state_is "$wq" kept || fail "state $(target "$wq" state)"
