@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctl/machine.h"
-#include "tuner/step.h"
+#include "engine/step.h"
 
 namespace wq::ctl {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/step.h"
 #include "evidence/ledger.h"
-#include "tuner/step.h"
 
 namespace wq {
 

@@ -11,20 +11,20 @@
 #include <vector>
 
 #include "base/journal.h"
+#include "base/record_writer.h"
 #include "base/result.h"
 #include "bpf/work_counters.h"
 #include "engine/accrue.h"
 #include "engine/caution.h"
 #include "engine/coins.h"
 #include "engine/conditions.h"
+#include "engine/engine.h"
 #include "engine/experiment_view.h"
 #include "engine/ledger_file.h"
 #include "engine/slot.h"
 #include "engine/target_pair.h"
-#include "tuner/readings.h"
-#include "tuner/record_writer.h"
-#include "tuner/tuner.h"
-#include "tuner/verdicts.h"
+#include "judge/readings.h"
+#include "judge/verdicts.h"
 
 namespace wq {
 

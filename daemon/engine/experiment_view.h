@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/step.h"
 #include "evidence/comparison.h"
-#include "tuner/step.h"
 
 namespace wq {
 

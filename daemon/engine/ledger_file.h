@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/journal.h"
+#include "base/record_writer.h"
 #include "evidence/ledger.h"
-#include "tuner/record_writer.h"
 
 namespace wq {
 

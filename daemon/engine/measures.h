@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "engine/engine.h"
 #include "model/policy.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 

@@ -63,7 +63,7 @@ struct Paths {
     // Is there while experiments are paused.
     [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
-    // A file per trial, see tuner/readings.h.
+    // A file per trial, see judge/readings.h.
     [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
     // The path of the textfile of metrics, as the policy had it.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/engine.h"
 #include "engine/experiment.h"
 #include "evidence/fleet_line.h"
-#include "tuner/tuner.h"
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 namespace wq {
 

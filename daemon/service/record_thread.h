@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tuner/record_writer.h"
+#include "base/record_writer.h"
 
 namespace wq {
 

@@ -12,12 +12,12 @@
 
 #include "base/file.h"
 #include "base/journal.h"
+#include "base/record_writer.h"
+#include "engine/baseline.h"
+#include "engine/lock.h"
+#include "engine/restore.h"
 #include "kernel/workqueue_fs.h"
 #include "service/metrics_file.h"
-#include "tuner/baseline.h"
-#include "tuner/lock.h"
-#include "tuner/record_writer.h"
-#include "tuner/restore.h"
 
 namespace wq {
 namespace {

@@ -21,6 +21,7 @@
 #include "bpf/bpf_counters.h"
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
+#include "engine/lock.h"
 #include "kernel/cpu_files.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
@@ -33,7 +34,6 @@
 #include "service/host_status.h"
 #include "service/restorer.h"
 #include "service/status.h"
-#include "tuner/lock.h"
 
 namespace wq {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/journal.h"
 #include "bpf/work_counters.h"
+#include "engine/engine.h"
 #include "engine/experiment.h"
 #include "kernel/udev.h"
 #include "model/host_facts.h"
@@ -23,7 +24,6 @@
 #include "service/record_thread.h"
 #include "service/server.h"
 #include "service/status.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "engine/engine.h"
 #include "engine/experiment.h"
 #include "model/policy.h"
 #include "policy/policy_error.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "engine/engine.h"
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "speed_bare.h"
-#include "tuner/tuner.h"
 
 namespace wq::test {
 namespace {

@@ -11,14 +11,14 @@
 #include <ctime>
 #include <filesystem>
 
+#include "engine/engine.h"
 #include "fake_machine.h"
+#include "judge/readings.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "noise.h"
 #include "policy/installed.h"
 #include "temp_tree.h"
-#include "tuner/readings.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 namespace {

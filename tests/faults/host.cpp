@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "host.h"
 
+#include "engine/lock.h"
 #include "service/restorer.h"
-#include "tuner/lock.h"
 
 namespace wq::faults {
 namespace {

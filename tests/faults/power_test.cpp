@@ -8,8 +8,8 @@
 
 #include "check.h"
 #include "disk.h"
+#include "judge/readings.h"
 #include "life.h"
-#include "tuner/readings.h"
 
 namespace wq::faults {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // baseline.json: what is read is written back to the same, what is refused is left as it is.
-#include "tuner/baseline.h"
+#include "engine/baseline.h"
 
 #include <string>
 

@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 #include "fuzz.h"
+#include "judge/verdicts.h"
 #include "records.h"
-#include "tuner/verdicts.h"
 
 using wq::RecordedTrial;
 using wq::fuzz::folder;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fuzz.h"
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 namespace wq::fuzz {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // verdicts.json: what is read is written back to the same, what is refused is set aside.
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 #include <string>
 

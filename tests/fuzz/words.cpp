@@ -6,11 +6,11 @@
 
 #include "counters/counter_table.h"
 #include "fuzz.h"
+#include "judge/verdicts.h"
 #include "model/judge_settings.h"
 #include "model/scope.h"
 #include "policy/number_range.h"
 #include "policy/quantity.h"
-#include "tuner/verdicts.h"
 
 using wq::fuzz::require;
 

@@ -17,12 +17,12 @@
 #include "ctl/ab/kworkers.h"
 #include "ctl/ab/left_store.h"
 #include "ctl/ab/runner.h"
+#include "engine/baseline.h"
+#include "engine/lock.h"
 #include "fake_machine.h"
 #include "judge/recording.h"
 #include "kernel/workqueue_fs.h"
 #include "run_command.h"
-#include "tuner/baseline.h"
-#include "tuner/lock.h"
 
 namespace wq::ctl {
 namespace {

@@ -7,10 +7,10 @@
 #include <cerrno>
 
 #include "ctl/ab/arms.h"
+#include "engine/restore.h"
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "fake_scope_files.h"
-#include "tuner/restore.h"
 
 namespace wq::ab {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "engine/candidates.h"
+#include "engine/engine.h"
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the verdicts on a class of workqueues come to.
-#include "tuner/lessons.h"
+#include "ctl/commands/lessons.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/record_writer.h"
+#include "base/record_writer.h"
 
 namespace wq::test {
 

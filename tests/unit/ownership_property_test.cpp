@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "engine/step.h"
 #include "ownership_world.h"
-#include "tuner/step.h"
 
 namespace wq {
 namespace {

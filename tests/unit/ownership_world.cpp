@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "tuner/restore.h"
+#include "engine/restore.h"
 
 namespace wq::test {
 namespace {

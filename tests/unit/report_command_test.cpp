@@ -8,9 +8,9 @@
 
 #include "ctl/options.h"
 #include "fake_machine.h"
+#include "judge/readings.h"
 #include "kernel/hwloc_topology.h"
 #include "temp_tree.h"
-#include "tuner/readings.h"
 
 namespace wq::ctl {
 namespace {

@@ -18,11 +18,11 @@
 #include <functional>
 #include <thread>
 
+#include "engine/baseline.h"
+#include "engine/lock.h"
 #include "fake_machine.h"
 #include "resident.h"
 #include "service/restorer.h"
-#include "tuner/baseline.h"
-#include "tuner/lock.h"
 
 namespace wq {
 namespace {

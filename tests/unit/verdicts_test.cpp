@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What was learned, on disk.
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

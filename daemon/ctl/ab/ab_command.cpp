@@ -27,11 +27,11 @@
 #include "ctl/machine.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
+#include "engine/lock.h"
+#include "engine/restore.h"
 #include "kernel/cpu_files.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/workqueue_fs.h"
-#include "tuner/lock.h"
-#include "tuner/restore.h"
 
 namespace wq::ctl {
 namespace {

@@ -9,8 +9,8 @@
 #include "ctl/ab/metric.h"
 #include "ctl/command.h"
 #include "ctl/options.h"
+#include "engine/step.h"
 #include "model/judge_settings.h"
-#include "tuner/step.h"
 
 namespace wq::ctl {
 

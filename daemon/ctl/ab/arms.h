@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/step.h"
 #include "plan/plan.h"
-#include "tuner/step.h"
 
 namespace wq::ab {
 

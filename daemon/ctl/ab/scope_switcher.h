@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "ctl/ab/switcher.h"
+#include "engine/scope_writer.h"
+#include "engine/step.h"
 #include "model/kernel_info.h"
 #include "model/workqueue.h"
-#include "tuner/apply.h"
-#include "tuner/step.h"
 
 namespace wq::ab {
 

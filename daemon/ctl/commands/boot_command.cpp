@@ -11,10 +11,10 @@
 
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "judge/verdicts.h"
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"
-#include "tuner/verdicts.h"
 
 namespace wq::ctl {
 namespace {

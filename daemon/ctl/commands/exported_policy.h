@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ctl/commands/lessons.h"
 #include "model/host_facts.h"
-#include "tuner/lessons.h"
 
 namespace wq::ctl {
 

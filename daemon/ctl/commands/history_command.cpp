@@ -7,10 +7,10 @@
 
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "judge/readings.h"
+#include "judge/verdicts.h"
 #include "kernel/paths.h"
 #include "service/status.h"
-#include "tuner/readings.h"
-#include "tuner/verdicts.h"
 
 namespace wq::ctl {
 namespace {

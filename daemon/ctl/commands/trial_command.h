@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 namespace wq::ctl {
 

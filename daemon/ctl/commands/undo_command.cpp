@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "ctl/machine.h"
+#include "engine/baseline.h"
 #include "kernel/workqueue_fs.h"
-#include "tuner/baseline.h"
 
 namespace wq::ctl {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ctl/report/report_plot.h"
-#include "tuner/readings.h"
-#include "tuner/verdicts.h"
+#include "judge/readings.h"
+#include "judge/verdicts.h"
 
 namespace wq::ctl {
 

@@ -12,7 +12,7 @@
 // judged by; of several that improved on one
 // setting, the last. A step on the way that is too old still tells that its candidate was one of ours and not
 // the kernel's; that much is known, and no more, so that nothing is said.
-#include "tuner/lessons.h"
+#include "ctl/commands/lessons.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/step.h"
+#include "engine/step.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/restore.h"
+#include "engine/restore.h"
 
 #include <fmt/format.h>
 #include <syslog.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/apply.h"
+#include "engine/scope_writer.h"
 
 namespace wq {
 namespace {

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "base/journal.h"
+#include "engine/baseline.h"
+#include "engine/scope_writer.h"
+#include "engine/step.h"
 #include "evidence/comparison.h"
+#include "judge/verdicts.h"
 #include "kernel/workqueue_fs.h"
 #include "model/kernel_info.h"
 #include "model/known_cpus.h"
 #include "model/policy.h"
 #include "plan/plan.h"
-#include "tuner/apply.h"
-#include "tuner/baseline.h"
-#include "tuner/step.h"
-#include "tuner/verdicts.h"
 
 namespace wq {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What is asked of a tuner, and what it tells. How it looks is in tuner_look.cpp, how it acts in
 // tuner_act.cpp, orders are in tuner_orders.cpp.
-#include "tuner/tuner.h"
+#include "engine/engine.h"
 
 #include <fmt/format.h>
 #include <syslog.h>
 
 #include <algorithm>
 
+#include "engine/restore.h"
 #include "model/lacks_scopes.h"
-#include "tuner/restore.h"
 
 namespace wq {
 

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "judge/trial.h"
+#include "judge/verdicts.h"
 #include "kernel/paths.h"
-#include "tuner/verdicts.h"
 
 namespace wq {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the tuner writes, when, and what it takes back.
-#include "tuner/tuner.h"
+#include "engine/engine.h"
 
 #include <gmock/gmock.h>
 #include <syslog.h>

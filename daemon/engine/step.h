@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "evidence/ledger.h"
+#include "judge/verdicts.h"
 #include "plan/plan.h"
-#include "tuner/verdicts.h"
 
 namespace wq {
 

@@ -4,8 +4,8 @@
 #include <syslog.h>
 
 #include "base/clock.h"
+#include "engine/engine.h"
 #include "kernel/udev.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 namespace {

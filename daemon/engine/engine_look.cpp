@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include "engine/engine.h"
 #include "kernel/udev.h"
 #include "plan/pods.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 namespace {

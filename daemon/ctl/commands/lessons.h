@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/step.h"
-#include "tuner/verdicts.h"
+#include "engine/step.h"
+#include "judge/verdicts.h"
 
 namespace wq {
 

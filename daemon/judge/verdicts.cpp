@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/verdicts.h"
+#include "judge/verdicts.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/apply.h"
+#include "engine/scope_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

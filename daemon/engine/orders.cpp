@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "engine/engine.h"
 #include "model/lacks_scopes.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 

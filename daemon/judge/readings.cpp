@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/readings.h"
+#include "judge/readings.h"
 
 #include <fmt/format.h>
 

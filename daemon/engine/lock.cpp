@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "tuner/lock.h"
+#include "engine/lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

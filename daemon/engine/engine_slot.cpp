@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "base/hash.h"
+#include "engine/engine.h"
 #include "plan/pods.h"
-#include "tuner/tuner.h"
 
 namespace wq {
 namespace {

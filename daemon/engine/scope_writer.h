@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/baseline.h"
 #include "kernel/scope_files.h"
-#include "tuner/baseline.h"
 
 namespace wq {
 

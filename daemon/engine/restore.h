@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/journal.h"
+#include "engine/baseline.h"
 #include "kernel/scope_files.h"
-#include "tuner/baseline.h"
 
 namespace wq {
 
