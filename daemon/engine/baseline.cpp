@@ -18,11 +18,39 @@ using nlohmann::json;
 // A host with tens of thousands of workqueues stays below this.
 constexpr std::size_t kMaxBaseline = 16U << 20;
 
-// In the place of an order, where there is none.
-constexpr const char* kExternal = "external";
+// `order` in the file.
+constexpr std::string_view kPin = "pin ";
+constexpr std::string_view kRevert = "revert";
+constexpr std::string_view kSlot = "trial";
+constexpr std::string_view kExternal = "external";  // in the place of an order, if there is none
 
 json to_json(const std::optional<bool>& value) {
     return value ? json(*value) : json(nullptr);
+}
+
+std::string order_text(const BaselineEntry& e) {
+    switch (e.holder) {
+        case Holder::pin:
+            return std::string(kPin) + e.pinned;
+        case Holder::revert:
+            return std::string(kRevert);
+        case Holder::slot:
+            return std::string(kSlot);
+        default:  // versions before had "external" in the place of an order alone
+            return std::string(e.external ? kExternal : "");
+    }
+}
+
+// An order of another version is none.
+void read_order(BaselineEntry& e, const std::string& text) {
+    if (text.starts_with(kPin)) {
+        e.holder = Holder::pin;
+        e.pinned = text.substr(kPin.size());
+    } else if (text == kRevert) {
+        e.holder = Holder::revert;
+    } else if (text == kSlot) {
+        e.holder = Holder::slot;
+    }
 }
 
 json to_json(const BaselineEntry& e) {
@@ -34,8 +62,7 @@ json to_json(const BaselineEntry& e) {
     out["strict"] = to_json(e.strict);
     out["may_hold"] = e.may_hold;
     out["may_strict"] = to_json(e.may_strict);
-    // Versions before had "external" in the place of an order alone.
-    out["order"] = e.external && e.order.empty() ? kExternal : e.order;
+    out["order"] = order_text(e);
     if (e.external) out["external"] = true;
     return out;
 }
@@ -56,10 +83,10 @@ BaselineEntry from_json(const json& j) {
                       j.at("scope").get<std::string>(),
                       maybe_bool(j.at("strict")),
                       j.at("may_hold").get<std::vector<std::string>>(),
-                      maybe_bool(j.at("may_strict")),
-                      j.at("order").get<std::string>()};
-    out.external = out.order == kExternal || j.value("external", false);
-    if (out.order == kExternal) out.order.clear();
+                      maybe_bool(j.at("may_strict"))};
+    const auto order = j.at("order").get<std::string>();
+    read_order(out, order);
+    out.external = order == kExternal || j.value("external", false);
     return out;
 }
 
@@ -83,7 +110,8 @@ std::uint64_t hash_of(const std::map<std::string, BaselineEntry>& entries) {
         add_number(e.may_hold.size());
         for (const std::string& word : e.may_hold) add_text(word);
         add_bool(e.may_strict);
-        add_text(e.order);
+        add_number(static_cast<std::uint64_t>(e.holder));
+        add_text(e.pinned);
         add_number(e.external ? 1 : 0);
     }
     return XXH64_digest(&state);
@@ -98,7 +126,9 @@ bool BaselineEntry::may_be_ours(const std::string& word) const {
 }
 
 void BaselineEntry::allow(const std::string& word) {
-    if (!may_be_ours(word)) may_hold.push_back(word);
+    if (may_be_ours(word)) return;
+    may_hold.push_back(word);
+    on_disk.yes = false;
 }
 
 Whose BaselineEntry::whose(const std::string& word) const {
@@ -124,7 +154,9 @@ void BaselineEntry::announce(const std::string& word, std::optional<bool> value)
     allow(scope);
     allow(word);
     if (const std::string other = misparse_of(word); !other.empty()) allow(other);
-    if (value && strict && value != strict) may_strict = value;
+    if (!value || !strict || value == strict || may_strict == value) return;
+    may_strict = value;
+    on_disk.yes = false;
 }
 
 Found BaselineEntry::settle(const std::string& word, std::optional<bool> value) {
@@ -149,28 +181,11 @@ void BaselineEntry::release() {
 }
 
 BaselineEntry entry_of(const Workqueue& target) {
-    return {target.name, target.inode, target.scope.word, target.strict, {}, {}, ""};
+    return {target.name, target.inode, target.scope.word, target.strict, {}, {}};
 }
 
 std::string misparse_of(const std::string& word) {
     return word == "cache_shard" ? "cache" : "";
-}
-
-std::optional<std::string> pinned_scope(const BaselineEntry* entry) {
-    if (entry == nullptr || !entry->order.starts_with(kPin)) return std::nullopt;
-    return entry->order.substr(std::string_view(kPin).size());
-}
-
-bool is_external(const BaselineEntry* entry) {
-    return entry != nullptr && entry->external;
-}
-
-bool is_on_trial(const BaselineEntry* entry) {
-    return entry != nullptr && entry->order == kTrial;
-}
-
-bool is_reverted(const BaselineEntry* entry) {
-    return entry != nullptr && entry->order == kRevert;
 }
 
 Status BaselineStore::load() {
@@ -187,6 +202,7 @@ Status BaselineStore::load() {
         }
         entries_ = std::move(entries);
         saved_ = hash_of(entries_);
+        mark_saved();
         broken_ = false;
     } catch (const json::exception& e) {
         return fail(path_ + ": " + e.what(), EBADMSG);
@@ -197,7 +213,7 @@ Status BaselineStore::load() {
 Status BaselineStore::save() {
     if (broken_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
     const std::uint64_t hash = hash_of(entries_);
-    if (hash == saved_) return {};
+    if (hash == saved_) return mark_saved();
     json list = json::array();
     for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));
     // Names come from the kernel and need not be UTF-8; they must come back as the same bytes or not at all.
@@ -207,9 +223,17 @@ Status BaselineStore::save() {
     } catch (const json::exception& e) {
         return fail(path_ + ": " + e.what(), EILSEQ);
     }
-    auto done = replace_file(path_, text);
-    saved_ = done ? std::optional(hash) : std::nullopt;
-    return done;
+    if (auto done = replace_file(path_, text); !done) {
+        saved_.reset();
+        return done;
+    }
+    saved_ = hash;
+    return mark_saved();
+}
+
+Status BaselineStore::mark_saved() {
+    for (auto& [name, entry] : entries_) entry.on_disk.yes = true;
+    return {};
 }
 
 BaselineEntry* BaselineStore::find(const std::string& name) {
@@ -217,7 +241,13 @@ BaselineEntry* BaselineStore::find(const std::string& name) {
     return found == entries_.end() ? nullptr : &found->second;
 }
 
+const BaselineEntry* BaselineStore::find(const std::string& name) const {
+    const auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : &found->second;
+}
+
 void BaselineStore::put(BaselineEntry entry) {
+    entry.on_disk.yes = false;
     entries_[entry.name] = std::move(entry);
 }
 

@@ -14,6 +14,16 @@
 
 namespace wq {
 
+// Who decides what a target holds. If several could, it is the first of this list.
+enum class Holder : std::uint8_t {
+    external,  // an external writer: nothing is written until a reload
+    udev,      // a rule of udev may set the target aside: nothing is written until udev has processed it
+    slot,      // a slot of an experiment: one arm after the other
+    pin,       // an operator's order: a scope
+    revert,    // an operator's order: the baseline
+    policy,    // the plan, and what the ledger makes of it
+};
+
 // Whose value a file was found to hold.
 enum class Whose : std::uint8_t { baseline, ours, foreign };
 
@@ -42,8 +52,16 @@ struct BaselineEntry {
     // The strictness that is ours, always the opposite of `strict`. Empty: it is at its baseline, or nothing
     // that we care for. While the entry is not settled the baseline is possible, too.
     std::optional<bool> may_strict;
-    std::string order;      // "pin SCOPE" or "revert" by an operator, "trial", or ""
-    bool external = false;  // somebody else's until a reload
+    // Who holds the target according to the file: `slot` (what a process that finds it puts back, even if
+    // settings are kept), `pin`, `revert` or `policy`. ownership.h knows who holds it now.
+    Holder holder = Holder::policy;
+    std::string pinned = {};  // the scope, of a pin
+    bool external = false;    // an external writer's until a reload; the order is in force again after that
+    // Whether the claim on disk includes this one. save() and load() set it; a wider claim clears it.
+    struct OnDisk {
+        bool yes = false;
+        friend bool operator==(OnDisk, OnDisk) { return true; }  // it is not part of what an entry says
+    } on_disk = {};
 
     [[nodiscard]] bool may_be_ours(const std::string& word) const;
     void allow(const std::string& word);  // adds to may_hold
@@ -67,6 +85,14 @@ struct BaselineEntry {
     void disown(bool strict);
     // Nothing of ours is there any more.
     void release();
+    void hold(Holder by, const std::string& scope = "") {
+        holder = by;
+        pinned = scope;
+    }
+    // The target goes to the policy, if a slot had it.
+    void end_slot() {
+        if (holder == Holder::slot) hold(Holder::policy);
+    }
     // Of a settled entry: the word that the file holds, as far as we know.
     [[nodiscard]] const std::string& word_in_place() const {
         return may_hold.empty() ? scope : may_hold.front();
@@ -82,16 +108,10 @@ BaselineEntry entry_of(const Workqueue& target);
 // `cache_shard` became `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: nothing else.
 std::string misparse_of(const std::string& word);
 
-// What stands in `order`. An entry that is not there (nullptr) has none.
-inline constexpr const char* kPin = "pin ";
-inline constexpr const char* kRevert = "revert";
-inline constexpr const char* kTrial =
-    "trial";  // between two writes of a trial: goes back even if settings are kept
-std::optional<std::string> pinned_scope(const BaselineEntry* entry);
-bool is_reverted(const BaselineEntry* entry);
-bool is_on_trial(const BaselineEntry* entry);
-// Somebody else's until a reload, whatever was ordered before.
-bool is_external(const BaselineEntry* entry);
+// Whether HOLDER is an operator's order.
+inline bool is_order(Holder holder) {
+    return holder == Holder::pin || holder == Holder::revert;
+}
 
 // baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which
 // resets the kernel, forgets it too.
@@ -106,11 +126,13 @@ class BaselineStore {
     Status save();
 
     [[nodiscard]] BaselineEntry* find(const std::string& name);
+    [[nodiscard]] const BaselineEntry* find(const std::string& name) const;
     void put(BaselineEntry entry);
     void remove(const std::string& name);
     [[nodiscard]] const std::map<std::string, BaselineEntry>& entries() const { return entries_; }
 
   private:
+    Status mark_saved();  // `done`
     std::string path_;
     std::map<std::string, BaselineEntry> entries_;
     // Hash of what is on disk; empty after a save that failed, which may have replaced it or not.

@@ -11,8 +11,8 @@ namespace wq {
 
 // What may speak against a slot on this host now.
 struct Conditions {
-    std::string observing = {};     // Tuner::observing()
-    std::string pods_unknown = {};  // Tuner::pods_unknown()
+    std::string observing = {};     // Engine::observing()
+    std::string pods_unknown = {};  // Inventory::pods_unknown()
     std::string ledger_error = {};  // why what is learned cannot be kept; "" if it can
     bool paused = false;
     bool in_hours = true;

@@ -1,114 +1,77 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is asked of a tuner, and what it tells. How it looks is in tuner_look.cpp, how it acts in
-// tuner_act.cpp, orders are in tuner_orders.cpp.
+// What is asked of the engine, what it tells, and how it looks, plans and has written.
 #include "engine/engine.h"
 
 #include <fmt/format.h>
 #include <syslog.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "engine/restore.h"
 #include "model/lacks_scopes.h"
 
 namespace wq {
 
-std::string_view name_of(State state) {
-    switch (state) {
-        case State::unmanaged:
-            return "unmanaged";
-        case State::leave:
-            return "leave";
-        case State::as_planned:
-            return "as-planned";
-        case State::waiting:
-            return "waiting";
-        case State::trial:
-            return "trial";
-        case State::applied:
-            return "applied";
-        case State::kept:
-            return "kept";
-        case State::reverted:
-            return "reverted";
-        case State::pinned:
-            return "pinned";
-        case State::external:
-            return "external";
-        case State::unsupported:
-            return "unsupported";
-        case State::quarantined:
-            return "quarantined";
-    }
-    return "?";
-}
+Engine::Engine(Edges edges, KernelInfo kernel)
+    : edges_(std::move(edges)),
+      kernel_(std::move(kernel)),
+      inventory_({edges_.files, edges_.log, edges_.read_topology, edges_.opted_out}, kernel_),
+      ownership_(edges_.store),
+      log_(edges_.log),
+      applier_(edges_.files, edges_.store, ownership_, log_),
+      keys_(inventory_, policy_),
+      orders_(*this),
+      circumstances_{.policy = policy_, .waiting_why = "waiting for a trial"} {}
 
-void Tuner::set_policy(Policy policy) {
+void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
-    said_.clear();
+    log_.start_over();
     for (auto& [name, target] : targets_) {
-        target.external = false;
+        target.external.reset();
         target.last_word.clear();
         target.last_strict.reset();
         target.refused.reset();
         target.failures = target.stuck = 0;
     }
     if (targets_.empty()) return;  // at the start, which is no reload
-    for (const auto& [name, known] : edges_.store.entries()) {
-        BaselineEntry& entry = *edges_.store.find(name);
-        if (is_reverted(&known)) entry.order.clear();
-        entry.external = false;
-        entry.announce_baseline();  // what somebody else put back is taken up again
-    }
-    topology_stale_ = true;
-    doubts_ = 0;
+    ownership_.start_over();
+    inventory_.start_over();
 }
 
-void Tuner::expire(std::int64_t now) {
-    policy_.expire(now);
+void Engine::changed(Udev::Change change) {
+    inventory_.changed(change);
+    if (change != Udev::Change::workqueue && change != Udev::Change::lost) return;
+    for (auto& [name, target] : targets_) target.ask_udev = true;
 }
 
-void Tuner::observe(std::string why) {
-    observe_why_ = std::move(why);
-}
-
-std::string Tuner::observing() const {
+std::string Engine::observing() const {
     const std::string lacks = lacks_scopes(kernel_);
     if (!lacks.empty()) return observe_why_.empty() ? lacks : fmt::format("{}; {}", observe_why_, lacks);
     if (!observe_why_.empty()) return observe_why_;
     return policy_.mode == Mode::observe ? "mode is observe" : "";
 }
 
-void Tuner::reconcile() {
-    refresh_topology();
-    refresh_targets();
-    plan_targets();
-    apply_wishes();
+void Engine::reconcile() {
+    look_at_topology();
+    look_and_plan();
+    write();
 }
 
-void Tuner::look() {
-    refresh_topology();
-    refresh_targets();
-    plan_targets();
-    for (auto& [name, target] : targets_) show(target);
+void Engine::look() {
+    look_at_topology();
+    look_and_plan();
+    refresh_circumstances();
+    for (auto& [name, target] : targets_)
+        target.show(as_found(target, ownership_.entry(name), decide_on(target), circumstances_));
 }
 
-// The state of a target as its files are now, before anything is done about it.
-void Tuner::show(Target& target) {
-    const Wish wish = wish_for(target);
-    if (wish.hands_off) return;
-    if (target.stuck >= kTries) return show_stuck(target);
-    if (wish.word && !is_so(target, wish)) {
-        target.state = State::waiting;
-        const char* next = target.failures > 0 ? "about to be tried again: " : "about to be applied: ";
-        target.reason = unsaved_.empty() ? next + target.reason : unsaved_;
-    } else if (!wish.word && holds_ours(target)) {
-        target.state = State::applied;
-        target.reason = "left in force";
-    }
+void Engine::step_all() {
+    plan_targets();  // what @default holds is part of its followers' plans
+    write();
 }
 
-void Tuner::restore_all() {
+void Engine::restore_all() {
     restore_entries(edges_.files, edges_.store, edges_.log);
     for (auto& [name, target] : targets_) {
         target.last_word.clear();
@@ -116,28 +79,18 @@ void Tuner::restore_all() {
     }
 }
 
-void Tuner::keep_all() {
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : edges_.store.entries()) names.push_back(name);
-    for (const std::string& name : names) {
-        BaselineEntry& entry = *edges_.store.find(name);
-        // What was to go back, and could not, goes back even so: the restorer finds it by the mark of a
-        // trial.
-        const bool goes_back = entry.has_claim() && (is_on_trial(&entry) || is_reverted(&entry));
-        entry.order = goes_back ? kTrial : "";
-        if (!entry.has_claim() && !entry.external) edges_.store.remove(name);
-    }
-    if (const auto saved = edges_.store.save(); !saved)
+void Engine::keep_all() {
+    if (const auto saved = ownership_.keep(); !saved)
         edges_.log.write({LOG_ERR, Event::none, saved.error().text});
 }
 
-bool Tuner::wants_retry() const {
+bool Engine::wants_retry() const {
     return std::any_of(targets_.begin(), targets_.end(), [](const auto& item) {
-        return item.second.failures > 0 && item.second.failures < kTries;
+        return item.second.failures > 0 && item.second.failures < Target::kTries;
     });
 }
 
-std::string Tuner::summary() const {
+std::string Engine::summary() const {
     std::map<std::string_view, unsigned> counts;
     for (const auto& [name, target] : targets_) counts[name_of(target.state)]++;
     std::string out = observing().empty() ? std::string(name_of(policy_.mode)) : "observing: " + observing();
@@ -146,17 +99,233 @@ std::string Tuner::summary() const {
     return out;
 }
 
-void Tuner::log(int priority, Event event, const Target& target, const std::string& text,
-                std::vector<std::pair<std::string, std::string>> more) {
-    more.emplace_back("WQ_NAME", target.now.name);
-    edges_.log.write({priority, event, target.now.name + ": " + text, std::move(more)});
+// ---- looking
+
+void Engine::look_at_topology() {
+    if (inventory_.look_at_topology()) keys_.forget_pods();
 }
 
-// What is true of many targets, or at every tick, is said once between two reloads.
-void Tuner::say_once(int priority, Event event, const std::string& text,
-                     std::vector<std::pair<std::string, std::string>> fields) {
-    if (said_.size() < kMaxSaid && said_.insert(text).second)
-        edges_.log.write({priority, event, text, std::move(fields)});
+void Engine::look_at_targets() {
+    const auto names = inventory_.names();
+    if (!names) return log_.write_once(LOG_ERR, Event::none, names.error().text);
+    std::set<std::string> seen(names->begin(), names->end());
+    for (const auto& [name, entry] : ownership_.store().entries()) seen.insert(name);
+    for (const auto& [name, target] : targets_) seen.insert(name);
+    const CpuSet unbound_mask = inventory_.unbound_mask();
+    for (const std::string& name : seen) look_at(name, unbound_mask);
+}
+
+void Engine::look_and_plan() {
+    look_at_targets();
+    plan_targets();
+}
+
+void Engine::look_at(const std::string& name, const CpuSet& unbound_mask) {
+    const auto now = inventory_.read(name, unbound_mask);
+    if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
+    const auto known = targets_.find(name);
+    if (known != targets_.end() && now && known->second.now.inode != now->inode) forget(name);
+    if (!now) log_.write_once(LOG_WARNING, Event::none, now.error().text);
+    if (now && now->unread)
+        log_.write_once(LOG_WARNING, Event::none, fmt::format("{}: {}", name, now->untouchable));
+    const BaselineEntry* entry = ownership_.entry(name);
+    if (!now || now->unread || unbound_mask.empty()) {
+        // Memory may be short for a moment. What is managed stays as it is until it can be read.
+        if (const auto managed = targets_.find(name); managed != targets_.end())
+            return keep_unread(managed->second, now ? &*now : nullptr);
+        if (!now || entry != nullptr) return;
+    }
+    if (entry != nullptr && entry->inode != now->inode) ownership_.forget(name);
+    Target& target = targets_[name];
+    inventory_.fill(target, *now);
+    notice(target, now->strict);
+}
+
+// SEEN: what of it could be read, if any.
+void Engine::keep_unread(Target& target, const Workqueue* seen) {
+    target.unread = true;
+    if (seen == nullptr || seen->scope.word.empty()) return;
+    target.now.scope = seen->scope;
+    if (seen->strict) target.now.strict = seen->strict;
+    notice(target, seen->strict);
+}
+
+void Engine::notice(Target& target, std::optional<bool> strict) {
+    if (const auto news = ownership_.notice(target, strict)) applier_.leave_to_writer(target, *news);
+}
+
+void Engine::forget(const std::string& name) {
+    targets_.erase(name);
+    ownership_.forget(name);
+}
+
+Result<const Target*> Engine::look_for_order(const std::string& name) {
+    if (const std::string lacks = lacks_scopes(kernel_); !lacks.empty())
+        return fail(name + ": " + lacks, EOPNOTSUPP);
+    look_at(name);
+    const auto found = targets_.find(name);
+    if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
+    const Target& target = found->second;
+    if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
+    if (target.external)
+        return fail(
+            fmt::format("{}: external: holds '{}', which an external writer wrote; put it back and reload",
+                        name, target.now.scope.word),
+            EPERM);
+    if (const std::string why = observing(); !why.empty())
+        return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
+    return &target;
+}
+
+void Engine::order(const std::string& name, Holder holder, const std::string& scope) {
+    const auto found = targets_.find(name);
+    BaselineEntry& entry =
+        found == targets_.end() ? *ownership_.entry(name) : ownership_.entry_for(found->second.now);
+    entry.hold(holder, scope);
+    if (found == targets_.end()) return;
+    Target& target = found->second;
+    if (target.refuses(scope)) target.refused->word.clear();
+    target.in_slot = false;
+    target.stuck = 0;
+}
+
+// ---- planning and deciding
+
+std::vector<Workqueue> Engine::targets_before_us() const {
+    std::vector<Workqueue> out;
+    std::optional<Scope> default_scope;
+    for (const auto& [name, target] : targets_) {
+        Workqueue& w = out.emplace_back(ownership_.as_before_us(target));
+        if (w.kind != Kind::default_scope) continue;
+        default_scope = w.scope.effective;
+        // If somebody else's, or held by an order, it moves nobody: its followers have what it says now.
+        const Holder holder = ownership_.holder_of(target);
+        if (holder != Holder::external && !is_order(holder)) continue;
+        if (holder != Holder::revert) default_scope = target.now.scope.effective;
+        w.untouchable = holder == Holder::external ? "external" : "held by an operator's order";
+    }
+    for (Workqueue& w : out)
+        if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
+            w.scope.effective = default_scope;
+    return out;
+}
+
+void Engine::plan_targets() {
+    auto before = targets_before_us();
+    const PlanInput input{inventory_.topology(),
+                          kernel_,
+                          policy_,
+                          before,
+                          inventory_.pods_unknown(),
+                          effective_shard_size(kernel_, policy_)};
+    plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
+    // If @default stays at its baseline (it is not compared yet, since it comes last; it regressed; the
+    // kernel refuses its plan), it moves no follower, and they are planned again for themselves. The same if
+    // another scope than the planned one was kept.
+    const auto parameter = targets_.find(kDefaultTarget);
+    if (parameter == targets_.end()) return;
+    const Target& moving = parameter->second;
+    std::optional<Scope> holds;
+    if (moving.step.kind == Step::Kind::kept && !moving.refuses(moving.step.hold->word))
+        holds = moving.step.hold->scope;
+    if (!has_no_effect(moving) && (!holds || holds == moving.plan.planned)) return;
+    for (Workqueue& w : before)
+        if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
+    PlanInput again = input;
+    again.default_holds = holds;
+    plan_each(again, [&](std::size_t, PlanLine line) {
+        if (line.target.kind != Kind::default_scope) take(std::move(line));
+    });
+}
+
+// Only the search of mode tune needs candidates. There may be thousands of targets: no other keeps them.
+void Engine::take(PlanLine line) {
+    Target& target = targets_.at(line.target.name);
+    target.before = line.target.scope.effective;
+    if (!searches(line.target, policy_)) line.candidates = std::vector<Candidate>();
+    static_cast<Planned&>(target.plan) = std::move(line);
+    make_step(target);
+}
+
+bool Engine::has_no_effect(const Target& target) const {
+    const Planned& plan = target.plan;
+    if (target.step.kind == Step::Kind::kept) return target.refuses(target.step.hold->word);
+    if (target.step.kind == Step::Kind::reverted) return true;
+    if (plan.finding != Finding::change) return false;
+    return !policy_.apply_unjudged || (plan.planned && target.refuses(std::string(name_of(*plan.planned))));
+}
+
+// What the ledger makes of a plan that a comparison could be about.
+void Engine::make_step(Target& target) {
+    target.step = {};
+    const Planned& plan = target.plan;
+    Workqueue before = ownership_.as_before_us(target);
+    if (before.scope.word == "default") before.scope.effective = target.before;
+    const bool open = plan.finding == Finding::in_place && searches(before, policy_);
+    if (plan.finding != Finding::change && !open) return;
+    if (!edges_.next_step) return;
+    target.step = edges_.next_step(
+        {before, plan, policy_, effective_shard_size(kernel_, policy_),
+         [&](const Arms& arms, bool from_policy) { return keys_.ledger_key(target.now, arms, from_policy); },
+         [&](const Arms& arms) { return edges_.verdicts.latest(keys_.verdict_key(target.now, arms)); },
+         edges_.now()});
+}
+
+void Engine::refresh_circumstances() {
+    circumstances_.observing = observing();
+    circumstances_.pods_unknown = inventory_.pods_unknown();
+}
+
+Wish Engine::decide_on(const Target& target) {
+    Wish out = decide(target, ownership_.entry(target.now.name), circumstances_);
+    if (!out.lacks_scope) return out;
+    const WorkqueueRule* rule = policy_.rule_for(target.now.name);
+    const Origin* origin = target.now.kind == Kind::default_scope ? &policy_.default_scope.origin
+                           : rule != nullptr                      ? &rule->origin
+                                                                  : nullptr;
+    if (origin != nullptr)
+        log_.write_once(LOG_NOTICE, Event::unsupported,
+                        fmt::format("{}: {}", origin->text(), target.plan.reason));
+    return out;
+}
+
+// ---- writing
+
+// All that is to be written is announced on disk before the first write, and settled there after the last, in
+// one go each: a thousand targets cost two saves.
+void Engine::write() {
+    refresh_circumstances();
+    std::vector<std::pair<std::string, Wish>> wishes;
+    for (auto& [name, target] : targets_) {
+        const Wish& wish = wishes.emplace_back(name, decide_on(target)).second;
+        target.show(wish.shown());
+        applier_.announce(target, wish, goes_back(target, wish));
+    }
+    const auto saved = ownership_.save();
+    circumstances_.unsaved = saved ? "" : saved.error().in("its baseline cannot be saved").text;
+    if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
+    for (const auto& [name, wish] : wishes) {
+        Target& target = targets_.at(name);
+        // The half that is still ours, of what an external writer has, stays until the end, or until nothing
+        // may be written.
+        if (target.external && goes_back(target, wish)) applier_.put_half_back(target);
+        if (wish.hands_off) continue;
+        if (!wish.word)
+            applier_.put_back(target);  // what is put back was on disk before it was written
+        else if (saved)
+            applier_.carry_out(target, wish);
+        else if (wish.sets(target))
+            target.show({State::waiting, circumstances_.unsaved});
+    }
+    std::erase_if(targets_, [](const auto& item) { return item.second.gone; });
+    if (const auto again = ownership_.save(); !again)
+        log_.write_once(LOG_ERR, Event::none, again.error().text);
+}
+
+// Whether what is ours in TARGET is about to be put back.
+bool Engine::goes_back(const Target& target, const Wish& wish) const {
+    if (target.external) return !circumstances_.observing.empty() && ownership_.holds_ours(target);
+    return !wish.hands_off && !wish.word && !target.is_stuck();
 }
 
 }  // namespace wq

@@ -59,8 +59,8 @@ void Experiment::recover() {
 
 void Experiment::measure_by(const std::string& lacks) {
     if (ledger_.ledger().lacks != lacks) ledger_.change().lacks = lacks;
-    edges_.tuner.measure_by(measures_of(edges_.tuner.policy().judge, no_counters_.empty(), lacks,
-                                        scheduler_in_force(edges_.paths)));
+    edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, no_counters_.empty(), lacks,
+                                         scheduler_in_force(edges_.paths)));
 }
 
 void Experiment::policy_changed() {
@@ -71,7 +71,7 @@ void Experiment::policy_changed() {
         notes.failures = 0;
         notes.not_before = 0;
     }
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger_.ledger().lacks);
     // Comparisons are known by what they are judged by: that is settled before the first look.
     if (any_work_counter(judge.counters) &&
@@ -87,7 +87,7 @@ void Experiment::policy_changed() {
 
 // What an older kernel kept for a class is this one's first candidate.
 void Experiment::find_before_upgrade() {
-    const std::string kernel = edges_.tuner.ledger_key({}, {}, false).kernel;
+    const std::string kernel = edges_.engine.keys().ledger_key({}, {}, false).kernel;
     std::map<std::string, std::int64_t> latest;
     for (const auto& [text, entry] : ledger_.ledger().entries()) {
         const LedgerKey& key = entry.key;
@@ -101,7 +101,7 @@ void Experiment::find_before_upgrade() {
 
 // Hosts of a fleet that start, or whose hours open, at the same time shall not begin at the same time.
 void Experiment::draw_delay() {
-    const auto most = static_cast<std::uint64_t>(edges_.tuner.policy().judge.jitter.count()) * kSecond;
+    const auto most = static_cast<std::uint64_t>(edges_.engine.policy().judge.jitter.count()) * kSecond;
     not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
 }
 
@@ -125,9 +125,10 @@ Step Experiment::step(const StepInput& in) const {
 // What asks firmware or systemd costs time.
 void Experiment::refresh_facts() {
     memory_is_short_ = is_memory_short(edges_.paths);
-    if (scheduler_in_force(edges_.paths) != edges_.tuner.measures().scheduler) {
-        measure_by(edges_.tuner.measures().lacks);  // what was learned under another scheduler waits for it
-        edges_.tuner.step_all();
+    if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler) {
+        measure_by(
+            edges_.engine.keys().measures().lacks);  // what was learned under another scheduler waits for it
+        edges_.engine.step_all();
     }
     const std::uint64_t now = edges_.now();
     if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
@@ -140,10 +141,10 @@ void Experiment::refresh_facts() {
 }
 
 std::string Experiment::why_no_slot() const {
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     const std::uint64_t now = edges_.now();
-    return wq::why_no_slot({.observing = edges_.tuner.observing(),
-                            .pods_unknown = edges_.tuner.pods_unknown(),
+    return wq::why_no_slot({.observing = edges_.engine.observing(),
+                            .pods_unknown = edges_.engine.inventory().pods_unknown(),
                             .ledger_error = ledger_.why_not(now),
                             .paused = paused_,
                             .in_hours = judge.hours.contains(edges_.minute_of_day()),
@@ -158,7 +159,7 @@ std::string Experiment::why_no_slot() const {
 
 // A rule that matches every name names none.
 bool Experiment::is_named(const Target& target) const {
-    const Policy& policy = edges_.tuner.policy();
+    const Policy& policy = edges_.engine.policy();
     if (target.now.kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
     const WorkqueueRule* rule = policy.rule_for(target.now.name);
     return rule != nullptr && rule->match != "*";
@@ -173,14 +174,14 @@ std::string Experiment::why_rests(const std::string& name, const Arms& arms) con
 
 // Why no pair of TARGET is measured now, whatever is compared.
 std::string Experiment::why_not(const Target& target) const {
-    const BaselineEntry* entry = edges_.tuner.baseline_of(target.now.name);
+    const Holder holder = edges_.engine.ownership().holder_of(target);
     if (target.unread) return "cannot be read now";
-    if (target.external) return "external";
-    if (pinned_scope(entry) || is_reverted(entry)) return "held by an operator's order";
+    if (holder == Holder::external) return "external";
+    if (is_order(holder)) return "held by an operator's order";
     if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
         const Notes& notes = found->second;
         if (edges_.now() < notes.not_before) return "its last slot came to nothing: " + notes.why;
-        const auto budget = static_cast<double>(edges_.tuner.policy().judge.budget.count());
+        const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
         if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "today's budget is spent";
     }
     if (!named_only_.empty() && !is_named(target))
@@ -201,8 +202,8 @@ std::string Experiment::why_not(const Target& target) const {
 // An arm that leaves a target on `default` is what @default holds; where that is another scope, what is
 // measured is not what the arm is called.
 bool Experiment::means_another(const Arms& arms) const {
-    const auto parameter = edges_.tuner.targets().find(kDefaultTarget);
-    if (parameter == edges_.tuner.targets().end() || parameter->second.on_trial) return false;
+    const auto parameter = edges_.engine.targets().find(kDefaultTarget);
+    if (parameter == edges_.engine.targets().end() || parameter->second.in_slot) return false;
     const auto now = parameter->second.now.scope.effective;
     const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
     return moved(arms.baseline) || moved(arms.candidate);
@@ -214,13 +215,14 @@ bool Experiment::is_held(const Target& target, const Arm& arm) {
 }
 
 bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
-    const LedgerEntry* entry = ledger_.ledger().find(edges_.tuner.ledger_key(target.now, arms, false));
+    const LedgerEntry* entry =
+        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, arms, false));
     return entry != nullptr && watch_log(*entry) > std::log(kDoubt);
 }
 
 std::vector<Experiment::Taker> Experiment::takers() const {
     std::vector<Taker> out;
-    for (const auto& [name, target] : edges_.tuner.targets()) {
+    for (const auto& [name, target] : edges_.engine.targets()) {
         const Step& step = target.step;
         const auto order = orders_.find(name);
         if (!step.trial && !step.watch && order == orders_.end()) continue;
@@ -262,7 +264,7 @@ std::optional<std::uint64_t> Experiment::next_due(const std::vector<Taker>& take
 
 bool Experiment::is_busy(const std::string& name) const {
     if (!no_counters_.empty()) return true;
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     const auto notes = notes_.find(name);
     if (notes == notes_.end() || edges_.now() - notes->second.rate_at > kFreshRate) return false;
     const double counted = std::chrono::duration<double>(judge.window - judge.washout).count();
@@ -283,7 +285,7 @@ Result<bool> Experiment::look_at_traffic() {
             for (const auto& [name, one] : *traffic) {
                 seen[name] = one.completed;
                 const auto before = traffic_.find(name);
-                if (!fresh || before == traffic_.end() || !edges_.tuner.targets().contains(name)) continue;
+                if (!fresh || before == traffic_.end() || !edges_.engine.targets().contains(name)) continue;
                 Notes& notes = notes_[name];
                 // What a slot counted since is better: its writes set the kernel's counts back to zero.
                 if (notes.rate_at > traffic_at_) continue;
@@ -303,17 +305,17 @@ Result<bool> Experiment::look_at_traffic() {
 
 // Guards alone decide nothing. Counters come before guards.
 std::string Experiment::why_unjudged() const {
-    const auto& counters = edges_.tuner.measures().counters;
+    const auto& counters = edges_.engine.keys().measures().counters;
     return counters.empty() || counters.front().guard ? "nothing to judge by: " + no_counters_ : "";
 }
 
 void Experiment::explain(const std::string& why) {
-    edges_.tuner.explain_waiting("waiting: " + why);
+    edges_.engine.explain_waiting("waiting: " + why);
 }
 
 // No slot begins: nothing stays attached or held.
 void Experiment::idle() {
-    edges_.tuner.set_compared({});
+    edges_.engine.set_compared({});
     edges_.counters.detach();
     attached_.clear();
     if (held_ && edges_.hold_memory) edges_.hold_memory(false);
@@ -336,8 +338,9 @@ std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) cons
         if (is_alone(taker) || names.contains(taker.name)) continue;
         // One of a class: where two of them disturb each other, neither coin is independent of the other's
         // difference, and both differences would be evidence in the same comparison.
-        const Target& target = edges_.tuner.targets().at(taker.name);
-        if (!comparisons.insert(edges_.tuner.ledger_key(target.now, taker.arms, taker.from_policy).text())
+        const Target& target = edges_.engine.targets().at(taker.name);
+        if (!comparisons
+                 .insert(edges_.engine.keys().ledger_key(target.now, taker.arms, taker.from_policy).text())
                  .second)
             continue;
         names.insert(taker.name);
@@ -366,7 +369,7 @@ void Experiment::look() {
     if (only_orders) std::erase_if(all, [](const Taker& t) { return !t.by_hand; });
     if (only_orders) explain(why);
     const auto due = next_due(all);
-    if (!due || !edges_.tuner.observing().empty()) return idle();
+    if (!due || !edges_.engine.observing().empty()) return idle();
     const std::uint64_t now = edges_.now();
     if (*due > now + kLookTime) {
         idle();
@@ -389,11 +392,11 @@ void Experiment::look() {
         if (taker.due <= now) ready.push_back(taker);
     }
     if (!only_orders) explain("not busy, or its next pair is not due");
-    edges_.tuner.set_compared(compared);
+    edges_.engine.set_compared(compared);
     const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
     if (!dense && ready.empty())
         look_at_ =
-            now + static_cast<std::uint64_t>(edges_.tuner.policy().judge.holdback.count()) * kSecond / 2;
+            now + static_cast<std::uint64_t>(edges_.engine.policy().judge.holdback.count()) * kSecond / 2;
     if (ready.empty()) return idle();
     begin_slot(choose(std::move(ready)));
 }
@@ -422,13 +425,13 @@ void Experiment::could_not_begin(const Member& member, const Error& why) {
 }
 
 void Experiment::tick() {
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     const bool in_hours = judge.hours.contains(edges_.minute_of_day());
     if (in_hours && !in_hours_ && judge.hours != Hours{}) draw_delay();
     in_hours_ = in_hours;
     check();
     if (!slot_) ledger_.save_in_time(edges_.now());
-    const auto& targets = edges_.tuner.targets();
+    const auto& targets = edges_.engine.targets();
     std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
     std::erase_if(orders_, [&](const auto& item) { return !targets.contains(item.first); });
     if (!slot_ && !look_at_) look();
@@ -451,27 +454,27 @@ void Experiment::cpus_changed() {
 
 // Why no pair of an order on TARGET can be measured, now or later.
 std::string Experiment::why_no_order(const Target& target, const Arms& arms) const {
-    if (const std::string why = edges_.tuner.observing(); !why.empty()) return "nothing is written: " + why;
+    if (const std::string why = edges_.engine.observing(); !why.empty()) return "nothing is written: " + why;
     if (target.refuses(arms.candidate.word)) return target.refused->reason;
     return means_another(arms) ? "@default is not what it is to be" : "";
 }
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
-    if (auto may = edges_.tuner.may_try(name); !may) return may;
+    if (auto may = edges_.engine.may_try(name); !may) return may;
     if (orders_.contains(name)) return fail(name + ": is on trial by an order already", EBUSY);
     if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
     if (const std::string why = why_unjudged(); !why.empty()) return fail(name + ": " + why, EOPNOTSUPP);
-    edges_.tuner.reconcile();
-    const auto found = edges_.tuner.targets().find(name);
-    if (found == edges_.tuner.targets().end()) return fail(name + ": vanished", ENOENT);
+    edges_.engine.reconcile();
+    const auto found = edges_.engine.targets().find(name);
+    if (found == edges_.engine.targets().end()) return fail(name + ": vanished", ENOENT);
     const Target& target = found->second;
-    const Workqueue before = edges_.tuner.as_before_us(target);
+    const Workqueue before = edges_.engine.ownership().as_before_us(target);
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);
         if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
-        if (!edges_.tuner.kernel().has(*wanted))
+        if (!edges_.engine.kernel().has(*wanted))
             return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
         arms.candidate = arm_of(target.plan, *wanted);
     } else if (target.step.trial) {
@@ -489,8 +492,8 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
 }
 
 std::optional<ComparisonView> Experiment::view_of(const std::string& name) const {
-    const auto found = edges_.tuner.targets().find(name);
-    if (found == edges_.tuner.targets().end()) return {};
+    const auto found = edges_.engine.targets().find(name);
+    if (found == edges_.engine.targets().end()) return {};
     const Target& target = found->second;
     const auto notes = notes_.find(name);
     const auto order = orders_.find(name);
@@ -521,11 +524,11 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     out.measuring = member != nullptr;
     out.by_order = order != orders_.end();
     const LedgerEntry* entry =
-        ledger_.ledger().find(edges_.tuner.ledger_key(target.now, out.arms, from_policy));
+        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, out.arms, from_policy));
     if (entry != nullptr) {
         out.judgement = entry->judgement;
         out.decision =
-            decision_of(*entry, edges_.tuner.policy().judge.settings.alpha, target.step.candidates);
+            decision_of(*entry, edges_.engine.policy().judge.settings.alpha, target.step.candidates);
         out.effect = Comparison(entry->columns).effect(out.decision.column);
     }
     if (notes != notes_.end()) out.lost_seconds = notes->second.lost.on(edges_.wall() / 86'400);
@@ -539,7 +542,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
         if (!out.waits.empty())
             out.next_pair = wall_of(notes->second.rests.at(out.arms.key()).until);
         else if (entry != nullptr)
-            out.next_pair = entry->decided + edges_.tuner.policy().judge.retry_after.count();
+            out.next_pair = entry->decided + edges_.engine.policy().judge.retry_after.count();
         if (out.waits.empty()) out.waits = "it regressed";
         return out;
     }

@@ -52,7 +52,7 @@ inline bool passes(int code) {
 class Experiment {
   public:
     struct Edges {
-        Tuner& tuner;
+        Engine& engine;
         WorkCounters& counters;
         VerdictStore& verdicts;  // the history of verdicts; nothing is decided by it
         RecordWriter& record;
@@ -73,7 +73,7 @@ class Experiment {
     explicit Experiment(Edges edges);
     ~Experiment();
 
-    // For Tuner::Edges::next_step.
+    // For Engine::Edges::next_step.
     [[nodiscard]] Step step(const StepInput& input) const;
 
     // A policy was taken into use: what was set aside may be tried again, and a new random delay begins if
@@ -86,7 +86,7 @@ class Experiment {
     void on_time();
     // CPUs came or went, or may have: the pairs being measured are of two machines.
     void cpus_changed();
-    // After each Tuner::reconcile(): targets whose ground is gone leave the slot.
+    // After each Engine::reconcile(): targets whose ground is gone leave the slot.
     void check();
     // `wq-tunectl trial`: SCOPE (what comes next if empty) is compared on target NAME at once, whatever the
     // hour. Error: why not.

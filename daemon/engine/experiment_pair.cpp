@@ -76,12 +76,12 @@ LedgerEntry Experiment::entry_of(const Member& member) const {
     if (known != nullptr) return *known;
     LedgerEntry out;
     out.key = member.key;
-    out.columns = Comparison(edges_.tuner.measures().counters).columns();
+    out.columns = Comparison(edges_.engine.keys().measures().counters).columns();
     return out;
 }
 
 AccrualRule Experiment::rule_for(const Member& member) const {
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     return {judge.settings.alpha,
             member.taker.candidates,
             judge.settings.max_pairs,
@@ -98,7 +98,7 @@ void Experiment::take_pair(Member& member, const PairResult& result, const std::
         notes.rate = notes.expected = static_cast<double>(result.items) / (2 * seconds);
         notes.rate_at = edges_.now();
     }
-    const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
+    const std::uint64_t holdback = us(edges_.engine.policy().judge.holdback);
     if (member.taker.course == Course::watched)
         notes.next_watch = edges_.now() + std::max(notes.pause, holdback);
     else
@@ -106,7 +106,7 @@ void Experiment::take_pair(Member& member, const PairResult& result, const std::
     if (is_stuck(member, result)) return;
     if (!result.drop.empty()) return drop_pair(member, result.drop);
     PairEvidence evidence{by_arm(result, member.candidate_first), {}};
-    const auto& counters = edges_.tuner.measures().counters;
+    const auto& counters = edges_.engine.keys().measures().counters;
     for (std::size_t i = 0; i < counters.size(); i++)
         if (counters[i].name == kOthers) evidence.values[i] = others_by_arm(others, member.candidate_first);
     if (result.lost) evidence.lost = member.side(*result.lost);
@@ -121,11 +121,11 @@ bool Experiment::is_stuck(Member& member, const PairResult& result) {
     notes.items += result.items - notes.items / 8;
     notes.stuck += result.stuck - notes.stuck / 8;
     if (notes.stuck * kMostStuck <= notes.items ||
-        notes.items / 2 < edges_.tuner.policy().judge.settings.min_items)
+        notes.items / 2 < edges_.engine.policy().judge.settings.min_items)
         return false;
     notes.items = notes.stuck = 0;
     totals_.pairs_dropped++;
-    rest(member.taker.name, member.taker.arms, us(edges_.tuner.policy().judge.retry_after), kStuckReason);
+    rest(member.taker.name, member.taker.arms, us(edges_.engine.policy().judge.retry_after), kStuckReason);
     const LedgerEntry entry = entry_of(member);
     VerdictRecord record = record_of(member, {}, {}, entry.alarms + 1);
     record.reason = kStuckReason;
@@ -164,7 +164,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     if (!evidence.lost && member.taker.course == Course::dense) {
         TrialReadings& readings = readings_[member.key.text()];
         if (readings.counters.empty())
-            for (const ComparedCounter& c : edges_.tuner.measures().counters)
+            for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
                 if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
         WindowPair pair;
         for (std::size_t i = 0; i < evidence.values.size(); i++)
@@ -216,7 +216,7 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
 void Experiment::pace(Member& member, const LedgerEntry& entry) {
     if (member.taker.course != Course::watched) return;
     Notes& notes = notes_[member.taker.name];
-    const std::uint64_t holdback = us(edges_.tuner.policy().judge.holdback);
+    const std::uint64_t holdback = us(edges_.engine.policy().judge.holdback);
     const auto interval = Comparison(entry.columns).effect(0).interval;
     const auto& last = entry.columns.front().last;
     const bool agrees = !last.empty() && last.back() < 0;
@@ -265,7 +265,7 @@ VerdictRecord Experiment::record_of(const Member& member, const Decision& decisi
     out.outcome = outcome_of(decision.judgement);
     out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
                     decision.log_better, effect};
-    out.settings = edges_.tuner.policy().judge.settings;
+    out.settings = edges_.engine.policy().judge.settings;
     out.settings->alpha = alpha_after(out.settings->alpha, trial - 1);
     return out;
 }
@@ -274,7 +274,7 @@ VerdictRecord Experiment::record_so_far(const Member& member) const {
     if (!why_unjudged().empty()) return record_of(member, {}, {}, 1);  // an entry would have guards alone
     const LedgerEntry entry = entry_of(member);
     const Decision decision =
-        decision_of(entry, edges_.tuner.policy().judge.settings.alpha, member.taker.candidates);
+        decision_of(entry, edges_.engine.policy().judge.settings.alpha, member.taker.candidates);
     return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
 }
 
@@ -345,10 +345,10 @@ void Experiment::give_up(const Member& member, const std::string& why) {
 void Experiment::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
     for (auto& [name, order] : std::map(orders_)) {
         const bool own = name == member.taker.name;
-        if ((own && !member.taker.by_hand) || !edges_.tuner.targets().contains(name)) continue;
+        if ((own && !member.taker.by_hand) || !edges_.engine.targets().contains(name)) continue;
         const Member ordered = member_of(name, order);
         if (ordered.key != member.key) continue;
-        const bool ended = ++orders_.at(name).pairs >= edges_.tuner.policy().judge.settings.max_pairs;
+        const bool ended = ++orders_.at(name).pairs >= edges_.engine.policy().judge.settings.max_pairs;
         if (!verdict && !ended) continue;
         orders_.erase(name);
         if (verdict && own) continue;  // turned() told of it

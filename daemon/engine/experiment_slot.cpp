@@ -28,19 +28,19 @@ std::uint64_t us(std::chrono::milliseconds time) {
 }  // namespace
 
 Experiment::Member Experiment::member_of(const Taker& taker) const {
-    const Target& target = edges_.tuner.targets().at(taker.name);
+    const Target& target = edges_.engine.targets().at(taker.name);
     Member out;
     out.taker = taker;
     out.inode = target.now.inode;
-    out.before = edges_.tuner.as_before_us(target).scope.word;
-    out.key = edges_.tuner.ledger_key(target.now, taker.arms, taker.from_policy);
-    out.record_key = edges_.tuner.key_for(target.now, taker.arms);
+    out.before = edges_.engine.ownership().as_before_us(target).scope.word;
+    out.key = edges_.engine.keys().ledger_key(target.now, taker.arms, taker.from_policy);
+    out.record_key = edges_.engine.keys().verdict_key(target.now, taker.arms);
     return out;
 }
 
 Experiment::Member Experiment::member_of(const std::string& name, const Order& order) const {
     Taker taker{.name = name, .arms = order.arms, .course = Course::dense, .by_hand = true};
-    taker.from_policy = is_held(edges_.tuner.targets().at(name), order.arms.baseline);
+    taker.from_policy = is_held(edges_.engine.targets().at(name), order.arms.baseline);
     return member_of(taker);
 }
 
@@ -58,7 +58,7 @@ Status Experiment::attach(const std::vector<Member>& members) {
     attached_.clear();
     std::vector<std::string> names;
     for (const Member& member : members) names.push_back(member.taker.name);
-    const bool tails = std::ranges::any_of(edges_.tuner.measures().counters,
+    const bool tails = std::ranges::any_of(edges_.engine.keys().measures().counters,
                                            [](const ComparedCounter& c) { return c.name == "tail"; });
     edges_.counters.watch(read_isolation(edges_.paths).cpus());
     if (auto attached = edges_.counters.attach(names, tails); !attached) return attached;
@@ -68,14 +68,14 @@ Status Experiment::attach(const std::vector<Member>& members) {
 
 // Every fourth pair of the watch is long: dirty throttling and the like outlast two seconds.
 SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t window) const {
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     SlotTimes out;
     out.window = window;
     out.washout = out.lead = out.drain = us(judge.washout);
     const Taker& first = takers.front();
     if (first.course != Course::watched) return out;
     const LedgerEntry* entry = ledger_.ledger().find(
-        edges_.tuner.ledger_key(edges_.tuner.targets().at(first.name).now, first.arms, false));
+        edges_.engine.keys().ledger_key(edges_.engine.targets().at(first.name).now, first.arms, false));
     if (entry != nullptr && pairs_of(*entry) % kLongEvery == kLongEvery - 1)
         out.window = std::max(window, kLongWindow);
     return out;
@@ -92,14 +92,14 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
         return {};
     }
     if (const std::string limits = edges_.counters.limits();
-        no_counters_.empty() && limits != edges_.tuner.measures().lacks) {
+        no_counters_.empty() && limits != edges_.engine.keys().measures().lacks) {
         measure_by(limits);  // it is counted otherwise than the ledger has it: these are other comparisons
-        edges_.tuner.step_all();
+        edges_.engine.step_all();
         return {};
     }
     std::vector<std::string> names;
     for (const Member& member : members) names.push_back(member.taker.name);
-    const auto begun = edges_.tuner.begin_trials(names);
+    const auto begun = edges_.engine.begin_trials(names);
     std::vector<Member> able;
     for (std::size_t i = 0; i < members.size(); i++) {
         if (begun[i])
@@ -111,7 +111,7 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
 }
 
 void Experiment::begin_slot(std::vector<Taker> takers) {
-    const Judging& judge = edges_.tuner.policy().judge;
+    const Judging& judge = edges_.engine.policy().judge;
     std::vector<std::uint64_t> writes;
     for (const Taker& taker : takers) writes.push_back(notes_[taker.name].write);
     const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
@@ -122,7 +122,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     slot_.reset(new Slot{{},
                          SlotClock(times_of(takers, size.window), edges_.now()),
                          {},
-                         edges_.tuner.online(),
+                         edges_.engine.inventory().online(),
                          edges_.clocks(),
                          read_cpu_times(edges_.paths),
                          ""});
@@ -163,8 +163,8 @@ void Experiment::say_begun(const Member& member) {
 
 // N is fixed for both windows of a pair, by what was there before it.
 void Experiment::sample(Member& member, double seconds) {
-    Meters meters{edges_.tuner.measures().counters, nullptr, 0, edges_.paths,
-                  edges_.tuner.policy().judge.settings.min_items};
+    Meters meters{edges_.engine.keys().measures().counters, nullptr, 0, edges_.paths,
+                  edges_.engine.policy().judge.settings.min_items};
     if (no_counters_.empty()) {
         meters.work = &edges_.counters;
         meters.index = index_of(member.taker.name);
@@ -218,7 +218,7 @@ void Experiment::put(unsigned window) {
         for (Member* member : order) leave(*member, kept.error().text, false);
         return;
     }
-    const auto switched = edges_.tuner.switch_to(switches, edges_.now);
+    const auto switched = edges_.engine.switch_to(switches, edges_.now);
     for (std::size_t i = 0; i < order.size(); i++) {
         order[i]->in_place = window;
         Notes& notes = notes_[order[i]->taker.name];
@@ -255,7 +255,7 @@ void Experiment::look_into(unsigned window) {
 void Experiment::cut(Member& member, unsigned window) {
     member.pair->cut(window, edges_.now());
     if (member.arm(window) == member.incumbent()) return;
-    const auto back = edges_.tuner.switch_to({{member.taker.name, member.incumbent()}}, edges_.now);
+    const auto back = edges_.engine.switch_to({{member.taker.name, member.incumbent()}}, edges_.now);
     if (back.front().outcome.kind != Outcome::Kind::done) put_failed(member, back.front().outcome);
 }
 
@@ -283,13 +283,13 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
                        {"WQ_ARM_BASELINE", member.taker.arms.baseline.name()},
                        {"WQ_ARM_CANDIDATE", member.taker.arms.candidate.name()},
                        {"WQ_REASON", why}}});
-    edges_.tuner.end_trial(name);
+    edges_.engine.end_trial(name);
 }
 
 // Masks and scopes are changed without any event: they are looked at before a window and before a pair
 // counts.
 std::string Experiment::why_moved(const Member& member) {
-    const auto seen = edges_.tuner.glance(member.taker.name);
+    const auto seen = edges_.engine.glance(member.taker.name);
     if (!seen) return "";
     if (member.in_place && seen->foreign) return fmt::format("an external writer wrote '{}'", seen->word);
     if (seen->cpus == member.record_key.cpus) return "";
@@ -297,24 +297,26 @@ std::string Experiment::why_moved(const Member& member) {
 }
 
 std::string Experiment::why_leave(const Member& member) const {
-    const auto found = edges_.tuner.targets().find(member.taker.name);
-    if (found == edges_.tuner.targets().end() || found->second.now.inode != member.inode)
+    const auto found = edges_.engine.targets().find(member.taker.name);
+    if (found == edges_.engine.targets().end() || found->second.now.inode != member.inode)
         return "the workqueue vanished";
     const Target& target = found->second;
-    if (const std::string why = edges_.tuner.observing(); !why.empty())
+    if (const std::string why = edges_.engine.observing(); !why.empty())
         return "nothing is written any more: " + why;
-    if (target.external) return fmt::format("an external writer wrote '{}'", target.external_text);
-    if (const std::string now = edges_.tuner.as_before_us(target).scope.word; now != member.before)
+    if (target.external) return fmt::format("an external writer wrote '{}'", *target.external);
+    if (const std::string now = edges_.engine.ownership().as_before_us(target).scope.word;
+        now != member.before)
         return fmt::format("an external writer wrote '{}'", now);
     if (!target.now.untouchable.empty()) return target.now.untouchable;
-    if (const std::string& why = edges_.tuner.pods_unknown(); !why.empty()) return "pods unknown: " + why;
+    if (const std::string& why = edges_.engine.inventory().pods_unknown(); !why.empty())
+        return "pods unknown: " + why;
     if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
-    const BaselineEntry* entry = edges_.tuner.baseline_of(member.taker.name);
-    if (pinned_scope(entry) || is_reverted(entry) || !target.on_trial) return "an operator's order";
-    const VerdictKey key = edges_.tuner.key_for(target.now, member.taker.arms);
+    if (edges_.engine.ownership().holder_of(target) != Holder::slot) return "an operator's order";
+    const VerdictKey key = edges_.engine.keys().verdict_key(target.now, member.taker.arms);
     if (key.cpus != member.record_key.cpus)
         return fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus);
-    if (edges_.tuner.ledger_key(target.now, member.taker.arms, member.taker.from_policy) != member.key)
+    if (edges_.engine.keys().ledger_key(target.now, member.taker.arms, member.taker.from_policy) !=
+        member.key)
         return "the policy changed";
     if (member.taker.by_hand) return why_no_order(target, member.taker.arms);
     return target.step.trial || target.step.watch ? "" : "the plan changed";
@@ -326,7 +328,8 @@ void Experiment::check() {
 }
 
 void Experiment::check_slot() {
-    if (edges_.tuner.online() != slot_->online && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
+    if (edges_.engine.inventory().online() != slot_->online && slot_->spoilt.empty())
+        slot_->spoilt = "CPUs came or went";
     for (Member& member : slot_->members) {
         if (member.left) continue;
         const std::string why = why_leave(member);
@@ -345,12 +348,11 @@ void Experiment::check_orders() {
                                             [&](const Member& m) { return !m.left && m.taker.name == name; });
     };
     for (const auto& [name, order] : std::map(orders_)) {
-        const auto found = edges_.tuner.targets().find(name);
-        if (found == edges_.tuner.targets().end() || is_measured(name)) continue;
-        const BaselineEntry* entry = edges_.tuner.baseline_of(name);
+        const auto found = edges_.engine.targets().find(name);
+        if (found == edges_.engine.targets().end() || is_measured(name)) continue;
         std::string why = why_unjudged();
         if (why.empty()) why = why_no_order(found->second, order.arms);
-        if (pinned_scope(entry) || is_reverted(entry)) why = "an operator's order";
+        if (is_order(edges_.engine.ownership().holder_of(found->second))) why = "an operator's order";
         if (!why.empty()) give_up(member_of(name, order), why);
     }
     if (!slot_) write_verdicts();
@@ -373,7 +375,7 @@ std::string Experiment::why_spoilt() const {
     if (!slot_->spoilt.empty()) return slot_->spoilt;
     if (std::llabs(now.suspended - slot_->clocks.suspended) > kJump) return "the machine was suspended";
     if (std::llabs(now.wall - slot_->clocks.wall) > kJump) return "the clock jumped";
-    if (scheduler_in_force(edges_.paths) != edges_.tuner.measures().scheduler)
+    if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler)
         return "the scheduler is another";
     if (was_stolen(slot_->cpu_times, read_cpu_times(edges_.paths))) return "the hypervisor took the time";
     return "";
@@ -394,7 +396,7 @@ void Experiment::finish_slot() {
     for (Member* member : members) {
         if (!spoilt.empty()) member->pair->spoil(spoilt);
         results.push_back(member->pair->finish());
-        differences.push_back(difference_in_time(results.back(), edges_.tuner.measures().counters));
+        differences.push_back(difference_in_time(results.back(), edges_.engine.keys().measures().counters));
     }
     turned_ = false;
     std::vector<std::string> names;
@@ -410,8 +412,8 @@ void Experiment::finish_slot() {
 
 // First of all the targets get what the ledger makes of them. Nothing that takes time comes before that.
 void Experiment::end_slot(const std::vector<std::string>& still_on_trial) {
-    if (!still_on_trial.empty()) edges_.tuner.end_trials(still_on_trial);
-    if (std::exchange(turned_, false)) edges_.tuner.step_all();
+    if (!still_on_trial.empty()) edges_.engine.end_trials(still_on_trial);
+    if (std::exchange(turned_, false)) edges_.engine.step_all();
     slot_.reset();
     forget_coins(edges_.paths.slot());
     write_verdicts();

@@ -1,105 +1,84 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// An operator's orders. They stand in the baseline entry of their target, so that they outlive a restart.
+#include "engine/orders.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
+#include <vector>
 
 #include "engine/engine.h"
-#include "model/lacks_scopes.h"
 
 namespace wq {
 
-Result<Target*> Tuner::find_for_order(const std::string& name) {
-    if (const std::string lacks = lacks_scopes(kernel_); !lacks.empty())
-        return fail(name + ": " + lacks, EOPNOTSUPP);
-    refresh_target(name, edges_.files.unbound_mask());
-    const auto found = targets_.find(name);
-    if (found == targets_.end()) return fail(name + ": no such target", ENOENT);
-    Target& target = found->second;
-    if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
-    if (target.external)
-        return fail(
-            fmt::format("{}: external: holds '{}', which an external writer wrote; put it back and reload",
-                        name, target.now.scope.word),
-            EPERM);
-    if (const std::string why = observing(); !why.empty())
-        return fail(fmt::format("{}: nothing is written while observing: {}", name, why), EPERM);
-    return &target;
-}
-
-Status Tuner::pin(const std::string& name, const std::string& scope) {
-    const auto found = find_for_order(name);
-    if (!found) return tl::unexpected(found.error());
-    Target& target = **found;
+Status Orders::pin(const std::string& name, const std::string& scope) {
+    if (const auto found = engine_.look_for_order(name); !found) return tl::unexpected(found.error());
     const auto wanted = scope_named(scope);
     if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
-    if (!kernel_.has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
-    if (!pods_unknown_.empty()) return fail("pods unknown: " + pods_unknown_, EPERM);
-    if (target.refuses(scope)) target.refused->word.clear();
-    target.on_trial = false;
-    const BaselineEntry* known = edges_.store.find(name);
-    const std::string before = known == nullptr ? "" : known->order;
-    entry_for(target.now).order = kPin + scope;
-    apply_wishes();
-    const auto after = targets_.find(name);
-    if (after == targets_.end()) return fail(name + ": vanished", ENOENT);
+    if (!engine_.kernel().has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
+    if (const std::string& why = engine_.inventory().pods_unknown(); !why.empty())
+        return fail("pods unknown: " + why, EPERM);
+    const BaselineEntry* known = engine_.ownership().entry(name);
+    const BaselineEntry before = known == nullptr ? BaselineEntry{} : *known;
+    engine_.order(name, Holder::pin, scope);
+    engine_.write();
+    const auto after = engine_.targets().find(name);
+    if (after == engine_.targets().end()) return fail(name + ": vanished", ENOENT);
     if (after->second.state == State::pinned) return {};
-    if (BaselineEntry* entry = edges_.store.find(name); entry != nullptr) entry->order = before;
+    if (BaselineEntry* entry = engine_.ownership().entry(name); entry != nullptr)
+        entry->hold(before.holder, before.pinned);
     const std::string reason = after->second.reason;
-    apply_wishes();
+    engine_.write();
     return fail(name + ": " + reason, EIO);
 }
 
-Status Tuner::unpin(const std::string& name) {
-    refresh_target(name, edges_.files.unbound_mask());
-    BaselineEntry* entry = edges_.store.find(name);
-    if (!pinned_scope(entry) && !is_reverted(entry))
+Status Orders::unpin(const std::string& name) {
+    engine_.look_at(name);
+    const BaselineEntry* entry = engine_.ownership().entry(name);
+    if (entry == nullptr || !is_order(entry->holder))
         return fail(name + ": neither pinned nor reverted", ENOENT);
-    const std::string order = std::exchange(entry->order, "");
-    if (const auto found = targets_.find(name); found != targets_.end()) found->second.stuck = 0;
-    apply_wishes();
-    const auto after = targets_.find(name);
-    if (after == targets_.end() || after->second.stuck == 0) return {};
+    const BaselineEntry before = *entry;
+    engine_.order(name, Holder::policy);
+    engine_.write();
+    const auto after = engine_.targets().find(name);
+    if (after == engine_.targets().end() || after->second.stuck == 0) return {};
     // Not put back: the order stands, and can be tried again.
     const std::string reason = after->second.reason;
-    edges_.store.find(name)->order = order;
-    apply_wishes();
+    engine_.ownership().entry(name)->hold(before.holder, before.pinned);
+    engine_.write();
     return fail(name + ": " + reason, EIO);
 }
 
-Status Tuner::revert(const std::optional<std::string>& name) {
+Status Orders::revert(const std::optional<std::string>& name) {
+    const auto& targets = engine_.targets();
+    const Ownership& ownership = engine_.ownership();
     std::vector<std::string> names;
     if (name) {
-        if (const auto found = find_for_order(*name); !found) return tl::unexpected(found.error());
+        if (const auto found = engine_.look_for_order(*name); !found) return tl::unexpected(found.error());
         names.push_back(*name);
     } else {
-        if (const std::string why = observing(); !why.empty())
+        if (const std::string why = engine_.observing(); !why.empty())
             return fail("nothing is written while observing: " + why, EPERM);
-        refresh_targets();
-        plan_targets();
+        engine_.look_and_plan();
         // Also what holds no setting of ours: a follower would be planned for itself once @default is held.
-        for (const auto& [each, target] : targets_)
+        for (const auto& [each, target] : targets)
             if (!target.external && target.now.untouchable.empty()) names.push_back(each);
         // What could not be read yet since the start waits for that with its order.
-        for (const auto& [each, entry] : edges_.store.entries())
-            if (!targets_.contains(each)) edges_.store.find(each)->order = kRevert;
+        for (const auto& [each, entry] : ownership.store().entries())
+            if (!targets.contains(each)) engine_.order(each, Holder::revert);
     }
     std::vector<std::string> ours;
     for (const std::string& each : names) {
-        if (holds_ours(targets_.at(each))) ours.push_back(each);
-        entry_for(targets_.at(each).now).order = kRevert;
-        targets_.at(each).on_trial = false;
-        targets_.at(each).stuck = 0;
+        if (ownership.holds_ours(targets.at(each))) ours.push_back(each);
+        engine_.order(each, Holder::revert);
     }
-    apply_wishes();
-    order_reverts_ += static_cast<unsigned>(std::count_if(ours.begin(), ours.end(), [&](const auto& each) {
-        const auto after = targets_.find(each);
-        return after != targets_.end() && !holds_ours(after->second);
+    engine_.write();
+    reverts_ += static_cast<unsigned>(std::count_if(ours.begin(), ours.end(), [&](const auto& each) {
+        const auto after = targets.find(each);
+        return after != targets.end() && !ownership.holds_ours(after->second);
     }));
-    if (const auto after = name ? targets_.find(*name) : targets_.end();
-        after != targets_.end() && holds_ours(after->second))
+    if (const auto after = name ? targets.find(*name) : targets.end();
+        after != targets.end() && ownership.holds_ours(after->second))
         return fail(*name + ": " + after->second.reason, EIO);
     return {};
 }

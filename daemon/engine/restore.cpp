@@ -33,9 +33,9 @@ void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
 }
 
 // A busy kernel gets three tries; this runs when there is no later.
-Outcome restore_with_retries(ScopeFiles& files, const BaselineEntry& entry) {
-    Outcome outcome = restore(files, entry);
-    for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = restore(files, entry);
+Outcome restore_with_retries(ScopeWriter& writer, const std::string& name) {
+    Outcome outcome = writer.put_back(name);
+    for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = writer.put_back(name);
     return outcome;
 }
 
@@ -44,7 +44,7 @@ Outcome restore_with_retries(ScopeFiles& files, const BaselineEntry& entry) {
 std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
     std::vector<std::string> out;
     for (const auto& [name, entry] : store.entries())
-        if (!only_trials || is_on_trial(&entry)) out.push_back(name);
+        if (!only_trials || entry.holder == Holder::slot) out.push_back(name);
     for (const std::string& name : out) store.find(name)->announce_baseline();
     (void)store.save();
     return out;
@@ -53,10 +53,11 @@ std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
 }  // namespace
 
 unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials) {
+    ScopeWriter writer(files, store);
     unsigned stayed = 0;
     for (const std::string& name : announce(store, only_trials)) {
         BaselineEntry& entry = *store.find(name);
-        const Outcome outcome = restore_with_retries(files, entry);
+        const Outcome outcome = restore_with_retries(writer, name);
         report(entry, outcome, log);
         if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient) {
             stayed++;

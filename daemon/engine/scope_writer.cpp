@@ -16,44 +16,29 @@ bool is_made_of(const std::string& stored, const std::string& word, const Baseli
     return word.starts_with(stored) || entry.whose(stored) != Whose::foreign;
 }
 
-// Whether what is already so is written all the same, and through which other word.
-struct Anew {
-    bool always = false;
-    std::string via = {};
-};
-
 Outcome foreign_strictness(bool strict) {
     return {Outcome::Kind::foreign, false, strict ? "strict" : "not strict", 0, "", true};
 }
 
-// Read, compare, write, read back. OUTCOME is done where the file holds WORD.
-Outcome set_scope(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-                  const Anew& anew = {}) {
-    const auto now = files.read_scope(entry.name, entry.inode);
-    if (!now) return error_outcome(now.error(), false);
-    if (now->word == word && !anew.always) return {};
-    if (entry.whose(now->word) == Whose::foreign) return {Outcome::Kind::foreign, false, now->word, 0};
-    if (!anew.via.empty())
-        if (const auto written = files.write_scope(entry.name, entry.inode, anew.via); !written)
-            return error_outcome(written.error(), false);
-    if (const auto written = files.write_scope(entry.name, entry.inode, word); !written)
-        return error_outcome(written.error(), false);
-    const auto stored = files.read_scope(entry.name, entry.inode);
-    if (!stored) return error_outcome(stored.error(), true);
-    if (stored->word != word)
-        return {is_made_of(stored->word, word, entry) ? Outcome::Kind::unsupported : Outcome::Kind::foreign,
-                true, stored->word, 0};
-    return {Outcome::Kind::done, true, word, 0};
+bool left_ours(const Outcome& outcome) {
+    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
 }
 
-Outcome set_strict(ScopeFiles& files, const BaselineEntry& entry, bool strict, bool always = false) {
-    const auto now = files.read_strict(entry.name, entry.inode);
-    if (!now) return error_outcome(now.error(), false);
-    if (*now == strict && !always) return {};
-    if (entry.whose_strict(*now) == Whose::foreign) return foreign_strictness(*now);
-    if (const auto written = files.write_strict(entry.name, entry.inode, strict); !written)
-        return error_outcome(written.error(), false);
-    return {Outcome::Kind::done, true, "", 0};
+// ENTRY as far as the files were like it when they were SEEN: what has changed since, before WORD is written,
+// is somebody else's, the baseline included.
+BaselineEntry as_seen(const BaselineEntry& entry, const Seen& seen, const std::string& word) {
+    BaselineEntry out = entry;
+    if (seen.word.empty()) return out;
+    out.may_hold.clear();
+    if (entry.whose(seen.word) != Whose::foreign) out.allow(seen.word);
+    out.allow(word);
+    if (const std::string other = misparse_of(word); !other.empty()) out.allow(other);
+    // A strictness that is only announced, and not in place yet, says nothing of the word.
+    if (out.may_strict && !seen.strict)
+        out.announce_baseline();
+    else if (out.may_strict != seen.strict)
+        out.may_strict.reset();
+    return out;
 }
 
 }  // namespace
@@ -78,50 +63,102 @@ Outcome::Kind kind_of_error(int code) {
 
 namespace {
 
-Outcome set(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-            std::optional<bool> strict, const Anew& anew) {
+Outcome not_announced(const std::string& name) {
+    return {Outcome::Kind::permanent, false, name + ": its baseline is not on disk", EPERM};
+}
+
+}  // namespace
+
+// The entry of the store, not what was SEEN of it, says what may be written.
+Status ScopeWriter::write_scope(const BaselineEntry& entry, const std::string& word) {
+    const BaselineEntry* stored = store_.find(entry.name);
+    const bool announced = stored->on_disk.yes && stored->may_be_ours(word);
+    if (word != stored->scope && !announced) return fail(not_announced(entry.name).text, EPERM);
+    return files_.write_scope(entry.name, entry.inode, word);
+}
+
+Status ScopeWriter::write_strict(const BaselineEntry& entry, bool strict) {
+    const BaselineEntry* stored = store_.find(entry.name);
+    const bool announced = stored->on_disk.yes && stored->may_strict == strict;
+    if (strict != stored->strict && !announced) return fail(not_announced(entry.name).text, EPERM);
+    return files_.write_strict(entry.name, entry.inode, strict);
+}
+
+// Read, compare, write, read back. OUTCOME is done where the file holds WORD.
+Outcome ScopeWriter::set_scope(const BaselineEntry& entry, const std::string& word, const Anew& anew) {
+    const auto now = files_.read_scope(entry.name, entry.inode);
+    if (!now) return error_outcome(now.error(), false);
+    if (now->word == word && !anew.always) return {};
+    if (entry.whose(now->word) == Whose::foreign) return {Outcome::Kind::foreign, false, now->word, 0};
+    if (!anew.via.empty())
+        if (const auto written = write_scope(entry, anew.via); !written)
+            return error_outcome(written.error(), false);
+    if (const auto written = write_scope(entry, word); !written) return error_outcome(written.error(), false);
+    const auto stored = files_.read_scope(entry.name, entry.inode);
+    if (!stored) return error_outcome(stored.error(), true);
+    if (stored->word != word)
+        return {is_made_of(stored->word, word, entry) ? Outcome::Kind::unsupported : Outcome::Kind::foreign,
+                true, stored->word, 0};
+    return {Outcome::Kind::done, true, word, 0};
+}
+
+Outcome ScopeWriter::set_strict(const BaselineEntry& entry, bool strict, bool always) {
+    const auto now = files_.read_strict(entry.name, entry.inode);
+    if (!now) return error_outcome(now.error(), false);
+    if (*now == strict && !always) return {};
+    if (entry.whose_strict(*now) == Whose::foreign) return foreign_strictness(*now);
+    if (const auto written = write_strict(entry, strict); !written)
+        return error_outcome(written.error(), false);
+    return {Outcome::Kind::done, true, "", 0};
+}
+
+Outcome ScopeWriter::set(const std::string& name, const Seen& seen, const std::string& word,
+                         std::optional<bool> strict, const Anew& anew) {
+    const BaselineEntry* stored = store_.find(name);
+    if (stored == nullptr || !stored->on_disk.yes) return not_announced(name);
+    const BaselineEntry entry = as_seen(*stored, seen, word);
     // Somebody else's strictness is found before the word is written, not when it is too late for that.
     if (strict)
-        if (const auto now = files.read_strict(entry.name, entry.inode);
+        if (const auto now = files_.read_strict(name, entry.inode);
             now && entry.whose_strict(*now) == Whose::foreign)
             return foreign_strictness(*now);
-    Outcome out = set_scope(files, entry, word, anew);
+    Outcome out = set_scope(entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
         BaselineEntry ours = entry;
         ours.allow(out.text);
-        Outcome back = restore(files, ours);
+        Outcome back = put_back(ours);
         back.stored = out.stored = out.text;
         return back.kind == Outcome::Kind::done ? out : back;
     }
     out.wrote_word = out.wrote;
     if (out.kind != Outcome::Kind::done || !strict) return out;
-    const Outcome second = set_strict(files, entry, *strict, anew.always);
+    const Outcome second = set_strict(entry, *strict, anew.always);
     return {second.kind, out.wrote || second.wrote, second.text, second.code,
             "",          second.of_strict,          out.wrote,   second.wrote};
 }
 
-bool left_ours(const Outcome& outcome) {
-    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
+Outcome ScopeWriter::apply(const std::string& name, const std::string& word, std::optional<bool> strict,
+                           const Seen& seen) {
+    return set(name, seen, word, strict, {});
 }
 
-}  // namespace
-
-Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-              std::optional<bool> strict) {
-    return set(files, entry, word, strict, {});
+Outcome ScopeWriter::rewrite(const std::string& name, const std::string& word, std::optional<bool> strict,
+                             const std::string& via) {
+    return set(name, {}, word, strict, {true, via});
 }
 
-Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-                std::optional<bool> strict, const std::string& via) {
-    return set(files, entry, word, strict, {true, via});
+Outcome ScopeWriter::put_back(const std::string& name, const Seen& seen) {
+    const BaselineEntry* stored = store_.find(name);
+    if (stored == nullptr) return not_announced(name);
+    return put_back(as_seen(*stored, seen, stored->scope));
 }
 
-Outcome restore(ScopeFiles& files, const BaselineEntry& entry) {
-    Outcome scope = set_scope(files, entry, entry.scope);
+Outcome ScopeWriter::put_back(const BaselineEntry& entry) {
+    Outcome scope = set_scope(entry, entry.scope, {});
     if (scope.kind == Outcome::Kind::unsupported)
         scope = {Outcome::Kind::permanent, true, "the kernel stored '" + scope.text + "'", 0};
     if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
-    const Outcome strict = set_strict(files, entry, *entry.strict);
+    const Outcome strict = set_strict(entry, *entry.strict, false);
     // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
     const Outcome& worse =
         left_ours(scope) || (scope.kind != Outcome::Kind::done && !left_ours(strict)) ? scope : strict;

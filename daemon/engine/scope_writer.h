@@ -29,22 +29,6 @@ struct Outcome {
     bool wrote_strict = false;
 };
 
-// Makes the target of ENTRY hold WORD (and STRICT, if given), as read, compare, write, read back. They must
-// have been announced to ENTRY, and that must be on disk already. What is somebody else's is left alone.
-Outcome apply(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-              std::optional<bool> strict);
-
-// As apply(), but with a write even where WORD is in place, so that the kernel makes the pools anew
-// (kernel/workqueue.c, apply_workqueue_attrs()). VIA, if not empty, is written first and not read back: the
-// module parameter ignores a value that it has already (wq_affn_dfl_set()).
-Outcome rewrite(ScopeFiles& files, const BaselineEntry& entry, const std::string& word,
-                std::optional<bool> strict, const std::string& via);
-
-// Puts the baseline back, where what the target holds is ours; that must have been announced. `done` and
-// `foreign` and `gone` all mean that nothing of ours is left. Of a target of which an external writer wrote
-// the word or the strictness, the other one goes back.
-Outcome restore(ScopeFiles& files, const BaselineEntry& entry);
-
 // What the files of ENTRY hold now. SCOPE and STRICT are empty where they cannot be read.
 struct Look {
     std::optional<ScopeFile> scope;
@@ -61,5 +45,55 @@ bool is_back(const ScopeFiles& files, const BaselineEntry& entry);
 
 // Sorts an errno.
 Outcome::Kind kind_of_error(int code);
+
+// What a caller last saw in the files of a target. An empty word: it does not know.
+struct Seen {
+    std::string word = {};
+    std::optional<bool> strict = {};
+};
+
+// The only code that writes to scope files: for the engine, orders, experiments, `wq-tunectl ab` and the
+// restorer.
+//
+// It writes a word or a strictness only if the entry of the target in the store announces it, and a save of
+// the store has put that on disk. Otherwise the outcome is `permanent`, and no file was written. The baseline
+// alone needs no announcement: what is put back was on disk before it was overwritten.
+//
+// A value in a file that the entry does not know, or that changed since SEEN, is an external writer's and
+// stays.
+class ScopeWriter {
+  public:
+    ScopeWriter(ScopeFiles& files, BaselineStore& store) : files_(files), store_(store) {}
+
+    // Makes NAME hold WORD (and STRICT, if given): read, compare, write, read back.
+    Outcome apply(const std::string& name, const std::string& word, std::optional<bool> strict,
+                  const Seen& seen = {});
+    // Like apply(), but writes even if WORD is in place, so that the kernel makes the pools anew
+    // (kernel/workqueue.c, apply_workqueue_attrs()). VIA, if not empty, is written first and not read back:
+    // the module parameter ignores a value that it has already (wq_affn_dfl_set()).
+    Outcome rewrite(const std::string& name, const std::string& word, std::optional<bool> strict,
+                    const std::string& via = "");
+    // Puts the baseline back, where what NAME holds is ours; that must have been announced. `done`, `foreign`
+    // and `gone` all mean that nothing of ours is left. If an external writer wrote the word or the
+    // strictness, the other one goes back.
+    Outcome put_back(const std::string& name, const Seen& seen = {});
+
+  private:
+    // Whether what is in place is written anyway, and through which other word.
+    struct Anew {
+        bool always = false;
+        std::string via = {};
+    };
+    [[nodiscard]] Outcome set(const std::string& name, const Seen& seen, const std::string& word,
+                              std::optional<bool> strict, const Anew& anew);
+    [[nodiscard]] Outcome put_back(const BaselineEntry& entry);
+    [[nodiscard]] Outcome set_scope(const BaselineEntry& entry, const std::string& word, const Anew& anew);
+    [[nodiscard]] Outcome set_strict(const BaselineEntry& entry, bool strict, bool always);
+    [[nodiscard]] Status write_scope(const BaselineEntry& entry, const std::string& word);
+    [[nodiscard]] Status write_strict(const BaselineEntry& entry, bool strict);
+
+    ScopeFiles& files_;
+    BaselineStore& store_;
+};
 
 }  // namespace wq

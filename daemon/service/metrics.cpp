@@ -98,7 +98,7 @@ void add_daemon(Exposition& out, const MetricsInput& in) {
     out.choice("state", kStates, in.state);
     out.gauge("wq_tuned_mode", "1 for the mode of the policy in use, 0 for the others.");
     for (const Mode mode : kModes)
-        out.sample({{"mode", std::string(name_of(mode))}}, in.tuner.policy().mode == mode ? 1 : 0);
+        out.sample({{"mode", std::string(name_of(mode))}}, in.engine.policy().mode == mode ? 1 : 0);
 }
 
 void add_policy(Exposition& out, const PolicyFacts& policy) {
@@ -117,9 +117,9 @@ void add_policy(Exposition& out, const PolicyFacts& policy) {
 constexpr State kNamed[] = {State::quarantined, State::unsupported, State::external, State::trial,
                             State::reverted,    State::pinned,      State::kept,     State::applied};
 
-void add_targets(Exposition& out, const Tuner& tuner) {
+void add_targets(Exposition& out, const Engine& engine) {
     std::map<State, std::vector<std::string>> names;
-    for (const auto& [name, target] : tuner.targets()) names[target.state].push_back(name);
+    for (const auto& [name, target] : engine.targets()) names[target.state].push_back(name);
     out.gauge("wq_tuned_targets", "Targets in each state.");
     for (const State state : kAllStates)
         out.sample({{"state", std::string(name_of(state))}}, number(names[state].size()));
@@ -138,12 +138,12 @@ void add_targets(Exposition& out, const Tuner& tuner) {
 
 void add_writes(Exposition& out, const MetricsInput& in) {
     out.counter("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.");
-    out.sample(in.tuner.writes());
+    out.sample(in.engine.writes());
     out.counter("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.");
-    out.sample(in.tuner.write_errors());
+    out.sample(in.engine.applier().write_errors());
     out.counter("wq_tuned_reverts_total", "Settings that were taken back, by the watch or by an order.");
     out.sample({{"by", "watch"}}, number(in.experiment.totals().taken_back));
-    out.sample({{"by", "order"}}, in.tuner.order_reverts());
+    out.sample({{"by", "order"}}, in.engine.orders().reverts());
 }
 
 void add_experiments(Exposition& out, const ExperimentTotals& totals) {
@@ -170,7 +170,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
     double lost = 0;
-    for (const auto& [name, target] : in.tuner.targets()) {
+    for (const auto& [name, target] : in.engine.targets()) {
         const auto view = in.experiment.view_of(name);
         if (!view) continue;
         courses[view->course]++;
@@ -188,10 +188,11 @@ void add_running(Exposition& out, const MetricsInput& in) {
 
 // The comparisons of this kernel and topology that had a pair last, the newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
-    const std::string kernel = in.tuner.ledger_key({}, {}, false).kernel;
+    const std::string kernel = in.engine.keys().ledger_key({}, {}, false).kernel;
     std::vector<const LedgerEntry*> out;
     for (const auto& [text, entry] : in.experiment.ledger().entries())
-        if (entry.key.kernel == kernel && entry.key.topology == in.tuner.topology()) out.push_back(&entry);
+        if (entry.key.kernel == kernel && entry.key.topology == in.engine.inventory().fingerprint())
+            out.push_back(&entry);
     std::ranges::stable_sort(out, std::ranges::greater{}, &LedgerEntry::updated);
     if (out.size() > kMostComparisons) out.resize(kMostComparisons);
     return out;
@@ -207,7 +208,7 @@ Labels machine_labels(const MetricsInput& in) {
             {"packages", count(m.packages)},
             {"cores", count(m.cores)},
             {"llc_cores", count(m.llc_cores)},
-            {"kernel", in.tuner.ledger_key({}, {}, false).kernel}};
+            {"kernel", in.engine.keys().ledger_key({}, {}, false).kernel}};
 }
 
 // A series keeps its meaning if the host gets other CPUs or another kernel: each has the hash of what
@@ -258,7 +259,8 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     const auto& records = in.verdicts.records();
     for (auto r = records.rbegin(); r != records.rend() && out.size() < kMostVerdictSeries; ++r) {
         const VerdictKey& key = r->key;
-        if (!r->judged || key.kernel != in.tuner.kernel().release || key.topology != in.tuner.topology())
+        if (!r->judged || key.kernel != in.engine.kernel().release ||
+            key.topology != in.engine.inventory().fingerprint())
             continue;
         if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.baseline, key.candidate))).second)
             out.push_back(&*r);
@@ -307,7 +309,7 @@ std::string metrics_text(const MetricsInput& in) {
     Exposition out;
     add_daemon(out, in);
     add_policy(out, in.policy);
-    add_targets(out, in.tuner);
+    add_targets(out, in.engine);
     add_writes(out, in);
     add_experiments(out, in.experiment.totals());
     add_running(out, in);

@@ -21,7 +21,7 @@ struct PolicyFacts {
 };
 
 struct MetricsInput {
-    const Tuner& tuner;
+    const Engine& engine;
     const Experiment& experiment;
     const VerdictStore& verdicts;
     std::string state;  // running, paused (by a kill switch or an order) or observing

@@ -99,11 +99,11 @@ Status Service::run() {
     wait_for_bus();
     if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
     // That there is nothing to do is said in start().
-    if (lacks_scopes(tuner_->kernel()).empty())
-        log_.write(
-            {LOG_INFO, Event::none,
-             fmt::format("wq-tuned {}: {}; policy {}", version(), summary(), policy_hash(tuner_->policy()))});
-    notify("READY=1\nSTATUS=" + tuner_->summary());
+    if (lacks_scopes(engine_->kernel()).empty())
+        log_.write({LOG_INFO, Event::none,
+                    fmt::format("wq-tuned {}: {}; policy {}", version(), summary(),
+                                policy_hash(engine_->policy()))});
+    notify("READY=1\nSTATUS=" + engine_->summary());
     const int r = ::sd_event_loop(event_.get());
     if (r < 0) return fail_errno("event loop", -r);
     return {};
@@ -133,13 +133,13 @@ Status Service::start() {
     if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: they are made at boot
-    tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
-                     [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
-                     verdicts_, wall_clock,
-                     [this](const StepInput& input) { return experiment_->step(input); }},
+    engine_ = std::make_unique<Engine>(
+        Engine::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
+                      [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
+                      verdicts_, wall_clock,
+                      [this](const StepInput& input) { return experiment_->step(input); }},
         std::move(kernel));
-    if (const std::string lacks = lacks_scopes(tuner_->kernel()); !lacks.empty())
+    if (const std::string lacks = lacks_scopes(engine_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     if (is_machine(options_))
         counters_ = make_bpf_counters();
@@ -200,9 +200,9 @@ void Service::start_udev() {
 // is done: a reload would forget what operators ordered.
 void Service::look_at_hostname() {
     const auto now = hostname_.changed();
-    if (!now || tuner_->policy().hosts.empty()) return;
+    if (!now || engine_->policy().hosts.empty()) return;
     const auto policy = load_policy_for(options_);
-    if (policy && hosts_in_force(*policy) == hosts_in_force(tuner_->policy())) return;
+    if (policy && hosts_in_force(*policy) == hosts_in_force(engine_->policy())) return;
     log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", *now)});
     (void)reload();  // said in the journal and in STATUS=
 }
@@ -211,9 +211,9 @@ void Service::look_at_hostname() {
 // ordered and what others wrote; what the rules decided is planned again by the tick.
 void Service::look_at_dates() {
     const std::int64_t now = wall_clock();
-    const Policy& policy = tuner_->policy();
+    const Policy& policy = engine_->policy();
     if (!policy.is_outdated(now)) return;
-    tuner_->expire(now);
+    engine_->expire(now);
     const auto expired = policy.expired_rules();
     const std::string said = expired.empty()       ? "no rule is expired any more"
                              : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
@@ -228,15 +228,15 @@ BusHandlers Service::bus_handlers() {
     // The switches may have been thrown since the last look.
     out.pin = [this](const auto& target, const auto& scope) {
         check_switches();
-        return ordered(tuner_->pin(target, scope));
+        return ordered(engine_->orders().pin(target, scope));
     };
     out.unpin = [this](const auto& target) {
         check_switches();
-        return ordered(tuner_->unpin(target));
+        return ordered(engine_->orders().unpin(target));
     };
     out.revert = [this](const auto& target) {
         check_switches();
-        return ordered(tuner_->revert(target));
+        return ordered(engine_->orders().revert(target));
     };
     out.trial = [this](const auto& target, const auto& scope) {
         check_switches();
@@ -263,15 +263,15 @@ std::string Service::status(bool by_root) {
 }
 
 std::string Service::look_for_status() {
-    tuner_->look();
+    engine_->look();
     experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_slot();
-    tuner_->record();
-    if (!features_) features_ = read_features(paths_, tuner_->kernel());
-    nlohmann::json document = status_json(*tuner_, experiment_.get(), state(), policy_state_);
+    engine_->record();
+    if (!features_) features_ = read_features(paths_, engine_->kernel());
+    nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
-    document["kernel"] = features_json(tuner_->kernel(), *features_, tuner_->names_cut_short());
-    document["kernel"]["pods"] = pods_json(tuner_->kernel(), tuner_->known_topology());
+    document["kernel"] = features_json(engine_->kernel(), *features_, engine_->applier().names_cut_short());
+    document["kernel"]["pods"] = pods_json(engine_->kernel(), engine_->inventory().topology());
     publish();
     return dump_json(document);
 }
@@ -327,7 +327,7 @@ void Service::take(Policy policy) {
         const auto files = options_.config ? std::vector{*options_.config} : policy_files(options_.root);
         policy_facts_ = {policy_hash(policy), sources_hash(files), files.size()};
     }
-    tuner_->set_policy(std::move(policy));
+    engine_->set_policy(std::move(policy));
     policy_state_.loaded(wall_clock());
     experiment_->policy_changed();
 }
@@ -339,7 +339,7 @@ void Service::load_policy_at_start() {
     log_policy_errors(log_, policy.error());
     policy_state_.broken(policy.error(), wall_clock());
     remark(mark_keep(paths_, false));
-    tuner_->set_policy(no_policy());
+    engine_->set_policy(no_policy());
 }
 
 // A broken policy at a reload keeps the old one.
@@ -349,7 +349,7 @@ Status Service::reload() {
     Status done;
     if (policy) {
         take(std::move(*policy));
-        const auto hosts = hosts_in_force(tuner_->policy());
+        const auto hosts = hosts_in_force(engine_->policy());
         log_.write({LOG_INFO, Event::policy_loaded,
                     hosts.empty()
                         ? "policy reloaded"
@@ -368,7 +368,7 @@ Status Service::reload() {
 // What stops us without a policy: looked at before anything is written.
 void Service::check_switches() {
     std::string why;
-    if (tuner_->kernel().switched_off)
+    if (engine_->kernel().switched_off)
         why = "wq_tuned=off on the kernel command line";
     else
         why = why_disabled(paths_);
@@ -376,7 +376,7 @@ void Service::check_switches() {
     if (why.empty() && !baseline_error_.empty()) why = "the baseline file is broken: " + baseline_error_;
     if (why.empty() && policy_state_.nothing_to_plan_by())
         why = "the policy is broken: " + policy_state_.error;
-    tuner_->observe(why);
+    engine_->observe(why);
 }
 
 void Service::reconcile() {
@@ -385,22 +385,18 @@ void Service::reconcile() {
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
     check_switches();
-    tuner_->reconcile();
+    engine_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
     experiment_->check();
     arm_slot();
     pending_.done();
-    retries_ = tuner_->wants_retry() ? retries_ + 1 : 0;
+    retries_ = engine_->wants_retry() ? retries_ + 1 : 0;
     arm();
 }
 
 void Service::changed(Udev::Change change) {
-    if (change != Udev::Change::workqueue) {
-        tuner_->topology_changed();
-        experiment_->cpus_changed();
-    }
-    if (change == Udev::Change::cpu_online || change == Udev::Change::lost) tuner_->cpu_came_online();
-    if (change == Udev::Change::workqueue || change == Udev::Change::lost) tuner_->rules_changed();
+    engine_->changed(change);
+    if (change != Udev::Change::workqueue) experiment_->cpus_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
     answer_.drop();
     pending_.event(now_us(event_.get()));
@@ -429,13 +425,12 @@ void Service::tick() {
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
         slept_ = slept;
-        tuner_->topology_changed();  // CPUs that suspend took down and up sent no uevent
-        tuner_->cpu_came_online();
+        engine_->changed(Udev::Change::cpu_online);  // suspend takes CPUs down and up without a uevent
     }
     // Nor do cpuset partitions, nor anything where udev does not run.
     if (std::string cpus = cpu_state(paths_); cpus != cpus_) {
         cpus_ = std::move(cpus);
-        tuner_->topology_changed();
+        engine_->changed(Udev::Change::cpu);
     }
     look_at_hostname();
     look_at_dates();
@@ -466,7 +461,7 @@ std::string Service::system_state() const {
 }
 
 Experiment::Edges Service::experiment_edges() {
-    return {.tuner = *tuner_,
+    return {.engine = *engine_,
             .counters = *counters_,
             .verdicts = verdicts_,
             .record = writer_,
@@ -507,10 +502,10 @@ Status Service::ordered(Status done) {
 void Service::publish() {
     if (!metrics_.is_wanted()) return;
     policy_facts_.broken = !policy_state_.error.empty();
-    policy_facts_.expired = tuner_->policy().expired_rules().size();
-    const Topology& topology = tuner_->known_topology();
+    policy_facts_.expired = engine_->policy().expired_rules().size();
+    const Topology& topology = engine_->inventory().topology();
     if (!host_facts_) host_facts_ = read_host_facts(paths_, topology);
-    metrics_.show(metrics_text({*tuner_, *experiment_, verdicts_, state(), policy_facts_,
+    metrics_.show(metrics_text({*engine_, *experiment_, verdicts_, state(), policy_facts_,
                                 fleet_machine(*host_facts_, topology), started_}));
 }
 
@@ -542,8 +537,8 @@ void Service::stop() {
 }
 
 void Service::leave() {
-    const bool keep = tuner_->policy().keep_on_exit && !switched_off_;
-    keep ? tuner_->keep_all() : tuner_->restore_all();
+    const bool keep = engine_->policy().keep_on_exit && !switched_off_;
+    keep ? engine_->keep_all() : engine_->restore_all();
 }
 
 // Asked over a connection that nobody else knows: to wait on the one that has our name would be to read
@@ -563,12 +558,12 @@ void Service::finish_records() {
 
 std::string Service::state() const {
     if (switched_off_) return "paused";
-    if (!tuner_->observing().empty()) return "observing";
+    if (!engine_->observing().empty()) return "observing";
     return pause_.is_set() ? "paused" : "running";
 }
 
 std::string Service::summary() const {
-    std::string out = tuner_->summary();
+    std::string out = engine_->summary();
     if (!policy_state_.error.empty() && policy_state_.in_force)
         out += "; the policy on disk is broken: " + policy_state_.error;
     return out;

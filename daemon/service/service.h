@@ -34,7 +34,7 @@ struct ServiceOptions {
     std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
 };
 
-// The daemon: an event loop around the Tuner. One instance per ROOT, held by a lock in the runtime directory.
+// The daemon: an event loop around an Engine. One instance per ROOT, held by a lock in the runtime directory.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): there is one
 class Service {
   public:
@@ -110,7 +110,7 @@ class Service {
     std::unique_ptr<Udev> udev_;
     VerdictStore verdicts_;
     std::unique_ptr<WorkCounters> counters_;
-    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Engine> engine_;
     std::unique_ptr<Experiment> experiment_;
     std::unique_ptr<BusServer> bus_;
     Coalescer pending_;

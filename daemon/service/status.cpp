@@ -20,13 +20,13 @@ json name_or_null(const std::optional<Scope>& scope) {
     return scope ? json(name_of(*scope)) : json(nullptr);
 }
 
-std::string reason_of(const Tuner& tuner, const Target& target, bool unplanned) {
+std::string reason_of(const Engine& engine, const Target& target, bool unplanned) {
     // There are no rules: that none matches would be true, and misleading.
     if (unplanned && target.plan.finding == Finding::unmanaged && target.reason == target.plan.reason)
         return "cannot plan: invalid policy";
     if (target.unread)
         return target.reason + (target.reason.empty() ? "" : "; ") + "cannot be read now, shown as it was";
-    if (target.now.strict != true || !tuner.strict_in_doubt()) return target.reason;
+    if (target.now.strict != true || !engine.inventory().strict_in_doubt()) return target.reason;
     return target.reason +
            "; strict, but a CPU came online or the machine was suspended since: its workers may run anywhere";
 }
@@ -74,9 +74,9 @@ json policy_state_json(const PolicyState& policy, const std::vector<Origin>& exp
             {"in_force", value_or_null(policy.in_force)}};
 }
 
-json target_json(const Tuner& tuner, const std::optional<ComparisonView>& view, const Target& target,
+json target_json(const Engine& engine, const std::optional<ComparisonView>& view, const Target& target,
                  bool unplanned) {
-    const BaselineEntry* entry = tuner.baseline_of(target.now.name);
+    const BaselineEntry* entry = engine.ownership().entry(target.now.name);
     const auto outcome = outcome_of(target, view);
     return {{"name", target.now.name},
             {"kind", name_of(target.now.kind)},
@@ -85,10 +85,10 @@ json target_json(const Tuner& tuner, const std::optional<ComparisonView>& view, 
             {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
-            {"reason", reason_of(tuner, target, unplanned)},
+            {"reason", reason_of(engine, target, unplanned)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
-            {"trial", comparison_json(view, tuner.policy().judge)},
+            {"trial", comparison_json(view, engine.policy().judge)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
@@ -131,25 +131,25 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
     return {};
 }
 
-json status_json(const Tuner& tuner, const Experiment* experiment, const std::string& daemon_state,
+json status_json(const Engine& engine, const Experiment* experiment, const std::string& daemon_state,
                  const PolicyState& policy) {
     json targets = json::array();
     std::vector<ComparisonView> views;
-    for (const auto& [name, target] : tuner.targets()) {
+    for (const auto& [name, target] : engine.targets()) {
         const auto view = experiment != nullptr ? experiment->view_of(name) : std::nullopt;
-        targets.push_back(target_json(tuner, view, target, policy.nothing_to_plan_by()));
+        targets.push_back(target_json(engine, view, target, policy.nothing_to_plan_by()));
         if (view) views.push_back(*view);
     }
     return {{"daemon",
              {{"state", daemon_state},
-              {"mode", name_of(tuner.policy().mode)},
+              {"mode", name_of(engine.policy().mode)},
               {"version", version()},
-              {"reason", tuner.observing()},
-              {"hosts", hosts_in_force(tuner.policy())},
-              {"policy", policy_state_json(policy, tuner.policy().expired_rules())},
+              {"reason", engine.observing()},
+              {"hosts", hosts_in_force(engine.policy())},
+              {"policy", policy_state_json(policy, engine.policy().expired_rules())},
               {"experiments", experiments_json(experiment, views)},
-              {"writes", tuner.writes()},
-              {"topology_reads", tuner.topology_reads()}}},
+              {"writes", engine.writes()},
+              {"topology_reads", engine.inventory().topology_reads()}}},
             {"targets", std::move(targets)}};
 }
 

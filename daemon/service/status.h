@@ -31,8 +31,8 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
 
 // The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
 // is running, paused (by a kill switch or an order), observing or absent; EXPERIMENT is nullptr if absent.
-nlohmann::json status_json(const Tuner& tuner, const Experiment* experiment, const std::string& daemon_state,
-                           const PolicyState& policy = {});
+nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
+                           const std::string& daemon_state, const PolicyState& policy = {});
 
 // The names of the host tables that POLICY has in force, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// 1,000 targets set, by the daemon's own Tuner and by bare loops, and looked at, on a tree in memory. A real
+// 1,000 targets set, by the daemon's own Engine and by bare loops, and looked at, on a tree in memory. A real
 // kernel takes far longer for each write than memory does: what the daemon adds shows most here.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -37,18 +37,18 @@ class Host {
     void reset() {
         for (const std::string& name : folders_) tree_.write(wq_path(name), "default (cache)\n");
         tree_.remove("run/wq-tuned/baseline.json");
-        tuner_.reset();
+        engine_.reset();
         files_.emplace(paths_);
         store_.emplace(paths_.baseline());
         (void)store_->load();
-        tuner_.emplace(
-            Tuner::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
-                         [](const std::string&) { return false; }, verdicts_, [] { return std::int64_t{0}; }},
-            kernel_612());
-        tuner_->set_policy(rule_for_all());
+        engine_.emplace(Engine::Edges{*files_, *store_, log_, [this] { return Result<Topology>(topology_); },
+                                      [](const std::string&) { return false; }, verdicts_,
+                                      [] { return std::int64_t{0}; }},
+                        kernel_612());
+        engine_->set_policy(rule_for_all());
     }
 
-    Tuner& tuner() { return *tuner_; }
+    Engine& engine() { return *engine_; }
     [[nodiscard]] std::string parent() const { return paths_.workqueues(); }
     [[nodiscard]] const std::vector<std::string>& folders() const { return folders_; }
     [[nodiscard]] std::string baseline_path() const { return paths_.baseline(); }
@@ -67,14 +67,14 @@ class Host {
     VerdictStore verdicts_{paths_.verdicts()};
     std::optional<WorkqueueFs> files_;
     std::optional<BaselineStore> store_;
-    std::optional<Tuner> tuner_;
+    std::optional<Engine> engine_;
 };
 
 template <class Work>
 void apply(benchmark::State& state, Work work) {
     Host host;
     host.reset();
-    host.tuner().reconcile();
+    host.engine().reconcile();
     const std::string saved = host.baseline();
     for (auto _ : state) {
         state.PauseTiming();
@@ -87,7 +87,7 @@ void apply(benchmark::State& state, Work work) {
 }
 
 void by_daemon(benchmark::State& state) {
-    apply(state, [](Host& host, const std::string&) { host.tuner().reconcile(); });
+    apply(state, [](Host& host, const std::string&) { host.engine().reconcile(); });
 }
 
 void by_same_calls(benchmark::State& state) {
@@ -104,10 +104,10 @@ void by_fewest_calls(benchmark::State& state) {
 void look_by_daemon(benchmark::State& state) {
     Host host;
     host.reset();
-    host.tuner().reconcile();
+    host.engine().reconcile();
     for (auto _ : state) {
-        host.tuner().look();
-        host.tuner().record();
+        host.engine().look();
+        host.engine().record();
     }
 }
 

@@ -154,29 +154,29 @@ Kind large() {
 }
 
 // The daemon's state machine on a tree.
-class TreeTuner {
+class TreeEngine {
   public:
-    explicit TreeTuner(const Paths& paths)
+    explicit TreeEngine(const Paths& paths)
         : files_(paths),
           baselines_(paths.baseline()),
           verdicts_(paths.verdicts()),
-          tuner_({files_, baselines_, quiet_, [paths] { return read_topology("live", paths.root); },
-                  [](const auto&) { return false; }, verdicts_,
-                  [] { return static_cast<std::int64_t>(::time(nullptr)); }},
-                 probe_kernel(paths)) {
+          engine_({files_, baselines_, quiet_, [paths] { return read_topology("live", paths.root); },
+                   [](const auto&) { return false; }, verdicts_,
+                   [] { return static_cast<std::int64_t>(::time(nullptr)); }},
+                  probe_kernel(paths)) {
         auto policy = load_installed_policy(paths.root, {}, [] { return HostFacts{}; });
         if (!policy) throw std::runtime_error(policy.error().front().text());
-        tuner_.set_policy(std::move(*policy));
-        tuner_.look();
+        engine_.set_policy(std::move(*policy));
+        engine_.look();
     }
 
     VerdictStore& verdicts() { return verdicts_; }
-    void apply() { tuner_.reconcile(); }
+    void apply() { engine_.reconcile(); }
     [[nodiscard]] VerdictKey key_for(const Load& load) const {
-        const auto target = tuner_.targets().find(load.target);
+        const auto target = engine_.targets().find(load.target);
         const auto candidate = arm_named(load.candidate);
-        if (target == tuner_.targets().end() || !candidate) throw std::runtime_error(load.target);
-        return tuner_.key_for(target->second.now, {*arm_named("cache"), *candidate});
+        if (target == engine_.targets().end() || !candidate) throw std::runtime_error(load.target);
+        return engine_.keys().verdict_key(target->second.now, {*arm_named("cache"), *candidate});
     }
 
   private:
@@ -186,7 +186,7 @@ class TreeTuner {
     WorkqueueFs files_;
     BaselineStore baselines_;
     VerdictStore verdicts_;
-    Tuner tuner_;
+    Engine engine_;
 };
 
 void make(const std::string& folder, const std::string& name) {
@@ -198,14 +198,14 @@ void make(const std::string& folder, const std::string& name) {
             std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
     }
     const Paths paths{folder};
-    TreeTuner tuner(paths);
+    TreeEngine engine(paths);
     Random random(7);
     // A day ago: verdicts that are trusted still.
     const std::int64_t start = ::time(nullptr) - 86'400;
     for (std::size_t i = 0; i < kind.loads.size(); i++)
-        run_trial(paths, tuner.verdicts(), random, tuner.key_for(kind.loads[i]), kind.loads[i],
+        run_trial(paths, engine.verdicts(), random, engine.key_for(kind.loads[i]), kind.loads[i],
                   start + 2400 * static_cast<std::int64_t>(i));
-    if (kind.apply) tuner.apply();
+    if (kind.apply) engine.apply();
 }
 
 }  // namespace

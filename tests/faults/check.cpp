@@ -64,13 +64,13 @@ std::string wrong_on_disk(const Host& host) {
 
 std::string wrong_in_status(Host& host) {
     if (!host.daemon || host.daemon->is_blind()) return "";
-    Tuner& tuner = host.daemon->tuner();
-    tuner.look();
-    tuner.record();
+    Engine& engine = host.daemon->engine();
+    engine.look();
+    engine.record();
     std::string out;
     for (const std::string& name : kTargets) {
-        const auto found = tuner.targets().find(name);
-        if (found == tuner.targets().end()) {
+        const auto found = engine.targets().find(name);
+        if (found == engine.targets().end()) {
             out += name + ": is not known\n";
             continue;
         }

@@ -41,20 +41,20 @@ Daemon::Daemon(Host& host)
     (void)verdicts_.load();
     build();
     blind_ = !loaded;
-    if (blind_) tuner_->observe("the baseline file is broken: " + loaded.error().text);
-    tuner_->set_policy(host.options.policy);
+    if (blind_) engine_->observe("the baseline file is broken: " + loaded.error().text);
+    engine_->set_policy(host.options.policy);
     experiment_->policy_changed();
     reconcile();
 }
 
 void Daemon::build() {
-    tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
-                     [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
-                     [this](const StepInput& input) { return experiment_->step(input); }},
+    engine_ = std::make_unique<Engine>(
+        Engine::Edges{files_, store_, host_.log, [this]() -> Result<Topology> { return host_.topology; },
+                      [](const std::string&) { return false; }, verdicts_, [this] { return host_.wall; },
+                      [this](const StepInput& input) { return experiment_->step(input); }},
         host_.options.kernel);
     experiment_ = std::make_unique<Experiment>(Experiment::Edges{
-        .tuner = *tuner_,
+        .engine = *engine_,
         .counters = host_.counters,
         .verdicts = verdicts_,
         .record = record_,
@@ -73,7 +73,7 @@ void Daemon::build() {
 }
 
 void Daemon::reconcile() {
-    tuner_->reconcile();
+    engine_->reconcile();
     experiment_->check();
 }
 
@@ -96,7 +96,7 @@ void Daemon::run() {
 
 void Daemon::stop(bool restarting) {
     experiment_->cancel_all("wq-tuned stopped");
-    if (!restarting) tuner_->restore_all();
+    if (!restarting) engine_->restore_all();
 }
 
 Host::Host(HostOptions opts)
@@ -146,16 +146,16 @@ void Host::trial(const std::string& name, double factor) {
 }
 
 void Host::pin(const std::string& name, const std::string& scope) {
-    if (daemon) (void)daemon->tuner().pin(name, scope);
+    if (daemon) (void)daemon->engine().orders().pin(name, scope);
 }
 
 void Host::unpin(const std::string& name) {
-    if (daemon) (void)daemon->tuner().unpin(name);
+    if (daemon) (void)daemon->engine().orders().unpin(name);
 }
 
 void Host::pause(const std::string& why) {
     if (!daemon || daemon->is_blind()) return;
-    daemon->tuner().observe(why);
+    daemon->engine().observe(why);
     daemon->reconcile();
 }
 

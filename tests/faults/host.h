@@ -27,7 +27,7 @@ class Daemon {
     void run();   // to the end of what is measured
     void stop(bool restarting);
 
-    [[nodiscard]] Tuner& tuner() { return *tuner_; }
+    [[nodiscard]] Engine& engine() { return *engine_; }
     [[nodiscard]] Experiment& experiment() { return *experiment_; }
     [[nodiscard]] bool is_blind() const { return blind_; }  // baseline.json could not be read
     // Why it did not start, as its process would say before it ends.
@@ -43,7 +43,7 @@ class Daemon {
     BaselineStore store_;
     VerdictStore verdicts_;
     WriteAtOnce record_;
-    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Engine> engine_;
     std::unique_ptr<Experiment> experiment_;
 };
 

@@ -172,7 +172,7 @@ TEST(Cut, ABaselineAtAnyByteIsNotTrustedAndNotReplaced) {
         BaselineStore store(tree.path(kBaseline));
         EXPECT_FALSE(store.load()) << "cut at " << size;
         EXPECT_TRUE(store.entries().empty());
-        store.put({"kcryptd", 1, "default", {}, {"smt"}, {}, ""});
+        store.put({"kcryptd", 1, "default", {}, {"smt"}, {}});
         EXPECT_FALSE(store.save());
         EXPECT_EQ(tree.read(kBaseline), whole.substr(0, size));
     }

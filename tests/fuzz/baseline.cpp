@@ -36,7 +36,7 @@ FUZZ_TARGET(baseline) {
     const auto entries = store.entries();
     for (const auto& [name, entry] : entries) {
         require(name == entry.name && *store.find(name) == entry, "entries are found by name");
-        require(!wq::is_reverted(&entry) || !wq::pinned_scope(&entry), "one order at a time");
+        require(entry.holder == wq::Holder::pin || entry.pinned.empty(), "a pin alone names a scope");
     }
     // A store writes what has changed.
     const std::string other = entries.empty() ? "x" : entries.rbegin()->first + "x";

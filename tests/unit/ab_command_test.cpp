@@ -296,7 +296,7 @@ TEST_F(AbCommand, ARunningDaemonIsInTheWay) {
 TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, kTrial});
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     const auto ran = ab(kTwo, {"true"});
@@ -304,7 +304,7 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
     EXPECT_THAT(ran.err, HasSubstr("kcryptd-1: back to 'default'"));
     expect_baseline();
 
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, ""});
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}});
     ASSERT_TRUE(store.save());
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     const auto kept = ab(kTwo, {"true"});
@@ -321,7 +321,7 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
 TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {}, true, ""});
+    store.put({"kcryptd-1", inode, "default", false, {}, true});
     ASSERT_TRUE(store.save());
     const std::string file = test::wq_path("kcryptd-1", "affinity_strict");
     tree_.write(file, "1\n");
@@ -366,7 +366,7 @@ TEST_F(AbCommand, ABaselineThatIsBrokenMeanwhileIsNoSilentLoss) {
 TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, kTrial});
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.remove(test::wq_path("kcryptd-1"));
     tree_.add(Dir(test::wq_path("kcryptd-1")));  // neither read nor written
@@ -473,7 +473,7 @@ TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
 TEST_F(AbCommand, RestorePutsScopesAndFilesBackToo) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, kTrial});
+    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.write(test::wq_path("kcryptd-1"), "numa\n");
     tree_.write(kFile, "32");

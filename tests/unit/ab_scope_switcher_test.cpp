@@ -62,7 +62,7 @@ TEST_F(ScopeSwitcherTest, TheBaselineIsOnDiskBeforeTheFirstWrite) {
         const auto entries = on_disk();
         ASSERT_TRUE(entries.contains("kcryptd"));
         EXPECT_EQ(entries.at("kcryptd").scope, "default");
-        EXPECT_TRUE(is_on_trial(&entries.at("kcryptd")));
+        EXPECT_EQ(entries.at("kcryptd").holder, Holder::slot);
         seen = true;
     };
     ASSERT_TRUE(s.to(0));

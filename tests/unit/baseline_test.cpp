@@ -19,9 +19,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const BaselineEntry kEntry = {"kcryptd-254:0-1", 4711, "default", false, {"smt", "cache"}, true, "pin smt"};
+const BaselineEntry kEntry = {"kcryptd-254:0-1", 4711, "default",   false,
+                              {"smt", "cache"},  true, Holder::pin, "smt"};
 // A module parameter has no strictness.
-const BaselineEntry kDefaultEntry = {"@default", 1ULL << 40, "cache", {}, {}, {}, ""};
+const BaselineEntry kDefaultEntry = {"@default", 1ULL << 40, "cache", {}, {}, {}};
 
 class Baseline : public testing::Test {
   protected:
@@ -70,8 +71,10 @@ TEST_F(Baseline, SavesAChangeOfAnything) {
     EXPECT_TRUE(comes_back([](auto& e) { e.allow("system"); }));
     EXPECT_TRUE(comes_back([](auto& e) { e.may_hold.clear(); }));
     EXPECT_TRUE(comes_back([](auto& e) { e.may_strict = !e.may_strict.value_or(true); }));
-    EXPECT_TRUE(comes_back([](auto& e) { e.order = kRevert; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.hold(Holder::revert); }));
     EXPECT_TRUE(comes_back([](auto& e) { e.external = true; }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.hold(Holder::pin, "cpu"); }));
+    EXPECT_TRUE(comes_back([](auto& e) { e.hold(Holder::slot); }));
 }
 
 TEST_F(Baseline, HasTheKeysThatScriptsRead) {
@@ -192,7 +195,7 @@ TEST_F(Baseline, AFileThatCouldNotBeReadIsNeverReplaced) {
 // ---- whose a value is
 
 BaselineEntry announced() {
-    BaselineEntry out{"kcryptd", 1, "default", false, {"cpu"}, {}, ""};
+    BaselineEntry out{"kcryptd", 1, "default", false, {"cpu"}, {}};
     out.announce("smt", true);
     return out;
 }
@@ -245,9 +248,9 @@ TEST_F(Baseline, ThatIsExternalKeepsItsOrder) {
                 "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":null,"
                 "\"may_hold\":[],\"may_strict\":null,\"order\":\"external\"}]}");
     ASSERT_TRUE(store_.load());
-    EXPECT_TRUE(is_external(store_.find("a")));
-    EXPECT_EQ(store_.find("a")->order, "");
-    store_.find("a")->order = "pin cpu";
+    EXPECT_TRUE(store_.find("a")->external);
+    EXPECT_EQ(store_.find("a")->holder, Holder::policy);
+    store_.find("a")->hold(Holder::pin, "cpu");
     ASSERT_TRUE(store_.save());
     BaselineStore later(path_);
     ASSERT_TRUE(later.load());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// @default and its followers, and strictness, in the tuner's hands.
+// @default and its followers, and strictness, in the engine's hands.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-class TunerDefault : public test::Rig {
+class EngineDefault : public test::Rig {
   protected:
     Policy managed() {
         Policy policy = rule_for_all();
@@ -28,29 +28,29 @@ class TunerDefault : public test::Rig {
     }
     // A policy with its rules changed, taken into use.
     void use(const Policy& policy) {
-        tuner_->set_policy(policy);
-        tuner_->reconcile();
+        engine_->set_policy(policy);
+        engine_->reconcile();
     }
     [[nodiscard]] std::string reason_told() const {
-        return status_json(*tuner_, nullptr, "running")["targets"][1]["reason"].dump();
+        return status_json(*engine_, nullptr, "running")["targets"][1]["reason"].dump();
     }
 };
 
 // ---- @default
 
-TEST_F(TunerDefault, WritesTheManagedDefaultAloneForItsFollowers) {
+TEST_F(EngineDefault, WritesTheManagedDefaultAloneForItsFollowers) {
     use(managed());
     EXPECT_THAT(files_->asked, ElementsAre("@default=smt"));
     EXPECT_EQ(scope("kcryptd"), "default (smt)");
     EXPECT_EQ(state("kcryptd"), State::as_planned);
     EXPECT_EQ(state("@default"), State::applied);
     EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 1U);
     EXPECT_EQ(log_.count(Event::external), 0U) << "our doing, not a foreign write";
 }
 
-TEST_F(TunerDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
+TEST_F(EngineDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
     Policy policy = managed();
     policy.rules.insert(policy.rules.begin(), {"kcryptd", fixed(Scope::cpu), {}, {}});
     policy.rules.insert(policy.rules.begin(), {"writeback", leave(), {}, {}});
@@ -63,8 +63,8 @@ TEST_F(TunerDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(TunerDefault, HandsAFollowerOverToTheDefault) {
-    tuner_->reconcile();
+TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
     use(managed());
     EXPECT_EQ(scope("kcryptd"), "default (smt)");
@@ -73,21 +73,21 @@ TEST_F(TunerDefault, HandsAFollowerOverToTheDefault) {
 
 // ---- strictness
 
-TEST_F(TunerDefault, SetsAndTakesBackStrictness) {
+TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
     use(rule_for_all({}, true));
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(strict("kcryptd"), "1");
     EXPECT_EQ(on_disk().at("kcryptd").may_strict, true);
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 4U);
     use(rule_for_all());
     EXPECT_EQ(scope("kcryptd"), "smt");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(strict("kcryptd"), "0");
 }
 
 // The kernel resets the workers of strict workqueues then (facts: wq:6832).
-TEST_F(TunerDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
+TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
     use(rule_for_all({}, true));
     const Topology all = topology_;
     see(test::without(all, "3"));
@@ -98,14 +98,14 @@ TEST_F(TunerDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
     EXPECT_EQ(asked(), before);
 }
 
-TEST_F(TunerDefault, ACpuThatIsBackBeforeAnyLookMayHaveLiftedStrictness) {
+TEST_F(EngineDefault, ACpuThatIsBackBeforeAnyLookMayHaveLiftedStrictness) {
     use(rule_for_all({}, true));
-    tuner_->cpu_came_online();
+    engine_->changed(Udev::Change::cpu_online);
     see(topology_);
     EXPECT_THAT(reason_told(), HasSubstr("strict, but"));
 }
 
-TEST_F(TunerDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
+TEST_F(EngineDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
     use(rule_for_all(fixed(Scope::cache), true));
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd strict=1", "writeback strict=1"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -114,13 +114,13 @@ TEST_F(TunerDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
-TEST_F(TunerDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
+TEST_F(EngineDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
     use(rule_for_all({}, true));
     use(rule_for_all());
     EXPECT_EQ(strict("kcryptd"), "0") << "what we set, nobody asks for any more";
     EXPECT_EQ(scope("kcryptd"), "smt");
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "1\n");  // by somebody else
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(strict("kcryptd"), "1") << "it is ours no more";
 }
 

@@ -27,11 +27,11 @@ Policy kcryptd_only(const ScopeWish& wish = {}) {
     return policy;
 }
 
-class TunerFaults : public test::Rig {
+class EngineFaults : public test::Rig {
   protected:
-    TunerFaults() { tuner_->set_policy(kcryptd_only()); }
+    EngineFaults() { engine_->set_policy(kcryptd_only()); }
     void reconcile(int times) {
-        for (int i = 0; i < times; i++) tuner_->reconcile();
+        for (int i = 0; i < times; i++) engine_->reconcile();
     }
     // The writes of kcryptd that come fail so, one after another; then they work.
     void fail_writes(std::vector<int> codes) {
@@ -43,7 +43,7 @@ class TunerFaults : public test::Rig {
 
 // ---- files that cannot be read for a while
 
-class TunerUnread : public TunerFaults, public testing::WithParamInterface<std::string> {
+class EngineUnread : public EngineFaults, public testing::WithParamInterface<std::string> {
   protected:
     void hide() {
         text_ = tree_.read(GetParam());
@@ -58,14 +58,14 @@ class TunerUnread : public TunerFaults, public testing::WithParamInterface<std::
         reconcile(1);
         hide();
         restart();
-        tuner_->set_policy(kcryptd_only());
+        engine_->set_policy(kcryptd_only());
         reconcile(1);
-        ASSERT_TRUE(tuner_->revert(std::nullopt));
+        ASSERT_TRUE(engine_->orders().revert(std::nullopt));
     }
     std::string text_;
 };
 
-TEST_P(TunerUnread, LeavesTheSettingWhereItIs) {
+TEST_P(EngineUnread, LeavesTheSettingWhereItIs) {
     reconcile(1);
     ASSERT_EQ(state("kcryptd"), State::applied);
     hide();
@@ -79,11 +79,11 @@ TEST_P(TunerUnread, LeavesTheSettingWhereItIs) {
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
 }
 
-TEST_P(TunerUnread, LeavesWhatAnEarlierLifeHasSet) {
+TEST_P(EngineUnread, LeavesWhatAnEarlierLifeHasSet) {
     reconcile(1);
     hide();
     restart();
-    tuner_->set_policy(kcryptd_only());
+    engine_->set_policy(kcryptd_only());
     reconcile(2);
     EXPECT_THAT(on_disk(), testing::Contains(Key("kcryptd")));
     show();
@@ -92,16 +92,16 @@ TEST_P(TunerUnread, LeavesWhatAnEarlierLifeHasSet) {
     EXPECT_THAT(files_->asked, IsEmpty());
 }
 
-TEST_P(TunerUnread, IsPutBackAtTheEnd) {
+TEST_P(EngineUnread, IsPutBackAtTheEnd) {
     reconcile(1);
     hide();
     reconcile(1);
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "kcryptd=default"));
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
-TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
+TEST_P(EngineUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     revert_all_of_an_earlier_life();
     show();
     reconcile(1);
@@ -109,20 +109,20 @@ TEST_P(TunerUnread, OfAnEarlierLifeHearsTheOrderToRevertAll) {
     EXPECT_THAT(scope("kcryptd"), testing::StartsWith("default"));
 }
 
-TEST_P(TunerUnread, OfAnEarlierLifeHearsTheReload) {
+TEST_P(EngineUnread, OfAnEarlierLifeHearsTheReload) {
     revert_all_of_an_earlier_life();
-    tuner_->set_policy(kcryptd_only());
+    engine_->set_policy(kcryptd_only());
     show();
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::applied);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, TunerUnread,
+INSTANTIATE_TEST_SUITE_P(Each, EngineUnread,
                          testing::Values(wq_path("kcryptd", "max_active"), wq_path("kcryptd", "cpumask"),
                                          wq_path("kcryptd", "affinity_strict"), wq_path("kcryptd", "per_cpu"),
                                          "sys/devices/virtual/workqueue/cpumask"));
 
-TEST_F(TunerFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
+TEST_F(EngineFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
     reconcile(1);
     const std::string file = wq_path("kcryptd", "max_active");
     tree_.remove(file);
@@ -134,82 +134,82 @@ TEST_F(TunerFaults, SeesAnothersWordBesideAFileThatCannotBeRead) {
 
 // ---- refusals
 
-TEST_F(TunerFaults, SaysAPermanentErrorOnceAndDoesNotTryAgain) {
+TEST_F(EngineFaults, SaysAPermanentErrorOnceAndDoesNotTryAgain) {
     fail_writes({EINVAL, EINVAL, EINVAL, EINVAL});
     reconcile(5);
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt"));
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("Invalid argument"));
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
-    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_FALSE(engine_->wants_retry());
     EXPECT_THAT(on_disk(), IsEmpty()) << "nothing of ours is there";
 }
 
-TEST_F(TunerFaults, TriesARefusedWordAgainAfterAReload) {
+TEST_F(EngineFaults, TriesARefusedWordAgainAfterAReload) {
     fail_writes({EPERM});
     reconcile(2);
-    tuner_->set_policy(kcryptd_only());
+    engine_->set_policy(kcryptd_only());
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::applied);
 }
 
-TEST_F(TunerFaults, TriesAnotherWordThanTheRefusedOne) {
+TEST_F(EngineFaults, TriesAnotherWordThanTheRefusedOne) {
     fail_writes({EPERM});
     reconcile(1);
-    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
 
-TEST_F(TunerFaults, TriesABusyKernelThreeTimesThenQuarantines) {
+TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
     fail_writes({EBUSY, ENOMEM, EAGAIN, EBUSY, EBUSY});
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("try 1 of 3"));
-    tuner_->look();
+    engine_->look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("about to be tried again"));
-    EXPECT_TRUE(tuner_->wants_retry());
+    EXPECT_TRUE(engine_->wants_retry());
     EXPECT_THAT(log_.lines, IsEmpty());
     reconcile(1);
-    EXPECT_TRUE(tuner_->wants_retry());
+    EXPECT_TRUE(engine_->wants_retry());
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
-    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_FALSE(engine_->wants_retry());
     reconcile(3);
     EXPECT_EQ(asked(), 3U);
     EXPECT_EQ(log_.count(Event::quarantined), 1U);
 }
 
-TEST_F(TunerFaults, GetsThereAfterABusyMoment) {
+TEST_F(EngineFaults, GetsThereAfterABusyMoment) {
     fail_writes({EBUSY, EBUSY});
     reconcile(3);
     EXPECT_EQ(state("kcryptd"), State::applied);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_FALSE(engine_->wants_retry());
     EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
 }
 
-TEST_F(TunerFaults, DoesNotAskForTriesThatItWillNotMake) {
+TEST_F(EngineFaults, DoesNotAskForTriesThatItWillNotMake) {
     fail_writes({EBUSY});
     reconcile(1);
-    tuner_->observe("switched off");
+    engine_->observe("switched off");
     reconcile(1);
-    EXPECT_FALSE(tuner_->wants_retry()) << "else the service's timer never sleeps";
+    EXPECT_FALSE(engine_->wants_retry()) << "else the service's timer never sleeps";
 }
 
-TEST_F(TunerFaults, ForgetsATargetThatVanishesInTheMiddle) {
+TEST_F(EngineFaults, ForgetsATargetThatVanishesInTheMiddle) {
     files_->on_write = [&](const auto&, const auto&) {
         tree_.remove("sys/devices/virtual/workqueue/kcryptd");
         return 0;
     };
     reconcile(1);
-    EXPECT_FALSE(tuner_->targets().contains("kcryptd"));
+    EXPECT_FALSE(engine_->targets().contains("kcryptd"));
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
     reconcile(1);
 }
 
-TEST_F(TunerFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
+TEST_F(EngineFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
     int reads = 0;
     files_->on_read = [&](const auto&) { return ++reads == 2 ? ENOMEM : 0; };
     reconcile(1);
@@ -219,10 +219,10 @@ TEST_F(TunerFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
     EXPECT_EQ(log_.count(Event::external), 0U);
 }
 
-TEST_F(TunerFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd) {
+TEST_F(EngineFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
-    tuner_->observe("switched off");
+    engine_->observe("switched off");
     reconcile(6);
     EXPECT_EQ(asked(), 4U);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
@@ -231,15 +231,15 @@ TEST_F(TunerFaults, TriesABaselineThatCannotBePutBackThreeTimesAndAgainAtTheEnd)
     EXPECT_THAT(log_.lines.back().fields,
                 ElementsAre(Pair("WQ_NAME", "kcryptd"), Pair("ERRNO", std::to_string(EPERM))));
     EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
-TEST_F(TunerFaults, WhatWasPutBackInTheEndHasTheReasonForWhichItWas) {
+TEST_F(EngineFaults, WhatWasPutBackInTheEndHasTheReasonForWhichItWas) {
     Policy policy = kcryptd_only();
     policy.rules[0].strict = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     files_->on_write_strict = [](const auto&) { return EPERM; };
     files_->on_write = [left = 1](const auto&, const auto& word) mutable {
         return word == "default" && left-- > 0 ? EBUSY : 0;
@@ -253,18 +253,18 @@ TEST_F(TunerFaults, WhatWasPutBackInTheEndHasTheReasonForWhichItWas) {
     EXPECT_THAT(reason("kcryptd"), testing::Not(HasSubstr("not put back")));
 }
 
-TEST_F(TunerFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
+TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     reconcile(1);
     fail_writes({EPERM, EPERM, EPERM});
-    tuner_->observe("switched off");
+    engine_->observe("switched off");
     reconcile(3);
     ASSERT_EQ(state("kcryptd"), State::quarantined);
-    tuner_->observe("");
+    engine_->observe("");
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::applied);
-    tuner_->look();
+    engine_->look();
     EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
-    tuner_->observe("switched off");
+    engine_->observe("switched off");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -272,7 +272,7 @@ TEST_F(TunerFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
 
 // ---- kernels that store another word
 
-class Prefixes : public TunerFaults {
+class Prefixes : public EngineFaults {
   protected:
     Prefixes() {
         files_->prefixes = true;
@@ -280,14 +280,14 @@ class Prefixes : public TunerFaults {
         const Policy policy = kcryptd_only(fixed(Scope::cache_shard));
         restart();
         files_->prefixes = true;
-        tuner_->set_policy(policy);
+        engine_->set_policy(policy);
     }
 };
 
 TEST_F(Prefixes, AreLearnedByReadingBack) {
-    EXPECT_FALSE(tuner_->names_cut_short());
+    EXPECT_FALSE(engine_->applier().names_cut_short());
     reconcile(1);
-    EXPECT_TRUE(tuner_->names_cut_short());
+    EXPECT_TRUE(engine_->applier().names_cut_short());
 }
 
 TEST_F(Prefixes, LeaveTheBaselineAndSayUnsupported) {
@@ -313,10 +313,10 @@ TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
 
 TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {
     files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
-    EXPECT_THROW(tuner_->reconcile(), std::runtime_error);
+    EXPECT_THROW(engine_->reconcile(), std::runtime_error);
     set_scope("kcryptd", "cache");  // what the kernel made of it
     restart();
-    tuner_->set_policy(test::rule_for_all(test::leave()));
+    engine_->set_policy(test::rule_for_all(test::leave()));
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(log_.count(Event::external), 0U);
@@ -331,10 +331,10 @@ TEST_F(Prefixes, AreUndoneLaterWhereThatFailsAtFirst) {
     EXPECT_EQ(log_.count(Event::external), 0U);
 }
 
-TEST_F(TunerFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
+TEST_F(EngineFaults, OneNameThatJsonCannotHoldDoesNotStopTheOthers) {
     tree_.add(
         test::Dir("sys/devices/virtual/workqueue", {test::workqueue("caf\xe9", {.cpumask = "ffffff"})}));
-    tuner_->set_policy(rule_for_all());
+    engine_->set_policy(rule_for_all());
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(scope("caf\xe9"), "default (cache)") << "its baseline cannot be kept";

@@ -26,9 +26,9 @@ Policy kcryptd_only(const ScopeWish& wish = {}) {
 
 class Foreign : public test::Rig {
   protected:
-    Foreign() { tuner_->set_policy(kcryptd_only()); }
+    Foreign() { engine_->set_policy(kcryptd_only()); }
     void reconcile(int times) {
-        for (int i = 0; i < times; i++) tuner_->reconcile();
+        for (int i = 0; i < times; i++) engine_->reconcile();
     }
 };
 
@@ -57,7 +57,7 @@ TEST_F(OtherWriters, AreNotWhoeverMadeAFileUnreadableForAMoment) {
 TEST_F(OtherWriters, AreNotBehindAStrictnessThatWasNotRead) {
     Policy policy = kcryptd_only();
     policy.rules[0].strict = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     reconcile(1);
     misread_once("max_active");
     EXPECT_EQ(log_.count(Event::external), 0U);
@@ -75,7 +75,7 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     reconcile(2);
     EXPECT_EQ(state("kcryptd"), State::external);
     EXPECT_EQ(files_->writes(), 1U);
-    tuner_->set_policy(kcryptd_only());
+    engine_->set_policy(kcryptd_only());
     reconcile(1);
     EXPECT_EQ(state("kcryptd"), State::applied);
 }
@@ -83,7 +83,7 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
 TEST_F(OtherWriters, AreStillOthersAfterAReloadWhileTheirWordIsThere) {
     set_scope("kcryptd", "numa");
     reconcile(1);
-    tuner_->set_policy(kcryptd_only());
+    engine_->set_policy(kcryptd_only());
     reconcile(2);
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(state("kcryptd"), State::external);
@@ -98,7 +98,7 @@ TEST_F(OtherWriters, AreNoticedWhereTheyWriteOurBaseline) {
 }
 
 TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
-    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
     set_scope("kcryptd", "smt");
     reconcile(2);
@@ -108,26 +108,26 @@ TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
 
 // smt, then cpu by a reload: then smt is somebody else's, whoever looks next.
 TEST_F(OtherWriters, ThatWriteAnEarlierWordOfOursKeepItWhenWeStop) {
-    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
     ASSERT_EQ(scope("kcryptd"), "cpu");
     EXPECT_THAT(on_disk().at("kcryptd").may_hold, ElementsAre("cpu")) << "on disk as in memory";
     set_scope("kcryptd", "smt");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 TEST_F(OtherWriters, ThatWriteWhileWeAreStoppedKeepIt) {
-    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
     for (const char* word : {"smt", "default (cache)", "numa"}) {
-        tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+        engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
         set_scope("kcryptd", "default (cache)");
-        tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+        engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
         reconcile(1);
         ASSERT_EQ(scope("kcryptd"), "cpu") << word;
-        tuner_->keep_all();
+        engine_->keep_all();
         set_scope("kcryptd", word);
         restart();
         reconcile(2);
@@ -139,7 +139,7 @@ TEST_F(OtherWriters, ThatWriteWhileWeAreStoppedKeepIt) {
 TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
     Policy policy = kcryptd_only();
     policy.rules[0].strict = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     reconcile(1);
     for (const bool noticed : {true, false}) {
         tree_.write(wq_path("kcryptd", "affinity_strict"), "0\n");
@@ -149,7 +149,7 @@ TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
         EXPECT_EQ(state("kcryptd"), State::external);
         EXPECT_THAT(reason("kcryptd"), HasSubstr("'not strict'"));
         EXPECT_EQ(strict("kcryptd"), "0");
-        tuner_->set_policy(policy);
+        engine_->set_policy(policy);
         reconcile(1);
         ASSERT_EQ(strict("kcryptd"), "1");
     }
@@ -157,26 +157,26 @@ TEST_F(OtherWriters, OfTheStrictnessAreKnownAsSuchAfterARestart) {
 
 TEST_F(OtherWriters, AreNoticedByALook) {
     set_scope("kcryptd", "numa");
-    tuner_->look();
+    engine_->look();
     EXPECT_EQ(state("kcryptd"), State::external);
 }
 
 TEST_F(OtherWriters, KeepTheirWordWhenWeStopAndLeaveNoEntry) {
     set_scope("kcryptd", "numa");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 TEST_F(OtherWriters, KeepTheirWordWhenWeObserveOrLeave) {
     set_scope("kcryptd", "numa");
-    tuner_->observe("switched off");
+    engine_->observe("switched off");
     reconcile(2);
     EXPECT_EQ(scope("kcryptd"), "numa");
 }
 
 TEST_F(OtherWriters, BetweenOurLookAndOurWriteAreFoundByTheRead) {
-    tuner_->set_policy(kcryptd_only(fixed(Scope::cpu)));
+    engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     int reads = 0;
     files_->on_read = [&](const auto&) {
         if (++reads == 1) set_scope("kcryptd", "numa");
@@ -189,7 +189,7 @@ TEST_F(OtherWriters, BetweenOurLookAndOurWriteAreFoundByTheRead) {
 }
 
 TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
-    tuner_->restore_all();
+    engine_->restore_all();
     set_scope("kcryptd", "numa");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -199,7 +199,7 @@ TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
 TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
     Policy policy = rule_for_all();
     policy.default_scope.manage = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     reconcile(1);
     ASSERT_EQ(default_scope(), "smt");
     tree_.write(test::kDefaultPath, "system\n");
@@ -209,7 +209,7 @@ TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
     EXPECT_EQ(default_scope(), "system");
     EXPECT_EQ(state("@default"), State::external);
     EXPECT_EQ(state("kcryptd"), State::applied) << "which its rule still covers";
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(default_scope(), "system");
 }
 
@@ -225,14 +225,14 @@ TEST_F(DeadDaemons, AdoptsWhatAnEarlierDaemonLeft) {
     EXPECT_EQ(files_->writes(), 0U);
     EXPECT_EQ(state("kcryptd"), State::applied);
     EXPECT_EQ(on_disk(), before) << "our own word is nobody's baseline";
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(DeadDaemons, PutsBackWhatAnEarlierDaemonLeftWhereItIsNotWantedAnyMore) {
     reconcile(1);
     restart();
-    tuner_->set_policy(rule_for_all(test::leave()));
+    engine_->set_policy(rule_for_all(test::leave()));
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -250,7 +250,7 @@ TEST_F(DeadDaemons, SeesAForeignWordThatWasWrittenWhileNoDaemonRan) {
 
 TEST_F(DeadDaemons, AppliesWhatADeadDaemonOnlyAnnounced) {
     files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
-    EXPECT_THROW(tuner_->reconcile(), std::runtime_error);
+    EXPECT_THROW(engine_->reconcile(), std::runtime_error);
     EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd")));
     restart();
     reconcile(1);

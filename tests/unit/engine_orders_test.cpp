@@ -23,12 +23,12 @@ class Orders : public test::Rig {
     Orders() {
         Policy guard = rule_for_all();
         guard.apply_unjudged = false;
-        tuner_->set_policy(guard);
-        tuner_->reconcile();
+        engine_->set_policy(guard);
+        engine_->reconcile();
     }
     void apply_the_plan() {
-        tuner_->set_policy(rule_for_all());
-        tuner_->reconcile();
+        engine_->set_policy(rule_for_all());
+        engine_->reconcile();
     }
     static void expect_refused(const Status& done, const std::string& why, int code) {
         ASSERT_FALSE(done);
@@ -38,10 +38,11 @@ class Orders : public test::Rig {
 };
 
 TEST_F(Orders, PinHoldsAScopeWhateverThePlan) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
-    EXPECT_EQ(on_disk().at("kcryptd").order, "pin cpu");
+    EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
+    EXPECT_EQ(on_disk().at("kcryptd").pinned, "cpu");
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(scope("writeback"), "smt");
@@ -54,14 +55,15 @@ TEST_F(Orders, PinHasItsBaselineOnDiskBeforeTheWrite) {
         seen = on_disk().at("kcryptd");
         return 0;
     };
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(seen.scope, "default");
     EXPECT_THAT(seen.may_hold, ElementsAre("default", "cpu"));
-    EXPECT_EQ(seen.order, "pin cpu");
+    EXPECT_EQ(seen.holder, Holder::pin);
+    EXPECT_EQ(seen.pinned, "cpu");
 }
 
 TEST_F(Orders, PinOutlivesARestartAndAReload) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     restart();
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "cpu");
@@ -69,19 +71,19 @@ TEST_F(Orders, PinOutlivesARestartAndAReload) {
 }
 
 TEST_F(Orders, PinChangesItsMind) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
 }
 
 TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
-    ASSERT_TRUE(tuner_->pin("@default", "system"));
+    ASSERT_TRUE(engine_->orders().pin("@default", "system"));
     EXPECT_EQ(default_scope(), "system");
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("@default"), State::pinned);
     EXPECT_EQ(target("kcryptd").now.scope.effective, Scope::system);
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(default_scope(), "cache");
 }
 
@@ -89,7 +91,7 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
 TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
     put_strict_candidate_in_place();
     ASSERT_EQ(strict("kcryptd"), "1");
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "cpu 0");
     EXPECT_FALSE(on_disk().at("kcryptd").may_strict);
@@ -98,34 +100,34 @@ TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
 }
 
 TEST_F(Orders, PinPutsBackTheStrictnessOfARuleToo) {
-    tuner_->set_policy(rule_for_all({}, true));
-    tuner_->reconcile();
+    engine_->set_policy(rule_for_all({}, true));
+    engine_->reconcile();
     ASSERT_EQ(strict("kcryptd"), "1");
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(strict("kcryptd"), "0");
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1");
 }
 
 TEST_F(Orders, PinEndsWhereTheDaemonStopsAndSettingsAreKept) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(tuner_->revert("writeback"));
-    tuner_->keep_all();
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().revert("writeback"));
+    engine_->keep_all();
     EXPECT_THAT(on_disk(), ElementsAre(testing::Key("kcryptd"))) << "which holds something of ours";
     EXPECT_EQ(scope("kcryptd"), "cpu");
     restart();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     set_scope("kcryptd", "numa");
-    tuner_->reconcile();
+    engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::external);
     restart();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::external);
     apply_the_plan();
     EXPECT_EQ(state("kcryptd"), State::external) << "it is still there";
@@ -138,35 +140,35 @@ TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
 TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {
     set_scope("kcryptd", "cpu");
     restart();  // found so: nobody's change
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(on_disk().at("kcryptd").scope, "cpu");
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
 
 TEST_F(Orders, UnpinGoesBackToWhatThePlanAllows) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(on_disk(), IsEmpty());
     apply_the_plan();
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
     apply_the_plan();
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("writeback"), "smt");
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::reverted);
     restart();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::reverted) << "a restart is no reload";
     apply_the_plan();
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -175,9 +177,9 @@ TEST_F(Orders, RevertHoldsTheBaselineUntilAReload) {
 TEST_F(Orders, RevertOfEverything) {
     apply_the_plan();
     set_scope("writeback", "numa");
-    tuner_->reconcile();
+    engine_->reconcile();
     ASSERT_EQ(state("writeback"), State::external);
-    ASSERT_TRUE(tuner_->revert(std::nullopt));
+    ASSERT_TRUE(engine_->orders().revert(std::nullopt));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(scope("writeback"), "numa") << "not ours";
     EXPECT_EQ(state("kcryptd"), State::reverted);
@@ -188,11 +190,11 @@ TEST_F(Orders, RevertOfEverything) {
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     Policy policy = rule_for_all();
     policy.default_scope.manage = true;
-    tuner_->set_policy(policy);
-    tuner_->reconcile();
+    engine_->set_policy(policy);
+    engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::as_planned);
-    ASSERT_TRUE(tuner_->revert(std::nullopt));
-    tuner_->reconcile();
+    ASSERT_TRUE(engine_->orders().revert(std::nullopt));
+    engine_->reconcile();
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -202,22 +204,23 @@ TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
 TEST_F(Orders, RevertSaysWhereItFailsAndTriesAgain) {
     apply_the_plan();
     files_->on_write = [](const auto&, const auto& word) { return word == "default" ? EBUSY : 0; };
-    for (int i = 0; i < 5; i++) EXPECT_FALSE(tuner_->revert("kcryptd")) << "for the " << i << "th time";
+    for (int i = 0; i < 5; i++)
+        EXPECT_FALSE(engine_->orders().revert("kcryptd")) << "for the " << i << "th time";
     files_->on_write = {};
-    EXPECT_TRUE(tuner_->revert("kcryptd"));
+    EXPECT_TRUE(engine_->orders().revert("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
 TEST_F(Orders, APinThatFailsLeavesTheOrderBeforeIt) {
     apply_the_plan();
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     files_->on_write = [](const auto&, const auto& word) { return word == "numa" ? EINVAL : 0; };
-    EXPECT_FALSE(tuner_->pin("kcryptd", "numa"));
+    EXPECT_FALSE(engine_->orders().pin("kcryptd", "numa"));
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    EXPECT_FALSE(tuner_->pin("kcryptd", "numa"));
-    tuner_->reconcile();
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    EXPECT_FALSE(engine_->orders().pin("kcryptd", "numa"));
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::pinned);
     EXPECT_EQ(scope("kcryptd"), "cpu");
 }
@@ -227,93 +230,94 @@ TEST_F(Orders, APinDoesNotLiftTheRefusalOfAnotherScope) {
     apply_the_plan();
     ASSERT_EQ(state("kcryptd"), State::quarantined);
     files_->asked.clear();
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
-    tuner_->reconcile();
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_THAT(files_->asked, Not(Contains("kcryptd=smt")));
 }
 
 TEST_F(Orders, RevertKeepsAWaitingTargetFromBeingApplied) {
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(asked(), 0U);
 }
 
 TEST_F(Orders, UnpinEndsARevert) {
     apply_the_plan();
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
-    ASSERT_TRUE(tuner_->unpin("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 // ---- refusals
 
 TEST_F(Orders, AreRefusedForWhatIsNoTargetOrCannotBeTouched) {
-    expect_refused(tuner_->pin("nobody", "smt"), "no such target", ENOENT);
-    expect_refused(tuner_->revert("nobody"), "no such target", ENOENT);
-    expect_refused(tuner_->unpin("nobody"), "neither pinned nor reverted", ENOENT);
-    expect_refused(tuner_->unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
-    expect_refused(tuner_->pin("../../../../etc", "smt"), "no such target", ENOENT);
+    expect_refused(engine_->orders().pin("nobody", "smt"), "no such target", ENOENT);
+    expect_refused(engine_->orders().revert("nobody"), "no such target", ENOENT);
+    expect_refused(engine_->orders().unpin("nobody"), "neither pinned nor reverted", ENOENT);
+    expect_refused(engine_->orders().unpin("kcryptd"), "neither pinned nor reverted", ENOENT);
+    expect_refused(engine_->orders().pin("../../../../etc", "smt"), "no such target", ENOENT);
     tree_.write(test::wq_path("kcryptd", "max_active"), "1\n");
-    expect_refused(tuner_->pin("kcryptd", "smt"), "max_active is 1", EPERM);
-    expect_refused(tuner_->revert("kcryptd"), "max_active is 1", EPERM);
+    expect_refused(engine_->orders().pin("kcryptd", "smt"), "max_active is 1", EPERM);
+    expect_refused(engine_->orders().revert("kcryptd"), "max_active is 1", EPERM);
 }
 
 TEST_F(Orders, AreRefusedForWordsThatAreNoScopeOfThisKernel) {
-    expect_refused(tuner_->pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
-    expect_refused(tuner_->pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
-    expect_refused(tuner_->pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
+    expect_refused(engine_->orders().pin("kcryptd", "pony"), "'pony' is not a scope", EINVAL);
+    expect_refused(engine_->orders().pin("kcryptd", "default"), "'default' is not a scope", EINVAL);
+    expect_refused(engine_->orders().pin("kcryptd", "cache_shard"), "no cache_shard", EOPNOTSUPP);
 }
 
 TEST_F(Orders, AreRefusedWhileObservingOrExternalOrPodsAreUnknown) {
-    tuner_->observe("switched off");
-    expect_refused(tuner_->pin("kcryptd", "smt"), "switched off", EPERM);
-    expect_refused(tuner_->revert("kcryptd"), "switched off", EPERM);
-    tuner_->observe("");
+    engine_->observe("switched off");
+    expect_refused(engine_->orders().pin("kcryptd", "smt"), "switched off", EPERM);
+    expect_refused(engine_->orders().revert("kcryptd"), "switched off", EPERM);
+    engine_->observe("");
     see(test::without(topology_, "3"));
-    ASSERT_TRUE(tuner_->pin("kcryptd", "smt")) << "CPU 3 was seen";
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "smt")) << "CPU 3 was seen";
     set_scope("kcryptd", "numa");
-    expect_refused(tuner_->pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
-    expect_refused(tuner_->revert("kcryptd"), "holds 'numa'", EPERM);
+    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
+    expect_refused(engine_->orders().revert("kcryptd"), "holds 'numa'", EPERM);
     Topology plugged = topology_;
     plugged.present = CpuSet::range(0, 30);
     see(plugged);
-    expect_refused(tuner_->pin("writeback", "cpu"), "pods unknown", EPERM);
+    expect_refused(engine_->orders().pin("writeback", "cpu"), "pods unknown", EPERM);
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(asked(), 1U);
 }
 
 TEST_F(Orders, AreRefusedWhereTheKernelRefuses) {
     files_->on_write = [](const auto&, const auto&) { return EINVAL; };
-    expect_refused(tuner_->pin("kcryptd", "cpu"), "Invalid argument", EIO);
+    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "Invalid argument", EIO);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty()) << "no order is left to be tried later";
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 1U);
     files_->on_write = nullptr;
-    EXPECT_TRUE(tuner_->pin("kcryptd", "cpu")) << "an operator may try again";
+    EXPECT_TRUE(engine_->orders().pin("kcryptd", "cpu")) << "an operator may try again";
 }
 
 TEST_F(Orders, AreRefusedWhereTheKernelIsBusyAndNotTriedLater) {
     int left = 1;
     files_->on_write = [&](const auto&, const auto&) { return left-- > 0 ? EBUSY : 0; };
-    expect_refused(tuner_->pin("kcryptd", "cpu"), "busy", EIO);
-    tuner_->reconcile();
+    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "busy", EIO);
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_FALSE(tuner_->wants_retry());
+    EXPECT_FALSE(engine_->wants_retry());
 }
 
 TEST_F(Orders, AnUnpinThatCannotPutBackSaysSoAndCanBeTriedAgain) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "cpu"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     files_->on_write = [](const auto&, const auto&) { return EPERM; };
     for (int i = 0; i < 4; i++)
-        expect_refused(tuner_->unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
+        expect_refused(engine_->orders().unpin("kcryptd"), "kcryptd: not put back to 'default'", EIO);
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(state("kcryptd"), State::pinned);
-    EXPECT_EQ(on_disk().at("kcryptd").order, "pin cpu");
+    EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::pin);
+    EXPECT_EQ(on_disk().at("kcryptd").pinned, "cpu");
     files_->on_write = nullptr;
-    EXPECT_TRUE(tuner_->unpin("kcryptd"));
+    EXPECT_TRUE(engine_->orders().unpin("kcryptd"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
 }
@@ -323,13 +327,13 @@ TEST_F(Orders, AreRefusedWhereTheTargetVanishes) {
         tree_.remove("sys/devices/virtual/workqueue/kcryptd");
         return 0;
     };
-    expect_refused(tuner_->pin("kcryptd", "cpu"), "vanished", ENOENT);
+    expect_refused(engine_->orders().pin("kcryptd", "cpu"), "vanished", ENOENT);
     EXPECT_THAT(on_disk(), IsEmpty());
 }
 
 TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
     tree_.remove("run/wq-tuned");
-    EXPECT_FALSE(tuner_->pin("kcryptd", "cpu"));
+    EXPECT_FALSE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
@@ -337,11 +341,11 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     kernel_ = test::kernel_72();
     restart();
     files_->prefixes = true;  // it says that it has cache_shard, and has not
-    tuner_->set_policy(rule_for_all(test::fixed(Scope::smt)));
-    tuner_->reconcile();
+    engine_->set_policy(rule_for_all(test::fixed(Scope::smt)));
+    engine_->reconcile();
     ASSERT_EQ(scope("kcryptd"), "smt");
-    EXPECT_FALSE(tuner_->pin("kcryptd", "cache_shard"));
-    tuner_->reconcile();
+    EXPECT_FALSE(engine_->orders().pin("kcryptd", "cache_shard"));
+    engine_->reconcile();
     EXPECT_EQ(log_.count(Event::external), 0U) << reason("kcryptd");
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
@@ -351,8 +355,8 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
 
 TEST_F(Orders, AndStatesAreShown) {
     apply_the_plan();
-    ASSERT_TRUE(tuner_->pin("writeback", "cpu"));
-    const auto status = status_json(*tuner_, nullptr, "running");
+    ASSERT_TRUE(engine_->orders().pin("writeback", "cpu"));
+    const auto status = status_json(*engine_, nullptr, "running");
     EXPECT_EQ(status["daemon"]["state"], "running");
     EXPECT_EQ(status["daemon"]["mode"], "guard");
     EXPECT_EQ(status["daemon"]["writes"], 3);

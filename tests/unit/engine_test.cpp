@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the tuner writes, when, and what it takes back.
+// What the engine writes, when, and what it takes back.
 #include "engine/engine.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-class TunerTest : public test::Rig {
+class EngineTest : public test::Rig {
   protected:
     Policy managed() {
         Policy policy = rule_for_all();
@@ -29,48 +29,48 @@ class TunerTest : public test::Rig {
     }
     // A policy with its rules changed, taken into use.
     void use(const Policy& policy) {
-        tuner_->set_policy(policy);
-        tuner_->reconcile();
+        engine_->set_policy(policy);
+        engine_->reconcile();
     }
 };
 
-TEST_F(TunerTest, AppliesThePlan) {
-    tuner_->reconcile();
+TEST_F(EngineTest, AppliesThePlan) {
+    engine_->reconcile();
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "writeback=smt"));
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(state("kcryptd"), State::applied);
     EXPECT_EQ(state("@default"), State::unmanaged);
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(log_.count(Event::applied), 2U);
-    EXPECT_EQ(tuner_->writes(), 2U);
+    EXPECT_EQ(engine_->writes(), 2U);
 }
 
-TEST_F(TunerTest, ReadsAndWritesNothingWhereNothingChanged) {
-    tuner_->reconcile();
+TEST_F(EngineTest, ReadsAndWritesNothingWhereNothingChanged) {
+    engine_->reconcile();
     const auto lines = log_.lines.size();
-    for (int i = 0; i < 5; i++) tuner_->reconcile();
+    for (int i = 0; i < 5; i++) engine_->reconcile();
     see(topology_);
     EXPECT_EQ(files_->writes(), 2U);
     EXPECT_EQ(asked(), 2U);
     EXPECT_EQ(log_.lines.size(), lines);
 }
 
-TEST_F(TunerTest, WritesNothingWhereThePlanIsInPlace) {
+TEST_F(EngineTest, WritesNothingWhereThePlanIsInPlace) {
     topology_ = test::machine({.sockets = 3, .cores = 4, .threads = 2});
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::as_planned);
     EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json"));
     EXPECT_TRUE(log_.lines.empty());
 }
 
-TEST_F(TunerTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
+TEST_F(EngineTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
     std::vector<std::map<std::string, BaselineEntry>> seen;
     files_->on_write = [&](const auto&, const auto&) {
         seen.push_back(on_disk());
         return 0;
     };
-    tuner_->reconcile();
+    engine_->reconcile();
     ASSERT_EQ(seen.size(), 2U);
     for (const auto& entries : seen) {
         ASSERT_THAT(entries, ElementsAre(Key("kcryptd"), Key("writeback")));
@@ -81,45 +81,45 @@ TEST_F(TunerTest, HasEveryBaselineOnDiskBeforeTheFirstWrite) {
     }
 }
 
-TEST_F(TunerTest, WritesNothingWhereTheBaselineCannotBeSaved) {
+TEST_F(EngineTest, WritesNothingWhereTheBaselineCannotBeSaved) {
     tree_.remove("run/wq-tuned");
-    tuner_->reconcile();
-    tuner_->reconcile();
+    engine_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved"));
-    tuner_->look();
+    engine_->look();
     EXPECT_THAT(reason("kcryptd"), HasSubstr("baseline cannot be saved")) << "for who asks for the status";
     tree_.add(test::Dir("run/wq-tuned"));
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
 }
 
-TEST_F(TunerTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
-    tuner_->reconcile();
+TEST_F(EngineTest, PutsBackEvenWhereTheBaselineCannotBeSaved) {
+    engine_->reconcile();
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("new", {.cpumask = "ffffff"})}));
     tree_.remove("run/wq-tuned");
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(scope("new"), "default (cache)");
-    tuner_->observe("switched off");
-    tuner_->reconcile();
+    engine_->observe("switched off");
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(TunerTest, KeepsTheFirstBaselineThroughChangesOfPlan) {
-    tuner_->reconcile();
+TEST_F(EngineTest, KeepsTheFirstBaselineThroughChangesOfPlan) {
+    engine_->reconcile();
     use(rule_for_all(fixed(Scope::cpu)));
     EXPECT_EQ(scope("kcryptd"), "cpu");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
     EXPECT_THAT(on_disk().at("kcryptd").may_hold, ElementsAre("cpu")) << "and no earlier word";
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_THAT(scope("kcryptd"), HasSubstr("default"));
 }
 
-TEST_F(TunerTest, PutsBackWhatTheRulesNoLongerWant) {
-    tuner_->reconcile();
+TEST_F(EngineTest, PutsBackWhatTheRulesNoLongerWant) {
+    engine_->reconcile();
     use(rule_for_all(leave()));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::leave);
@@ -128,7 +128,7 @@ TEST_F(TunerTest, PutsBackWhatTheRulesNoLongerWant) {
     EXPECT_EQ(log_.count(Event::restored), 2U);
 }
 
-TEST_F(TunerTest, WaitsInGuardAndPutsBackWhenUnjudgedIsTurnedOff) {
+TEST_F(EngineTest, WaitsInGuardAndPutsBackWhenUnjudgedIsTurnedOff) {
     Policy guard = rule_for_all();
     guard.apply_unjudged = false;
     use(guard);
@@ -143,54 +143,54 @@ TEST_F(TunerTest, WaitsInGuardAndPutsBackWhenUnjudgedIsTurnedOff) {
     EXPECT_EQ(state("kcryptd"), State::waiting);
 }
 
-TEST_F(TunerTest, ObservesAndPutsEverythingBack) {
-    tuner_->reconcile();
-    tuner_->observe("/etc/wq-tuned/disabled exists");
-    tuner_->reconcile();
+TEST_F(EngineTest, ObservesAndPutsEverythingBack) {
+    engine_->reconcile();
+    engine_->observe("/etc/wq-tuned/disabled exists");
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(scope("writeback"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "observing: /etc/wq-tuned/disabled exists");
-    EXPECT_THAT(tuner_->summary(), HasSubstr("observing: /etc/wq-tuned/disabled exists"));
+    EXPECT_THAT(engine_->summary(), HasSubstr("observing: /etc/wq-tuned/disabled exists"));
     const unsigned writes = files_->writes();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(files_->writes(), writes);
-    tuner_->observe("");
-    tuner_->reconcile();
+    engine_->observe("");
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
-TEST_F(TunerTest, ObservesByPolicy) {
-    tuner_->reconcile();
+TEST_F(EngineTest, ObservesByPolicy) {
+    engine_->reconcile();
     Policy observe = rule_for_all();
     observe.mode = Mode::observe;
     use(observe);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
-    EXPECT_EQ(tuner_->observing(), "mode is observe");
+    EXPECT_EQ(engine_->observing(), "mode is observe");
 }
 
-TEST_F(TunerTest, OnlyLooksWhenToldToLook) {
-    tuner_->look();
+TEST_F(EngineTest, OnlyLooksWhenToldToLook) {
+    engine_->look();
     EXPECT_EQ(asked(), 0U);
     EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json"));
     EXPECT_EQ(target("kcryptd").plan.planned, Scope::smt);
 }
 
-TEST_F(TunerTest, ALookTellsOfWhatWillBePutBack) {
-    tuner_->reconcile();
-    tuner_->set_policy(rule_for_all(leave()));
-    tuner_->look();
+TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
+    engine_->reconcile();
+    engine_->set_policy(rule_for_all(leave()));
+    engine_->look();
     EXPECT_EQ(state("kcryptd"), State::applied);
     EXPECT_EQ(reason("kcryptd"), "left in force");
     EXPECT_EQ(scope("kcryptd"), "smt");
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::leave);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(TunerTest, RestoresAllAndForgets) {
+TEST_F(EngineTest, RestoresAllAndForgets) {
     use(managed());
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
@@ -198,50 +198,50 @@ TEST_F(TunerTest, RestoresAllAndForgets) {
 
 // ---- workqueues come and go
 
-TEST_F(TunerTest, FollowsWorkqueuesThatComeAndGo) {
-    tuner_->reconcile();
+TEST_F(EngineTest, FollowsWorkqueuesThatComeAndGo) {
+    engine_->reconcile();
     tree_.add(
         test::Dir("sys/devices/virtual/workqueue", {test::workqueue("nvme-wq", {.cpumask = "ffffff"})}));
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(scope("nvme-wq"), "smt");
     EXPECT_EQ(files_->writes(), 3U) << "the others were left";
     tree_.remove("sys/devices/virtual/workqueue/nvme-wq");
-    tuner_->reconcile();
-    EXPECT_FALSE(tuner_->targets().contains("nvme-wq"));
+    engine_->reconcile();
+    EXPECT_FALSE(engine_->targets().contains("nvme-wq"));
     EXPECT_THAT(on_disk(), ElementsAre(Key("kcryptd"), Key("writeback")));
 }
 
-TEST_F(TunerTest, TakesANewInodeForANewWorkqueue) {
-    tuner_->reconcile();
+TEST_F(EngineTest, TakesANewInodeForANewWorkqueue) {
+    engine_->reconcile();
     const ino_t before = on_disk().at("kcryptd").inode;
     recreate("kcryptd");
     set_scope("kcryptd", "numa");  // what this one happens to start with
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
     EXPECT_NE(on_disk().at("kcryptd").inode, before);
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(log_.count(Event::external), 0U);
 }
 
-TEST_F(TunerTest, DoesNotTakeWhatANewWorkqueueHoldsForOurs) {
-    tuner_->reconcile();
+TEST_F(EngineTest, DoesNotTakeWhatANewWorkqueueHoldsForOurs) {
+    engine_->reconcile();
     recreate("kcryptd");
     set_scope("kcryptd", "smt");
     restart();  // the baseline of the old one is still on disk
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::as_planned);
     EXPECT_THAT(on_disk(), ElementsAre(Key("writeback")));
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "smt") << "its own";
 }
 
-TEST_F(TunerTest, OptsOutByUdev) {
-    tuner_->reconcile();
+TEST_F(EngineTest, OptsOutByUdev) {
+    engine_->reconcile();
     opted_out_.insert("kcryptd");
-    tuner_->rules_changed();
-    tuner_->reconcile();
+    engine_->changed(Udev::Change::workqueue);
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("WQ_TUNED_IGNORE"));
@@ -249,18 +249,18 @@ TEST_F(TunerTest, OptsOutByUdev) {
 }
 
 // At boot: its database has no entry for the device yet.
-TEST_F(TunerTest, WritesNothingThatUdevHasNotProcessed) {
+TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     unprocessed_ = {"kcryptd", "writeback"};
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(reason("kcryptd"), "udev has not processed it yet");
-    EXPECT_FALSE(tuner_->pin("kcryptd", "smt"));
-    EXPECT_FALSE(tuner_->may_try("kcryptd"));
+    EXPECT_FALSE(engine_->orders().pin("kcryptd", "smt"));
+    EXPECT_FALSE(engine_->may_try("kcryptd"));
     unprocessed_.clear();
     opted_out_ = {"kcryptd"};
-    tuner_->rules_changed();
-    tuner_->reconcile();
+    engine_->changed(Udev::Change::workqueue);
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_EQ(scope("writeback"), "smt");
@@ -268,71 +268,94 @@ TEST_F(TunerTest, WritesNothingThatUdevHasNotProcessed) {
 }
 
 // Where it never gets there (a device from before our rules), the next tick finds that it has nothing to do.
-TEST_F(TunerTest, AsksUdevAgainAtEachLookUntilItSays) {
+TEST_F(EngineTest, AsksUdevAgainAtEachLookUntilItSays) {
     unprocessed_ = {"kcryptd"};
-    tuner_->reconcile();
+    engine_->reconcile();
     unprocessed_.clear();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
 // A restart while udev is at work, or a storm of events.
-TEST_F(TunerTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
-    tuner_->reconcile();
+TEST_F(EngineTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
+    engine_->reconcile();
     unprocessed_ = {"kcryptd", "writeback"};
-    tuner_->rules_changed();
-    tuner_->reconcile();
+    engine_->changed(Udev::Change::workqueue);
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::applied) << "it said so before";
     restart();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    tuner_->observe("paused");
-    tuner_->reconcile();
+    engine_->observe("paused");
+    engine_->reconcile();
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "taking back needs no word of udev's";
+}
+
+// ---- what udev tells
+
+TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
+    using Change = Udev::Change;
+    struct Case {
+        Change change;
+        bool cpus, in_doubt, rules;
+    };
+    for (const auto& [change, cpus, in_doubt, rules] :
+         {Case{Change::workqueue, false, false, true}, Case{Change::cpu, true, false, false},
+          Case{Change::cpu_online, true, true, false}, Case{Change::lost, true, true, true}}) {
+        opted_out_.clear();
+        restart();
+        engine_->reconcile();
+        opted_out_ = {"kcryptd"};
+        engine_->changed(change);
+        engine_->reconcile();
+        EXPECT_EQ(engine_->inventory().topology_reads(), cpus ? 2U : 1U);
+        EXPECT_EQ(engine_->inventory().strict_in_doubt(), in_doubt);
+        EXPECT_EQ(state("kcryptd"), rules ? State::unmanaged : State::applied);
+    }
 }
 
 // ---- CPUs come and go
 
-TEST_F(TunerTest, AReloadReadsTheTopologyAgain) {
-    tuner_->reconcile();
-    const auto reads = tuner_->topology_reads();
-    tuner_->reconcile();
-    EXPECT_EQ(tuner_->topology_reads(), reads);
-    tuner_->set_policy(rule_for_all());
-    tuner_->reconcile();
-    EXPECT_EQ(tuner_->topology_reads(), reads + 1);
+TEST_F(EngineTest, AReloadReadsTheTopologyAgain) {
+    engine_->reconcile();
+    const auto reads = engine_->inventory().topology_reads();
+    engine_->reconcile();
+    EXPECT_EQ(engine_->inventory().topology_reads(), reads);
+    engine_->set_policy(rule_for_all());
+    engine_->reconcile();
+    EXPECT_EQ(engine_->inventory().topology_reads(), reads + 1);
 }
 
-TEST_F(TunerTest, WritesNothingWhenCpusGoOffAndOn) {
+TEST_F(EngineTest, WritesNothingWhenCpusGoOffAndOn) {
     const Topology all = topology_;
-    tuner_->reconcile();
+    engine_->reconcile();
     for (const char* offline : {"5", "12-23", "6-11,18-23"}) {
         see(without(all, offline));
         EXPECT_EQ(state("kcryptd"), State::applied) << offline;
         see(all);
     }
     EXPECT_EQ(files_->writes(), 2U);
-    EXPECT_EQ(tuner_->topology_reads(), 7U);
+    EXPECT_EQ(engine_->inventory().topology_reads(), 7U);
     EXPECT_EQ(log_.count(Event::pods_unknown), 0U);
 }
 
-TEST_F(TunerTest, WritesNothingWhilePodsAreUnknown) {
+TEST_F(EngineTest, WritesNothingWhilePodsAreUnknown) {
     const Topology all = topology_;
     topology_ = without(all, "12-23");
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::leave);
     EXPECT_EQ(reason("kcryptd"), "pods unknown: CPUs 12-23 are offline");
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
     see(all);
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
-TEST_F(TunerTest, TakesNothingBackWhenPodsBecomeUnknown) {
-    tuner_->reconcile();
+TEST_F(EngineTest, TakesNothingBackWhenPodsBecomeUnknown) {
+    engine_->reconcile();
     Topology plugged = topology_;
     plugged.present = CpuSet::range(0, 24);
     see(plugged);
@@ -340,21 +363,21 @@ TEST_F(TunerTest, TakesNothingBackWhenPodsBecomeUnknown) {
     EXPECT_EQ(state("kcryptd"), State::applied);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("pods unknown"));
     restart();
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(files_->writes(), 0U) << "nor after a restart";
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(TunerTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
+TEST_F(EngineTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
     topology_error_ = "no sysfs";
-    tuner_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("no topology: no sysfs"));
     topology_error_ = "";
-    tuner_->reconcile();  // tries again by itself
+    engine_->reconcile();  // tries again by itself
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 

@@ -103,7 +103,7 @@ TEST_F(ExperimentEnds, AWorkqueueThatIsAnotherOneLeaves) {
 TEST_F(ExperimentEnds, AnOperatorsOrderAndAPolicyThatLeavesItCountAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
-    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
     experiment_->check();
     EXPECT_EQ(scope("kcryptd"), "numa");
     EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 4U);
@@ -115,7 +115,7 @@ TEST_F(ExperimentEnds, AnOperatorsOrderAndAPolicyThatLeavesItCountAgainstTheArmT
 
 TEST_F(ExperimentEnds, AReloadOfTheSamePolicyDoesNot) {
     into_slot();
-    use(tuner_->policy());
+    use(engine_->policy());
     EXPECT_TRUE(experiment_->is_measuring());
     run_slot();
     EXPECT_EQ(pairs(), 2U);
@@ -123,7 +123,7 @@ TEST_F(ExperimentEnds, AReloadOfTheSamePolicyDoesNot) {
 
 TEST_F(ExperimentEnds, OtherCountersMakeAnotherComparison) {
     for (int i = 0; i < 3; i++) run_slot();
-    Policy policy = tuner_->policy();
+    Policy policy = engine_->policy();
     policy.judge.counters = {{"exec", false}};
     use(policy);
     EXPECT_FALSE(view("kcryptd")->decision.pairs);
@@ -192,7 +192,7 @@ TEST_F(ExperimentEnds, AKernelThatStoresAnotherWordEndsItForGood) {
 
 TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
     into_slot();
-    tuner_->observe("a test");
+    engine_->observe("a test");
     reconcile();
     EXPECT_FALSE(experiment_->is_measuring());
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -259,7 +259,7 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
     run(61);
     EXPECT_TRUE(measured());
     minute_ = 60;
-    Policy policy = tuner_->policy();
+    Policy policy = engine_->policy();
     policy.judge.hours = {120, 180};
     use(policy);
     EXPECT_FALSE(measured());
@@ -411,7 +411,7 @@ TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {
 TEST_F(ExperimentEnds, AnOrderThatCanHaveNoSlotIsRefusedOrEnds) {
     use_traffic({"kcryptd"});
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    tuner_->observe("wq_tuned=off");
+    engine_->observe("wq_tuned=off");
     reconcile();
     ASSERT_FALSE(verdicts_->records().empty());
     EXPECT_FALSE(last().judged);
@@ -435,7 +435,7 @@ TEST_F(ExperimentEnds, AnOrderThatLeavesTheSlotIsToldOf) {
 TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     ASSERT_TRUE(run_to_slot());
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     experiment_->check();
     ASSERT_FALSE(verdicts_->records().empty());
     EXPECT_FALSE(last().judged);

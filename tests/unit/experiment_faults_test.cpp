@@ -30,7 +30,7 @@ class ExperimentFaults : public test::ExperimentRig {
     // on_exit = "keep".
     void stop() {
         experiment_->cancel_all("wq-tuned stopped");
-        tuner_->keep_all();
+        engine_->keep_all();
     }
     void restorer() {
         BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
@@ -58,7 +58,7 @@ TEST_F(ExperimentFaults, ACandidateThatCannotBeTakenBackAtTheEndIsNotKept) {
 TEST_F(ExperimentFaults, NorWhereItsTrialWasReverted) {
     candidate_in_place();
     fail_next_writes(2);
-    ASSERT_FALSE(tuner_->revert("kcryptd"));
+    ASSERT_FALSE(engine_->orders().revert("kcryptd"));
     stop();
     ASSERT_EQ(scope("kcryptd"), "smt");
     restorer();
@@ -68,8 +68,8 @@ TEST_F(ExperimentFaults, NorWhereItsTrialWasReverted) {
 TEST_F(ExperimentFaults, NorWhereAPinOfItFailed) {
     candidate_in_place();
     fail_next_writes(2);
-    ASSERT_FALSE(tuner_->pin("kcryptd", "numa"));
-    EXPECT_EQ(on_disk().at("kcryptd").order, kTrial);
+    ASSERT_FALSE(engine_->orders().pin("kcryptd", "numa"));
+    EXPECT_EQ(on_disk().at("kcryptd").holder, Holder::slot);
     ASSERT_EQ(scope("kcryptd"), "smt");
     stop();
     restorer();
@@ -189,13 +189,13 @@ TEST_F(ExperimentFaults, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
     tick();
     ASSERT_EQ(state("kcryptd"), State::external);
     for (const bool restarted : {true, false}) {
-        restarted ? start(guard()) : use(tuner_->policy());
+        restarted ? start(guard()) : use(engine_->policy());
         run(60);
         EXPECT_EQ(state("kcryptd"), State::external) << restarted;
         EXPECT_EQ(scope("kcryptd"), "numa");
     }
     set_scope("kcryptd", "default (cache)");
-    use(tuner_->policy());
+    use(engine_->policy());
     EXPECT_EQ(state("kcryptd"), State::waiting);
 }
 

@@ -86,7 +86,7 @@ TEST_F(ExperimentTest, AllBusyTargetsAreInTheSlotEachWithItsOwnCoin) {
 TEST_F(ExperimentTest, TheBaselineIsOnDiskBeforeTheFirstWriteAndGoneAfterTheSlot) {
     files_->on_write = [this](const auto& name, const auto&) {
         EXPECT_TRUE(on_disk().contains(name));
-        EXPECT_EQ(on_disk().at(name).order, kTrial);
+        EXPECT_EQ(on_disk().at(name).holder, Holder::slot);
         EXPECT_TRUE(tree_.exists("run/wq-tuned/slot.json")) << "and so are the coins";
         return 0;
     };
@@ -131,7 +131,7 @@ TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
     start(guard());
     EXPECT_EQ(state("kcryptd"), State::kept);
     EXPECT_EQ(scope("kcryptd"), "smt");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
@@ -230,7 +230,7 @@ TEST_F(ExperimentTest, ADefaultThatImprovedMovesItsFollowersButNotThoseWithAVerd
     EXPECT_EQ(target(kDefaultTarget).step.kind, Step::Kind::kept);
     EXPECT_EQ(scope("writeback"), "default (smt)");
     EXPECT_EQ(scope("kcryptd"), "cache") << "it regressed under smt: " << reason("kcryptd");
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(default_scope(), "cache");
 }
@@ -414,7 +414,7 @@ TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
     start(tune());
     ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "cpu" && state("kcryptd") == State::kept; }));
     kernel_.release = "6.13.0";
-    tuner_->restore_all();
+    engine_->restore_all();
     start(tune());
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "another kernel's verdict";
     EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "cpu");

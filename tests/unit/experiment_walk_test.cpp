@@ -130,7 +130,7 @@ TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
 TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNothing) {
     for (std::uint64_t seed = 1; seed <= 6; seed++) {
         std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
-        tuner_->restore_all();
+        engine_->restore_all();
         random_ = Random(seed);
         noise_ = 0.2;  // undecided for long
         use_traffic({"kcryptd"});
@@ -156,7 +156,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     const std::uint64_t stopped = count();
                     EXPECT_LE(stopped - known, 1U);
                     measured += stopped - known;
-                    tuner_->restore_all();
+                    engine_->restore_all();
                     start(guard());
                     EXPECT_EQ(count(), stopped) << "seed " << seed;
                     known = stopped;
@@ -174,7 +174,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     experiment_->cancel_all("stopped");
                     const std::uint64_t stopped = count();
                     measured += stopped - known;
-                    tuner_->restore_all();
+                    engine_->restore_all();
                     std::filesystem::remove_all(tree_.path("run/wq-tuned"));
                     std::filesystem::create_directories(tree_.path("run/wq-tuned"));
                     start(guard());
@@ -191,7 +191,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     experiment_->pause(false);
                     break;
                 default:
-                    use(tuner_->policy());
+                    use(engine_->policy());
                     EXPECT_LE(count(), known + 1);
                     measured += count() - known;
                     known = count();

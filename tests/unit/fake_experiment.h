@@ -56,7 +56,7 @@ class ExperimentRig : public Rig {
         next_step_ = [](const StepInput&) { return Step(); };
         restart();
         experiment_ = std::make_unique<Experiment>(
-            Experiment::Edges{.tuner = *tuner_,
+            Experiment::Edges{.engine = *engine_,
                               .counters = counters_,
                               .verdicts = *verdicts_,
                               .record = *record_,
@@ -75,12 +75,12 @@ class ExperimentRig : public Rig {
         next_tick_ = now_;
     }
     void use(const Policy& policy) {
-        tuner_->set_policy(policy);
+        engine_->set_policy(policy);
         experiment_->policy_changed();
         reconcile();
     }
     void reconcile() {
-        tuner_->reconcile();
+        engine_->reconcile();
         experiment_->check();
     }
     void tick() {

@@ -8,32 +8,32 @@ Rig::Rig(KernelInfo kernel) : kernel_(std::move(kernel)) {
 }
 
 void Rig::restart() {
-    const Policy policy = tuner_ ? tuner_->policy() : rule_for_all();
+    const Policy policy = engine_ ? engine_->policy() : rule_for_all();
     files_ = std::make_unique<FakeKernel>(tree_);
     store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.json"));
     (void)verdicts_->load();
-    tuner_ = std::make_unique<Tuner>(Tuner::Edges{*files_, *store_, log_,
-                                                  [this]() -> Result<Topology> {
-                                                      if (!topology_error_.empty())
-                                                          return fail(topology_error_);
-                                                      return topology_;
-                                                  },
-                                                  [this](const std::string& name) -> std::optional<bool> {
-                                                      if (unprocessed_.contains(name)) return std::nullopt;
-                                                      return opted_out_.contains(name);
-                                                  },
-                                                  *verdicts_, [this] { return wall_; },
-                                                  [this](const StepInput& in) { return next_step_(in); }},
-                                     kernel_);
-    tuner_->set_policy(policy);
+    engine_ = std::make_unique<Engine>(Engine::Edges{*files_, *store_, log_,
+                                                     [this]() -> Result<Topology> {
+                                                         if (!topology_error_.empty())
+                                                             return fail(topology_error_);
+                                                         return topology_;
+                                                     },
+                                                     [this](const std::string& name) -> std::optional<bool> {
+                                                         if (unprocessed_.contains(name)) return std::nullopt;
+                                                         return opted_out_.contains(name);
+                                                     },
+                                                     *verdicts_, [this] { return wall_; },
+                                                     [this](const StepInput& in) { return next_step_(in); }},
+                                       kernel_);
+    engine_->set_policy(policy);
 }
 
 void Rig::see(const Topology& topology) {
     topology_ = topology;
-    tuner_->topology_changed();
-    tuner_->reconcile();
+    engine_->changed(Udev::Change::cpu);
+    engine_->reconcile();
 }
 
 void Rig::set_scope(const std::string& name, const std::string& text) {
@@ -51,11 +51,11 @@ void Rig::recreate(const std::string& name) {
 Arms Rig::put_strict_candidate_in_place() {
     Policy guard = rule_for_all({}, true);
     guard.apply_unjudged = false;
-    tuner_->set_policy(guard);
-    tuner_->reconcile();
+    engine_->set_policy(guard);
+    engine_->reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    EXPECT_TRUE(tuner_->begin_trial("kcryptd"));
-    EXPECT_EQ(tuner_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    EXPECT_TRUE(engine_->begin_trial("kcryptd"));
+    EXPECT_EQ(engine_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;
 }
 

@@ -25,7 +25,7 @@ inline void PrintTo(State state, std::ostream* out) {
 
 namespace wq::test {
 
-// A Tuner between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
+// A Engine between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
 // kernel no cache_shard: `auto` means smt. Two workqueues, kcryptd and writeback, are on `default (cache)`.
 class Rig : public testing::Test {
   protected:
@@ -45,7 +45,7 @@ class Rig : public testing::Test {
         const std::string& name) const;  // what the file says, without the newline
     [[nodiscard]] std::string strict(const std::string& name) const;
     [[nodiscard]] std::string default_scope() const;
-    [[nodiscard]] const Target& target(const std::string& name) const { return tuner_->targets().at(name); }
+    [[nodiscard]] const Target& target(const std::string& name) const { return engine_->targets().at(name); }
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
     [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, failed ones included
@@ -68,7 +68,7 @@ class Rig : public testing::Test {
     std::function<Step(const StepInput&)> next_step_ = [this](const StepInput& in) {
         return next_step(in, {[this](const LedgerKey& key) { return ledger_.find(key); }});
     };
-    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace wq::test

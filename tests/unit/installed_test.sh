@@ -25,7 +25,7 @@ same "properties in org.wqtuned1(5)" \
   "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/service/log_control.cpp | sort)" \
   "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
 same "states in org.wqtuned1(5)" \
-  "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/engine/engine.cpp | sort)" \
+  "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/engine/target.cpp | sort)" \
   "$(sed -n '/^\.It Ic state$/,/^\.\(It Ic iso.*\|El\)$/p' man/org.wqtuned1.5 | grep -v '^\.' | tr -s ' ,.' '\n' | sed 's/^or$//; /^$/d' | sort)"
 actions=$(grep -oE '"org\.wqtuned1\.[a-z]+"' daemon/service/server.cpp | tr -d '"' | sort)
 same "polkit's actions" "$actions" "$(sed -nE 's/.*<action id="([^"]*)">/\1/p' conf/org.wqtuned1.policy | sort)"

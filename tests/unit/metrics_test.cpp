@@ -54,7 +54,7 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text({*tuner_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000});
+        return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -76,7 +76,7 @@ class MetricsTest : public test::ExperimentRig {
     // Of this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
-        r.key = {kernel_.release, tuner_->topology(), kind, "cache", "smt", "alpha 0.05"};
+        r.key = {kernel_.release, engine_->inventory().fingerprint(), kind, "cache", "smt", "alpha 0.05"};
         r.time = time;
         r.outcome = TrialOutcome::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
@@ -114,7 +114,7 @@ TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {
-    ASSERT_TRUE(tuner_->pin("kcryptd", "numa"));
+    ASSERT_TRUE(engine_->orders().pin("kcryptd", "numa"));
     set_scope("writeback", "cpu");
     reconcile();
     EXPECT_EQ(value("wq_tuned_target_state{target=\"kcryptd\",state=\"pinned\"}"), 1);
@@ -129,7 +129,7 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
     files_->on_write = [](const std::string& name, const auto&) { return name == "many99" ? EINVAL : 0; };
     auto policy = rule_for_all(fixed(Scope::smt));
     policy.apply_unjudged = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     reconcile();
     const auto all = metrics();
     EXPECT_EQ(all.at("wq_tuned_targets{state=\"applied\"}"), 301);
@@ -146,7 +146,7 @@ TEST_F(MetricsTest, NamesAreEscaped) {
     add(odd);
     auto policy = rule_for_all(fixed(Scope::smt));
     policy.apply_unjudged = true;
-    tuner_->set_policy(policy);
+    engine_->set_policy(policy);
     reconcile();
     EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="applied"})"), 1);
 }
@@ -209,7 +209,7 @@ TEST_F(MetricsTest, EvidenceIsToldOfTheNewestComparisonsAlone) {
 
 TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"watch\"}"), 0);
-    ASSERT_TRUE(tuner_->revert("kcryptd"));
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     EXPECT_EQ(value("wq_tuned_reverts_total{by=\"order\"}"), 0) << "there was nothing to take back";
     EXPECT_EQ(value("wq_tuned_verdicts_total{outcome=\"undecided\"}"), 0);
 }

@@ -103,8 +103,8 @@ void Walk::run(const std::string& what, const std::function<void()>& step, bool 
     way_.push_back(what);
     if (world_.run(step, true)) {
         if (looks) {
-            world_.tuner()->look();
-            world_.tuner()->record();
+            world_.engine()->look();
+            world_.engine()->record();
         }
         return world_.check(looks);
     }
@@ -127,7 +127,7 @@ void Walk::start() {
     way_.emplace_back("start");
     observing_ = false;
     world_.start();
-    if (!world_.run([&] { world_.tuner()->reconcile(); }, true)) {
+    if (!world_.run([&] { world_.engine()->reconcile(); }, true)) {
         way_.back() += " (killed)";
         return died();
     }
@@ -143,8 +143,8 @@ void Walk::stop() {
     const bool done = world_.run(
         [&] {
             for (const std::string& name : OwnershipWorld::kNames)
-                if (world_.is_on_trial(name)) world_.tuner()->end_trial(name);
-            if (!restarting) keep ? world_.tuner()->keep_all() : world_.tuner()->restore_all();
+                if (world_.is_on_trial(name)) world_.engine()->end_trial(name);
+            if (!restarting) keep ? world_.engine()->keep_all() : world_.engine()->restore_all();
         },
         true);
     if (!done) {
@@ -185,28 +185,29 @@ void Walk::order() {
         case 1: {
             const std::string word = random_word();
             return run(
-                fmt::format("pin {} {}", name, word), [&] { (void)world_.tuner()->pin(name, word); }, true);
+                fmt::format("pin {} {}", name, word),
+                [&] { (void)world_.engine()->orders().pin(name, word); }, true);
         }
         case 2:
             return run(
-                "unpin " + name, [&] { (void)world_.tuner()->unpin(name); }, true);
+                "unpin " + name, [&] { (void)world_.engine()->orders().unpin(name); }, true);
         case 3:
             return run(
-                "revert " + name, [&] { (void)world_.tuner()->revert(name); }, true);
+                "revert " + name, [&] { (void)world_.engine()->orders().revert(name); }, true);
         default:
             if (world_.chance(70)) return;
             return run(
-                "revert all", [&] { (void)world_.tuner()->revert(std::nullopt); }, true);
+                "revert all", [&] { (void)world_.engine()->orders().revert(std::nullopt); }, true);
     }
 }
 
 // One call of a trial's: its begin, a window, its end.
 void Walk::trial() {
-    Tuner& tuner = *world_.tuner();
+    Engine& engine = *world_.engine();
     const std::string name = random_name();
-    const auto found = tuner.targets().find(name);
-    if (found == tuner.targets().end()) return;
-    const Workqueue before = tuner.as_before_us(found->second);
+    const auto found = engine.targets().find(name);
+    if (found == engine.targets().end()) return;
+    const Workqueue before = engine.ownership().as_before_us(found->second);
     const auto& scopes = world_.kernel().scopes;
     const Arms arms{baseline_arm(before, found->second.plan),
                     arm_of(found->second.plan, scopes[world_.below(scopes.size())])};
@@ -214,23 +215,23 @@ void Walk::trial() {
         return run(
             fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.baseline.name()),
             [&] {
-                if (tuner.begin_trial(name)) (void)tuner.switch_to(name, arms.candidate);
+                if (engine.begin_trial(name)) (void)engine.switch_to(name, arms.candidate);
             },
             true);
     if (world_.chance(30))
         return run(
-            "end of the trial of " + name, [&] { tuner.end_trial(name); }, true);
+            "end of the trial of " + name, [&] { engine.end_trial(name); }, true);
     const Arm arm = world_.chance(50) ? arms.baseline : arms.candidate;
     run(
-        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)tuner.switch_to(name, arm); }, true);
+        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)engine.switch_to(name, arm); }, true);
 }
 
 void Walk::step_running() {
-    Tuner& tuner = *world_.tuner();
+    Engine& engine = *world_.engine();
     const auto dice = world_.below(100);
     if (dice < 25)
         return run(
-            "tick", [&] { tuner.reconcile(); }, true);
+            "tick", [&] { engine.reconcile(); }, true);
     if (dice < 45) return somebody_else();
     if (dice < 60) return order();
     if (dice < 75) return trial();
@@ -240,15 +241,15 @@ void Walk::step_running() {
             "reload",
             [&] {
                 world_.reload(policy);
-                tuner.reconcile();
+                engine.reconcile();
             },
             true);
     }
     if (dice < 90) {
         observing_ = !observing_;
-        tuner.observe(observing_ ? "switched off" : "");
+        engine.observe(observing_ ? "switched off" : "");
         return run(
-            observing_ ? "switched off" : "switched on", [&] { tuner.reconcile(); }, true);
+            observing_ ? "switched off" : "switched on", [&] { engine.reconcile(); }, true);
     }
     stop();
 }
@@ -270,7 +271,7 @@ void Walk::step_stopped() {
 }
 
 void Walk::step() {
-    if (world_.tuner() == nullptr) return step_stopped();
+    if (world_.engine() == nullptr) return step_stopped();
     step_running();
 }
 

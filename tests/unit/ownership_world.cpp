@@ -103,8 +103,8 @@ OwnershipWorld::OwnershipWorld(std::uint64_t seed)
 OwnershipWorld::~OwnershipWorld() = default;
 
 bool OwnershipWorld::is_on_trial(const std::string& name) const {
-    const auto found = tuner_->targets().find(name);
-    return found != tuner_->targets().end() && found->second.on_trial;
+    const auto found = engine_->targets().find(name);
+    return found != engine_->targets().end() && found->second.in_slot;
 }
 
 void OwnershipWorld::fault(const std::string& text) {
@@ -182,7 +182,7 @@ void OwnershipWorld::changed(const std::string& name, ModelFile& file, const std
     file.value = value;
     if (entry == entries.end()) return;  // nothing of ours is there: the next baseline
     // What was announced, and may or may not have been written yet, cannot be told from ours.
-    const bool unsure = in_operation_ || (!tuner_ && entry->second.may_be_ours(entry->second.scope));
+    const bool unsure = in_operation_ || (!engine_ && entry->second.may_be_ours(entry->second.scope));
     if (value == baseline_of(entry->second, strict) && (file.writer != Writer::ours || unsure))
         file.writer = Writer::kernel;
     else if (unsure && claims(entry->second, value, strict))
@@ -227,29 +227,29 @@ void OwnershipWorld::start() {
     const auto& entries = store_->entries();
     for (auto& [name, target] : model_)
         if (!entries.contains(name)) target.touched = false;
-    tuner_ = std::make_unique<Tuner>(
-        Tuner::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
-                     [](const std::string&) { return false; }, verdicts_,
-                     [] { return std::int64_t{1'700'000'000}; }},
+    engine_ = std::make_unique<Engine>(
+        Engine::Edges{*files_, *store_, log_, [this]() -> Result<Topology> { return topology_; },
+                      [](const std::string&) { return false; }, verdicts_,
+                      [] { return std::int64_t{1'700'000'000}; }},
         kernel_);
-    tuner_->set_policy(policy_);
+    engine_->set_policy(policy_);
     refused_ = false;
 }
 
 void OwnershipWorld::lose() {
-    tuner_.reset();
+    engine_.reset();
 }
 
 // A reload finds a baseline that somebody else put back, and begins anew.
 void OwnershipWorld::reload(Policy policy) {
     policy_ = std::move(policy);
-    if (!tuner_) return;
+    if (!engine_) return;
     for (const auto& [name, entry] : on_disk()) {
         ModelTarget& target = model_.at(name);
         if (target.word.value == entry.scope) target.word.writer = Writer::kernel;
         if (target.strict.value == digit(entry.strict)) target.strict.writer = Writer::kernel;
     }
-    tuner_->set_policy(policy_);
+    engine_->set_policy(policy_);
     refused_ = false;
 }
 
@@ -273,7 +273,7 @@ bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) 
         step();
     } catch (const Killed&) {
         died = true;
-        tuner_.reset();
+        engine_.reset();
         forgive_baselines();
     }
     in_operation_ = false;
@@ -335,8 +335,8 @@ void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* e
 
 // What a state says must be so in the files, where nothing was refused.
 void OwnershipWorld::check_state(const std::string& name) {
-    const auto found = tuner_->targets().find(name);
-    if (found == tuner_->targets().end() || refused_) return;
+    const auto found = engine_->targets().find(name);
+    if (found == engine_->targets().end() || refused_) return;
     const Target& target = found->second;
     const ModelTarget& model = model_.at(name);
     const std::string what = fmt::format("{} is {}: ", name, name_of(target.state));
@@ -358,7 +358,7 @@ void OwnershipWorld::check(bool looked) {
     for (const std::string& name : kNames) {
         const auto entry = entries.find(name);
         check_entry(name, entry == entries.end() ? nullptr : &entry->second, looked);
-        if (looked && tuner_) check_state(name);
+        if (looked && engine_) check_state(name);
     }
 }
 

@@ -50,7 +50,7 @@ class OwnershipWorld {
     [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
     [[nodiscard]] bool chance(unsigned percent) { return below(100) < percent; }
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
-    [[nodiscard]] Tuner* tuner() { return tuner_.get(); }
+    [[nodiscard]] Engine* engine() { return engine_.get(); }
     [[nodiscard]] const Policy& policy() const { return policy_; }
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     [[nodiscard]] bool is_on_trial(const std::string& name) const;
@@ -96,7 +96,7 @@ class OwnershipWorld {
     VerdictStore verdicts_;
     std::unique_ptr<Kernel> files_;
     std::unique_ptr<BaselineStore> store_;
-    std::unique_ptr<Tuner> tuner_;
+    std::unique_ptr<Engine> engine_;
     std::map<std::string, ModelTarget> model_;
     std::string wrong_;
     unsigned step_ = 0;  // calls on files since the operation began

@@ -23,7 +23,7 @@ constexpr const char* kError = "/etc/a.toml:6:1: unknown key \"scop\"";
 
 class PolicyStateTest : public test::Rig {
   protected:
-    json status(const PolicyState& policy) { return status_json(*tuner_, nullptr, "running", policy); }
+    json status(const PolicyState& policy) { return status_json(*engine_, nullptr, "running", policy); }
 };
 
 TEST_F(PolicyStateTest, OfALoadedPolicy) {
@@ -53,10 +53,10 @@ TEST_F(PolicyStateTest, AfterAReloadThatFailedTheOldOneIsInForce) {
 }
 
 TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
-    tuner_->set_policy(no_policy());
-    tuner_->observe("the policy is broken");
+    engine_->set_policy(no_policy());
+    engine_->observe("the policy is broken");
     opted_out_ = {"writeback"};
-    tuner_->reconcile();
+    engine_->reconcile();
     PolicyState policy;
     policy.broken(kBroken, 2000);
     const json document = status(policy);
@@ -70,7 +70,7 @@ TEST_F(PolicyStateTest, AfterABrokenStartTargetsSayThatThereIsNoPolicy) {
     EXPECT_EQ(targets[1]["reason"], "cannot plan: invalid policy") << targets[1]["name"];
     EXPECT_THAT(targets[2]["reason"].get<std::string>(), HasSubstr("WQ_TUNED_IGNORE"))
         << "so it would be by any policy";
-    EXPECT_EQ(status_json(*tuner_, nullptr, "running")["targets"][1]["reason"], "no rule matches");
+    EXPECT_EQ(status_json(*engine_, nullptr, "running")["targets"][1]["reason"], "no rule matches");
 }
 
 TEST_F(PolicyStateTest, WithoutADaemonTheOneOnDiskIsLookedAt) {

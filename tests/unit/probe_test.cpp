@@ -151,27 +151,27 @@ class OldKernel : public test::Rig {
 };
 
 TEST_F(OldKernel, IsLeftAloneQuietly) {
-    tuner_->reconcile();
-    tuner_->reconcile();
+    engine_->reconcile();
+    engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_TRUE(log_.lines.empty());
-    EXPECT_TRUE(tuner_->targets().empty());
-    EXPECT_THAT(tuner_->summary(),
+    EXPECT_TRUE(engine_->targets().empty());
+    EXPECT_THAT(engine_->summary(),
                 testing::StartsWith("observing: this kernel has no affinity scopes: 6.6 or later is needed"));
-    const auto pinned = tuner_->pin("kcryptd", "smt");
+    const auto pinned = engine_->orders().pin("kcryptd", "smt");
     ASSERT_FALSE(pinned);
     EXPECT_THAT(pinned.error().text, testing::HasSubstr("has no affinity scopes"));
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_TRUE(log_.lines.empty());
 }
 
 TEST_F(OldKernel, WithoutAnyWorkqueueIsLeftAloneQuietly) {
     tree_.remove("sys");
-    tuner_->reconcile();
-    tuner_->restore_all();
-    EXPECT_TRUE(tuner_->targets().empty());
+    engine_->reconcile();
+    engine_->restore_all();
+    EXPECT_TRUE(engine_->targets().empty());
     EXPECT_TRUE(log_.lines.empty());
-    EXPECT_THAT(tuner_->summary(), testing::HasSubstr("no workqueues to tune"));
+    EXPECT_THAT(engine_->summary(), testing::HasSubstr("no workqueues to tune"));
 }
 
 }  // namespace

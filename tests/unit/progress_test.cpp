@@ -25,7 +25,7 @@ using testing::StartsWith;
 
 class ProgressTest : public test::ExperimentRig {
   protected:
-    [[nodiscard]] json status() const { return status_json(*tuner_, experiment_.get(), "running"); }
+    [[nodiscard]] json status() const { return status_json(*engine_, experiment_.get(), "running"); }
     [[nodiscard]] json target_of(const std::string& name) const {
         const json document = status();
         for (const json& target : document.at("targets"))

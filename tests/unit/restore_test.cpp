@@ -24,7 +24,7 @@ class RestoreEntries : public testing::Test {
     // A target that holds WORD; its baseline is `default`, our word `smt`.
     void add(const std::string& name, const std::string& word, ino_t inode = 1) {
         files_.files[name] = {inode, word, false};
-        store_.put({name, 1, "default", false, {"smt"}, {}, ""});
+        store_.put({name, 1, "default", false, {"smt"}, {}});
         ASSERT_TRUE(store_.save());
     }
     // What a later daemon would find.
@@ -117,8 +117,8 @@ TEST_F(RestoreEntries, SaysThatTheFileCouldNotBeWritten) {
     add("a", "smt");
     tree_.remove("baseline.json");
     BaselineStore nowhere(tree_.path("no/such/folder/baseline.json"));
-    nowhere.put({"a", 1, "default", false, {"smt"}, {}, ""});
-    nowhere.put({"b", 1, "default", false, {"smt"}, {}, ""});
+    nowhere.put({"a", 1, "default", false, {"smt"}, {}});
+    nowhere.put({"b", 1, "default", false, {"smt"}, {}});
     files_.files["b"] = {1, "smt", false};
     files_.write_errors = {EPERM};
     EXPECT_EQ(restore_entries(files_, nowhere, log_), 1U);

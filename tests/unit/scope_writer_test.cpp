@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
 #include "fake_scope_files.h"
+#include "temp_tree.h"
 
 namespace wq {
 namespace {
@@ -33,6 +36,27 @@ FakeScopeFiles holding(const std::string& word, bool strict = false) {
     FakeScopeFiles files;
     files.files["a"] = {1, word, strict};
     return files;
+}
+
+// As callers do it, with all that ENTRY has on disk.
+Outcome with_entry(FakeScopeFiles& files, const BaselineEntry& entry,
+                   const std::function<Outcome(ScopeWriter&)>& act) {
+    const test::TempTree tree;
+    BaselineStore store(tree.path("baseline.json"));
+    store.put(entry);
+    EXPECT_TRUE(store.save());
+    ScopeWriter writer(files, store);
+    return act(writer);
+}
+
+Outcome apply(FakeScopeFiles& files, const BaselineEntry& entry, const std::string& word,
+              std::optional<bool> strict) {
+    return with_entry(files, entry,
+                      [&](ScopeWriter& writer) { return writer.apply(entry.name, word, strict); });
+}
+
+Outcome restore(FakeScopeFiles& files, const BaselineEntry& entry) {
+    return with_entry(files, entry, [&](ScopeWriter& writer) { return writer.put_back(entry.name); });
 }
 
 TEST(Apply, WritesOnceBetweenTwoReads) {
@@ -256,6 +280,102 @@ TEST(Restore, TriesStrictnessWhereTheScopeFails) {
     e.may_strict = true;
     EXPECT_EQ(restore(files, e).kind, Kind::permanent);
     EXPECT_FALSE(files.files["a"].strict);
+}
+
+// Nothing is written that the entry on disk does not tell the next process of.
+class ScopeWriterTest : public testing::Test {
+  protected:
+    ScopeWriterTest() { files_.files["a"] = {1, "default", false}; }
+    void put(BaselineEntry entry) {
+        store_.put(std::move(entry));
+        ASSERT_TRUE(store_.save());
+    }
+    void expect_refused(const Outcome& outcome) {
+        EXPECT_EQ(outcome.kind, Kind::permanent);
+        EXPECT_EQ(outcome.code, EPERM);
+        EXPECT_THAT(outcome.text, HasSubstr("its baseline is not on disk"));
+        EXPECT_EQ(files_.writes(), 0U);
+    }
+
+    test::TempTree tree_;
+    FakeScopeFiles files_;
+    BaselineStore store_{tree_.path("baseline.json")};
+    ScopeWriter writer_{files_, store_};
+};
+
+TEST_F(ScopeWriterTest, WritesNothingWithoutAnEntry) {
+    expect_refused(writer_.apply("a", "smt", {}));
+    expect_refused(writer_.rewrite("a", "default", {}));
+    expect_refused(writer_.put_back("a"));
+}
+
+TEST_F(ScopeWriterTest, WritesNothingOfAnEntryThatIsNotSaved) {
+    store_.put(entry());
+    expect_refused(writer_.apply("a", "smt", {}));
+    expect_refused(writer_.rewrite("a", "default", {}));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", "smt", {}).kind, Kind::done);
+}
+
+TEST_F(ScopeWriterTest, WritesNothingThatIsNotAnnounced) {
+    put(entry({"smt"}));
+    expect_refused(writer_.apply("a", "numa", {}));
+    expect_refused(writer_.rewrite("a", "smt", {}, "numa"));
+}
+
+TEST_F(ScopeWriterTest, WritesNothingThatIsAnnouncedAndNotSaved) {
+    put(entry({"smt"}));
+    store_.find("a")->announce("numa");
+    expect_refused(writer_.apply("a", "numa", {}));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", "numa", {}).kind, Kind::done);
+}
+
+TEST_F(ScopeWriterTest, WritesNoStrictnessThatIsNotAnnouncedAndSaved) {
+    files_.files["a"].word = "smt";
+    put(entry({"smt"}));
+    expect_refused(writer_.apply("a", "smt", true));
+    store_.find("a")->announce("smt", true);
+    expect_refused(writer_.apply("a", "smt", true));
+    ASSERT_TRUE(store_.save());
+    EXPECT_EQ(writer_.apply("a", "smt", true).kind, Kind::done);
+    EXPECT_TRUE(files_.files["a"].strict);
+}
+
+TEST_F(ScopeWriterTest, WritesNothingWhereTheSaveFailed) {
+    put(entry({"smt"}));
+    store_.find("a")->announce("numa");
+    tree_.remove("baseline.json");
+    ASSERT_EQ(::mkdir(tree_.path("baseline.json").c_str(), 0755), 0);
+    ASSERT_FALSE(store_.save());
+    expect_refused(writer_.apply("a", "numa", {}));
+}
+
+TEST_F(ScopeWriterTest, WritesWhatALaterProcessLoads) {
+    put(entry({"smt"}));
+    BaselineStore later(tree_.path("baseline.json"));
+    ASSERT_TRUE(later.load());
+    EXPECT_EQ(ScopeWriter(files_, later).apply("a", "smt", {}).kind, Kind::done);
+}
+
+TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
+    files_.files["a"].word = "smt";
+    BaselineEntry e = entry({"smt"});
+    e.may_strict = true;
+    files_.files["a"].strict = true;
+    store_.put(e);
+    EXPECT_EQ(writer_.put_back("a").kind, Kind::done);
+    EXPECT_EQ(files_.files["a"].word, "default");
+    EXPECT_FALSE(files_.files["a"].strict);
+}
+
+TEST_F(ScopeWriterTest, LeavesWhatChangedSinceItWasSeen) {
+    put(entry({"smt", "numa"}));
+    files_.files["a"].word = "numa";
+    EXPECT_EQ(writer_.apply("a", "smt", {}, {"default", false}).kind, Kind::foreign);
+    EXPECT_EQ(writer_.put_back("a", {"smt", false}).kind, Kind::foreign);
+    EXPECT_EQ(files_.writes(), 0U);
+    EXPECT_EQ(writer_.apply("a", "smt", {}, {"numa", false}).kind, Kind::done);
 }
 
 }  // namespace

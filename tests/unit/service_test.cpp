@@ -328,7 +328,7 @@ TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell)
         tree_.write(wq_path("kcryptd"), "smt\n");
         BaselineStore store(paths.baseline());
         ASSERT_TRUE(store.load());
-        store.put({"kcryptd", inode_of("kcryptd"), "default", false, {"smt"}, {}, ""});
+        store.put({"kcryptd", inode_of("kcryptd"), "default", false, {"smt"}, {}});
         ASSERT_TRUE(store.save());
         ASSERT_TRUE(mark_restart(paths, true));
         ::setenv("SERVICE_RESULT", result, 1);

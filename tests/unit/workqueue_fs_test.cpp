@@ -112,14 +112,14 @@ class AbsurdAttributes : public test::Rig, public testing::WithParamInterface<Ab
 TEST_P(AbsurdAttributes, AreSkippedWithAReasonAndNeverWritten) {
     const Absurd& absurd = GetParam();
     tree_.write(wq_path("kcryptd", absurd.file), absurd.text);
-    tuner_->reconcile();
-    tuner_->reconcile();
+    engine_->reconcile();
+    engine_->reconcile();
     EXPECT_THAT(files_->asked, ElementsAre("writeback=smt")) << "the sane one is";
     EXPECT_EQ(state("kcryptd"), State::unmanaged);
     EXPECT_THAT(reason("kcryptd"), HasSubstr(absurd.why));
     EXPECT_LT(reason("kcryptd").size(), 200U);
     EXPECT_EQ(tree_.read(wq_path("kcryptd", absurd.file)), absurd.text);
-    tuner_->restore_all();
+    engine_->restore_all();
     EXPECT_EQ(tree_.read(wq_path("kcryptd", absurd.file)), absurd.text);
 }
 

@@ -36,7 +36,7 @@
 namespace wq::ctl {
 namespace {
 
-// What the tuner's code says, as this command's own complaints.
+// What the engine's code says, as this command's own complaints.
 class Complaints : public Log {
   public:
     explicit Complaints(int least) : least_(least) {}

@@ -16,11 +16,12 @@ ScopeSwitcher::ScopeSwitcher(ScopeFiles& files, BaselineStore& store, Workqueue 
                              const KernelInfo& kernel)
     : files_(files),
       store_(store),
+      writer_(files, store),
       target_(std::move(target)),
       arms_(std::move(arms)),
       strict_(std::any_of(arms_.begin(), arms_.end(), [](const Arm& a) { return a.strict.has_value(); })),
       entry_(entry_of(target_)) {
-    entry_.order = kTrial;
+    entry_.hold(Holder::slot);
     if (target_.kind != Kind::default_scope) return;
     // Scopes that no arm uses come first: with such a scope in between, every switch costs the same two
     // moves.
@@ -92,7 +93,7 @@ Status ScopeSwitcher::to(std::size_t number) {
     if (auto saved = store_.save(); !saved) return saved;
     Outcome outcome;
     for (unsigned i = 0; i < kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++)
-        outcome = rewrite(files_, entry_, arm.word, arm.strict, via);
+        outcome = writer_.rewrite(target_.name, arm.word, arm.strict, via);
     if (outcome.kind != Outcome::Kind::done) return failed(outcome, arm);
     entry_.settle(arm.word, arm.strict);
     store_.put(entry_);

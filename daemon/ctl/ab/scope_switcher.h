@@ -36,6 +36,7 @@ class ScopeSwitcher : public Switcher {
 
     ScopeFiles& files_;
     BaselineStore& store_;
+    ScopeWriter writer_;
     Workqueue target_;
     std::vector<Arm> arms_;
     std::vector<std::string> vias_;  // of @default, which ignores the word that it has; best first

@@ -36,7 +36,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the kernel has, seen without a daemon: a tuner that only looks.
+// What the kernel has, seen without a daemon: an engine that only looks.
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
@@ -50,7 +50,7 @@ json absent_status(const Options& options, std::string why) {
     const Ledger ledger = LedgerFile::read(paths.ledger()).value_or(Ledger{});
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
-    Tuner tuner(
+    Engine engine(
         {files, store, quiet, [&] { return read_topology("live", options.root); },
          [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts, wall_clock,
          [&](const StepInput& input) {
@@ -62,14 +62,14 @@ json absent_status(const Options& options, std::string why) {
     if (!policy) on_disk.error = policy.error().front().text();
     if (!policy) why += ", and the policy is broken";
     if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
-    tuner.set_policy(policy ? std::move(*policy) : no_policy());
-    tuner.measure_by(measures_of(tuner.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
-    tuner.observe(why);
-    tuner.look();
-    json document = status_json(tuner, nullptr, "absent", on_disk);
+    engine.set_policy(policy ? std::move(*policy) : no_policy());
+    engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
+    engine.observe(why);
+    engine.look();
+    json document = status_json(engine, nullptr, "absent", on_disk);
     document["isolation"] = isolation_json(read_isolation(paths), {});
-    document["kernel"] = features_json(tuner.kernel(), read_features(paths, tuner.kernel()), false);
-    document["kernel"]["pods"] = pods_json(tuner.kernel(), tuner.known_topology());
+    document["kernel"] = features_json(engine.kernel(), read_features(paths, engine.kernel()), false);
+    document["kernel"]["pods"] = pods_json(engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "engine/decide.h"
+
+#include <fmt/format.h>
+
+#include "engine/ownership.h"
+#include "kernel/udev.h"
+
+namespace wq {
+namespace {
+
+// The state that a plan alone gives a target that is left at its baseline.
+State state_of(Finding finding) {
+    switch (finding) {
+        case Finding::untouchable:
+        case Finding::unmanaged:
+            return State::unmanaged;
+        case Finding::leave:
+        case Finding::pods_unknown:
+            return State::leave;
+        case Finding::unsupported:
+            return State::unsupported;
+        case Finding::in_place:
+            return State::as_planned;
+        case Finding::change:
+            return State::waiting;
+    }
+    return State::unmanaged;
+}
+
+struct Facts {
+    const Target& target;
+    const BaselineEntry* entry;
+    const Circumstances& all;
+};
+
+Wish baseline(State state, std::string reason) {
+    return {{state, std::move(reason)}};
+}
+
+Wish hands_off(Shown shown) {
+    Wish out{std::move(shown)};
+    out.hands_off = true;
+    return out;
+}
+
+Wish refused(const Target& target) {
+    return baseline(target.refused->as, target.refused->reason);
+}
+
+Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
+    if (f.target.refuses(arm.word)) return refused(f.target);
+    // A strictness of ours that no rule names any more goes back.
+    const bool strict_is_ours = f.entry != nullptr && f.entry->may_strict;
+    return {
+        {state, std::move(reason)}, arm.word, arm.strict || !strict_is_ours ? arm.strict : f.entry->strict};
+}
+
+// A pin holds a scope, and no strictness: one of ours goes back. Nothing new is written while pods are
+// unknown, not for an old order either.
+Wish by_pin(const Facts& f) {
+    if (f.target.refuses(f.entry->pinned)) return refused(f.target);
+    return {{State::pinned, "by an operator's order"},
+            f.entry->pinned,
+            f.entry->may_strict ? f.entry->strict : std::nullopt,
+            !f.all.pods_unknown.empty()};
+}
+
+bool is_compared(const Facts& f) {
+    return f.target.step.course == Course::dense && f.all.compared.contains(f.target.now.name);
+}
+
+// The ledger decides nothing yet.
+Wish by_waiting(const Facts& f) {
+    const Step& step = f.target.step;
+    const Planned& plan = f.target.plan;
+    const Arm planned = planned_arm(as_before_us(f.target, f.entry), plan);
+    if (f.all.policy.apply_unjudged && plan.finding == Finding::change)
+        return for_arm(f, State::applied, plan.reason, planned);
+    if (f.target.refuses(step.trial ? step.trial->candidate.word : planned.word)) return refused(f.target);
+    return baseline(is_compared(f) ? State::trial : State::waiting,
+                    fmt::format("{}; plan: {}", f.all.waiting_why, plan.reason));
+}
+
+Wish by_step(const Facts& f) {
+    const Step& step = f.target.step;
+    const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
+    const std::string said = step.said + (goes_on ? "; " + f.all.waiting_why : "");
+    switch (step.kind) {
+        case Step::Kind::kept:
+            return for_arm(f, is_compared(f) ? State::trial : State::kept, said, *step.hold);
+        case Step::Kind::reverted: {
+            const State state = is_compared(f) ? State::trial : goes_on ? State::waiting : State::reverted;
+            return step.hold ? for_arm(f, state, said, *step.hold) : baseline(state, said);
+        }
+        case Step::Kind::waiting:
+            break;
+    }
+    return by_waiting(f);
+}
+
+Wish by_plan(const Facts& f) {
+    const Planned& plan = f.target.plan;
+    const Step& step = f.target.step;
+    Wish out = baseline(state_of(plan.finding), plan.reason);
+    out.lacks_scope = plan.finding == Finding::unsupported;
+    if (plan.finding == Finding::pods_unknown) {
+        // What a slot left in place was never decided upon: that goes back.
+        if (f.entry != nullptr && f.entry->holder == Holder::slot) return out;
+        if (holds_ours(f.target, f.entry)) out.state = State::applied;
+        out.hands_off = true;
+        return out;
+    }
+    const bool decided = step.kind != Step::Kind::waiting || step.trial;
+    return plan.finding == Finding::change || decided ? by_step(f) : out;
+}
+
+}  // namespace
+
+Wish decide(const Target& target, const BaselineEntry* entry, const Circumstances& all) {
+    const Facts f{target, entry, all};
+    const Planned& plan = target.plan;
+    const Holder holder = holder_of(target, entry);
+    if (holder == Holder::external) return hands_off(left_to_writer(target));
+    if (!all.observing.empty())
+        return baseline(state_of(plan.finding),
+                        plan.finding == Finding::change ? "observing: " + all.observing : plan.reason);
+    switch (holder) {
+        case Holder::udev:  // what an earlier daemon left in it stays, too
+            return hands_off({State::waiting, kNotProcessedByUdev});
+        case Holder::slot:
+            return hands_off({State::trial, plan.reason});
+        case Holder::pin:
+            return by_pin(f);
+        case Holder::revert:
+            return baseline(State::reverted, "by an operator's order");
+        default:
+            return by_plan(f);
+    }
+}
+
+bool Wish::sets(const Target& target) const {
+    return wants() && (target.now.scope.word != word || (strict && strict != target.now.strict));
+}
+
+Shown left_to_writer(const Target& target) {
+    return {State::external, fmt::format("an external writer wrote '{}'", *target.external)};
+}
+
+Shown as_found(const Target& target, const BaselineEntry* entry, const Wish& wish, const Circumstances& all) {
+    if (wish.hands_off) return wish.shown();
+    if (target.is_stuck()) return {State::quarantined, target.stuck_why};
+    if (wish.sets(target)) {
+        const char* next = target.failures > 0 ? "about to be tried again: " : "about to be applied: ";
+        return {State::waiting, all.unsaved.empty() ? next + wish.reason : all.unsaved};
+    }
+    if (!wish.word && holds_ours(target, entry)) return {State::applied, "left in force"};
+    return wish.shown();
+}
+
+}  // namespace wq

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// From what is known of one target to its state, its reason and what is to be written. No file is touched.
+#include "engine/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/ownership.h"
+#include "kernel/udev.h"
+
+namespace wq {
+namespace {
+
+using testing::Optional;
+
+const Arm kSmt = {Scope::smt, "smt", {}};
+const Arm kNuma = {Scope::numa, "numa", {}};
+const Arm kDefault = {Scope::cache, "default", {}};
+
+class DecideTest : public testing::Test {
+  protected:
+    // `default (cache)`, and the plan is smt.
+    DecideTest() {
+        target_.now.name = "kcryptd";
+        target_.now.kind = Kind::unbound;
+        target_.now.inode = 1;
+        target_.now.scope = {"default", Scope::cache};
+        target_.now.strict = false;
+        target_.opted_out = false;
+        target_.last_word = "default";
+        target_.plan.now = Scope::cache;
+        plan(Finding::change, "smt: one shard per core");
+        target_.plan.planned = Scope::smt;
+        policy_.apply_unjudged = true;
+    }
+    void plan(Finding finding, const std::string& reason) {
+        target_.plan.finding = finding;
+        target_.plan.reason = reason;
+    }
+    // Our word in the file, settled.
+    void hold(const std::string& word) {
+        if (!entry_) entry_ = entry_of(target_.now);
+        entry_->announce(word);
+        entry_->settle(word, target_.now.strict);
+        target_.now.scope = {word, scope_named(word)};
+        target_.last_word = word;
+    }
+    BaselineEntry& with_entry() {
+        if (!entry_) entry_ = entry_of(target_.now);
+        return *entry_;
+    }
+    void refuse(const std::string& word) {
+        target_.refused =
+            std::make_unique<Refusal>(Refusal{word, State::quarantined, "Operation not permitted"});
+    }
+    [[nodiscard]] const BaselineEntry* entry() const { return entry_ ? &*entry_ : nullptr; }
+    [[nodiscard]] Wish wish() const { return decide(target_, entry(), all_); }
+    [[nodiscard]] Shown found() const { return as_found(target_, entry(), wish(), all_); }
+    void expect(State state, const std::string& reason) const {
+        EXPECT_EQ(name_of(wish().state), name_of(state));
+        EXPECT_EQ(wish().reason, reason);
+    }
+    void expect_found(State state, const std::string& reason) const {
+        EXPECT_EQ(name_of(found().state), name_of(state));
+        EXPECT_EQ(found().reason, reason);
+    }
+    // What an arm is: a word that is written.
+    void expect_word(const std::string& word) const {
+        EXPECT_THAT(wish().word, Optional(word));
+        EXPECT_TRUE(wish().wants());
+    }
+    void expect_baseline() const {
+        EXPECT_EQ(wish().word, std::nullopt);
+        EXPECT_FALSE(wish().hands_off);
+    }
+
+    Target target_;
+    std::optional<BaselineEntry> entry_;
+    Policy policy_;
+    Circumstances all_{.policy = policy_, .waiting_why = "waiting: not busy"};
+};
+
+TEST_F(DecideTest, ThePlanIsApplied) {
+    expect(State::applied, "smt: one shard per core");
+    expect_word("smt");
+    EXPECT_EQ(wish().strict, std::nullopt);
+    EXPECT_TRUE(wish().sets(target_));
+    expect_found(State::waiting, "about to be applied: smt: one shard per core");
+    hold("smt");
+    EXPECT_FALSE(wish().sets(target_));
+    expect_found(State::applied, "smt: one shard per core");
+}
+
+TEST_F(DecideTest, AStrictnessOfARuleIsSetAndGoesBackWithoutIt) {
+    hold("smt");
+    target_.plan.strict = true;
+    EXPECT_TRUE(wish().sets(target_));
+    EXPECT_THAT(wish().strict, Optional(true));
+    entry_->announce("smt", true);
+    entry_->settle("smt", true);
+    target_.now.strict = true;
+    EXPECT_FALSE(wish().sets(target_));
+    target_.plan.strict.reset();
+    EXPECT_THAT(wish().strict, Optional(false)) << "as it was before us";
+    EXPECT_TRUE(wish().sets(target_));
+}
+
+TEST_F(DecideTest, WhatThePlanLeavesIsAtItsBaseline) {
+    const std::pair<Finding, State> cases[] = {{Finding::untouchable, State::unmanaged},
+                                               {Finding::unmanaged, State::unmanaged},
+                                               {Finding::leave, State::leave},
+                                               {Finding::unsupported, State::unsupported},
+                                               {Finding::in_place, State::as_planned}};
+    hold("smt");
+    for (const auto& [finding, state] : cases) {
+        plan(finding, "why");
+        expect(state, "why");
+        expect_baseline();
+        EXPECT_EQ(wish().lacks_scope, finding == Finding::unsupported);
+        expect_found(State::applied, "left in force");
+    }
+}
+
+TEST_F(DecideTest, AScopeThatTheKernelLacksIsNoNewsWhereAnOrderDecides) {
+    plan(Finding::unsupported, "this kernel has no cache_shard");
+    EXPECT_TRUE(wish().lacks_scope);
+    with_entry().hold(Holder::revert);
+    EXPECT_FALSE(wish().lacks_scope);
+    all_.observing = "mode is observe";
+    EXPECT_FALSE(wish().lacks_scope);
+}
+
+TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
+    all_.observing = "switched off";
+    expect(State::waiting, "observing: switched off");
+    expect_baseline();
+    plan(Finding::leave, "a rule says so");
+    expect(State::leave, "a rule says so");
+    for (const Holder holder : {Holder::pin, Holder::revert, Holder::slot}) {
+        with_entry().hold(holder, "cpu");
+        expect_baseline();
+    }
+    target_.in_slot = true;
+    expect_baseline();
+}
+
+TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
+    target_.external = "numa";
+    for (const bool observing : {false, true}) {
+        all_.observing = observing ? "switched off" : "";
+        for (const Holder holder : {Holder::policy, Holder::pin, Holder::revert, Holder::slot}) {
+            with_entry().hold(holder, "cpu");
+            EXPECT_EQ(holder_of(target_, entry()), Holder::external);
+            expect(State::external, "an external writer wrote 'numa'");
+            EXPECT_TRUE(wish().hands_off);
+            expect_found(State::external, "an external writer wrote 'numa'");
+        }
+    }
+}
+
+TEST_F(DecideTest, WhatUdevMaySetAsideIsLeftUntilThatIsKnown) {
+    target_.opted_out.reset();
+    target_.now.untouchable = kNotProcessedByUdev;
+    hold("smt");
+    entry_->hold(Holder::pin, "smt");
+    EXPECT_EQ(holder_of(target_, entry()), Holder::udev);
+    expect(State::waiting, kNotProcessedByUdev);
+    EXPECT_TRUE(wish().hands_off);
+}
+
+TEST_F(DecideTest, WhatIsInASlotIsLeftToIt) {
+    with_entry().hold(Holder::slot);
+    EXPECT_EQ(holder_of(target_, entry()), Holder::policy) << "of an earlier daemon";
+    target_.in_slot = true;
+    EXPECT_EQ(holder_of(target_, entry()), Holder::slot);
+    expect(State::trial, "smt: one shard per core");
+    EXPECT_TRUE(wish().hands_off);
+}
+
+TEST_F(DecideTest, APinHoldsAScopeAndNoStrictness) {
+    with_entry().hold(Holder::pin, "cpu");
+    expect(State::pinned, "by an operator's order");
+    expect_word("cpu");
+    EXPECT_EQ(wish().strict, std::nullopt);
+    entry_->may_strict = true;
+    EXPECT_THAT(wish().strict, Optional(false));
+}
+
+TEST_F(DecideTest, APinThatTheKernelRefusedIsAtItsBaseline) {
+    with_entry().hold(Holder::pin, "cpu");
+    refuse("cpu");
+    expect(State::quarantined, "Operation not permitted");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, APinIsNotWrittenAnewWhilePodsAreUnknown) {
+    with_entry().hold(Holder::pin, "cpu");
+    all_.pods_unknown = "CPU 3 was offline at boot";
+    expect(State::pinned, "by an operator's order");
+    EXPECT_FALSE(wish().wants());
+    EXPECT_FALSE(wish().sets(target_));
+}
+
+TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {
+    hold("smt");
+    entry_->hold(Holder::revert);
+    expect(State::reverted, "by an operator's order");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
+    plan(Finding::pods_unknown, "pods unknown");
+    expect(State::leave, "pods unknown");
+    EXPECT_TRUE(wish().hands_off);
+    hold("smt");
+    expect(State::applied, "pods unknown");
+    EXPECT_TRUE(wish().hands_off);
+    entry_->hold(Holder::slot);
+    expect(State::leave, "pods unknown");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, UnjudgedItWaitsForAComparison) {
+    policy_.apply_unjudged = false;
+    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
+    expect_baseline();
+    target_.step.trial = Arms{kDefault, kSmt};
+    target_.step.course = Course::dense;
+    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
+    all_.compared = {"writeback"};
+    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
+    all_.compared = {"kcryptd"};
+    expect(State::trial, "waiting: not busy; plan: smt: one shard per core");
+    target_.step.course = Course::sparse;
+    expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
+}
+
+TEST_F(DecideTest, AScopeThatOnlyTheSearchNamesWaitsToo) {
+    plan(Finding::in_place, "in place");
+    target_.step.trial = Arms{kDefault, kNuma};
+    target_.step.course = Course::dense;
+    expect(State::waiting, "waiting: not busy; plan: in place");
+    refuse("numa");
+    expect(State::quarantined, "Operation not permitted");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
+    target_.step.kind = Step::Kind::kept;
+    target_.step.hold = kNuma;
+    target_.step.said = "numa against cache: improved";
+    expect(State::kept, "numa against cache: improved");
+    expect_word("numa");
+    target_.step.trial = Arms{kNuma, kSmt};
+    target_.step.course = Course::dense;
+    expect(State::kept, "numa against cache: improved; waiting: not busy");
+    all_.compared = {"kcryptd"};
+    expect(State::trial, "numa against cache: improved; waiting: not busy");
+    expect_word("numa");
+    refuse("numa");
+    expect(State::quarantined, "Operation not permitted");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
+    target_.step.kind = Step::Kind::reverted;
+    target_.step.said = "smt against cache: regressed";
+    target_.step.course = Course::resting;
+    expect(State::reverted, "smt against cache: regressed");
+    expect_baseline();
+    target_.step.course = Course::sparse;
+    expect(State::waiting, "smt against cache: regressed; waiting: not busy");
+    target_.step.course = Course::dense;
+    all_.compared = {"kcryptd"};
+    expect(State::trial, "smt against cache: regressed; waiting: not busy");
+    target_.step.hold = kNuma;
+    expect_word("numa");
+}
+
+TEST_F(DecideTest, WhatWasRefusedIsNotTriedAgain) {
+    refuse("smt");
+    expect(State::quarantined, "Operation not permitted");
+    expect_baseline();
+    refuse("cpu");
+    expect_word("smt");
+}
+
+TEST_F(DecideTest, WhatIsShownSaysWhatComesNext) {
+    target_.failures = 1;
+    expect_found(State::waiting, "about to be tried again: smt: one shard per core");
+    all_.unsaved = "its baseline cannot be saved: No space left on device";
+    expect_found(State::waiting, "its baseline cannot be saved: No space left on device");
+    target_.stuck = Target::kTries - 1;
+    expect_found(State::waiting, "its baseline cannot be saved: No space left on device");
+    target_.stuck = Target::kTries;
+    target_.stuck_why = "not put back to 'default': Invalid argument";
+    expect_found(State::quarantined, "not put back to 'default': Invalid argument");
+}
+
+}  // namespace
+}  // namespace wq
