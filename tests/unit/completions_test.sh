@@ -75,6 +75,7 @@ expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeba
 expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
 expect "wq-tunectl diagnose --seconds "
+expect "wq-tunectl status --is" --isolation
 expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl fleet " merge show policy
 expect "wq-tunectl fleet --fdr 5% p" policy

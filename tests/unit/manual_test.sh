@@ -40,6 +40,7 @@ expected=(
   '3 '
   '2 no --root'
   '2 no --root'
+  '2 no --root'
 )
 mapfile -t commands < <(examples wq-tunectl.1)
 [ ${#commands[@]} = ${#expected[@]} ] || complain "${#commands[@]} examples in wq-tunectl(1), ${#expected[@]} are known here"

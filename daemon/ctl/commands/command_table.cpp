@@ -5,10 +5,13 @@
 #include <array>
 #include <memory>
 
+#include "bpf/bpf_profile.h"
+#include "bpf/bpf_statistics.h"
 #include "ctl/ab/ab_command.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/diagnose/diagnose_command.h"
+#include "ctl/diagnose/isolation_command.h"
 #include "ctl/dump/dump_command.h"
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/history_ledger.h"
@@ -28,8 +31,10 @@ struct Given {
     bool all = false;
     bool export_policy = false;
     bool experiments = false;
+    bool isolation = false;
     bool ledger = false;
     bool print = false;
+    double seconds = 5;
 };
 using GivenPtr = std::shared_ptr<Given>;
 
@@ -78,11 +83,24 @@ CLI::Option* add_target(CLI::App& command, Given& g) {
         ->check(not_empty);
 }
 
+int watch_isolated(const Given& given) {
+    if (!given.options.root.empty())
+        throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
+    const auto statistics = make_statistics_monitor();
+    const auto profile = make_bpf_profile();
+    return isolation({given.seconds, given.options.json}, {Paths{}, *statistics, *profile});
+}
+
 CommandRun set_up_status(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     add_json(command, *given);
     add_config(command, *given);
-    return later(given, invocation, [](const Given& g) { return status(g.options); });
+    auto* isolation =
+        command.add_flag("--isolation", given->isolation, "Watch isolated CPUs: the work there, by origin");
+    isolation->excludes("--config");
+    add_look_seconds(command, given->seconds)->needs(isolation);
+    return later(given, invocation,
+                 [](const Given& g) { return g.isolation ? watch_isolated(g) : status(g.options); });
 }
 
 CommandRun set_up_topology(CLI::App& command, const Invocation& invocation) {

@@ -204,11 +204,15 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
     return written ? kOk : complain(written.error().text);
 }
 
-CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
-    const auto options = std::make_shared<DiagnoseOptions>();
-    command.add_option("--seconds", options->seconds, "How long to look; 5")
+CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
+    return command.add_option("--seconds", seconds, "How long to look; 5")
         ->type_name(word::kNumber)
         ->check(seconds_error);
+}
+
+CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
+    const auto options = std::make_shared<DiagnoseOptions>();
+    add_look_seconds(command, options->seconds);
     command.add_flag("--json", options->json, "For machines");
     return [options, &invocation] {
         if (!invocation.root.empty())

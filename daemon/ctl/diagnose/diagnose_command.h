@@ -35,6 +35,9 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
 std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns);
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
 
+// Adds --seconds, how long to look.
+CLI::Option* add_look_seconds(CLI::App& command, double& seconds);
+
 CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

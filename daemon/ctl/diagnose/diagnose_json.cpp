@@ -61,24 +61,10 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
             {"rescued", or_null(wq.rescued)}};
 }
 
-Json isolated_json(const IsolatedFinding& one) {
-    Json origins = Json::array();
-    for (const auto& origin : one.origins)
-        origins.push_back({{"timer", origin.timer},
-                           {"cpu", origin.cpu},
-                           {"task", word_or_null(origin.task)},
-                           {"items", origin.items}});
-    return {{"workqueue", word_or_null(one.workqueue)},
-            {"kind", word_or_null(one.kind)},
-            {"function", one.function},
-            {"items", one.items},
-            {"origins", origins}};
-}
-
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis) {
-    Json work = Json::array(), workqueues = Json::array(), stuck = Json::array(), isolated = Json::array();
+    Json work = Json::array(), workqueues = Json::array(), stuck = Json::array();
     for (const auto& one : diagnosis.work)
         work.push_back(work_json(one, diagnosis.workqueues.at(one.workqueue)));
     for (const auto& one : diagnosis.workqueues) workqueues.push_back(workqueue_json(one));
@@ -86,7 +72,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
         stuck.push_back({{"name", one.name},
                          {"work", word_or_null(one.work)},
                          {"sleeps_in", word_or_null(one.sleeps_in)}});
-    for (const auto& one : diagnosis.isolated) isolated.push_back(isolated_json(one));
+    const Json isolated = isolated_json(diagnosis.isolated);
     return {{"seconds", diagnosis.seconds},
             {"online", diagnosis.online},
             {"cpu", diagnosis.cpu},

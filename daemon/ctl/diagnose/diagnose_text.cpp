@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ctl/diagnose/diagnose_command.h"
+#include "ctl/diagnose/paragraphs.h"
 #include "ctl/render/terminal.h"
 #include "ctl/top/top_table.h"
 
@@ -16,12 +17,7 @@ constexpr double kLeastCpu = 0.01;   // below, work is only counted
 constexpr double kHintCpu = 0.05;    // below, no scope is worth a comparison
 constexpr double kLockShare = 0.10;  // below, waiting for the lock is not worth a word
 constexpr std::size_t kMostWork = 12;
-constexpr std::size_t kMostNamed = 3;  // kworkers, origins
-constexpr std::size_t kIndent = 4;
-
-std::string plural(std::size_t count, const char* one) {
-    return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
+constexpr std::size_t kMostNamed = 3;  // kworkers
 
 std::string function_of(const std::string& name) {
     return name.empty() ? "an unknown function" : printable(name);
@@ -36,16 +32,16 @@ std::string kind_text(const DiagnosedWorkqueue& wq) {
 
 class Text {
   public:
-    Text(const Diagnosis& diagnosis, std::size_t columns) : d_(diagnosis), columns_(columns) {}
+    Text(const Diagnosis& diagnosis, std::size_t columns) : d_(diagnosis), out_(columns) {}
 
     std::string all() {
         const std::size_t shown = work();
         events();
         stuck();
-        isolated();
+        tell_isolated(out_, d_.isolated, d_.isolated_cpus);
         summary(shown);
-        missing();
-        return std::move(text_);
+        for (const auto& one : d_.missing) out_.note("Not seen: " + one);
+        return std::move(out_).text();
     }
 
   private:
@@ -60,24 +56,13 @@ class Text {
     void say_events(const DiagnosedWorkqueue& wq);
     void events();
     void stuck();
-    void isolated();
     void summary(std::size_t shown);
-    void missing();
 
-    // A paragraph begins with an empty line, except the first.
-    void begin(const std::string& line) {
-        if (!text_.empty()) text_ += '\n';
-        add(line, 0);
-    }
-    void say(const std::string& line) { add(line, kIndent); }
-    void add(const std::string& text, std::size_t indent) {
-        const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
-        for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
-    }
+    void begin(const std::string& line) { out_.begin(line); }
+    void say(const std::string& line) { out_.say(line); }
 
     const Diagnosis& d_;
-    std::size_t columns_;
-    std::string text_;
+    Paragraphs out_;
     std::set<std::size_t> explained_;  // workqueues
 };
 
@@ -152,9 +137,8 @@ void Text::hint(const DiagnosedWorkqueue& wq) {
     } else {
         return;
     }
-    // One line, to be copied.
-    text_ += fmt::format("{:{}}wq-tunectl ab --target {} --arms {} -- COMMAND\n", "", kIndent + 2,
-                         printable(wq.target), fmt::join(arms, ","));
+    out_.command(fmt::format("wq-tunectl ab --target {} --arms {} -- COMMAND", printable(wq.target),
+                             fmt::join(arms, ",")));
 }
 
 // Counts that say why a workqueue is slower than it has to be.
@@ -240,35 +224,10 @@ void Text::stuck() {
     }
 }
 
-void Text::isolated() {
-    std::size_t shown = 0;
-    for (const auto& one : d_.isolated) {
-        if (shown++ == kMostWork) break;
-        const std::string of = one.workqueue.empty()
-                                   ? " in a soft interrupt"
-                                   : fmt::format(" of {} ({})", printable(one.workqueue),
-                                                 one.kind == "per-cpu" ? "per-CPU" : one.kind);
-        begin(fmt::format("{} of {}{} on isolated CPUs {}", plural(one.items, "item"),
-                          function_of(one.function), of, d_.isolated_cpus.list()));
-        for (std::size_t i = 0; i < std::min(one.origins.size(), kMostNamed); i++) {
-            const WorkOrigin& origin = one.origins[i];
-            say(origin.timer ? fmt::format("{} queued by a timer on CPU {}", origin.items, origin.cpu)
-                             : fmt::format("{} queued on CPU {}, where {} ran", origin.items, origin.cpu,
-                                           printable(origin.task)));
-        }
-        if (one.origins.size() > kMostNamed)
-            say(fmt::format("and from {} more", plural(one.origins.size() - kMostNamed, "place")));
-        if (one.kind == "unbound")
-            say("The masks of unbound workqueues, and of this one, decide where it runs.");
-    }
-    if (d_.isolated.size() > kMostWork)
-        say(fmt::format("and {} more", plural(d_.isolated.size() - kMostWork, "function")));
-}
-
 void Text::summary(std::size_t shown) {
     const std::string use =
         fmt::format("kworkers used {:.2f} of {} in {:.1f} s", d_.cpu, plural(d_.online, "CPU"), d_.seconds);
-    if (text_.empty()) {
+    if (out_.empty()) {
         begin("Nothing keeps kworkers busy: " + use + ".");
         return;
     }
@@ -281,10 +240,6 @@ void Text::summary(std::size_t shown) {
     if (d_.unsampled >= 0.1)
         line += fmt::format(" No tick found those running that used {:.2f}.", d_.unsampled);
     begin(line);
-}
-
-void Text::missing() {
-    for (const auto& one : d_.missing) add("Not seen: " + one, 0);
 }
 
 }  // namespace

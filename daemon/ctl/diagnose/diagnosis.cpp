@@ -291,21 +291,9 @@ void Diagnoser::collect() {
 
 void Diagnoser::add_isolated() {
     if (!look_.profile) return;
-    for (const auto& one : look_.profile->isolated) {
-        IsolatedFinding found;
-        const auto row = rows_.find(one.workqueue);
-        if (one.workqueue != 0 && row != rows_.end()) {
-            found.workqueue = row->second->now.name;
-            found.kind = row->second->now.unbound ? "unbound" : "per-cpu";
-        } else if (one.workqueue != 0) {
-            found.workqueue = "an unknown workqueue";
-        }
-        found.function = one.function;
-        found.items = one.items;
-        found.origins = one.origins;
-        if (found.items > 0) out_.isolated.push_back(std::move(found));
-    }
-    std::ranges::stable_sort(out_.isolated, std::ranges::greater{}, &IsolatedFinding::items);
+    std::map<std::uint64_t, KernelWorkqueue> workqueues;
+    for (const auto& [address, row] : rows_) workqueues[address] = row->now;
+    out_.isolated = isolated_findings(look_.profile->isolated, workqueues);
 }
 
 Diagnosis Diagnoser::all() {

@@ -8,6 +8,7 @@
 
 #include "base/cpu_set.h"
 #include "bpf/work_profile.h"
+#include "ctl/diagnose/isolated_work.h"
 #include "ctl/diagnose/kworker_watch.h"
 #include "ctl/top/top_rates.h"
 #include "model/kernel_dump.h"
@@ -78,14 +79,6 @@ struct DiagnosedWorkqueue {
 struct StuckKworker {
     std::string name, work;
     std::string sleeps_in;  // a function of the kernel; "" if we may not know
-};
-
-// Work of one function on isolated CPUs.
-struct IsolatedFinding {
-    std::string workqueue, kind;  // "": in a soft interrupt
-    std::string function;
-    std::uint64_t items = 0;  // that started there
-    std::vector<WorkOrigin> origins;
 };
 
 // How CPU time was attributed to work: by samples at scheduler ticks; by the kernel's statistics of each

@@ -52,26 +52,13 @@ void print_features(const json& kernel) {
                         differ));
 }
 
-void print_cpus(const json& isolation) {
-    Table table({"ISOLATED BY", "CPUS", "CGROUP"});
-    for (const char* name : {"isolcpus", "nohz_full"})
-        if (const std::string cpus = text_of(isolation, name); !cpus.empty()) table.add({name, cpus, "-"});
-    for (const json& partition : isolation["partitions"])
-        table.add({text_of(partition, "type") + " partition", text_of(partition, "cpus"),
-                   text_of(partition, "cgroup", "(not found)")});
-    fmt::print("\n{}", table.text(terminal_columns(), wants_colour()));
-    if (!isolation.value("partitions_complete", true))
-        print_wrapped("There are more cgroups than were looked at.");
-}
-
 void print_work(const json& isolation) {
     const double seconds = isolation.value("work_seconds", 0.0);
     fmt::print("\n");
     if (seconds <= 0)
         return print_wrapped(
             "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
-            "daemon "
-            "tells.");
+            "daemon tells. `wq-tunectl status --isolation` counts it now.");
     print_wrapped(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
                               seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
@@ -86,17 +73,34 @@ void print_work(const json& isolation) {
         fmt::print("and {} items of others, for which there was no room\n", lost);
 }
 
-bool is_any_isolated(const json& isolation) {
-    return !text_of(isolation, "isolcpus").empty() || !text_of(isolation, "nohz_full").empty() ||
-           !isolation["partitions"].empty();
-}
-
 }  // namespace
+
+std::string isolated_cpus_text(const json& isolation) {
+    Table table({"ISOLATED BY", "CPUS", "CGROUP"});
+    bool any = false;
+    const auto add = [&](const std::string& by, const std::string& cpus, const std::string& cgroup) {
+        table.add({by, cpus, cgroup});
+        any = true;
+    };
+    for (const char* name : {"isolcpus", "nohz_full"})
+        if (const std::string cpus = text_of(isolation, name); !cpus.empty()) add(name, cpus, "-");
+    for (const json& partition : isolation["partitions"])
+        add(text_of(partition, "type") + " partition", text_of(partition, "cpus"),
+            text_of(partition, "cgroup", "(not found)"));
+    if (!any) return "";
+    std::string out = table.text(terminal_columns(), wants_colour());
+    if (isolation.value("partitions_complete", true)) return out;
+    for (const std::string& line : wrap("There are more cgroups than were looked at.", terminal_columns()))
+        out += line + "\n";
+    return out;
+}
 
 void print_host(const json& status) {
     if (status.contains("kernel")) print_features(status["kernel"]);
-    if (!status.contains("isolation") || !is_any_isolated(status["isolation"])) return;
-    print_cpus(status["isolation"]);
+    if (!status.contains("isolation")) return;
+    const std::string cpus = isolated_cpus_text(status["isolation"]);
+    if (cpus.empty()) return;
+    fmt::print("\n{}", cpus);
     print_work(status["isolation"]);
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include "bpf/work_monitor.h"
+#include "bpf/work_profile.h"
+#include "kernel/paths.h"
+
+namespace wq::ctl {
+
+struct IsolationOptions {
+    double seconds = 5;
+    bool json = false;
+};
+
+struct IsolationTools {
+    Paths paths;              // of /proc and /sys
+    WorkMonitor& statistics;  // for the names of workqueues
+    WorkProfile& profile;
+};
+
+// `wq-tunectl status --isolation`: watches the isolated CPUs for a while, and prints which work started on
+// them and who queued it. Neither the daemon nor an experiment is needed. A signal ends the look early; what
+// was seen until then is printed. Without isolated CPUs it says so, and attaches nothing.
+int isolation(const IsolationOptions& options, const IsolationTools& tools);
+
+}  // namespace wq::ctl
