@@ -23,6 +23,7 @@ class AbsentCounters : public WorkCounters {
     void detach() override {}
     void watch(const CpuSet&) override {}
     [[nodiscard]] Watched watched() override { return {}; }
+    Result<std::vector<StartedWork>> started_on(const CpuSet&) override { return absent(); }
     Result<std::map<std::string, Traffic>> traffic() override { return absent(); }
     Result<Traffic> traffic_of(unsigned) override { return absent(); }
     [[nodiscard]] std::string limits() const override { return ""; }

@@ -93,6 +93,7 @@ class BpfCounters : public WorkCounters {
     void watch(const CpuSet& cpus) override;
     Watched watched() override;
     ~BpfCounters() override { BpfCounters::detach(); }
+    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override;
     Result<std::map<std::string, Traffic>> traffic() override;
     Result<Traffic> traffic_of(unsigned t) override;
     [[nodiscard]] std::string limits() const override { return limits_; }
@@ -369,6 +370,17 @@ WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqu
     sum.completed += one.completed;
     sum.cpu_ns += one.cpu_time_us * 1000;
     return sum;
+}
+
+Result<std::vector<StartedWork>> BpfCounters::started_on(const CpuSet& cpus) {
+    const auto walk = this->walk();
+    if (!walk) return tl::unexpected(walk.error());
+    const auto all = (*walk)->list_on(cpus);
+    if (!all) return tl::unexpected(all.error());
+    std::vector<StartedWork> out;
+    for (const auto& one : *all)
+        if (one.started > 0) out.push_back({one.address, one.name, one.started});
+    return out;
 }
 
 Result<std::map<std::string, WorkCounters::Traffic>> BpfCounters::traffic() {

@@ -129,6 +129,18 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
     return all;
 }
 
+Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) {
+    auto& state = *loaded_->skeleton->bss;
+    std::ranges::fill(state.counted_cpus, 0);
+    for (const unsigned cpu : cpus.cpus())
+        if (cpu < WQ_MOST_CPUS) state.counted_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+    state.on_some_cpus = 1;
+    auto all = list();
+    state.on_some_cpus = 0;
+    if (all) std::erase_if(*all, &KernelWorkqueue::unbound);
+    return all;
+}
+
 Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& addresses) {
     static_assert(kMostLooked == WQ_TARGETS);
     auto& state = *loaded_->skeleton->bss;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
 
 namespace wq {
@@ -67,6 +68,8 @@ class WorkqueueWalk {
     // All workqueues of the running kernel. UNBOUND_ONLY: what the others have counted stays 0; there is much
     // of it where there are many CPUs.
     Result<std::vector<KernelWorkqueue>> list(bool unbound_only = false);
+    // All per-CPU workqueues, with what was counted on CPUS alone. Unbound ones have no counts by CPU.
+    Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus);
     // Of the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time, after list(). An
     // address of 0 has the sum of all others that follow the default; there can be one. Error: EAGAIN, the
     // list changed meanwhile; or the walk finds no way in.

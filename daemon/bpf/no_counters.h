@@ -21,6 +21,7 @@ class NoCounters : public WorkCounters {
     void detach() override {}
     void watch(const CpuSet& /*cpus*/) override {}
     [[nodiscard]] Watched watched() override { return {}; }
+    Result<std::vector<StartedWork>> started_on(const CpuSet& /*cpus*/) override { return absent(); }
     Result<std::map<std::string, Traffic>> traffic() override { return absent(); }
     Result<Traffic> traffic_of(unsigned /*t*/) override { return absent(); }
     [[nodiscard]] std::string limits() const override { return why_; }

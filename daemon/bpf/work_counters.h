@@ -51,6 +51,13 @@ struct Watched {
     double seconds = 0;             // that CPUs were watched
 };
 
+// A per-CPU workqueue, or one of soft interrupts.
+struct StartedWork {
+    std::uint64_t address = 0;
+    std::string workqueue;    // its name; not unique
+    std::uint64_t items = 0;  // that started, since the workqueue was made
+};
+
 // Counts the work of several targets at once, in the kernel. Each target has windows of its own, one after
 // the other, in the two slots of a pair.
 class WorkCounters {
@@ -83,6 +90,11 @@ class WorkCounters {
     virtual void watch(const CpuSet& cpus) = 0;
     // What came of that, in all times attached.
     [[nodiscard]] virtual Watched watched() = 0;
+
+    // What the kernel itself has counted on CPUS, of each workqueue that has pools of single CPUs: whoever
+    // queued it, and without a probe. Unbound work is not in it, as the kernel does not count where it runs.
+    // Walks all workqueues; the programs for it are those of traffic().
+    virtual Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) = 0;
 
     // What the kernel itself has counted of a workqueue's items since its pools were last set. A scope write
     // and CPUs that come and go begin it anew.

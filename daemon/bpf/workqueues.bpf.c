@@ -23,6 +23,8 @@ __u64 first, next;    /* where the walk began, and where it goes on */
 __u32 seen;           /* links of the ring */
 __u32 finished, torn; /* it came round; the ring changed under it */
 __u32 unbound_only;   /* the others are named, but not counted: they have a pool_workqueue per CPU */
+__u32 on_some_cpus;   /* only pools of these CPUs are counted, which no unbound workqueue has */
+__u64 counted_cpus[WQ_MOST_CPUS / 64];
 
 /* Of wqt_look. */
 __u64 anchor;             /* where the walk begins */
@@ -55,12 +57,12 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-static long add_pool(__u32 i, struct sum* sum) {
-    struct pool_workqueue* pwq = CAST(struct pool_workqueue, sum->pwq);
-    struct wq_record* record = &sum->record;
-    __u64 link = 0; /* read as a number: nothing is calculated with a pointer */
+/* CPU: of a pool; that of an unbound one is negative, and no CPU. */
+static __always_inline bool is_counted(__u32 cpu) {
+    return cpu < WQ_MOST_CPUS && counted_cpus[cpu / 64] >> (cpu % 64) & 1;
+}
 
-    if ((__u64)pwq->wq != record->address) return 1; /* round: the ring's head is no pool_workqueue */
+static __always_inline void count_pool(struct wq_record* record, const struct pool_workqueue* pwq) {
     /* What is completed first: it never exceeds what was started. */
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
     ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
@@ -70,6 +72,15 @@ static long add_pool(__u32 i, struct sum* sum) {
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
     ADD_STAT(record->mayday, pwq, PWQ_STAT_MAYDAY);
     ADD_STAT(record->rescued, pwq, PWQ_STAT_RESCUED);
+}
+
+static long add_pool(__u32 i, struct sum* sum) {
+    struct pool_workqueue* pwq = CAST(struct pool_workqueue, sum->pwq);
+    struct wq_record* record = &sum->record;
+    __u64 link = 0; /* read as a number: nothing is calculated with a pointer */
+
+    if ((__u64)pwq->wq != record->address) return 1; /* round: the ring's head is no pool_workqueue */
+    if (!on_some_cpus || is_counted(pwq->pool->cpu)) count_pool(record, pwq);
     bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
     record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);
@@ -95,11 +106,12 @@ static long visit(__u32 i, struct visit* visit) {
     struct sum sum = {.pwq = (__u64)of_pool_link(wq->pwqs.next), .record = {.address = next}};
     /* Each workqueue has a pool_workqueue that names it; what lies before the list's head has none. */
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
-        if (!unbound_only || has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND)))
-            bpf_loop(MOST_POOLS, add_pool, &sum, 0);
+        bool unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
+
+        if (unbound ? !on_some_cpus : !unbound_only) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
-        sum.record.unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
+        sum.record.unbound = unbound;
         sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
         sum.record.bh = is_bh(wq);
         sum.record.managed = !sum.record.unbound && !sum.record.bh &&

@@ -186,6 +186,20 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.sample(lost);
 }
 
+// Those with the most items are told of.
+void add_isolated(Exposition& out, const IsolatedItems& isolated) {
+    if (isolated.cpus().empty()) return;
+    out.gauge("wq_tuned_isolated_cpus", "Isolated CPUs.");
+    out.sample(number(isolated.cpus().count()));
+    std::vector<std::pair<std::string, std::uint64_t>> items;
+    for (const auto& [name, count] : isolated.items()) items.emplace_back(name, count);
+    std::ranges::stable_sort(items, std::ranges::greater{}, [](const auto& one) { return one.second; });
+    if (items.size() > kMostIsolatedSeries) items.resize(kMostIsolatedSeries);
+    out.counter("wq_tuned_isolated_items_total",
+                "Items of per-CPU workqueues that started on isolated CPUs, whoever queued them.");
+    for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, number(count));
+}
+
 // The comparisons of this kernel and topology that had a pair last, the newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     const std::string kernel = in.engine.keys().ledger_key({}, {}, false).kernel;
@@ -313,6 +327,7 @@ std::string metrics_text(const MetricsInput& in) {
     add_writes(out, in);
     add_experiments(out, in.experiment.totals());
     add_running(out, in);
+    add_isolated(out, in.isolated);
     add_evidence(out, in);
     add_verdicts(out, in);
     return std::move(out).text();

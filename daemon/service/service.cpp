@@ -22,6 +22,7 @@
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
 #include "engine/lock.h"
+#include "kernel/bpf_errors.h"
 #include "kernel/cpu_files.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
@@ -41,6 +42,7 @@ namespace {
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;         // us
 constexpr std::size_t kMostErrors = 10;             // of a policy, in the journal
+constexpr unsigned kTicksOfIsolated = 4;            // from one look at isolated CPUs to the next
 constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
 // What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
 constexpr std::chrono::seconds kLastWrites{5};
@@ -220,6 +222,25 @@ void Service::look_at_dates() {
                                                    : fmt::format("{} rules have expired, the first at {}",
                                                                  expired.size(), expired.front().text());
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
+}
+
+// What starts on isolated CPUs, for the metrics. It walks all cgroups and all workqueues: once a minute is
+// enough, and not while windows are measured. Nothing is missed in between, as the kernel counts.
+void Service::look_at_isolated() {
+    if (!metrics_.is_wanted() || experiment_->is_measuring()) return;
+    if (isolated_in_ > 0) {
+        isolated_in_--;
+        return;
+    }
+    isolated_in_ = kTicksOfIsolated - 1;
+    const CpuSet cpus = read_isolation(paths_).cpus();
+    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters_->started_on(cpus);
+    if (started) isolated_.add(cpus, *started);
+    if (!started && passes(started.error())) return;
+    const std::string why = started ? "" : started.error().text;
+    if (!why.empty() && why != isolated_error_)
+        log_.write({LOG_NOTICE, Event::none, "no metric of work on isolated CPUs: " + why});
+    isolated_error_ = why;
 }
 
 BusHandlers Service::bus_handlers() {
@@ -434,6 +455,7 @@ void Service::tick() {
     }
     look_at_hostname();
     look_at_dates();
+    look_at_isolated();
     reconcile();
     experiment_->tick();
     arm_slot();
@@ -506,7 +528,7 @@ void Service::publish() {
     const Topology& topology = engine_->inventory().topology();
     if (!host_facts_) host_facts_ = read_host_facts(paths_, topology);
     metrics_.show(metrics_text({*engine_, *experiment_, verdicts_, state(), policy_facts_,
-                                fleet_machine(*host_facts_, topology), started_}));
+                                fleet_machine(*host_facts_, topology), started_, isolated_}));
 }
 
 void Service::arm_slot() {

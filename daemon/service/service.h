@@ -17,6 +17,7 @@
 #include "model/kernel_features.h"
 #include "service/coalescer.h"
 #include "service/hostname_watch.h"
+#include "service/isolated_items.h"
 #include "service/last_answer.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
@@ -52,6 +53,7 @@ class Service {
     void start_bus();
     void look_at_hostname();
     void look_at_dates();
+    void look_at_isolated();
     void wait_for_bus();
     void check_bus();
     void warn_of_bus(const std::string& why);
@@ -104,6 +106,9 @@ class Service {
     Pause pause_;
     HostnameWatch hostname_;
     PolicyFacts policy_facts_;
+    IsolatedItems isolated_;               // for metrics
+    unsigned isolated_in_ = 0;             // ticks until the next look at them
+    std::string isolated_error_;           // why they are not counted, as last said
     std::optional<HostFacts> host_facts_;  // for metrics; counts of CPUs aside, they do not change
     WorkqueueFs files_;
     BaselineStore store_;

@@ -31,7 +31,8 @@ class FakeCounters : public WorkCounters {
     std::optional<Error> read_error;
     std::string lacks;  // limits() answers this
     CpuSet watched_cpus;
-    Watched found;  // watched() answers this
+    Watched found;                             // watched() answers this
+    Result<std::vector<StartedWork>> started;  // started_on() answers this
     std::vector<std::string> asked;
     std::vector<std::string> targets;
     bool attached = false;
@@ -66,6 +67,10 @@ class FakeCounters : public WorkCounters {
     void detach() override {
         if (attached) asked.push_back("detach");
         attached = false;
+    }
+    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override {
+        asked.push_back("started on " + cpus.list());
+        return started;
     }
     Result<std::map<std::string, Traffic>> traffic() override {
         asked.push_back("traffic");

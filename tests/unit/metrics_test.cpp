@@ -54,7 +54,8 @@ std::map<std::string, double> samples(const std::string& text) {
 class MetricsTest : public test::ExperimentRig {
   protected:
     [[nodiscard]] std::string text() const {
-        return metrics_text({*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000});
+        return metrics_text(
+            {*engine_, *experiment_, *verdicts_, "running", facts_, machine_, 1'600'000'000, isolated_});
     }
     [[nodiscard]] std::map<std::string, double> metrics() const { return samples(text()); }
     [[nodiscard]] double value(const std::string& series) const {
@@ -84,6 +85,7 @@ class MetricsTest : public test::ExperimentRig {
     }
 
     PolicyFacts facts_{"0123456789abcdef", "fedcba9876543210", 2, false, 3};
+    IsolatedItems isolated_;
     FleetMachine machine_{"x86_64", "GenuineIntel", "Xeon 1", 2, 16, std::nullopt};
 };
 
@@ -264,6 +266,28 @@ TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
         if (series.starts_with("wq_tuned_verdict_timestamp")) times.push_back(time);
     EXPECT_EQ(times.size(), 100U);
     EXPECT_EQ(*std::ranges::min_element(times), 50);
+}
+
+TEST_F(MetricsTest, WorkOnIsolatedCpus) {
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_isolated"))) << "no CPU is isolated";
+    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 100}, {2, "events", 7}});
+    EXPECT_EQ(value("wq_tuned_isolated_cpus"), 2);
+    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0) << "it counts from now on";
+    isolated_.add({4, 5}, {{1, "mm_percpu_wq", 140}, {2, "events", 7}});
+    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"mm_percpu_wq\"}"), 40);
+    EXPECT_EQ(value("wq_tuned_isolated_items_total{workqueue=\"events\"}"), 0);
+}
+
+TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
+    std::vector<StartedWork> started(150);
+    isolated_.add({4}, {});
+    for (std::uint64_t i = 0; i < started.size(); i++) started[i] = {i + 1, "wq" + std::to_string(i), i};
+    isolated_.add({4}, started);
+    std::vector<double> items;
+    for (const auto& [series, count] : metrics())
+        if (series.starts_with("wq_tuned_isolated_items")) items.push_back(count);
+    EXPECT_EQ(items.size(), 100U);
+    EXPECT_EQ(*std::ranges::min_element(items), 50);
 }
 
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {

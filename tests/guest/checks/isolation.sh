@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# timeout: 300
+# timeout: 400
 # Isolated CPUs by name, what ran on them, counted as the kernel and the load count it, and the kernel's features.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -15,6 +15,7 @@ put_back() {
   udevadm control --start-exec-queue
   [ ! -e $tracing/events/workqueue ] || { echo 0 >$tracing/events/workqueue/enable; echo >$tracing/trace; }
   rmdir $cgroup 2>/dev/null || true
+  rm -rf /var/lib/prometheus
 }
 trap put_back EXIT
 
@@ -122,6 +123,54 @@ jq -e '.work_seconds > 0 and .work_lost == 0' "$out.later" >/dev/null || fail "t
 wq-tunectl status
 wq-tunectl status | grep -q 'counted during experiments' || fail "status says nothing of it"
 wq-tunectl status | grep -q "$pinned .*per-cpu .*kcryptd_crypt \[dm_crypt\]" || fail "status has no line of it"
+
+note "-- watched at once, without the daemon"
+systemctl stop wq-tuned
+loaded() { "$count_work" --loaded | jq -e 'has("wqt_profile_sta")' >/dev/null; } # the kernel cuts a name after 15 characters
+wq-tunectl status --isolation --seconds 600 --json >"$out" &
+pid=$!
+wait_until 60 loaded || fail "not attached"
+sleep 2
+blocks=500
+write_blocks $blocks
+sleep 1
+kill -INT $pid
+wait $pid || fail "exit code $?"
+jq -c 'del(.work), .work[]' "$out"
+this='(.work[] | select(.workqueue == "'$pinned'" and .function == "kcryptd_crypt [dm_crypt]"))'
+holds "the isolated CPUs" '.cpus == .isolcpus + .nohz_full and .cpus != ""'
+holds "the disturber, as often as it was" "$this | .kind == \"per-cpu\" and .items <= $blocks and .items >= $blocks * (1 - $missed)"
+holds "and who queued it" "$this | [.origins[] | select(.task == \"dd\" and (.timer | not) and .cpu == $cpu).items] | add >= $blocks * (1 - $missed)"
+holds "not more often than it was" "$this | (.origins | map(.items) | add) <= $blocks"
+holds "nothing is missing" '.work_lost == 0 and .missing == [] and .work_seconds > 1'
+expect_no_probes
+wq-tunectl status --isolation --seconds 2 | tee "$out.text"
+grep -qE '(items? started|No work item started) on isolated CPUs' "$out.text" || fail "no sum"
+
+note "-- a metric, without a slot"
+file=/var/lib/prometheus/node-exporter/wq-tuned.prom
+install -d -m 0755 /var/lib/prometheus /var/lib/prometheus/node-exporter
+policy <<EOF
+daemon.mode = "observe"
+metrics.textfile = "$file"
+EOF
+drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=2000000' # a look every four seconds
+systemctl start wq-tuned
+in_metric() { sed -n 's/^wq_tuned_isolated_items_total{workqueue="'"$pinned"'"} //p' $file 2>/dev/null || true; }
+is_counted() { [ -n "$(in_metric)" ]; }
+metric_is() { [ "$(in_metric)" = "$1" ]; }
+wait_until 60 is_counted || fail "no metric: $(cat $file; journalctl -u wq-tuned -n 5)"
+check_eq "isolated CPUs" "wq_tuned_isolated_cpus 2" "$(grep '^wq_tuned_isolated_cpus' $file)"
+check_eq "it counts from the first look on" 0 "$(in_metric)"
+write_blocks $blocks
+wait_until 60 metric_is $blocks || fail "not $blocks, but $(in_metric)"
+note "ok: exactly as many as blocks were written"
+taskset -c 0 dd if=/dev/zero of=/dev/mapper/c1 bs=4k count=100 oflag=direct 2>/dev/null
+sleep 10 # two looks
+check_eq "what runs on other CPUs does not count" $blocks "$(in_metric)"
+expect_no_probes
+trial_policy auto 'max_pairs = 64' # the sections below plan by it
+systemctl restart wq-tuned
 
 note "-- a cpuset partition"
 # Of CPUs that are neither isolated nor without ticks.

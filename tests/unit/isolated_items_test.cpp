@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/isolated_items.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wq {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST(IsolatedItems, CountFromTheFirstLookOn) {
+    IsolatedItems items;
+    items.add({4, 5}, {{1, "events", 100}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 0)));
+    items.add({4, 5}, {{1, "events", 130}});
+    items.add({4, 5}, {{1, "events", 131}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 31)));
+    EXPECT_EQ(items.cpus(), (CpuSet{4, 5}));
+}
+
+TEST(IsolatedItems, AWorkqueueThatIsNewBeganAtZero) {
+    IsolatedItems items;
+    items.add({4}, {{1, "events", 100}});
+    items.add({4}, {{1, "events", 100}, {2, "kcryptd", 9}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 0), Pair("kcryptd", 9)));
+}
+
+TEST(IsolatedItems, OneAtThePlaceOfAnotherBeganAtZeroToo) {
+    IsolatedItems items;
+    items.add({4}, {{1, "kcryptd", 100}});
+    items.add({4}, {{1, "kcryptd", 7}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("kcryptd", 7)));
+    items.add({4}, {{1, "other", 50}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("other", 50)));
+}
+
+TEST(IsolatedItems, OthersOfOneNameAreOne) {
+    IsolatedItems items;
+    items.add({4}, {{1, "xfs", 1}, {2, "xfs", 2}});
+    items.add({4}, {{1, "xfs", 11}, {2, "xfs", 22}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 30)));
+}
+
+// What the kernel has counted on CPUs that were not isolated then disturbed nobody.
+TEST(IsolatedItems, OtherCpusAddNothingBetweenTwoLooks) {
+    IsolatedItems items;
+    items.add({4}, {{1, "events", 100}});
+    items.add({4}, {{1, "events", 110}});
+    items.add({4, 5}, {{1, "events", 5000}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 10)));
+    items.add({4, 5}, {{1, "events", 5003}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("events", 13)));
+    items.add({}, {});
+    EXPECT_THAT(items.items(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace wq
