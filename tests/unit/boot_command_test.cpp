@@ -102,5 +102,52 @@ TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     EXPECT_THAT(ask()["boot"], IsEmpty());
 }
 
+TEST_F(BootCommand, NamesNoAlternativesForWhatIsNotThere) {
+    tree_.write("sys/block/dm-0/dm/uuid", "LVM-abc\n");
+    tree_.write("sys/block/dm-0/dev", "254:0\n");
+    tree_.write("sys/class/nvme/nvme0/transport", "pcie\n");
+    EXPECT_THAT(ask()["alternatives"], IsEmpty());
+}
+
+TEST_F(BootCommand, NamesWhatDmCryptAndNvmeTcpOffer) {
+    tree_.write("sys/block/dm-1/dm/uuid", "CRYPT-LUKS2-abc-disk\n");
+    tree_.write("sys/block/dm-1/dm/name", "disk\n");
+    tree_.write("sys/class/nvme/nvme0/transport", "pcie\n");
+    tree_.write("sys/class/nvme/nvme1/transport", "tcp\n");
+    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "N\n");
+    const json answer = ask();
+    EXPECT_THAT(answer["boot"], IsEmpty()) << "the plan needs none of them";
+    ASSERT_THAT(answer["alternatives"], SizeIs(3));
+    EXPECT_EQ(answer["alternatives"][0]["option"], "nvme_tcp.wq_unbound=Y");
+    EXPECT_EQ(answer["alternatives"][0]["devices"], json({"nvme1"}));
+    EXPECT_EQ(answer["alternatives"][1]["option"], "no_read_workqueue");
+    EXPECT_EQ(answer["alternatives"][2]["option"], "no_write_workqueue");
+    for (const json& one : answer["alternatives"])
+        for (const char* key : {"for", "against", "how"}) EXPECT_NE(one[key], "") << key;
+    EXPECT_EQ(answer["alternatives"][2]["devices"], json({"disk"}));
+}
+
+TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {
+    tree_.write("sys/block/dm-10/dm/name", "b\n");
+    tree_.write("sys/block/dm-10/dev", "254:10\n");
+    tree_.write("sys/block/dm-2/dm/name", "a\n");
+    tree_.write("sys/block/dm-2/dev", "254:1\n");
+    tree_.write("sys/devices/virtual/workqueue/kcryptd_io-254:1-7/per_cpu", "1\n");
+    tree_.write("sys/devices/virtual/workqueue/kcryptd-254:10-3/per_cpu", "1\n");
+    EXPECT_EQ(ask()["alternatives"][0]["devices"], json({"b"})) << "254:10 is not 254:1";
+}
+
+TEST_F(BootCommand, GoesByTheWorkqueueOfNvmeTcpNotByItsParameter) {
+    const auto offered = [&] { return !ask()["alternatives"].empty(); };
+    EXPECT_FALSE(offered());
+    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "Y\n");
+    EXPECT_FALSE(offered()) << "in effect";
+    tree_.write("sys/devices/virtual/workqueue/nvme_tcp_wq/per_cpu", "1\n");
+    EXPECT_TRUE(offered()) << "written after the module was loaded";
+    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "N\n");
+    tree_.write("sys/devices/virtual/workqueue/nvme_tcp_wq/per_cpu", "0\n");
+    EXPECT_FALSE(offered());
+}
+
 }  // namespace
 }  // namespace wq

@@ -266,6 +266,14 @@ for columns in 40 80; do
   done
   fits $columns 3 --root "$tree" status
 done
+# An encrypted disk, where the topology of this machine can be read.
+mkdir -p "$root/learned/sys/block/dm-0/dm"
+echo CRYPT-LUKS2-0123-disk >"$root/learned/sys/block/dm-0/dm/uuid"
+echo disk >"$root/learned/sys/block/dm-0/dm/name"
+if "$bin/wq-tunectl" --root "$root/learned" plan >/dev/null 2>&1; then
+  for columns in 40 80; do fits $columns 0 --root "$root/learned" plan --boot; done
+  grep -qx 'no_write_workqueue (disk)' "$root/out" || complain "plan --boot names no alternatives: $(cat "$root/out")"
+else echo "not tested here: plan --boot of this machine"; fi
 
 # A report is a whole page, or nothing.
 expect 2 report

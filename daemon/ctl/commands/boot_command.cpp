@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // `plan --boot`.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,9 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "judge/verdicts.h"
+#include "kernel/read_io_devices.h"
 #include "plan/boot_advice.h"
+#include "plan/boot_alternatives.h"
 #include "plan/pods.h"
 #include "service/status.h"
 
@@ -63,11 +66,18 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
     return advise_boot(input);
 }
 
+// Without a /sys to look at there are no devices.
+std::vector<Alternative> alternatives_for(const Options& options) {
+    const auto tree = tree_of(options);
+    return tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
+}
+
+void print(const std::string& text, std::size_t indent) {
+    const std::size_t room = std::max<std::size_t>(terminal_columns(), 20) - indent;
+    for (const std::string& line : wrap(text, room)) fmt::print("{:{}}{}\n", "", indent, line);
+}
+
 void print_advice(const BootAdvice& advice) {
-    const auto print = [](const std::string& text, std::size_t indent) {
-        const std::size_t room = std::max<std::size_t>(terminal_columns(), 20) - indent;
-        for (const std::string& line : wrap(text, room)) fmt::print("{:{}}{}\n", "", indent, line);
-    };
     if (advice.options.empty()) print(kNothingNeeded, 0);
     for (const BootOption& each : advice.options) {
         fmt::print("{}\n", each.option);
@@ -76,11 +86,40 @@ void print_advice(const BootAdvice& advice) {
     for (const std::string& note : advice.notes) print("Note: " + note, 0);
 }
 
-nlohmann::json json_of(const Machine& machine, const BootAdvice& advice) {
+void print_alternatives(const std::vector<Alternative>& all) {
+    if (all.empty()) return;
+    fmt::print("\n");
+    print(
+        "Alternatives, which the plan does not need. Which is better here, only a comparison tells "
+        "(`wq-tunectl ab --arm`).",
+        0);
+    for (const Alternative& one : all) {
+        const std::string devices =
+            one.devices.empty() ? "" : fmt::format(" ({})", fmt::join(one.devices, ", "));
+        fmt::print("\n");
+        print(one.option + devices, 0);
+        print("For: " + one.speaks_for + ".", 4);
+        print("Against: " + one.against + ".", 4);
+        print("How: " + one.how + ".", 4);
+    }
+}
+
+nlohmann::json json_of(const Machine& machine, const BootAdvice& advice,
+                       const std::vector<Alternative>& all) {
     nlohmann::json options = nlohmann::json::array();
     for (const BootOption& each : advice.options)
         options.push_back({{"option", each.option}, {"reason", each.reason}});
-    return {{"kernel", kernel_json(machine.kernel)}, {"boot", std::move(options)}, {"notes", advice.notes}};
+    nlohmann::json others = nlohmann::json::array();
+    for (const Alternative& one : all)
+        others.push_back({{"option", one.option},
+                          {"devices", one.devices},
+                          {"for", one.speaks_for},
+                          {"against", one.against},
+                          {"how", one.how}});
+    return {{"kernel", kernel_json(machine.kernel)},
+            {"boot", std::move(options)},
+            {"notes", advice.notes},
+            {"alternatives", std::move(others)}};
 }
 
 }  // namespace
@@ -89,10 +128,13 @@ int plan_boot(const Options& options) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     const BootAdvice advice = advice_for(options, *machine);
-    if (options.json)
-        fmt::print("{}\n", dump_json(json_of(*machine, advice)));
-    else
-        print_advice(advice);
+    const std::vector<Alternative> others = alternatives_for(options);
+    if (options.json) {
+        fmt::print("{}\n", dump_json(json_of(*machine, advice, others)));
+        return kOk;
+    }
+    print_advice(advice);
+    print_alternatives(others);
     return kOk;
 }
 
