@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -12,15 +13,18 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "ctl/options.h"
 #include "ctl/top/top_wait.h"
 #include "fake_monitor.h"
+#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
 
-// A process on a terminal of its own: what it does there nobody reads but read_some().
+// A process on a terminal of its own: what it does there nobody reads but shows().
 class OnTerminal {
   public:
     // DOES gets what it can tell the test by, a byte each.
@@ -52,6 +56,26 @@ class OnTerminal {
         EXPECT_EQ(::read(told_.get(), &byte, 1), 1) << "it ended";
     }
     void kill(int signal) const { ::kill(pid_, signal); }
+    void type(std::string_view keys) const {
+        EXPECT_EQ(::write(master_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+    }
+    // Reads what it shows until TEXT is in it. False: that did not come in half a minute.
+    bool shows(std::string_view text) {
+        for (int i = 0; i < 300; i++) {
+            const auto at = seen_.find(text);
+            if (at != std::string::npos) {
+                seen_.erase(0, at + text.size());
+                return true;
+            }
+            pollfd one{master_.get(), POLLIN, 0};
+            if (::poll(&one, 1, 100) <= 0) continue;
+            char buffer[4096];
+            const ssize_t got = ::read(master_.get(), buffer, sizeof(buffer));
+            if (got <= 0) return false;
+            seen_.append(buffer, static_cast<std::size_t>(got));
+        }
+        return false;
+    }
     // As waitpid() has it; -1: it did not end in a minute.
     int status() {
         for (int i = 0; i < 600; i++) {
@@ -73,6 +97,7 @@ class OnTerminal {
   private:
     pid_t pid_ = -1;
     Fd master_, told_;
+    std::string seen_;
 };
 
 void tell_by(const Fd& tell) {
@@ -122,6 +147,94 @@ TEST(TopScreen, NeedsACursorThatMoves) {
         ASSERT_TRUE(WIFEXITED(status)) << status;
         EXPECT_EQ(WEXITSTATUS(status), 0) << term;
     }
+}
+
+int run_until_quit(TopScreen& screen) {
+    TopWait wait;
+    for (;;) {
+        const auto event = wait.until(std::chrono::steady_clock::now() + std::chrono::minutes(1), true);
+        if (event != TopWait::Event::key) return 97;
+        if (!screen.take_keys()) return 0;
+    }
+}
+
+TEST(TopScreen, EnterOpensTheGraphOfTheSelectedRowAndEscapeGoesBack) {
+    OnTerminal process("xterm", 24, [](const Fd&) {
+        auto screen = TopScreen::open({});
+        if (!screen) return 98;
+        TopInterval one = interval(2);
+        one.workqueues[0].id = 1;
+        one.workqueues[0].now.name = "first";
+        one.workqueues[0].per_second = one.workqueues[0].items = 20;
+        one.workqueues[1].id = 2;
+        one.workqueues[1].now.name = "second";
+        one.workqueues[1].per_second = one.workqueues[1].items = 10;
+        screen->show(one, "");
+        return run_until_quit(*screen);
+    });
+    EXPECT_TRUE(process.shows("WORKQUEUE"));
+    EXPECT_TRUE(process.shows("second"));
+    process.type("\033[B\r");  // down, Enter
+    EXPECT_TRUE(process.shows("second")) << "its title";
+    EXPECT_TRUE(process.shows("queueing"));
+    process.type("\033");
+    EXPECT_TRUE(process.shows("WORKQUEUE"));
+    process.type("\r");
+    EXPECT_TRUE(process.shows("queueing")) << "the selection has stayed";
+    process.type("q");
+    EXPECT_TRUE(process.shows("WORKQUEUE")) << "q goes back from a graph";
+    process.type("q");
+    const int status = process.status();
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(TopScreen, AQuestionMarkShowsHelp) {
+    OnTerminal process("xterm", 24, [](const Fd&) {
+        auto screen = TopScreen::open({});
+        if (!screen) return 98;
+        screen->show(interval(1), "");
+        return run_until_quit(*screen);
+    });
+    EXPECT_TRUE(process.shows("WORKQUEUE"));
+    process.type("?");
+    EXPECT_TRUE(process.shows("rescuer"));
+    process.type("q");
+    EXPECT_TRUE(process.shows("WORKQUEUE"));
+    process.type("\r");
+    EXPECT_TRUE(process.shows("queueing"));
+    process.type("?");
+    EXPECT_TRUE(process.shows("rescuer"));
+    process.type("\033");
+    EXPECT_TRUE(process.shows("queueing")) << "back to the graph";
+    process.type("qq");
+    const int status = process.status();
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(TopScreen, ARecordingHasGraphsToo) {
+    test::TempTree tree;
+    TopInterval one = interval(1);
+    one.workqueues[0].id = 1;
+    one.workqueues[0].items = one.workqueues[0].timed = 300;
+    one.workqueues[0].per_second = 300;
+    one.workqueues[0].p50 = 8000;
+    one.workqueues[0].p99 = 84'000;
+    tree.write("recording", interval_json(one, true, "", 1'700'000'000).dump() + "\n");
+    OnTerminal process("xterm", 24, [&](const Fd&) {
+        TopOptions options;
+        options.replay = tree.path("recording");
+        return replay(options);
+    });
+    EXPECT_TRUE(process.shows("the end"));
+    process.type("\r");
+    EXPECT_TRUE(process.shows("mean 300"));
+    EXPECT_TRUE(process.shows("84us"));
+    process.type("qq");
+    const int status = process.status();
+    ASSERT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_EQ(WEXITSTATUS(status), kOk);
 }
 
 }  // namespace

@@ -202,8 +202,7 @@ Status watch_live(const TopOptions& options, Feed& feed, TopWait& wait) {
         if (*one) last = std::move(**one);
         const std::string note = note_of(last, options);
         if (*one) screen->show(last.interval, note);
-        if (feed.is_over())
-            screen->show(last.interval, (feed.end_note().empty() ? "the end; " : "cut off here; ") + note);
+        if (feed.is_over()) screen->note((feed.end_note().empty() ? "the end; " : "cut off here; ") + note);
         for (auto event = TopWait::Event::resized; event != TopWait::Event::time;) {
             event = wait.until(feed.due(), true);
             if (event == TopWait::Event::quit) return {};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/top/top_screen.h"
 
+#include "ctl/render/terminal.h"
+#include "ctl/top/top_graph.h"
+
 #include <curses.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -13,6 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 // Undefine these macros of curses.h.
@@ -22,8 +26,10 @@
 namespace wq::ctl {
 namespace {
 
-constexpr int kTableAt = 2;  // line of the header, below the summary and the notes
-constexpr int kAround = 4;   // lines that are not rows
+constexpr int kTableAt = 2;       // line of the header, below the summary and the notes
+constexpr int kAround = 4;        // lines that are not rows
+constexpr int kEscapeDelay = 25;  // ms in which the rest of a key's sequence follows
+constexpr int kEscape = 27;
 
 std::size_t page() {
     return static_cast<std::size_t>(std::max(LINES - kAround, 1));
@@ -86,6 +92,10 @@ bool can_move() {
     return can;
 }
 
+bool is_enter(int key) {
+    return key == '\n' || key == '\r' || key == KEY_ENTER;
+}
+
 // Ctrl-S would stop the output and block us.
 void ignore_stop_key() {
     termios now{};
@@ -121,6 +131,7 @@ Result<TopScreen> TopScreen::open(const TopOptions& options) {
     ignore_stop_key();
     nodelay(stdscr, TRUE);
     keypad(stdscr, TRUE);
+    set_escdelay(kEscapeDelay);
     curs_set(0);
     return TopScreen(options);
 }
@@ -132,7 +143,12 @@ TopScreen::~TopScreen() {
 }
 
 void TopScreen::show(TopInterval interval, const std::string& limits) {
+    history_.add(interval);
     interval_ = std::move(interval);
+    note(limits);
+}
+
+void TopScreen::note(const std::string& limits) {
     limits_ = limits;
     draw();
 }
@@ -153,8 +169,10 @@ void TopScreen::resize() {
 }
 
 void TopScreen::draw_table(const TopTable& table) {
-    const std::size_t last = table.rows.size() - std::min(page(), table.rows.size());
-    scrolled_ = std::min(scrolled_, last);
+    selected_at_ = position_in(table);
+    // No farther than needed: the selected row shows, and no line stays empty.
+    scrolled_ = std::clamp(scrolled_, selected_at_ - std::min(selected_at_, page() - 1), selected_at_);
+    scrolled_ = std::min(scrolled_, table.rows.size() - std::min(page(), table.rows.size()));
     put(kTableAt,
         table.header +
             std::string(static_cast<std::size_t>(COLS) -
@@ -165,28 +183,59 @@ void TopScreen::draw_table(const TopTable& table) {
         mvchgat(kTableAt, static_cast<int>(table.sorted_at), static_cast<int>(table.sorted_width),
                 A_REVERSE | A_BOLD | A_UNDERLINE, 0, nullptr);
     for (std::size_t i = 0; i < page() && scrolled_ + i < table.rows.size(); i++)
-        put(kTableAt + 1 + static_cast<int>(i), table.rows[scrolled_ + i]);
+        put(kTableAt + 1 + static_cast<int>(i), table.rows[scrolled_ + i],
+            scrolled_ + i == selected_at_ ? A_STANDOUT : A_NORMAL);
+    put(LINES - 1,
+        fmt::format("q quit  ? help  Enter graph  < > sort by {}  r reverse{}", orders_[functions_].key,
+                    has_functions_ ? "  f functions" : ""),
+        A_DIM);
+}
+
+// The first note explains what is visible.
+std::string TopScreen::notes() const {
+    std::vector<std::string> notes;
+    const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
+    if (reset && !functions_ && view_ == View::table) notes.emplace_back(kResetNote);
+    if (interval_->lost > 0) notes.push_back(fmt::format("{} items were not timed", interval_->lost));
+    if (!limits_.empty()) notes.push_back(limits_);
+    return fmt::format("{}", fmt::join(notes, "  "));
+}
+
+TopTable TopScreen::table() const {
+    const auto width = static_cast<std::size_t>(COLS);
+    const TopOrder& order = orders_[functions_];
+    return functions_ ? lay_out(interval_->functions, order, width)
+                      : lay_out(interval_->workqueues, order, width);
+}
+
+void TopScreen::draw_graph() {
+    put(0, graph_title_, A_BOLD);
+    put(1, notes());
+    const auto lines = graph_lines(history_.of(*selected_), functions_, static_cast<std::size_t>(COLS),
+                                   static_cast<std::size_t>(std::max(LINES - 3, 1)));
+    for (std::size_t i = 0; i < lines.size(); i++) put(kTableAt + static_cast<int>(i), lines[i]);
+    put(LINES - 1, "q Esc back  ? help", A_DIM);
+}
+
+void TopScreen::draw_help() {
+    const auto lines = help_lines();
+    for (std::size_t i = 0; i < lines.size(); i++) put(static_cast<int>(i), lines[i]);
+    put(LINES - 1, "any key: back", A_DIM);
+}
+
+void TopScreen::draw_view() {
+    if (view_ == View::help) return draw_help();
+    if (view_ == View::graph) return draw_graph();
+    put(0, summary(*interval_), A_BOLD);
+    put(1, notes());
+    draw_table(table());
 }
 
 void TopScreen::draw() {
     if (!interval_) return;
     const Drawing drawing;
     erase();
-    put(0, summary(*interval_), A_BOLD);
-    std::vector<std::string> notes;  // the first note explains what is visible
-    const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
-    if (reset && !functions_) notes.emplace_back(kResetNote);
-    if (interval_->lost > 0) notes.push_back(fmt::format("{} items were not timed", interval_->lost));
-    if (!limits_.empty()) notes.push_back(limits_);
-    put(1, fmt::format("{}", fmt::join(notes, "  ")));
-    const auto width = static_cast<std::size_t>(COLS);
-    const TopOrder& order = orders_[functions_];
-    draw_table(functions_ ? lay_out(interval_->functions, order, width)
-                          : lay_out(interval_->workqueues, order, width));
-    put(LINES - 1,
-        fmt::format("q quit  < > sort by {}  r reverse{}  arrows scroll", order.key,
-                    has_functions_ ? "  f functions" : ""),
-        A_DIM);
+    draw_view();
     refresh();
 }
 
@@ -197,8 +246,58 @@ void TopScreen::move_order(int by) {
     orders_[functions_].key = keys[static_cast<std::size_t>((static_cast<int>(at) + by + count) % count)];
 }
 
+// The selected row. One that is gone leaves the selection to what has its place now.
+std::size_t TopScreen::position_in(const TopTable& table) const {
+    if (!selected_ || table.keys.empty()) return 0;
+    const auto at = std::ranges::find(table.keys, *selected_);
+    if (at != table.keys.end()) return static_cast<std::size_t>(at - table.keys.begin());
+    return std::min(selected_at_, table.keys.size() - 1);
+}
+
+// From then on the selection stays with its row, wherever that moves.
+void TopScreen::select(long by) {
+    const TopTable now = table();
+    if (now.keys.empty()) return;
+    const auto last = static_cast<long>(now.keys.size()) - 1;
+    const long at = std::clamp(static_cast<long>(position_in(now)) + by, 0L, last);
+    selected_at_ = static_cast<std::size_t>(at);
+    selected_ = now.keys[selected_at_];
+}
+
+void TopScreen::open_graph() {
+    if (table().keys.empty()) return;
+    select(0);
+    view_ = View::graph;
+    for (const auto& row : interval_->workqueues)
+        if (key_of(row) == *selected_) graph_title_ = printable(row.now.name);
+    for (const auto& row : interval_->functions)
+        if (key_of(row) == *selected_)
+            graph_title_ = fmt::format("{} of {}", printable(row.function), printable(row.workqueue));
+}
+
+void TopScreen::take_key_of_graph(int key) {
+    if (key == 'q' || key == kEscape || is_enter(key)) view_ = View::table;
+}
+
 bool TopScreen::take_key(int key) {
-    const std::size_t rows = page();
+    if (key == KEY_RESIZE) return true;
+    if (!interval_) return key != 'q';
+    if (view_ == View::help) {
+        view_ = before_help_;
+        return true;
+    }
+    if (key == '?') {
+        before_help_ = std::exchange(view_, View::help);
+        return true;
+    }
+    if (view_ == View::table) return take_key_of_table(key);
+    take_key_of_graph(key);
+    return true;
+}
+
+bool TopScreen::take_key_of_table(int key) {
+    const auto rows = static_cast<long>(page());
+    if (is_enter(key)) open_graph();
     switch (key) {
         case 'q':
             return false;
@@ -212,26 +311,27 @@ bool TopScreen::take_key(int key) {
             orders_[functions_].reverse = !orders_[functions_].reverse;
             break;
         case 'f':
-            if (has_functions_) functions_ = !functions_;
-            scrolled_ = 0;
+            if (!has_functions_) break;
+            functions_ = !functions_;
+            selected_.reset();
             break;
         case KEY_UP:
-            scrolled_ -= std::min<std::size_t>(scrolled_, 1);
+            select(-1);
             break;
         case KEY_DOWN:
-            scrolled_++;
+            select(1);
             break;
         case KEY_PPAGE:
-            scrolled_ -= std::min(scrolled_, rows);
+            select(-rows);
             break;
         case KEY_NPAGE:
-            scrolled_ += rows;
+            select(rows);
             break;
         case KEY_HOME:
-            scrolled_ = 0;
+            selected_.reset();
             break;
         case KEY_END:
-            scrolled_ = SIZE_MAX - 1;
+            select(std::numeric_limits<int>::max());
             break;
         default:
             break;

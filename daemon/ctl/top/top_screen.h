@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "ctl/top/top_command.h"
+#include "ctl/top/top_history.h"
 
 namespace wq::ctl {
 
@@ -18,25 +19,45 @@ class TopScreen {
     TopScreen& operator=(TopScreen&&) = delete;
     ~TopScreen();
 
+    // Shows one more interval; LIMITS is a note that goes with it.
     void show(TopInterval interval, const std::string& limits);
-    void say(const std::string& words);  // before the first interval
+    void note(const std::string& limits);  // another note, of the same interval
+    void say(const std::string& words);    // before the first interval
     void resize();
     // Handles the pressed keys. False: quit.
     bool take_keys();
 
   private:
     explicit TopScreen(const TopOptions& options);
+    enum class View { table, graph, help };
+
     void draw();
+    void draw_view();
     void draw_table(const TopTable& table);
+    void draw_graph();
+    void draw_help();
+    [[nodiscard]] std::string notes() const;
+    [[nodiscard]] TopTable table() const;
     void move_order(int by);
+    [[nodiscard]] std::size_t position_in(const TopTable& table) const;
+    void select(long by);
+    void open_graph();
     bool take_key(int key);
+    bool take_key_of_table(int key);
+    void take_key_of_graph(int key);
 
     bool open_ = true;
     bool has_functions_;
-    bool functions_;            // shows functions instead of workqueues
-    TopOrder orders_[2];        // order of workqueues, of functions
-    std::size_t scrolled_ = 0;  // rows above the first visible one
+    bool functions_;      // shows functions instead of workqueues
+    TopOrder orders_[2];  // order of workqueues, of functions
+    View view_ = View::table;
+    View before_help_ = View::table;
+    std::size_t scrolled_ = 0;        // rows above the first visible one
+    std::size_t selected_at_ = 0;     // the selected row as last drawn
+    std::optional<RowKey> selected_;  // empty: whatever is first
+    std::string graph_title_;
     std::optional<TopInterval> interval_;
+    TopHistory history_;
     std::string limits_;
 };
 

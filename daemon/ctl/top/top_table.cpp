@@ -175,6 +175,7 @@ TopTable lay_out_by(std::vector<Row> rows, std::span<const Column<Row>> all, con
         std::string line;
         for (const auto* column : shown) append(line, *column, column->text(row));
         table.rows.push_back(std::move(line));
+        table.keys.push_back(key_of(row));
     }
     return table;
 }
@@ -199,6 +200,31 @@ TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::siz
 
 TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns) {
     return lay_out_by<FunctionRow>(std::move(rows), kFunctions, order, columns);
+}
+
+std::vector<std::string> help_lines() {
+    return {
+        "Keys",
+        "  q            quits; in a graph it goes back",
+        "  Enter        opens the selected row's last minutes as a graph; Esc goes back",
+        "  < >          sort by the column to the left, to the right; r reverses",
+        "  f            workqueues or functions, with --functions",
+        "  arrows, page keys, Home, End   select a row; Home: always the first one",
+        "",
+        "Columns; - where a number cannot be known",
+        "  ITEMS/S      items that started, per second      INFL  started, not completed",
+        "  CPU%         CPU time, 100 is one CPU            TOTAL, CPUTIME  so far",
+        "  P50 P90 P99  wait from queueing to start, lock included",
+        "  LOCK         mean wait for pool->lock",
+        "  HOGS         items that held a CPU too long",
+        "  CMW/RPR      per-CPU: workers woken because another slept or hogged the CPU;",
+        "               unbound: workers moved back into their scope",
+        "  MAYDAY       calls for the rescuer               RESCUED  items that it ran",
+        "  BUSY%        of a function: workers kept busy, 100 is one, with sleep",
+        "  MEAN         of a function: time from start to end",
+        "",
+        "wq-tunectl(1), section TOP, has the details.",
+    };
 }
 
 std::string summary(const TopInterval& interval) {

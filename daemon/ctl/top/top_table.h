@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/top/top_history.h"
 #include "ctl/top/top_rates.h"
 
 namespace wq::ctl {
@@ -21,6 +22,7 @@ struct TopTable {
     std::string header;
     std::size_t sorted_at = 0, sorted_width = 0;  // the sort column in the header; width 0: hidden
     std::vector<std::string> rows;
+    std::vector<RowKey> keys;  // of the rows
 };
 
 // The valid words for --sort, in the order of the columns: of workqueues, or of functions.
@@ -29,6 +31,9 @@ std::vector<std::string> sort_keys(bool functions);
 // Sorts the rows and lays them out. If there is not enough room, the least important columns are omitted.
 TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::size_t columns);
 TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns);
+
+// What the keys of the screen do, and what the columns mean: lines of at most 80 characters, 22 of them.
+std::vector<std::string> help_lines();
 
 // The meaning of the star after a total.
 inline constexpr const char* kResetNote = "* begun anew: its pools were set while this ran";

@@ -104,6 +104,21 @@ shows() { grep -q ITEMS/S $dir/typescript; }
 check_eq "q: exit code" 0 "$(cat $dir/rc)"
 shows || fail "no table: $(cat -v $dir/typescript)"
 grep -q $'\e\[?1049l' $dir/typescript || fail "the screen was not given back: $(cat -v $dir/typescript)"
+shows_graph() { grep -q queueing $dir/typescript; }
+shows_help() { grep -q rescuer $dir/typescript; }
+keys_of_views() { # Enter: a graph; ?: help; any key: the graph; Escape: the table; q
+  wait_until 30 shows && printf '\r'
+  wait_until 30 shows_graph && printf '?'
+  wait_until 30 shows_help && printf x
+  sleep 1
+  printf '\e'
+  sleep 1
+  printf q
+}
+: >$dir/typescript
+in_pty "wq-tunectl top -d 0.3" < <(keys_of_views)
+check_eq "a graph, help and back: exit code" 0 "$(cat $dir/rc)"
+{ shows_graph && shows_help; } || fail "no graph or no help: $(cat -v $dir/typescript)"
 for signal in TERM INT HUP; do
   : >$dir/typescript
   { wait_until 30 shows; kill -$signal "$(pidof wq-tunectl)"; sleep 0.5; } | in_pty "wq-tunectl top -d 0.3"
@@ -132,6 +147,10 @@ check_eq "as JSON" "$(cat $dir/seen)" "$(setpriv --reuid=65534 --clear-groups wq
 in_pty "wq-tunectl top --replay $dir/recording" < <(wait_until 30 shows && sleep 4; printf q)
 check_eq "q: exit code" 0 "$(cat $dir/rc)"
 grep -q 'recorded 20' $dir/typescript || fail "no time: $(cat -v $dir/typescript)"
+: >$dir/typescript
+in_pty "wq-tunectl top --replay $dir/recording" < <(keys_of_views)
+check_eq "a graph of a recording: exit code" 0 "$(cat $dir/rc)"
+{ shows_graph && shows_help; } || fail "no graph or no help: $(cat -v $dir/typescript)"
 
 note "-- nobody reads"
 ended() { [[ ! -e /proc/$pid || "$(<"/proc/$pid/stat")" == *") Z "* ]]; }
