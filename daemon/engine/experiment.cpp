@@ -14,6 +14,7 @@
 #include "counters/counter_table.h"
 #include "engine/candidates.h"
 #include "engine/measures.h"
+#include "kernel/read_swap.h"
 
 namespace wq {
 namespace {
@@ -134,6 +135,7 @@ void Experiment::refresh_facts() {
     if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
     facts_at_ = now;
     on_battery_ = is_on_battery(edges_.paths);
+    swap_devices_ = swap_devices(edges_.paths);
     const bool settled = system_state_ == "running" || system_state_ == "degraded";
     if (!edges_.system_state || (settled && now - asked_system_at_ < kSystemTime)) return;
     asked_system_at_ = now;
@@ -186,6 +188,8 @@ std::string Experiment::why_not(const Target& target) const {
     }
     if (!named_only_.empty() && !is_named(target))
         return fmt::format("{}: only targets that a rule names are experimented upon", named_only_);
+    if (serves_swap(target.now.name, swap_devices_) && !is_named(target))
+        return "it serves swap: experimented upon only if a rule names it";
     switch (target.state) {
         case State::waiting:
         case State::trial:

@@ -279,6 +279,7 @@ class Experiment {
     // As of the last look.
     std::string system_state_;
     bool on_battery_ = false;
+    std::set<std::string> swap_devices_;
     bool memory_is_short_ = false;
     std::uint64_t facts_at_ = 0;
     std::uint64_t asked_system_at_ = 0;

@@ -312,6 +312,23 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     EXPECT_EQ(counters_.watched_cpus.list(), "2");
 }
 
+TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
+    const std::string crypt = "kcryptd-254:0-1";
+    tree_.write("proc/swaps", "Filename Type Size\n/dev/dm-0 partition 1024\n");
+    tree_.write("sys/class/block/dm-0/dev", "254:0\n");
+    tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(crypt, {.cpumask = "ffffff"})}));
+    use_traffic({crypt, "writeback"});
+    start(guard());
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_THAT(counters_.targets, testing::ElementsAre("writeback"));
+    EXPECT_THAT(view(crypt)->waits, HasSubstr("it serves swap"));
+    Policy named = guard();
+    named.rules.insert(named.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 9}});
+    start(named);
+    ASSERT_TRUE(run_to_slot());
+    EXPECT_THAT(counters_.targets, testing::UnorderedElementsAre(crypt, "writeback"));
+}
+
 TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     Policy policy = guard();
     tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/render/terminal.h"
 #include "engine/conditions.h"
+#include "kernel/read_swap.h"
 #include "model/lacks_scopes.h"
 #include "policy/quantity.h"
 #include "service/status.h"
@@ -23,9 +25,16 @@ std::string time_text(double seconds) {
     return rough_time(static_cast<std::uint64_t>(std::ceil(seconds)));
 }
 
+std::vector<std::string> that_serve_swap(const ExperimentPlan& plan, const std::set<std::string>& devices) {
+    std::vector<std::string> out;
+    for (const TargetExperiments& target : plan.targets)
+        if (serves_swap(target.name, devices)) out.push_back(target.name);
+    return out;
+}
+
 // What holds for all targets, a sentence each.
 std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& plan,
-                                 const std::string& named_only) {
+                                 const std::string& named_only, const std::vector<std::string>& serve_swap) {
     const Judging& judge = machine.policy.judge;
     const auto compared =
         std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
@@ -43,6 +52,9 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
     if (!named_only.empty())
         out.push_back(
             fmt::format("This host has {}: only targets that a rule names are compared.", named_only));
+    if (!serve_swap.empty())
+        out.push_back(fmt::format("Targets that serve swap are compared only if a rule names them: {}.",
+                                  fmt::join(serve_swap, ", ")));
     return out;
 }
 
@@ -54,6 +66,7 @@ int plan_experiments(const Options& options) {
     const ExperimentPlan plan = experiments_of(*machine, machine->plan());
     const auto tree = tree_of(options);
     const std::string named_only = tree ? why_named_only(*tree) : "";
+    const auto serve_swap = that_serve_swap(plan, tree ? swap_devices(*tree) : std::set<std::string>{});
     if (options.json) {
         const Judging& judge = machine->policy.judge;
         nlohmann::json targets = nlohmann::json::array();
@@ -68,6 +81,7 @@ int plan_experiments(const Options& options) {
                                       {"seconds", plan.most_seconds},
                                       {"named_only", named_only.empty() ? nlohmann::json(nullptr)
                                                                         : nlohmann::json(named_only)},
+                                      {"serve_swap", serve_swap},
                                       {"targets", std::move(targets)}}));
         return kOk;
     }
@@ -75,7 +89,7 @@ int plan_experiments(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
-    for (const std::string& remark : remarks(*machine, plan, named_only))
+    for (const std::string& remark : remarks(*machine, plan, named_only, serve_swap))
         for (const std::string& line : wrap(remark, terminal_columns())) fmt::print("{}\n", line);
     fmt::print("\n");
     Table table({"TARGET", "REFERENCE", "AT MOST", "CANDIDATES, IN THIS ORDER"});
