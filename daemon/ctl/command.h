@@ -32,6 +32,9 @@ struct Command {
 };
 std::span<const Command> commands();
 
+// Of ctl/bench, a layer above that of this table.
+CommandRun set_up_bench(CLI::App& command, const Invocation& invocation);
+
 // The kind of word that an option or argument takes, used as type_name() for --help and the completions.
 namespace word {
 inline constexpr const char* kScope = "SCOPE";

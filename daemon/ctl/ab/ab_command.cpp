@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/ab/ab_command.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +22,7 @@
 #include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
 #include "ctl/ab/value_file.h"
+#include "ctl/complaints.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
@@ -35,18 +34,6 @@
 
 namespace wq::ctl {
 namespace {
-
-// What the engine's code says, as this command's own complaints.
-class Complaints : public Log {
-  public:
-    explicit Complaints(int least) : least_(least) {}
-    void write(const LogLine& line) override {
-        if (line.priority <= least_) complain(line.text);
-    }
-
-  private:
-    int least_;
-};
 
 // The plan of TARGET by its CPUs alone: what the policy has to say is for the daemon.
 Result<PlanLine> plan_of(Machine& machine, const std::string& target) {
@@ -62,7 +49,8 @@ Result<PlanLine> plan_of(Machine& machine, const std::string& target) {
 Result<Fd> lock_out_daemon(const Paths& paths) {
     auto lock = take_lock(paths);
     if (!lock && lock.error().code == EWOULDBLOCK)
-        return fail("wq-tuned is running, or another ab: systemctl stop wq-tuned first", EWOULDBLOCK);
+        return fail("wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first",
+                    EWOULDBLOCK);
     return lock;
 }
 
@@ -214,7 +202,7 @@ Status Run::go() {
     auto guardian = ab::Guardian::start(restore);
     if (!guardian) return tl::unexpected(guardian.error());
     processes_.guardian = &*guardian;
-    if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid()) : Status{}; !moved)
+    if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid(), "ab") : Status{}; !moved)
         complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
     auto done = rounds();
     processes_.guardian = nullptr;
@@ -271,19 +259,6 @@ Subject commands(const AbOptions& what, const Processes& processes, const ab::Le
     return out;
 }
 
-// Before the first run: what took hours is not to be lost for a mistyped name.
-Status check_export(const std::string& path) {
-    struct stat st {};
-    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
-        return fail(path + ": is there, and is not a file");
-    const auto slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-        return fail_errno(path + ": its directory", errno);
-    if (slash != std::string::npos && slash + 1 == path.size()) return fail(path + ": is a directory");
-    return {};
-}
-
 // What is known to fail before anything is made below the root.
 Status check_first(const Options& options, const AbOptions& what) {
     if (!what.target.empty())
@@ -293,7 +268,7 @@ Status check_first(const Options& options, const AbOptions& what) {
         if (const auto path = ab::resolve_value_file(options.root, what.file); !path)
             return tl::unexpected(path.error());
     if (what.recording.empty()) return {};
-    return check_export(what.recording).map_error([](const Error& e) { return e.in("--export"); });
+    return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
 
 // The file first: it is what is left where stdout went with its terminal.

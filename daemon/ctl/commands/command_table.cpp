@@ -258,6 +258,8 @@ constexpr std::array kCommands = {
     Command{"judge", "Verdicts on recorded trials", set_up_judge},
     Command{"ab", "Run a command under several settings in random order, and judge: ab ... -- COMMAND...",
             set_up_ab},
+    Command{"bench", "Is another scope worth it on this machine? On a dm-crypt device of its own",
+            set_up_bench},
     Command{"diagnose", "What keeps kworkers busy, in plain words", set_up_diagnose},
     Command{"dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},
     Command{"top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/bench/aio_load.h"
+
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "bpf/bpf_shared.h"
+#include "bpf/histogram.h"
+
+namespace wq::bench {
+namespace {
+
+constexpr std::size_t kAlign = 4096;  // of a buffer for O_DIRECT
+constexpr int kStep = 50;             // ms between two looks at the writers
+constexpr double kNs = 1e9;
+
+enum class Phase { settle, count, stop };
+
+// What all writers of a run see.
+struct Shared {
+    int fd = -1;
+    std::uint64_t blocks = 0;
+    std::atomic<Phase> phase = Phase::settle;
+    std::atomic<int> error = 0;  // errno of the first that failed
+};
+
+// The kernel's AIO has no wrapper in glibc.
+class AioContext {
+  public:
+    explicit AioContext(unsigned depth) {
+        if (::syscall(SYS_io_setup, depth, &context_) != 0) error_ = errno;
+    }
+    ~AioContext() {
+        if (context_ != 0) ::syscall(SYS_io_destroy, context_);  // waits for what is in flight
+    }
+    AioContext(const AioContext&) = delete;
+    AioContext& operator=(const AioContext&) = delete;
+
+    [[nodiscard]] int error() const { return error_; }
+    // 0 or an errno.
+    int submit(iocb& what) {
+        iocb* list[] = {&what};
+        return ::syscall(SYS_io_submit, context_, 1L, list) == 1 ? 0 : errno;
+    }
+    // How many of EVENTS came, one at least; or a negative errno.
+    long wait(std::vector<io_event>& events) {
+        const long n = ::syscall(SYS_io_getevents, context_, 1L, static_cast<long>(events.size()),
+                                 events.data(), nullptr);
+        return n >= 0 ? n : -errno;
+    }
+
+  private:
+    aio_context_t context_ = 0;
+    int error_ = 0;
+};
+
+struct Free {
+    void operator()(char* p) const { std::free(p); }
+};
+
+// One thread.
+class Writer {
+  public:
+    Writer(Shared& shared, unsigned depth)
+        : shared_(shared),
+          slots_(depth),
+          events_(depth),
+          counts_(WQ_BUCKETS),
+          random_(random_number() | 1U) {}
+
+    void run() {
+        if (const int code = write_until_stop(); code != 0) {
+            int none = 0;
+            shared_.error.compare_exchange_strong(none, code);
+        }
+    }
+    [[nodiscard]] const std::vector<std::uint64_t>& counts() const { return counts_; }
+
+  private:
+    struct Slot {
+        iocb request{};
+        std::int64_t since = 0;
+    };
+
+    int write_until_stop() {
+        buffer_.reset(static_cast<char*>(std::aligned_alloc(kAlign, kBlock)));
+        if (!buffer_) return ENOMEM;
+        std::memset(buffer_.get(), 1, kBlock);
+        AioContext context(static_cast<unsigned>(slots_.size()));
+        if (context.error() != 0) return context.error();
+        for (Slot& slot : slots_)
+            if (const int code = submit(context, slot); code != 0) return code;
+        while (shared_.phase != Phase::stop && shared_.error == 0)
+            if (const int code = take(context); code != 0) return code;
+        return 0;
+    }
+    // xorshift64: the blocks need to be spread, no more.
+    std::uint64_t next_block() {
+        random_ ^= random_ << 13U;
+        random_ ^= random_ >> 7U;
+        random_ ^= random_ << 17U;
+        return random_ % shared_.blocks;
+    }
+    int submit(AioContext& context, Slot& slot) {
+        slot.request = {};
+        slot.request.aio_lio_opcode = IOCB_CMD_PWRITE;
+        slot.request.aio_fildes = static_cast<std::uint32_t>(shared_.fd);
+        slot.request.aio_buf = reinterpret_cast<std::uintptr_t>(buffer_.get());
+        slot.request.aio_nbytes = kBlock;
+        slot.request.aio_offset = static_cast<std::int64_t>(next_block() * kBlock);
+        slot.request.aio_data = static_cast<std::uint64_t>(&slot - slots_.data());
+        slot.since = clock_ns(CLOCK_MONOTONIC);
+        return context.submit(slot.request);
+    }
+    int take(AioContext& context) {
+        const long n = context.wait(events_);
+        if (n == -EINTR) return 0;
+        if (n < 0) return static_cast<int>(-n);
+        const std::int64_t now = clock_ns(CLOCK_MONOTONIC);
+        for (long i = 0; i < n; i++) {
+            const io_event& event = events_[static_cast<std::size_t>(i)];
+            if (event.res < 0) return static_cast<int>(-event.res);
+            if (event.res != static_cast<std::int64_t>(kBlock)) return EIO;
+            Slot& slot = slots_.at(event.data);
+            if (shared_.phase == Phase::count)
+                counts_[wq_bucket(static_cast<std::uint64_t>(now - slot.since))]++;
+            if (const int code = submit(context, slot); code != 0) return code;
+        }
+        return 0;
+    }
+
+    Shared& shared_;
+    std::vector<Slot> slots_;
+    std::vector<io_event> events_;
+    std::vector<std::uint64_t> counts_;  // by bucket of their time
+    std::uint64_t random_;
+    std::unique_ptr<char, Free> buffer_;  // for all: dm-crypt encrypts to pages of its own
+};
+
+// Waits; errors: a writer's, a signal.
+Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrupts) {
+    const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * kNs);
+    for (;;) {
+        if (const int code = shared.error; code != 0) return fail_errno("writing", code);
+        const std::int64_t left = (until - clock_ns(CLOCK_MONOTONIC)) / 1'000'000;
+        if (left <= 0) return {};
+        pollfd fd{interrupts.fd(), POLLIN, 0};
+        ::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(left, kStep)));
+        if (auto ours = interrupts.check(); !ours) return ours;
+    }
+}
+
+LoadFigures figures_of(const std::vector<std::unique_ptr<Writer>>& writers, double seconds) {
+    Histogram all;
+    for (const auto& writer : writers)
+        for (unsigned bucket = 0; bucket < writer->counts().size(); bucket++)
+            if (const auto n = writer->counts()[bucket]; n > 0) all.add(bucket, n);
+    return {seconds, all.items(), all.percentile(0.5), all.percentile(0.9), all.percentile(0.99)};
+}
+
+}  // namespace
+
+Result<LoadFigures> AioLoad::run(const LoadJob& job, const std::function<void()>& at_edge) {
+    const Fd fd(::open(job.path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
+    if (!fd) return fail_errno(job.path, errno);
+    Shared shared;
+    shared.fd = fd.get();
+    shared.blocks = job.bytes / kBlock;
+    std::vector<std::unique_ptr<Writer>> writers;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < job.writers; i++) {
+        writers.push_back(std::make_unique<Writer>(shared, job.depth));
+        try {
+            threads.emplace_back(&Writer::run, writers.back().get());
+        } catch (const std::system_error& e) {
+            shared.error = e.code().value();
+            break;
+        }
+    }
+    std::int64_t began = 0, ended = 0;
+    Status done = wait(job.settle, shared, interrupts_);
+    if (done) {
+        at_edge();
+        began = clock_ns(CLOCK_MONOTONIC);
+        shared.phase = Phase::count;
+        done = wait(job.seconds, shared, interrupts_);
+        ended = clock_ns(CLOCK_MONOTONIC);
+        if (done) at_edge();
+    }
+    shared.phase = Phase::stop;
+    for (std::thread& thread : threads) thread.join();
+    if (!done && done.error().code == EINTR) return tl::unexpected(done.error());
+    if (!done) return tl::unexpected(done.error().in(job.path));
+    const LoadFigures out = figures_of(writers, static_cast<double>(ended - began) / kNs);
+    if (out.writes == 0) return fail(job.path + ": no write ended in time; give it more --seconds");
+    return out;
+}
+
+}  // namespace wq::bench

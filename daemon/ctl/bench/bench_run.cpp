@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/bench/bench_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "ctl/ab/arms.h"
+#include "ctl/ab/kworkers.h"
+#include "ctl/ab/own_scope.h"
+#include "ctl/ab/session.h"
+#include "ctl/bench/bench_left.h"
+#include "ctl/bench/bench_text.h"
+#include "ctl/complaints.h"
+#include "ctl/machine.h"
+#include "ctl/render/progress_line.h"
+#include "kernel/cpu_files.h"
+#include "kernel/workqueue_fs.h"
+#include "model/known_cpus.h"
+
+namespace wq::bench {
+namespace {
+
+constexpr double kSettle = 0.25;  // of a run's seconds, before what counts
+constexpr double kNs = 1e9;
+constexpr double kMega = 1e6;
+
+// What the kernel has counted of the workqueue, and when.
+struct Count {
+    std::int64_t ns = 0;
+    WorkCounters::Traffic traffic;
+};
+
+// The plan of the one workqueue, by its CPUs alone: not the policy's.
+PlanLine plan_of(const Machine& machine, Workqueue workqueue) {
+    Policy policy;
+    policy.rules = {{"*", {}, {}, {}}};
+    KnownCpus known;
+    known.see(machine.topology);
+    const std::vector<Workqueue> targets{std::move(workqueue)};
+    return make_plan({machine.topology, machine.kernel, policy, targets,
+                      why_pods_unknown(machine.topology, known.cpus(), machine.kernel),
+                      effective_shard_size(machine.kernel, policy)})
+        .front();
+}
+
+// The scopes to compare, the one in place first. Where pods are not known: all that the kernel has.
+Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel) {
+    const auto now = line.target.scope.effective;
+    if (!line.candidates.empty() || !now) return ab::arms_to_sweep(line);
+    std::vector<Arm> arms{{*now, std::string(name_of(*now)), {}}};
+    for (const Scope scope : kernel.scopes)
+        if (scope != *now) arms.push_back({scope, std::string(name_of(scope)), {}});
+    return arms;
+}
+
+class Run {
+  public:
+    Run(const Tools& tools, const Machine& machine, BenchResult& result)
+        : tools_(tools),
+          machine_(machine),
+          result_(result),
+          store_(tools.paths.run() + "/bench.json"),
+          files_(tools.paths) {}
+
+    Status go();
+
+  private:
+    Status make();
+    Result<Workqueue> find_workqueue() const;
+    Status choose_arms();
+    Status rounds();
+    Status switch_to(std::size_t arm);
+    Result<double> measure(std::size_t arm);
+    void count();
+    void take_counts(Figures& figures) const;
+    void keep_round(const ab::Comparison& comparison);
+    void show(const ab::Comparison& comparison);
+    void conclude(ab::Comparison& comparison);
+
+    const Tools& tools_;
+    const Machine& machine_;
+    BenchResult& result_;
+    LeftStore store_;
+    WorkqueueFs files_;
+    CryptDevice device_;
+    Workqueue workqueue_;
+    std::vector<Arm> arms_;
+    ctl::ProgressLine line_;
+    std::vector<Count> counts_;               // at the edges of the last run
+    std::map<std::size_t, Figures> pending_;  // of the round that runs
+    unsigned kept_ = 0;                       // rounds
+};
+
+Status Run::go() {
+    const auto remove = [&] {
+        ctl::Complaints log(LOG_NOTICE);
+        return remove_left(tools_.devices, store_, log);
+    };
+    auto guardian = ab::Guardian::start(remove);
+    if (!guardian) return tl::unexpected(guardian.error());
+    tools_.guarded(&*guardian);
+    if (const auto moved =
+            tools_.paths.root.empty() ? ab::into_own_scope(guardian->pid(), "bench") : Status{};
+        !moved)
+        ctl::complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
+    auto done = make();
+    if (done) done = choose_arms();
+    if (done) done = rounds();
+    tools_.guarded(nullptr);
+    const auto finished = guardian->finish();
+    const bool gone = finished ? *finished : remove();
+    if (!gone && done) return fail("a device is left");
+    return done;
+}
+
+// What is made is on disk first.
+Status Run::make() {
+    const Left left{new_name(), !tools_.devices.has_driver()};
+    if (auto saved = store_.save(left); !saved) return saved;
+    if (auto loaded = tools_.devices.load_driver(); !loaded) return loaded;
+    const auto ram = tools_.devices.make_ram(left.name, kDeviceBytes);
+    if (!ram) return tl::unexpected(ram.error());
+    auto crypt = tools_.devices.make_crypt(left.name, *ram, kDeviceBytes);
+    if (!crypt) return tl::unexpected(crypt.error());
+    device_ = std::move(*crypt);
+    return {};
+}
+
+Result<Workqueue> Run::find_workqueue() const {
+    const auto names = files_.names();
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names)
+        if (name.starts_with("kcryptd-" + device_.number + "-")) return files_.read(name);
+    return fail("this kernel does not show the workqueue of dm-crypt in sysfs: 6.10 or later does");
+}
+
+Status Run::choose_arms() {
+    auto workqueue = find_workqueue();
+    if (!workqueue) return tl::unexpected(workqueue.error());
+    workqueue_ = *workqueue;
+    const PlanLine line = plan_of(machine_, std::move(*workqueue));
+    auto arms = arms_of(line, machine_.kernel);
+    if (!arms) return tl::unexpected(arms.error());
+    arms_ = std::move(*arms);
+    for (const Arm& arm : arms_) {
+        const Candidate* candidate = ab::candidate_with(line, arm.scope);
+        result_.rows.push_back(
+            {arm.word, candidate != nullptr ? std::optional(candidate->pools) : std::nullopt, {}, {}});
+    }
+    return {};
+}
+
+// Without a baseline on disk: the workqueue goes with our device, and nobody else uses it.
+Status Run::switch_to(std::size_t arm) {
+    const std::string& word = arms_.at(arm).word;
+    if (auto written = files_.write_scope(workqueue_.name, workqueue_.inode, word); !written) return written;
+    const auto now = files_.read_scope(workqueue_.name, workqueue_.inode);
+    if (!now) return tl::unexpected(now.error());
+    if (now->word == word) return {};
+    return fail(fmt::format("{}: has '{}' in place of '{}'", workqueue_.name, now->word, word));
+}
+
+// Reads what the kernel counted; after the first error not again.
+void Run::count() {
+    if (!result_.missing.empty()) return;
+    const auto traffic = tools_.counters.traffic();
+    if (!traffic) {
+        result_.missing = "items/s and CPU per item: " + traffic.error().text;
+        return;
+    }
+    const auto found = traffic->find(workqueue_.name);
+    if (found != traffic->end()) counts_.push_back({clock_ns(CLOCK_MONOTONIC), found->second});
+}
+
+void Run::take_counts(Figures& figures) const {
+    if (counts_.size() != 2) return;
+    const auto& [first, last] = std::tie(counts_[0], counts_[1]);
+    const double seconds = static_cast<double>(last.ns - first.ns) / kNs;
+    if (last.traffic.completed <= first.traffic.completed || seconds <= 0) return;
+    const auto items = static_cast<double>(last.traffic.completed - first.traffic.completed);
+    figures.items_per_s = items / seconds;
+    if (last.traffic.cpu_ns > first.traffic.cpu_ns)
+        figures.cpu = static_cast<double>(last.traffic.cpu_ns - first.traffic.cpu_ns) / items;
+}
+
+Result<double> Run::measure(std::size_t arm) {
+    counts_.clear();
+    const Settings& s = result_.settings;
+    const auto ran = tools_.load.run({.path = device_.path,
+                                      .bytes = kDeviceBytes,
+                                      .writers = s.writers,
+                                      .depth = s.depth,
+                                      .settle = kSettle * s.seconds,
+                                      .seconds = s.seconds},
+                                     [&] { count(); });
+    if (!ran) return tl::unexpected(ran.error());
+    Figures figures{.mb_per_s = static_cast<double>(ran->writes * kBlock) / kMega / ran->seconds,
+                    .p50 = ran->p50,
+                    .p90 = ran->p90,
+                    .p99 = ran->p99,
+                    .kworkers = static_cast<double>(ab::count_kworkers(tools_.paths))};
+    take_counts(figures);
+    pending_[arm] = figures;
+    return figures.mb_per_s;
+}
+
+// Keeps the figures of the last round, unless it was dropped.
+void Run::keep_round(const ab::Comparison& comparison) {
+    if (comparison.rounds() > kept_)
+        for (const auto& [arm, figures] : pending_) result_.rows.at(arm).runs.push_back(figures);
+    kept_ = comparison.rounds();
+    pending_.clear();
+}
+
+void Run::show(const ab::Comparison& comparison) {
+    std::string text = fmt::format("round {} of {}", comparison.rounds() + 1, result_.settings.rounds);
+    for (std::size_t arm = 1; arm < arms_.size() && comparison.rounds() > 0; arm++)
+        text += fmt::format("{} {} {:+.1f}%", arm == 1 ? ";" : ",", arms_[arm].word,
+                            gain_percent(comparison.effect(arm).percent));
+    line_.show(text);
+}
+
+void Run::conclude(ab::Comparison& comparison) {
+    result_.rounds = comparison.rounds();
+    for (std::size_t arm = 1; arm < arms_.size(); arm++) {
+        Row& row = result_.rows.at(arm);
+        const Standing standing = comparison.standing(arm);
+        row.e_improved = evidence_of(standing.log_improved);
+        row.e_regressed = evidence_of(standing.log_regressed);
+        if (comparison.rounds() == 0) continue;
+        row.effect = comparison.effect(arm);
+        if (const auto& verdict = comparison.verdict(arm)) row.verdict = name_of(verdict->outcome);
+    }
+}
+
+Status Run::rounds() {
+    count();  // what it loads must not load during a run
+    // The first run fills the device's memory.
+    if (auto switched = switch_to(0); !switched) return switched;
+    if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
+    pending_.clear();
+    JudgeSettings settings;
+    settings.max_pairs = result_.settings.rounds;
+    ab::Comparison comparison(arms_.size(), settings, {"MB/s", true}, true);
+    const ab::Edges edges{.switch_to = [&](std::size_t arm) { return switch_to(arm); },
+                          .measure = [&](std::size_t arm) { return measure(arm); },
+                          .kworkers = [] { return 0U; },  // measure() counts them
+                          .conditions =
+                              [&] {
+                                  return ab::Conditions{time_suspended(), cpu_state(tools_.paths)};
+                              },
+                          .random = random_number,
+                          .progress =
+                              [&](const ab::Comparison& c) {
+                                  keep_round(c);
+                                  show(c);
+                              }};
+    std::vector<std::vector<double>> kworkers(arms_.size());
+    auto done = ab::run_rounds(comparison, edges, kworkers);
+    line_.end();
+    if (done) keep_round(comparison);
+    comparison.end(done ? "no more pairs" : "cut off");
+    conclude(comparison);
+    return done;
+}
+
+}  // namespace
+
+std::uint64_t needed_mib(const Settings& settings) {
+    const std::uint64_t in_flight = std::uint64_t{settings.writers} * settings.depth * kBlock;
+    return (2 * kDeviceBytes + 2 * in_flight) >> 20U;
+}
+
+Status run_bench(const Tools& tools, const Machine& machine, BenchResult& result) {
+    auto done = Run(tools, machine, result).go();
+    if (!done) result.stopped = done.error().text;
+    return done;
+}
+
+}  // namespace wq::bench

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "bpf/work_counters.h"
+#include "ctl/ab/guardian.h"
+#include "ctl/bench/bench_devices.h"
+#include "ctl/bench/bench_load.h"
+#include "ctl/bench/bench_result.h"
+#include "kernel/paths.h"
+#include "model/kernel_info.h"
+#include "model/topology.h"
+
+namespace wq::bench {
+
+inline constexpr std::uint64_t kDeviceBytes = 128U << 20U;
+// MiB that must be available: the device, what encrypts, and twice what is in flight.
+std::uint64_t needed_mib(const Settings& settings);
+
+struct Tools {
+    Paths paths;
+    Devices& devices;
+    Load& load;
+    WorkCounters& counters;
+    // Called before the first device is made and after the last is removed: the guardian, while it runs.
+    std::function<void(const ab::Guardian*)> guarded = [](const ab::Guardian*) {};
+};
+
+struct Machine {
+    const Topology& topology;
+    const KernelInfo& kernel;
+};
+
+// Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices,
+// whatever happens. Needs the lock of take_lock(), and nothing left of an earlier run. Errors end it early:
+// RESULT then has the rounds that count.
+Status run_bench(const Tools& tools, const Machine& machine, BenchResult& result);
+
+}  // namespace wq::bench

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/bench/bench_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ctl/bench/bench_load.h"
+#include "ctl/render/terminal.h"
+
+namespace wq::bench {
+namespace {
+
+using ctl::printable;
+
+std::string count_of(std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+std::string microseconds(double ns) {
+    return fmt::format("{:.1f}", ns / 1000);
+}
+
+std::string lines(const std::string& text, std::size_t columns) {
+    std::string out;
+    for (const std::string& line : ctl::wrap(text, columns)) out += line + "\n";
+    return out;
+}
+
+std::string llcs_text(const std::vector<unsigned>& cores) {
+    const auto [least, most] = std::minmax_element(cores.begin(), cores.end());
+    const std::string sizes =
+        *least == *most ? count_of(*most, "core") : fmt::format("{} to {} cores", *least, *most);
+    return fmt::format("{} of {}", count_of(cores.size(), "LLC"), sizes);
+}
+
+std::string size_text(const Host& host) {
+    return host.cache_shard_size ? std::to_string(*host.cache_shard_size) : "-";
+}
+
+constexpr const char* kLegend =
+    "Medians of the runs. P50, P90, P99, CPU: microseconds, of a write and of CPU time per work item. "
+    "KWORKERS: those of all unbound workqueues. In brackets: the 95% interval of the median gain.";
+
+}  // namespace
+
+std::string host_text(const Host& host) {
+    std::string out = host.cpu.empty() ? "unknown CPU" : printable(host.cpu);
+    out += ", " + count_of(host.cpus, "CPU") + ", " + count_of(host.cores, "core");
+    if (!host.llc_cores.empty()) out += ", " + llcs_text(host.llc_cores);
+    if (host.is_virtual) out += *host.is_virtual ? ", virtual" : ", not virtual";
+    out += ", kernel " + printable(host.kernel);
+    if (host.cache_shard_size) out += fmt::format(", cache_shard_size {}", *host.cache_shard_size);
+    return out;
+}
+
+std::string settings_text(const BenchResult& result) {
+    const Settings& s = result.settings;
+    return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over memory; wq-tuned {}",
+                       count_of(s.writers, "writer"), count_of(s.depth, "write"), kBlock / 1024,
+                       count_of(result.rounds, "round"), s.seconds, printable(result.version));
+}
+
+std::string gain_text(const BenchResult& result, const Row& row) {
+    if (&row == result.rows.data()) return "baseline";
+    if (!row.effect) return "-";
+    std::string out = fmt::format("{:+.1f}%", gain_percent(row.effect->percent));
+    if (const auto& interval = row.effect->interval)
+        out += fmt::format(" ({:+.1f}..{:+.1f})", gain_percent(interval->high), gain_percent(interval->low));
+    return row.verdict.empty() ? out : out + ", " + printable(row.verdict);
+}
+
+std::string finding(const BenchResult& result) {
+    const std::string baseline = result.rows.empty() ? "" : printable(result.rows.front().scope);
+    if (result.rounds == 0) return "Nothing was measured.";
+    if (const Row* best = best_of(result))
+        return fmt::format("{} moved {:.1f}% more than {}, this kernel's scope.", printable(best->scope),
+                           gain_percent(best->effect->percent), baseline);
+    return fmt::format("No scope is known to be better than {}, this kernel's.", baseline);
+}
+
+std::vector<std::string> figure_names() {
+    return {"POOLS", "KWORKERS", "ITEMS/S", "MB/S", "P50", "P90", "P99", "CPU"};
+}
+
+std::vector<std::string> figure_texts(const Row& row) {
+    std::vector<std::string> out{row.pools ? std::to_string(*row.pools) : "-"};
+    if (row.runs.empty()) {
+        out.resize(figure_names().size(), "-");
+        return out;
+    }
+    const Figures f = medians_of(row);
+    out.push_back(fmt::format("{:.0f}", f.kworkers));
+    out.push_back(f.items_per_s ? fmt::format("{:.0f}", *f.items_per_s) : "-");
+    out.push_back(fmt::format("{:.1f}", f.mb_per_s));
+    for (const double ns : {f.p50, f.p90, f.p99}) out.push_back(microseconds(ns));
+    out.push_back(f.cpu ? microseconds(*f.cpu) : "-");
+    return out;
+}
+
+std::string bench_table(const BenchResult& result, std::size_t columns, bool colour) {
+    std::vector<std::string> header{"SCOPE"};
+    for (std::string& name : figure_names()) header.push_back(std::move(name));
+    header.emplace_back("GAIN IN MB/S");
+    ctl::Table table(std::move(header));
+    for (const Row& row : result.rows) {
+        std::vector<std::string> cells{printable(row.scope)};
+        for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
+        cells.push_back(gain_text(result, row));
+        table.add(std::move(cells));
+    }
+    std::string out = table.text(columns, colour) + "\n" + lines(finding(result), columns) +
+                      lines(host_text(result.host), columns) + lines(settings_text(result), columns) +
+                      lines(kLegend, columns);
+    if (!result.missing.empty()) out += lines("Not counted: " + printable(result.missing), columns);
+    if (!result.stopped.empty()) out += lines("Ended early: " + printable(result.stopped), columns);
+    return out;
+}
+
+std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
+                          std::size_t columns, bool colour) {
+    std::vector<std::string> header{"#", "KERNEL", "SHARD", "SCOPE"};
+    for (std::string& name : figure_names()) header.push_back(std::move(name));
+    header.emplace_back("GAIN IN MB/S");
+    ctl::Table table(std::move(header));
+    std::string legend;
+    for (std::size_t i = 0; i < results.size(); i++) {
+        const auto& [file, result] = results[i];
+        for (const Row& row : result.rows) {
+            std::vector<std::string> cells{std::to_string(i + 1), printable(result.host.kernel),
+                                           size_text(result.host), printable(row.scope)};
+            for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
+            cells.push_back(gain_text(result, row));
+            table.add(std::move(cells));
+        }
+        legend += lines(fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result.host),
+                                    settings_text(result)),
+                        columns);
+    }
+    return table.text(columns, colour) + "\n" + legend +
+           lines("SHARD: workqueue.cache_shard_size. Gains are against the baseline of the same file.",
+                 columns) +
+           lines(kLegend, columns);
+}
+
+}  // namespace wq::bench

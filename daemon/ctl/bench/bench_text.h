@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ctl/bench/bench_result.h"
+
+namespace wq::bench {
+
+// The figures of each scope, what was found, and on what: to be pasted as it is.
+std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
+// One table of several results, each with the name of its file.
+std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
+                          std::size_t columns, bool colour);
+
+// What was found, in a sentence.
+std::string finding(const BenchResult& result);
+// "Intel Xeon E5, 8 CPUs, 8 cores, 8 LLCs of 1 core, virtual, kernel 6.12.107".
+std::string host_text(const Host& host);
+std::string settings_text(const BenchResult& result);
+// "+14.2% (10.1..18.0), improved"; "baseline" for the first row.
+std::string gain_text(const BenchResult& result, const Row& row);
+// The headings of a row's figures, and the figures: pools, kworkers, items/s, MB/s, us of p50, p90, p99, CPU.
+std::vector<std::string> figure_names();
+std::vector<std::string> figure_texts(const Row& row);
+
+}  // namespace wq::bench

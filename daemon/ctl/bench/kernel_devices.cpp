@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/bench/kernel_devices.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "ctl/bench/dm_control.h"
+
+namespace wq::bench {
+namespace {
+
+constexpr std::uint64_t kSector = 512;
+constexpr unsigned kKeyWords = 8;  // of 64 bits: two AES keys of 256, as LUKS2 has by default
+constexpr const char* kCipher = "aes-xts-plain64";
+
+constexpr useconds_t kPause = 20'000;   // us
+constexpr unsigned kDriverLooks = 250;  // for systemd to mount configfs, which is a module too
+constexpr unsigned kRemoveLooks = 500;  // for udev to close the device
+
+std::string uuid_of(const std::string& name) {
+    return "WQ-TUNED-" + name;
+}
+
+bool is_there(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
+// Tries TRY again, up to LOOKS times, until it returns true.
+template <class Try>
+bool wait_until(unsigned looks, const Try& attempt) {
+    for (unsigned i = 0; i < looks; i++) {
+        if (attempt()) return true;
+        ::usleep(kPause);
+    }
+    return false;
+}
+
+// Without O_CREAT: what configfs does not have is an older null_blk.
+Status write_attribute(const std::string& path, const std::string& value) {
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd) return fail_errno(path, errno);
+    return write_all(fd.get(), value).map_error([&](const Error& e) { return e.in(path); });
+}
+
+std::string random_key() {
+    std::string key;
+    for (unsigned i = 0; i < kKeyWords; i++) key += fmt::format("{:016x}", random_number());
+    return key;
+}
+
+}  // namespace
+
+bool KernelDevices::has_driver() const {
+    return is_there(root_ + "/sys/module/null_blk");
+}
+
+Status KernelDevices::load_driver() {
+    if (!has_driver())
+        if (auto loaded = run_({"modprobe", "null_blk", "nr_devices=0"}); !loaded)
+            return fail("null_blk, the RAM-backed device: " + loaded.error().text);
+    if (wait_until(kDriverLooks, [&] { return is_there(drivers_folder()); })) return {};
+    return fail(drivers_folder() +
+                ": is not there; if configfs is not mounted: mount -t configfs none /sys/kernel/config");
+}
+
+Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64_t bytes) {
+    const std::string folder = drivers_folder() + "/" + name;
+    if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(folder, errno);
+    const long cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
+    // A queue per CPU, so that there is no I/O scheduler; irqmode 0: a request ends where it was sent.
+    const std::array<std::pair<const char*, std::string>, 5> attributes{
+        {{"size", std::to_string(bytes >> 20U)},
+         {"memory_backed", "1"},
+         {"irqmode", "0"},
+         {"submit_queues", std::to_string(cpus)},
+         {"power", "1"}}};
+    for (const auto& [file, value] : attributes)
+        if (auto written = write_attribute(folder + "/" + file, value); !written)
+            return tl::unexpected(written.error());
+    // Named like its folder (Linux 5.19).
+    const auto number = read_file(fmt::format("{}/sys/block/{}/dev", root_, name));
+    if (!number) return tl::unexpected(number.error());
+    return number->substr(0, number->find('\n'));
+}
+
+Result<CryptDevice> KernelDevices::make_crypt(const std::string& name, const std::string& ram,
+                                              std::uint64_t bytes) {
+    const auto dm = DmControl::open(root_);
+    if (!dm) return tl::unexpected(dm.error());
+    const auto has = dm->has_target("crypt");
+    if (!has) return tl::unexpected(has.error());
+    if (!*has) return fail("this kernel has no dm-crypt");
+    const std::string uuid = uuid_of(name);
+    const auto number = dm->create(name, uuid);
+    if (!number) return tl::unexpected(number.error());
+    const std::string table = fmt::format("{} {} 0 {} 0", kCipher, random_key(), ram);
+    if (auto loaded = dm->load(uuid, bytes / kSector, "crypt", table); !loaded)
+        return fail(fmt::format("dm-crypt, {}: {}", kCipher, loaded.error().text), loaded.error().code);
+    if (auto resumed = dm->resume(uuid); !resumed) return tl::unexpected(resumed.error());
+    return CryptDevice{fmt::format("{}/dev/dm-{}", root_, minor(*number)),
+                       fmt::format("{}:{}", major(*number), minor(*number))};
+}
+
+Status KernelDevices::remove_crypt(const std::string& name) {
+    const auto dm = DmControl::open(root_);
+    if (!dm && (dm.error().code == ENOENT || dm.error().code == ENODEV)) return {};  // no device mapper
+    if (!dm) return tl::unexpected(dm.error());
+    if (auto removed = dm->remove(uuid_of(name)); !removed) return removed;
+    Status looked;
+    const bool gone = wait_until(kRemoveLooks, [&] {
+        const auto exists = dm->exists(uuid_of(name));
+        looked = exists ? Status{} : Status(tl::unexpected(exists.error()));
+        return !exists || !*exists;
+    });
+    if (!looked) return looked;
+    return gone ? Status{} : fail_errno(name, EBUSY);
+}
+
+// Also removes a device that has power.
+Status KernelDevices::remove_ram(const std::string& name) {
+    const std::string folder = drivers_folder() + "/" + name;
+    if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) return fail_errno(folder, errno);
+    return {};
+}
+
+void KernelDevices::unload_driver() {
+    if (has_driver()) (void)run_({"modprobe", "--quiet", "--remove", "null_blk"});
+}
+
+}  // namespace wq::bench
