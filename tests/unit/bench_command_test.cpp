@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/bench/bench_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/file.h"
+#include "ctl/bench/bench_left.h"
+#include "ctl/command.h"
+#include "fake_bench.h"
+#include "fake_counters.h"
+#include "run_command.h"
+#include "engine/lock.h"
+
+namespace wq::ctl {
+namespace {
+
+using nlohmann::json;
+using test::Dir;
+using test::File;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<test::Entry> entries_of_tree() {
+    auto out = test::kernel_tree({test::workqueue("kcryptd-254:70-2"), test::workqueue("writeback")});
+    out.push_back(test::cpu_tree({.cores = 4, .threads = 2}));
+    out.push_back(Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
+    out.push_back(File("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\n"));
+    out.push_back(File("proc/sys/kernel/osrelease", "6.12.107\n"));
+    out.push_back(File("proc/sys/kernel/hostname", "secret-host\n"));
+    return out;
+}
+
+struct Ran {
+    int code = -1;
+    std::string out, err;
+};
+
+class BenchCommand : public testing::Test {
+  protected:
+    BenchCommand() { options_.settings = {.seconds = 1, .rounds = 8}; }
+
+    int run_here() { return bench(options_, {Paths{tree_.root()}, devices_, load_, counters_, guarded_}); }
+    Ran run() {
+        Ran ran;
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        ran.code = run_here();
+        ran.out = testing::internal::GetCapturedStdout();
+        ran.err = testing::internal::GetCapturedStderr();
+        return ran;
+    }
+    // Runs it in a process that is killed in between.
+    void run_killed() {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            (void)!::freopen("/dev/null", "w", stdout);
+            (void)!::freopen("/dev/null", "w", stderr);
+            (void)run_here();
+            ::_exit(0);
+        }
+        int status = 0;
+        ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+        EXPECT_TRUE(WIFSIGNALED(status)) << "it was not killed";
+        EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "its guardian does not end";
+    }
+    [[nodiscard]] json run_json() {
+        options_.json = true;
+        const Ran ran = run();
+        EXPECT_EQ(ran.code, kOk) << ran.err;
+        return json::parse(ran.out);
+    }
+    void expect_nothing_left(const std::string& when = "") const {
+        for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", "run/wq-tuned/bench.json"})
+            EXPECT_FALSE(tree_.exists(file)) << file << " " << when;
+    }
+
+    test::TempTree tree_{entries_of_tree()};
+    test::FakeDevices devices_{tree_};
+    test::FakeLoad load_{tree_};
+    test::FakeCounters counters_;
+    std::function<void(const ab::Guardian*)> guarded_ = [](const ab::Guardian*) {};
+    BenchOptions options_;
+};
+
+TEST_F(BenchCommand, RunsEachScopeOnceARoundAfterAWarmUp) {
+    options_.settings.rounds = 6;
+    const json result = run_json();
+    ASSERT_EQ(load_.scopes.size(), 1U + 6 * 3);
+    EXPECT_EQ(load_.scopes[0], "cache");
+    std::set<std::vector<std::string>> orders;
+    for (std::size_t at = 1; at < load_.scopes.size(); at += 3) {
+        std::vector<std::string> round(load_.scopes.begin() + at, load_.scopes.begin() + at + 3);
+        orders.insert(round);
+        std::ranges::sort(round);
+        EXPECT_THAT(round, ElementsAre("cache", "cpu", "smt"));
+    }
+    EXPECT_GT(orders.size(), 1U) << "6 equal orders of 3 scopes: once in 7776 runs";
+    EXPECT_EQ(load_.jobs[0].writers, 2U) << "one for four CPUs";
+    EXPECT_EQ(load_.jobs[0].settle, 0.25);
+    EXPECT_EQ(result["rounds"], 6);
+    expect_nothing_left();
+}
+
+TEST_F(BenchCommand, JudgesAsAbDoes) {
+    load_.mb_per_s = {{"cache", 100}, {"smt", 125}, {"cpu", 80}};
+    const json result = run_json();
+    EXPECT_EQ(result["bench"], 1);
+    EXPECT_EQ(result["best"], "smt");
+    ASSERT_EQ(result["scopes"].size(), 3U);
+    const json& cache = result["scopes"][0];
+    EXPECT_EQ(cache["scope"], "cache");
+    EXPECT_EQ(cache["role"], "baseline");
+    EXPECT_EQ(cache["pools"], 1);
+    EXPECT_FALSE(cache.contains("verdict"));
+    const json& smt = result["scopes"][1];
+    EXPECT_EQ(smt["verdict"], "improved");
+    EXPECT_NEAR(smt["effect_percent"].get<double>(), -20, 0.1);
+    EXPECT_GE(smt["e_improved"].get<double>(), 20);
+    EXPECT_EQ(smt["pools"], 4);
+    EXPECT_EQ(smt["runs"].size(), 8U);
+    EXPECT_NEAR(smt["median"]["mb_per_s"].get<double>(), 125, 0.1);
+    EXPECT_EQ(smt["median"]["p99_ns"], 9000);
+    EXPECT_EQ(smt["median"]["kworkers"], 1);
+    EXPECT_EQ(result["scopes"][2]["verdict"], "regressed");
+    EXPECT_EQ(result["host"]["kernel"], "6.12.107");
+    EXPECT_EQ(result["host"]["llc_cores"], json::array({4}));
+}
+
+TEST_F(BenchCommand, TheKernelsCountsAreOfItsOwnWorkqueue) {
+    counters_.more = {{test::FakeDevices::kWorkqueue, 1000}, {"writeback", 7}};
+    const json result = run_json();
+    EXPECT_GT(result["scopes"][0]["median"]["items_per_s"].get<double>(), 0);
+    EXPECT_EQ(result["missing"], "");
+}
+
+TEST_F(BenchCommand, WithoutBpfItTellsWhatIsMissing) {
+    counters_.traffic_error = Error{EPERM, "bpf: Operation not permitted"};
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("Not counted: items/s and CPU per item: bpf: Operation not permitted"));
+    EXPECT_THAT(ran.out, HasSubstr(" 100.0 ")) << "MB/s are known";
+    EXPECT_EQ(std::ranges::count(counters_.asked, "traffic"), 1) << "it does not ask again";
+}
+
+TEST_F(BenchCommand, ATableForPeopleAndFiles) {
+    load_.mb_per_s = {{"smt", 125}};
+    options_.save = tree_.path("a.json");
+    options_.page = tree_.path("a.html");
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(ran.out,
+                StartsWith("SCOPE  POOLS  KWORKERS  ITEMS/S  MB/S   P50  P90  P99  CPU  GAIN IN MB/S\n"));
+    EXPECT_THAT(ran.out, HasSubstr("smt    4      1         -        125.0  1.0  2.0  9.0  -    +25.0% ("));
+    EXPECT_THAT(ran.out, HasSubstr("smt moved 25.0% more than cache"));
+    EXPECT_THAT(ran.out, HasSubstr("8 CPUs, 4 cores, 1 LLC of 4 cores"));
+    EXPECT_THAT(ran.out, HasSubstr("kernel 6.12.107"));
+    EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; smt +25.0%, cpu +0.0%\n"));
+    EXPECT_EQ(json::parse(tree_.read("a.json"))["best"], "smt");
+    const std::string page = tree_.read("a.html");
+    EXPECT_THAT(page, HasSubstr("smt moved 25.0% more"));
+    EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the machine's drawing";
+    for (const std::string& text : {ran.out, tree_.read("a.json"), page})
+        EXPECT_THAT(text, testing::Not(HasSubstr("secret-host")));
+}
+
+TEST_F(BenchCommand, ADroppedRoundLeavesNoFigures) {
+    options_.settings.rounds = 2;
+    load_.at_run = [&](unsigned run) {
+        if (run == 5) tree_.write("sys/devices/system/cpu/online", "0-6\n");
+        return Status{};
+    };
+    const json result = run_json();
+    EXPECT_EQ(load_.jobs.size(), 1U + 3 * 3);
+    EXPECT_EQ(result["rounds"], 2);
+    for (const json& scope : result["scopes"]) EXPECT_EQ(scope["runs"].size(), 2U);
+}
+
+TEST_F(BenchCommand, AnErrorOfAnyStepIsOneLineAndLeavesNothing) {
+    for (const char* step : {"load driver", "load driver done", "make ram", "make ram done", "make crypt",
+                             "make crypt done", "run 0", "run 2"}) {
+        const auto at = [&](const std::string& now) {
+            return now == step ? Status(fail("it broke", EIO)) : Status{};
+        };
+        devices_.at_step = at;
+        load_.at_run = [&](unsigned run) { return at("run " + std::to_string(run)); };
+        load_.jobs.clear();
+        const Ran ran = run();
+        EXPECT_EQ(ran.code, kFailure) << step;
+        EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: it broke\n")) << step;
+        EXPECT_EQ(ran.out, "") << step;
+        expect_nothing_left(step);
+    }
+}
+
+TEST_F(BenchCommand, ASignalEndsItWithTheRoundsThatCount) {
+    load_.at_run = [](unsigned run) {
+        return run == 5 ? Status(fail("interrupted by SIGINT", EINTR)) : Status{};
+    };
+    options_.save = tree_.path("a.json");
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.out, HasSubstr("Ended early: interrupted by SIGINT"));
+    EXPECT_EQ(json::parse(tree_.read("a.json"))["rounds"], 1);
+    expect_nothing_left();
+}
+
+TEST_F(BenchCommand, KilledAtAnyStepItLeavesNothing) {
+    for (const char* step : {"load driver", "load driver done", "make ram", "make ram done", "make crypt",
+                             "make crypt done", "run 0", "run 1", "run 4"}) {
+        const auto at = [&](const std::string& now) {
+            if (now == step) ::raise(SIGKILL);
+            return Status{};
+        };
+        devices_.at_step = at;
+        load_.at_run = [&](unsigned run) { return at("run " + std::to_string(run)); };
+        run_killed();
+        expect_nothing_left(step);
+    }
+}
+
+TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
+    pid_t guardian = 0;
+    guarded_ = [&](const ab::Guardian* g) { guardian = g != nullptr ? g->pid() : 0; };
+    load_.at_run = [&](unsigned) {
+        ::kill(guardian, SIGKILL);
+        ::raise(SIGKILL);
+        return Status{};
+    };
+    for (const bool restore : {true, false}) {
+        run_killed();
+        EXPECT_TRUE(tree_.exists("dev/crypt"));
+        EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
+        const auto keep = load_.at_run;
+        load_.at_run = [](unsigned) { return Status{}; };
+        options_.restore = restore;
+        const Ran ran = run();
+        EXPECT_EQ(ran.code, kOk) << ran.err;
+        EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: wq-bench-"));
+        EXPECT_THAT(ran.err, HasSubstr(": removed\n"));
+        expect_nothing_left();
+        options_.restore = false;
+        load_.at_run = keep;
+    }
+}
+
+TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
+    load_.at_run = [&](unsigned run) {
+        if (run == 1) tree_.add(File("dev/busy"));
+        return Status{};
+    };
+    Ran ran = run();
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("IS NOT REMOVED: "));
+    EXPECT_THAT(ran.err, HasSubstr("bench --restore"));
+    EXPECT_TRUE(tree_.exists("dev/ram")) << "below a device that is there";
+    EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
+    ran = run();
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench is still there"));
+    tree_.remove("dev/busy");
+    options_.restore = true;
+    EXPECT_EQ(run().code, kOk);
+    expect_nothing_left();
+}
+
+TEST_F(BenchCommand, ADriverThatWasLoadedStays) {
+    tree_.add(File("dev/driver"));
+    EXPECT_EQ(run().code, kOk);
+    EXPECT_TRUE(tree_.exists("dev/driver"));
+    EXPECT_FALSE(tree_.exists("dev/crypt"));
+}
+
+TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
+    devices_.at_step = [](const std::string& step) { return Status(fail("made: " + step)); };
+    {
+        const auto daemon = take_lock(Paths{tree_.root()});
+        EXPECT_EQ(run().err,
+                  "wq-tunectl: wq-tuned is running, or another bench or ab: systemctl stop wq-tuned first\n");
+    }
+    tree_.write("proc/meminfo", "MemAvailable: 100000 kB\n");
+    EXPECT_THAT(run().err,
+                StartsWith("wq-tunectl: no room for the devices: 258 MiB of memory are needed, 97 are"));
+    tree_.write("proc/meminfo", "MemAvailable: 8000000 kB\n");
+    options_.save = tree_.path("nowhere/a.json");
+    EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));
+    options_.save = "";
+    tree_.add(File("run/wq-tuned/bench.json", R"({"version": 1, "name": "../x", "driver": false})"));
+    EXPECT_THAT(run().err, HasSubstr("not a name of ours"));
+    tree_.remove("run/wq-tuned/bench.json");
+    tree_.remove("sys/module/workqueue");
+    tree_.remove("sys/devices/virtual/workqueue");
+    EXPECT_THAT(run().err, HasSubstr("has no affinity scopes"));
+    expect_nothing_left();
+}
+
+TEST_F(BenchCommand, AKernelThatDoesNotShowTheWorkqueueIsRefused) {
+    devices_.in_sysfs = false;
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("does not show the workqueue of dm-crypt in sysfs: 6.10"));
+    expect_nothing_left();
+}
+
+TEST(BenchOptions, WrongArguments) {
+    for (const auto& words : std::vector<std::vector<std::string>>{{"--seconds", "0"},
+                                                                   {"--seconds", "61"},
+                                                                   {"--seconds", "1s"},
+                                                                   {"--rounds", "0"},
+                                                                   {"--rounds", "010"},
+                                                                   {"--writers", "0"},
+                                                                   {"--save", ""},
+                                                                   {"-o", ""},
+                                                                   {"--compare"},
+                                                                   {"--compare", "a", "--save", "b"},
+                                                                   {"--compare", "a", "--rounds", "2"},
+                                                                   {"--restore", "--json"},
+                                                                   {"--restore", "--seconds", "1"},
+                                                                   {"writeback"}})
+        EXPECT_EQ(test::run_command(set_up_bench, words), kUsage) << testing::PrintToString(words);
+    EXPECT_EQ(test::run_command(set_up_bench, {"--restore"}, {"/nowhere", {}}), kUsage);
+}
+
+}  // namespace
+}  // namespace wq::ctl

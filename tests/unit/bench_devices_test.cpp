@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What of the devices and writers can be seen without a kernel of one's own; the rest is checks/bench.sh in a
+// guest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "ctl/bench/aio_load.h"
+#include "ctl/bench/dm_control.h"
+#include "ctl/bench/kernel_devices.h"
+#include "temp_tree.h"
+
+namespace wq::bench {
+namespace {
+
+using test::Dir;
+using test::File;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kName = "wq-bench-0123456789abcdef";
+
+class KernelDevicesTest : public testing::Test {
+  protected:
+    Status answer_;
+    std::vector<std::vector<std::string>> ran_;
+    test::TempTree tree_{{Dir("sys/kernel/config/nullb/mine"), Dir("dev"), Dir("sys/module")}};
+    KernelDevices devices_{tree_.root(), [&](const auto& words) {
+                               ran_.push_back(words);
+                               return answer_;
+                           }};
+};
+
+TEST_F(KernelDevicesTest, LoadsTheDriverWithoutADevice) {
+    EXPECT_FALSE(devices_.has_driver());
+    EXPECT_TRUE(devices_.load_driver());
+    EXPECT_THAT(ran_, ElementsAre(ElementsAre("modprobe", "null_blk", "nr_devices=0")));
+    devices_.unload_driver();
+    EXPECT_EQ(ran_.size(), 1U) << "it is not loaded";
+    tree_.add(Dir("sys/module/null_blk"));
+    EXPECT_TRUE(devices_.load_driver());
+    EXPECT_EQ(ran_.size(), 1U) << "it is loaded";
+    devices_.unload_driver();
+    EXPECT_EQ(ran_.size(), 2U);
+}
+
+TEST_F(KernelDevicesTest, AKernelWithoutTheDriverIsToldInOneLine) {
+    answer_ = fail("modprobe null_blk: exit code 1");
+    const auto loaded = devices_.load_driver();
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().text, "null_blk, the RAM-backed device: modprobe null_blk: exit code 1");
+}
+
+TEST_F(KernelDevicesTest, WhatIsNotThereIsRemoved) {
+    EXPECT_TRUE(devices_.remove_crypt(kName)) << "without a device mapper";
+    EXPECT_TRUE(devices_.remove_ram(kName));
+    const auto made = devices_.make_ram(kName, 128U << 20U);  // a tree has no attributes
+    ASSERT_FALSE(made);
+    EXPECT_THAT(made.error().text, HasSubstr(std::string(kName) + "/size: No such file"));
+    EXPECT_TRUE(devices_.remove_ram(kName));
+    EXPECT_FALSE(tree_.exists(std::string("sys/kernel/config/nullb/") + kName));
+    EXPECT_TRUE(tree_.exists("sys/kernel/config/nullb/mine")) << "somebody else's";
+    const auto crypt = devices_.make_crypt(kName, "250:0", 1U << 20U);
+    ASSERT_FALSE(crypt);
+    EXPECT_EQ(crypt.error().code, ENOENT);
+}
+
+class AioLoadTest : public testing::Test {
+  protected:
+    // Skips where a file of the temporary directory cannot be written past the page cache.
+    Result<LoadFigures> run(double seconds) {
+        return load_.run({.path = tree_.path("disk"),
+                          .bytes = 1U << 20U,
+                          .writers = 2,
+                          .depth = 4,
+                          .settle = 0.05,
+                          .seconds = seconds},
+                         [&] { edges_++; });
+    }
+    unsigned edges_ = 0;
+    test::TempTree tree_{{File("disk")}};
+    ab::Interrupts interrupts_;
+    AioLoad load_{interrupts_};
+};
+
+TEST_F(AioLoadTest, WritesAndTimes) {
+    const auto ran = run(0.3);
+    if (!ran && ran.error().code == EINVAL) GTEST_SKIP() << "no O_DIRECT in the temporary directory";
+    ASSERT_TRUE(ran) << ran.error().text;
+    EXPECT_EQ(edges_, 2U);
+    EXPECT_GE(ran->seconds, 0.3);
+    EXPECT_GT(ran->writes, 0U);
+    EXPECT_GT(ran->p50, 0);
+    EXPECT_LE(ran->p50, ran->p90);
+    EXPECT_LE(ran->p90, ran->p99);
+    const std::string disk = tree_.read("disk");
+    EXPECT_LE(disk.size(), 1U << 20U) << "beyond the end";
+    EXPECT_EQ(disk.find_first_not_of(std::string("\0\1", 2)), std::string::npos);
+}
+
+TEST_F(AioLoadTest, ASignalEndsIt) {
+    ::raise(SIGTERM);  // blocked by interrupts_
+    const auto ran = run(60);
+    ASSERT_FALSE(ran);
+    if (ran.error().code == EINVAL) GTEST_SKIP() << "no O_DIRECT in the temporary directory";
+    EXPECT_EQ(ran.error().code, EINTR);
+    EXPECT_EQ(ran.error().text, "interrupted by SIGTERM");
+}
+
+TEST_F(AioLoadTest, AnErrorNamesTheDevice) {
+    tree_.remove("disk");
+    const auto ran = run(1);
+    ASSERT_FALSE(ran);
+    EXPECT_EQ(ran.error().code, ENOENT);
+    EXPECT_THAT(ran.error().text, HasSubstr(tree_.path("disk")));
+    EXPECT_EQ(edges_, 0U);
+}
+
+}  // namespace
+}  // namespace wq::bench

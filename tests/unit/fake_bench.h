@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ctl/bench/bench_devices.h"
+#include "ctl/bench/bench_load.h"
+#include "fake_machine.h"
+
+namespace wq::test {
+
+// Devices that are files of a tree, so that a guardian process removes what is seen here:
+//   dev/driver    the driver is loaded
+//   dev/ram       the RAM-backed device, with its name; dev/crypt likewise
+//   dev/busy      the crypt device cannot be removed
+class FakeDevices : public bench::Devices {
+  public:
+    static constexpr const char* kWorkqueue = "kcryptd-254:7-1";
+
+    explicit FakeDevices(TempTree& tree) : tree_(tree) {}
+
+    // Called before and after each change. A change fails if it returns an error.
+    std::function<Status(const std::string& step)> at_step = [](const auto&) { return Status{}; };
+    bool in_sysfs = true;  // whether the workqueue is
+
+    [[nodiscard]] bool has_driver() const override { return tree_.exists("dev/driver"); }
+    Status load_driver() override {
+        return change("load driver", [&] { tree_.add(File("dev/driver")); });
+    }
+    Result<std::string> make_ram(const std::string& name, std::uint64_t /*bytes*/) override {
+        return change("make ram", [&] { tree_.add(File("dev/ram", name)); }).map([] { return "250:0"; });
+    }
+    Result<bench::CryptDevice> make_crypt(const std::string& name, const std::string& /*ram*/,
+                                          std::uint64_t /*bytes*/) override {
+        return change("make crypt",
+                      [&] {
+                          tree_.add(File("dev/crypt", name));
+                          if (in_sysfs)
+                              tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(kWorkqueue)}));
+                      })
+            .map([&] {
+                return bench::CryptDevice{tree_.path("dev/crypt"), "254:7"};
+            });
+    }
+    Status remove_crypt(const std::string& name) override {
+        if (tree_.exists("dev/busy")) return fail_errno(name, EBUSY);
+        if (!tree_.exists("dev/crypt")) return {};
+        if (tree_.read("dev/crypt") != name) return fail("not ours", EINVAL);
+        tree_.remove(std::string("sys/devices/virtual/workqueue/") + kWorkqueue);
+        tree_.remove("dev/crypt");
+        return {};
+    }
+    Status remove_ram(const std::string& /*name*/) override {
+        if (tree_.exists("dev/crypt")) return fail("in use", EBUSY);
+        tree_.remove("dev/ram");
+        return {};
+    }
+    void unload_driver() override { tree_.remove("dev/driver"); }
+
+  private:
+    Status change(const std::string& step, const std::function<void()>& what) {
+        if (auto before = at_step(step); !before) return before;
+        what();
+        return at_step(step + " done");
+    }
+    TempTree& tree_;
+};
+
+// Moves as many MB/s as the scope in place says.
+class FakeLoad : public bench::Load {
+  public:
+    explicit FakeLoad(TempTree& tree) : tree_(tree) {}
+
+    std::map<std::string, double> mb_per_s;  // by scope; 100 for others
+    std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // from 0
+    std::vector<std::string> scopes;                                                 // of the runs
+    std::vector<bench::LoadJob> jobs;
+
+    Result<bench::LoadFigures> run(const bench::LoadJob& job, const std::function<void()>& at_edge) override {
+        const auto file = parse_scope_file(tree_.read(wq_path(FakeDevices::kWorkqueue)));
+        scopes.push_back(file ? file->word : "?");
+        jobs.push_back(job);
+        if (auto went = at_run(static_cast<unsigned>(jobs.size() - 1)); !went)
+            return tl::unexpected(went.error());
+        at_edge();
+        at_edge();
+        const auto found = mb_per_s.find(scopes.back());
+        const double mb = found == mb_per_s.end() ? 100 : found->second;
+        return bench::LoadFigures{1, static_cast<std::uint64_t>(mb * 1e6 / bench::kBlock), 1000, 2000, 9000};
+    }
+
+  private:
+    TempTree& tree_;
+};
+
+}  // namespace wq::test
