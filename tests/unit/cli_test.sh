@@ -25,7 +25,9 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   "ab --file /sys/x -- true" "ab --file /sys/x --values 1 -- true" "ab --arm x -- true" "ab --arm x --do y -- true" "ab --restore -- true" "ab --restore --json" "ab --file x --values 1,2 -- true" "ab --arm baseline --do y --undo z -- true" \
   "top --interval 0.05" "top --interval 3601" "top -d nan" "top -d 1s" "top -n 0" "top -n 1.5" "top --once -n 2" "top --sort nothing" \
   "top --sort busy" "top --functions --sort p99" "diagnose --seconds 0.4" "diagnose --seconds 3601" "diagnose --seconds 5s" "diagnose writeback" \
-  "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" "top --replay a -d 2"; do
+  "diagnose --seconds" "status --seconds 5" "status --isolation --seconds 0.4" "status --isolation --config x" "top --record a --replay b" \
+  "top --replay a -d 2" "bench --seconds 0" "bench --seconds 61" "bench --rounds 0" "bench --rounds 08" "bench --writers 1025" "bench --compare" \
+  "bench --compare a --save b" "bench --compare a --seconds 1" "bench --restore --json" "bench --restore --rounds 1" "bench writeback"; do
   # shellcheck disable=SC2086
   expect 2 $usage
 done
@@ -44,6 +46,13 @@ expect 0 top --replay "$root/recording" --json
 one_line "a recording that was cut off"
 expect 1 top --replay /nowhere --once
 one_line "top --replay /nowhere"
+expect 1 bench --compare "$root/recording"
+one_line "bench --compare of another file"
+expect 1 --root "$root" bench --compare /nowhere
+one_line "bench --compare /nowhere"
+expect 2 bench --save ''
+expect 2 --root "$root" bench
+[ ! -e "$root/run" ] || complain "bench on a tree made $root/run"
 expect 2 judge ''
 expect 2 ab --target x --arms cache,smt --export '' -- true
 for command in "revert --all" pause resume reload status history undo check; do

@@ -34,6 +34,7 @@ expected=(
   '1 no CPUs found'
   '1 No such file or directory'
   '2 no --root'
+  '2 no --root'
   '0 kcryptd-7'
   '1 no verdict of this kernel and topology'
   '0 '

@@ -23,6 +23,9 @@ check_eq "and of no file" 0 "$(grep -c 'No such file' /run/wq-tests/status.txt |
 rc=0
 wq-tunectl explain writeback >/run/wq-tests/explain.txt 2>&1 || rc=$?
 check_eq "explain" "1 wq-tunectl: $line" "$rc $(cat /run/wq-tests/explain.txt)"
+rc=0
+wq-tunectl bench >/run/wq-tests/bench.txt 2>&1 || rc=$?
+check_eq "bench" "1 wq-tunectl: $line" "$rc $(cat /run/wq-tests/bench.txt)"
 wq-tunectl topology
 
 note "-- with the daemon"

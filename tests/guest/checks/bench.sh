@@ -1,0 +1,109 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device and no setting, wherever it is killed.
+# timeout: 480
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+here=$(mktemp -d)
+left=/run/wq-tuned/bench.json
+rams=/sys/kernel/config/nullb
+devices() { dmsetup ls 2>/dev/null | grep wq-bench- || true; ls -d $rams/wq-bench-* 2>/dev/null || true; }
+guardians() { pgrep -xc wq-ab-guardian || true; }
+nothing_left() {
+  [ ! -e $left ] && [ -z "$(devices)" ] && [ "$(guardians)" = 0 ] && [ ! -e /sys/module/null_blk ] && ! compgen -G "$workqueues/kcryptd-*" >/dev/null
+}
+expect_nothing() { # WHEN
+  wait_until 20 nothing_left || fail "$1: left: $(devices) $(cat $left 2>/dev/null) $(guardians) guardians, $(lsmod | grep null_blk)"
+}
+refused() { # WORDS ARGUMENTS...
+  local words=$1 code=0
+  shift
+  wq-tunectl bench "$@" >"$here/out" 2>"$here/err" || code=$?
+  check_eq "refused: $words" "1 1 0" "$code $(grep -c "^wq-tunectl: .*$words" "$here/err") $(wc -l <"$here/out")"
+}
+[ ! -e /sys/module/null_blk ] || fail "null_blk is loaded before"
+
+note "-- the result"
+began=${EPOCHREALTIME/./}
+wq-tunectl bench --seconds 1 --rounds 14 --save "$here/a.json" -o "$here/a.html" || fail "exit code $?"
+note "$(((${EPOCHREALTIME/./} - began) / 1000000)) s"
+expect_nothing "at its end"
+jq -c '.scopes[] | {scope, pools, median, verdict, effect_percent, e_improved}' "$here/a.json"
+check_eq "the kernel's counts" "" "$(jq -r .missing "$here/a.json")"
+check_eq "all figures" true "$(jq '[.scopes[].runs[] | .items_per_s > 0 and .mb_per_s > 0 and .p50_ns <= .p90_ns and .p90_ns <= .p99_ns and .kworkers > 0] | all' "$here/a.json")"
+check_eq "a work item is a write" true "$(jq '[.scopes[].median | (.items_per_s * 32768 / 1e6 / .mb_per_s) | . > 0.8 and . < 1.25] | all' "$here/a.json")"
+check_eq "two scopes of eight pools and one" "8 1" "$(jq -r '[.scopes[].pools] | join(" ")' "$here/a.json")"
+check_eq "the best" system "$(jq -r .best "$here/a.json")"
+grep -q '<svg' "$here/a.html" || fail "no picture"
+wq-tunectl bench --compare "$here/a.json" "$here/a.json" >"$here/table" || fail "exit code $?"
+check_eq "one table of two files" 2 "$(grep -cE "^[12] +$guest_release +.*system " "$here/table")"
+
+note "-- what is there stays"
+modprobe null_blk nr_devices=1
+was=$(stat -c %Z /dev/nullb0)
+wq-tunectl bench --seconds 0.2 --rounds 1 >/dev/null || fail "exit code $?"
+check_eq "somebody else's null_blk" "$was" "$(stat -c %Z /dev/nullb0)"
+rmmod null_blk
+expect_nothing "beside another null_blk"
+
+note "-- refused"
+code=0
+setpriv --reuid 65534 --clear-groups wq-tunectl bench 2>"$here/err" || code=$?
+check_eq "not root" "1 wq-tunectl: bench makes devices: only root can" "$code $(cat "$here/err")"
+systemctl start wq-tuned
+refused "systemctl stop wq-tuned first"
+systemctl stop wq-tuned
+modules=/lib/modules/$(uname -r)
+hidden=$(find "$modules/" -name 'null_blk.ko*')
+mv "$hidden" "$here/"
+refused "null_blk, the RAM-backed device: modprobe null_blk: exit code 1"
+mv "$here/$(basename "$hidden")" "$hidden"
+expect_nothing "refused"
+
+set -m # each in a process group of its own
+start() { wq-tunectl bench --seconds 0.3 --rounds 1000 >/dev/null 2>"$here/err" & bench=$!; }
+note "-- killed at twenty points"
+for seconds in 0.05 0.15 0.3 0.5 0.8 1.1 1.5 2 2.7 3.5; do
+  for signal in KILL TERM; do
+    start
+    sleep "$seconds"
+    kill -s $signal -- -$bench || fail "it ended by itself: $(cat "$here/err")"
+    code=0
+    wait $bench 2>/dev/null || code=$?
+    expect_nothing "SIG$signal after $seconds s"
+    # Before it takes over the signals, TERM just ends it.
+    case $signal:$code in
+      KILL:137 | TERM:143) ;;
+      TERM:1) grep -q "^wq-tunectl: interrupted by SIGTERM" "$here/err" || fail "its last words: $(cat "$here/err")" ;;
+      *) fail "SIG$signal after $seconds s: exit code $code: $(cat "$here/err")" ;;
+    esac
+  done
+done
+note "ok: nothing is left"
+
+note "-- the guardian is killed too"
+has_devices() { [ -n "$(devices)" ] && compgen -G "$workqueues/kcryptd-*" >/dev/null; }
+both_killed() {
+  start
+  wait_until 20 has_devices || fail "no device: $(cat "$here/err")"
+  kill -KILL "$(pgrep -x wq-ab-guardian)" $bench
+  wait $bench 2>/dev/null || true
+  [ -e $left ] || fail "nothing is on disk"
+  check_eq "only root reads it" 600 "$(stat -c %a $left)"
+  has_devices || fail "no device is left"
+}
+both_killed
+wq-tunectl bench --restore || fail "exit code $?"
+expect_nothing "bench --restore"
+both_killed
+wq-tunectl bench --seconds 0.2 --rounds 1 >/dev/null || fail "exit code $?"
+expect_nothing "the next bench"
+
+note "-- its whole cgroup is killed"
+systemd-run --quiet --collect --unit=bench-victim -- wq-tunectl bench --seconds 0.3 --rounds 1000
+wait_until 20 has_devices || fail "no device: $(journalctl -u bench-victim --no-pager)"
+check_eq "the guardian's own scope" 1 "$(systemctl list-units --no-legend --plain 'wq-tunectl-bench-*.scope' | wc -l)"
+systemctl kill --kill-whom=all --signal=KILL bench-victim
+expect_nothing "its cgroup was killed"
+rm -r "$here"
