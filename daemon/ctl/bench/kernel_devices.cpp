@@ -26,6 +26,7 @@ constexpr const char* kCipher = "aes-xts-plain64";
 constexpr useconds_t kPause = 20'000;   // us
 constexpr unsigned kDriverLooks = 250;  // for systemd to mount configfs, which is a module too
 constexpr unsigned kRemoveLooks = 500;  // for udev to close the device
+constexpr unsigned kUnloadLooks = 50;
 
 std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
@@ -133,8 +134,13 @@ Status KernelDevices::remove_ram(const std::string& name) {
     return {};
 }
 
+// udev looks at a device once more when its last writer closes it.
 void KernelDevices::unload_driver() {
-    if (has_driver()) (void)run_({"modprobe", "--quiet", "--remove", "null_blk"});
+    wait_until(kUnloadLooks, [&] {
+        if (!has_driver()) return true;
+        (void)run_({"modprobe", "--quiet", "--remove", "null_blk"});
+        return !has_driver();
+    });
 }
 
 }  // namespace wq::bench
