@@ -177,7 +177,8 @@ void Run::count() {
 
 void Run::take_counts(Figures& figures) const {
     if (counts_.size() != 2) return;
-    const auto& [first, last] = std::tie(counts_[0], counts_[1]);
+    const Count& first = counts_[0];
+    const Count& last = counts_[1];
     const double seconds = static_cast<double>(last.ns - first.ns) / kNs;
     if (last.traffic.completed <= first.traffic.completed || seconds <= 0) return;
     const auto items = static_cast<double>(last.traffic.completed - first.traffic.completed);
