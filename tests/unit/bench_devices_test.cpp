@@ -36,7 +36,7 @@ class KernelDevicesTest : public testing::Test {
 TEST_F(KernelDevicesTest, LoadsTheDriverWithoutADevice) {
     EXPECT_FALSE(devices_.has_driver());
     EXPECT_TRUE(devices_.load_driver());
-    EXPECT_THAT(ran_, ElementsAre(ElementsAre("modprobe", "null_blk", "nr_devices=0")));
+    EXPECT_THAT(ran_, ElementsAre(ElementsAre("modprobe", "--quiet", "null_blk", "nr_devices=0")));
     devices_.unload_driver();
     EXPECT_EQ(ran_.size(), 1U) << "it is not loaded";
     tree_.add(Dir("sys/module/null_blk"));

@@ -2,6 +2,7 @@
 #include "ctl/bench/bench_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -208,9 +209,8 @@ int bench_here(const BenchOptions& options) {
     const auto run_it = [&](const std::vector<std::string>& words) -> Status {
         const auto ran = ab::run_command(words, ab::Output::drop, interrupts.none(), guardian);
         if (!ran) return tl::unexpected(ran.error());
-        return ran->failure.empty()
-                   ? Status{}
-                   : fail(fmt::format("{} {}: {}", words.front(), words.at(1), ran->failure));
+        if (ran->failure.empty()) return {};
+        return fail(fmt::format("{}: {}", fmt::join(words, " "), ran->failure));
     };
     bench::KernelDevices devices("", run_it);
     bench::AioLoad load(interrupts);

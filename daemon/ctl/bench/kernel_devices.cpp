@@ -67,7 +67,7 @@ bool KernelDevices::has_driver() const {
 
 Status KernelDevices::load_driver() {
     if (!has_driver())
-        if (auto loaded = run_({"modprobe", "null_blk", "nr_devices=0"}); !loaded)
+        if (auto loaded = run_({"modprobe", "--quiet", "null_blk", "nr_devices=0"}); !loaded)
             return fail("null_blk, the RAM-backed device: " + loaded.error().text);
     if (wait_until(kDriverLooks, [&] { return is_there(drivers_folder()); })) return {};
     return fail(drivers_folder() +
