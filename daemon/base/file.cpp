@@ -135,18 +135,6 @@ Status write_output(const std::string& path, const std::string& text) {
     return tl::unexpected(done.error().in(path));
 }
 
-Status check_output(const std::string& path) {
-    struct stat st {};
-    if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
-        return fail(path + ": is there, and is not a file", EEXIST);
-    const auto slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-        return fail_errno(path + ": its directory", errno);
-    if (slash != std::string::npos && slash + 1 == path.size()) return fail(path + ": is a directory");
-    return {};
-}
-
 Status replace_file(const std::string& path, const std::string& text, unsigned mode) {
     auto done = rename_into_place(write_synced(path + ".new", text, mode), path);
     if (!done) return done;

@@ -34,7 +34,4 @@ Status publish_file(const std::string& path, const std::string& text);
 // exists and is not a regular file. After any error, PATH is unchanged.
 Status write_output(const std::string& path, const std::string& text);
 
-// Whether write_output() could write to PATH now, so that what took minutes is not lost for a mistyped name.
-Status check_output(const std::string& path);
-
 }  // namespace wq

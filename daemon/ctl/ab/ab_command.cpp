@@ -24,6 +24,7 @@
 #include "ctl/ab/value_file.h"
 #include "ctl/complaints.h"
 #include "ctl/machine.h"
+#include "ctl/output_file.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
 #include "engine/lock.h"

@@ -23,6 +23,7 @@
 #include "ctl/command.h"
 #include "ctl/complaints.h"
 #include "ctl/machine.h"
+#include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
 #include "ctl/report/report_machine.h"
 #include "ctl/setting_option.h"
