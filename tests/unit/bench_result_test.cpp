@@ -56,7 +56,6 @@ TEST(BenchResult, MediansNeedTheValueOfEachRun) {
 TEST(BenchResult, GainIsTheEffectTheOtherWayRound) {
     EXPECT_NEAR(gain_percent(-20), 25, 1e-9);
     EXPECT_NEAR(gain_percent(25), -20, 1e-9);
-    EXPECT_EQ(gain_text(example(), example().rows[0]), "+0.0%") << "a row of another result is no baseline";
     const BenchResult result = example();
     EXPECT_EQ(gain_text(result, result.rows[0]), "baseline");
     EXPECT_EQ(gain_text(result, result.rows[1]), "+25.0% (+11.1..+42.9), improved");
