@@ -48,6 +48,8 @@ class Engine {
         std::function<Step(const StepInput&)> next_step = {};
     };
     Engine(Edges edges, KernelInfo kernel);
+    Engine(const Engine&) = delete;  // the parts refer to each other
+    Engine& operator=(const Engine&) = delete;
 
     // Takes a policy into use: what was refused, reverted or external is looked at anew.
     void set_policy(Policy policy);

@@ -119,9 +119,10 @@ Outcome ScopeWriter::set(const std::string& name, const Seen& seen, const std::s
     const BaselineEntry entry = as_seen(*stored, seen, word);
     // Somebody else's strictness is found before the word is written, not when it is too late for that.
     if (strict)
-        if (const auto now = files_.read_strict(name, entry.inode);
-            now && entry.whose_strict(*now) == Whose::foreign)
-            return foreign_strictness(*now);
+        if (const auto now = files_.read_strict(name, entry.inode)) {
+            const bool was_wanted = !seen.word.empty() && seen.strict == strict && *now != *strict;
+            if (was_wanted || entry.whose_strict(*now) == Whose::foreign) return foreign_strictness(*now);
+        }
     Outcome out = set_scope(entry, word, anew);
     if (out.kind == Outcome::Kind::unsupported) {
         BaselineEntry ours = entry;

@@ -112,6 +112,29 @@ TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
     EXPECT_THAT(store_.entries(), IsEmpty());
 }
 
+// Earlier versions wrote these words, and later ones may write others: of those only the order is lost.
+TEST_F(Baseline, HasTheOrdersOfOtherVersions) {
+    const std::tuple<std::string, Holder, std::string> cases[] = {{"pin smt", Holder::pin, "smt"},
+                                                                  {"revert", Holder::revert, ""},
+                                                                  {"trial", Holder::slot, ""},
+                                                                  {"later", Holder::policy, ""}};
+    for (const auto& [text, holder, pinned] : cases) {
+        tree_.write("baseline.json",
+                    "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\","
+                    "\"strict\":null,\"may_hold\":[\"smt\"],\"may_strict\":null,\"order\":\"" +
+                        text + "\"}]}");
+        BaselineStore store(path_);
+        ASSERT_TRUE(store.load());
+        const BaselineEntry& entry = *store.find("a");
+        EXPECT_EQ(entry.holder, holder) << text;
+        EXPECT_EQ(entry.pinned, pinned) << text;
+        EXPECT_TRUE(entry.may_be_ours("smt")) << text;
+        store.find("a")->allow("cpu");
+        ASSERT_TRUE(store.save());
+        EXPECT_EQ(tree_.read("baseline.json").find('"' + text + '"') != std::string::npos, text != "later");
+    }
+}
+
 TEST_F(Baseline, ThatIsNotOursIsAnErrorAndLeavesNoEntries) {
     for (const char* text :
          {"", "{", "[]", "null", "{\"version\":1}", "{\"entries\":[1]}", "{\"entries\":[{\"name\":\"a\"}]}",

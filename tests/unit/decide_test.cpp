@@ -126,6 +126,8 @@ TEST_F(DecideTest, AScopeThatTheKernelLacksIsNoNewsWhereAnOrderDecides) {
     EXPECT_TRUE(wish().lacks_scope);
     with_entry().hold(Holder::revert);
     EXPECT_FALSE(wish().lacks_scope);
+    entry_->hold(Holder::policy);
+    EXPECT_TRUE(wish().lacks_scope);
     all_.observing = "mode is observe";
     EXPECT_FALSE(wish().lacks_scope);
 }
@@ -134,14 +136,14 @@ TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
     all_.observing = "switched off";
     expect(State::waiting, "observing: switched off");
     expect_baseline();
-    plan(Finding::leave, "a rule says so");
-    expect(State::leave, "a rule says so");
     for (const Holder holder : {Holder::pin, Holder::revert, Holder::slot}) {
         with_entry().hold(holder, "cpu");
         expect_baseline();
     }
     target_.in_slot = true;
     expect_baseline();
+    plan(Finding::leave, "a rule says so");
+    expect(State::leave, "a rule says so");
 }
 
 TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
@@ -166,6 +168,8 @@ TEST_F(DecideTest, WhatUdevMaySetAsideIsLeftUntilThatIsKnown) {
     EXPECT_EQ(holder_of(target_, entry()), Holder::udev);
     expect(State::waiting, kNotProcessedByUdev);
     EXPECT_TRUE(wish().hands_off);
+    all_.observing = "switched off";
+    expect_baseline();
 }
 
 TEST_F(DecideTest, WhatIsInASlotIsLeftToIt) {
@@ -197,8 +201,8 @@ TEST_F(DecideTest, APinIsNotWrittenAnewWhilePodsAreUnknown) {
     with_entry().hold(Holder::pin, "cpu");
     all_.pods_unknown = "CPU 3 was offline at boot";
     expect(State::pinned, "by an operator's order");
-    EXPECT_FALSE(wish().wants());
     EXPECT_FALSE(wish().sets(target_));
+    EXPECT_TRUE(wish().hands_off) << "nor put back";
 }
 
 TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {

@@ -369,6 +369,15 @@ TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
     EXPECT_FALSE(files_.files["a"].strict);
 }
 
+// It was not announced, as it was in place.
+TEST_F(ScopeWriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
+    put(entry({"smt"}));
+    const Outcome out = writer_.apply("a", "smt", true, {"default", true});
+    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_TRUE(out.of_strict);
+    EXPECT_EQ(files_.writes(), 0U);
+}
+
 TEST_F(ScopeWriterTest, LeavesWhatChangedSinceItWasSeen) {
     put(entry({"smt", "numa"}));
     files_.files["a"].word = "numa";
