@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/isolated_items.h"
 
+#include <set>
+
 namespace wq {
 
 void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now) {
@@ -15,12 +17,23 @@ void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now)
         sum.counted = one.items;
         known[key] = sum;
     }
+    keep_names(known);
     known_ = std::move(known);
     cpus_ = cpus;
 }
 
+// A counter must not fall: what one that is gone had stays with the others of its name, as long as there are
+// any.
+void IsolatedItems::keep_names(const std::map<Key, Known>& now) {
+    std::set<std::string> names;
+    for (const auto& [key, sum] : now) names.insert(key.second);
+    for (const auto& [key, sum] : known_)
+        if (!now.contains(key)) gone_[key.second] += sum.items;
+    std::erase_if(gone_, [&](const auto& one) { return !names.contains(one.first); });
+}
+
 std::map<std::string, std::uint64_t> IsolatedItems::items() const {
-    std::map<std::string, std::uint64_t> out;
+    std::map<std::string, std::uint64_t> out = gone_;
     for (const auto& [key, sum] : known_) out[key.second] += sum.items;
     return out;
 }

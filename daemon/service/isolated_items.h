@@ -31,8 +31,11 @@ class IsolatedItems {
     };
     using Key = std::pair<std::uint64_t, std::string>;  // the address may be another workqueue's later
 
+    void keep_names(const std::map<Key, Known>& now);
+
     CpuSet cpus_;
     std::map<Key, Known> known_;
+    std::map<std::string, std::uint64_t> gone_;  // by name
 };
 
 }  // namespace wq

@@ -42,6 +42,12 @@ TEST(IsolatedItems, OthersOfOneNameAreOne) {
     items.add({4}, {{1, "xfs", 1}, {2, "xfs", 2}});
     items.add({4}, {{1, "xfs", 11}, {2, "xfs", 22}});
     EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 30)));
+    items.add({4}, {{2, "xfs", 23}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 31))) << "a counter does not fall";
+    items.add({4}, {{3, "other", 1}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("other", 1)));
+    items.add({4}, {{2, "xfs", 5}});
+    EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 5))) << "a series of its own";
 }
 
 // What the kernel has counted on CPUs that were not isolated then disturbed nobody.
