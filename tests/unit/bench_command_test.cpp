@@ -287,7 +287,7 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
     }
     tree_.write("proc/meminfo", "MemAvailable: 100000 kB\n");
     EXPECT_THAT(run().err,
-                StartsWith("wq-tunectl: no room for the devices: 258 MiB of memory are needed, 97 are"));
+                StartsWith("wq-tunectl: no room for the devices: 130 MiB of memory are needed, 97 are"));
     tree_.write("proc/meminfo", "MemAvailable: 8000000 kB\n");
     options_.save = tree_.path("nowhere/a.json");
     EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));

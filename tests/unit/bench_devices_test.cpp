@@ -26,9 +26,11 @@ class KernelDevicesTest : public testing::Test {
   protected:
     Status answer_;
     std::vector<std::vector<std::string>> ran_;
+    std::size_t let_go_at_ = 0;  // how many commands it takes until the driver is no longer in use
     test::TempTree tree_{{Dir("sys/kernel/config/nullb/mine"), Dir("dev"), Dir("sys/module")}};
     KernelDevices devices_{tree_.root(), [&](const auto& words) {
                                ran_.push_back(words);
+                               if (ran_.size() == let_go_at_) tree_.remove("sys/module/null_blk");
                                return answer_;
                            }};
 };
@@ -37,13 +39,18 @@ TEST_F(KernelDevicesTest, LoadsTheDriverWithoutADevice) {
     EXPECT_FALSE(devices_.has_driver());
     EXPECT_TRUE(devices_.load_driver());
     EXPECT_THAT(ran_, ElementsAre(ElementsAre("modprobe", "--quiet", "null_blk", "nr_devices=0")));
-    devices_.unload_driver();
+    EXPECT_TRUE(devices_.unload_driver());
     EXPECT_EQ(ran_.size(), 1U) << "it is not loaded";
-    tree_.add(Dir("sys/module/null_blk"));
+    tree_.add(Dir("sys/module/null_blk/parameters"));
     EXPECT_TRUE(devices_.load_driver());
     EXPECT_EQ(ran_.size(), 1U) << "it is loaded";
-    devices_.unload_driver();
-    EXPECT_EQ(ran_.size(), 1U + 50) << "it stays: somebody uses it";
+    tree_.write("sys/module/null_blk/parameters/nr_devices", "2\n");
+    EXPECT_TRUE(devices_.unload_driver());
+    EXPECT_EQ(ran_.size(), 1U) << "it has devices of somebody else's";
+    tree_.write("sys/module/null_blk/parameters/nr_devices", "0\n");
+    let_go_at_ = 4;
+    EXPECT_TRUE(devices_.unload_driver());
+    EXPECT_EQ(ran_.size(), 4U) << "again, as long as it is in use";
     EXPECT_THAT(ran_.back(), ElementsAre("modprobe", "--quiet", "--remove", "null_blk"));
 }
 
@@ -51,7 +58,7 @@ TEST_F(KernelDevicesTest, AKernelWithoutTheDriverIsToldInOneLine) {
     answer_ = fail("modprobe null_blk: exit code 1");
     const auto loaded = devices_.load_driver();
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().text, "null_blk, the RAM-backed device: modprobe null_blk: exit code 1");
+    EXPECT_EQ(loaded.error().text, "null_blk, the device below: modprobe null_blk: exit code 1");
 }
 
 TEST_F(KernelDevicesTest, WhatIsNotThereIsRemoved) {

@@ -15,7 +15,7 @@ namespace wq::test {
 
 // Devices that are files of a tree, so that a guardian process removes what is seen here:
 //   dev/driver    the driver is loaded
-//   dev/ram       the RAM-backed device, with its name; dev/crypt likewise
+//   dev/ram       the device below, with its name; dev/crypt likewise
 //   dev/busy      the crypt device cannot be removed
 class FakeDevices : public bench::Devices {
   public:
@@ -59,7 +59,10 @@ class FakeDevices : public bench::Devices {
         tree_.remove("dev/ram");
         return {};
     }
-    void unload_driver() override { tree_.remove("dev/driver"); }
+    bool unload_driver() override {
+        tree_.remove("dev/driver");
+        return true;
+    }
 
   private:
     Status change(const std::string& step, const std::function<void()>& what) {

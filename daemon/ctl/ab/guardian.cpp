@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +12,12 @@
 
 namespace wq::ab {
 namespace {
+
+// Until they are gone, as what they do in the kernel goes on meanwhile. One that sleeps on a disk may stay.
+void kill_all(pid_t group) {
+    constexpr int kLooks = 5000;
+    for (int i = 0; i < kLooks && ::kill(-group, SIGKILL) == 0; i++) ::usleep(1000);
+}
 
 [[noreturn]] void guard(const Fd& pipe, const std::function<bool()>& restore) {
     sigset_t all;
@@ -27,7 +34,7 @@ namespace {
         group = told;
     }
     // Kill it before restoring, because the command must not run under other settings than intended.
-    if (group > 1) ::kill(-group, SIGKILL);
+    if (group > 1) kill_all(group);
     ::_exit(restore() ? 0 : 1);
 }
 

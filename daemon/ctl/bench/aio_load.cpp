@@ -2,9 +2,12 @@
 #include "ctl/bench/aio_load.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/aio_abi.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -165,6 +168,15 @@ Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrup
     }
 }
 
+// Outside devtmpfs a path can name another device.
+Status check_number(int fd, const std::string& number) {
+    struct stat about {};
+    if (::fstat(fd, &about) != 0) return fail_errno("fstat()", errno);
+    if (number.empty() || fmt::format("{}:{}", major(about.st_rdev), minor(about.st_rdev)) == number)
+        return {};
+    return fail(fmt::format("is not the device {}", number), ENODEV);
+}
+
 LoadFigures figures_of(const std::vector<std::unique_ptr<Writer>>& writers, double seconds) {
     Histogram all;
     for (const auto& writer : writers)
@@ -176,8 +188,10 @@ LoadFigures figures_of(const std::vector<std::unique_ptr<Writer>>& writers, doub
 }  // namespace
 
 Result<LoadFigures> AioLoad::run(const LoadJob& job, const std::function<void()>& at_edge) {
-    const Fd fd(::open(job.path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
+    const Fd fd(::open(job.path.c_str(), O_WRONLY | O_DIRECT | O_EXCL | O_CLOEXEC));
     if (!fd) return fail_errno(job.path, errno);
+    if (auto ours = check_number(fd.get(), job.number); !ours)
+        return tl::unexpected(ours.error().in(job.path));
     Shared shared;
     shared.fd = fd.get();
     shared.blocks = job.bytes / kBlock;
@@ -200,6 +214,7 @@ Result<LoadFigures> AioLoad::run(const LoadJob& job, const std::function<void()>
         shared.phase = Phase::count;
         done = wait(job.seconds, shared, interrupts_);
         ended = clock_ns(CLOCK_MONOTONIC);
+        shared.phase = Phase::settle;  // what ends during the look below does not count
         if (done) at_edge();
     }
     shared.phase = Phase::stop;

@@ -93,6 +93,8 @@ Status check_memory(const Paths& paths, const bench::Settings& settings) {
 }
 
 Status check_outputs(const BenchOptions& options) {
+    if (!options.save.empty() && options.save == options.page)
+        return fail(options.save + ": --save and --output name one file");
     for (const std::string& path : {options.save, options.page})
         if (!path.empty())
             if (auto can = check_output(path); !can) return can;

@@ -22,10 +22,10 @@ class Devices {
     Devices& operator=(const Devices&) = delete;
     virtual ~Devices() = default;
 
-    // Whether the driver of the RAM-backed device is loaded.
+    // Whether the driver of the device below is loaded.
     [[nodiscard]] virtual bool has_driver() const = 0;
     virtual Status load_driver() = 0;
-    // A device of BYTES in memory. Returns its number, "250:0".
+    // A device of BYTES that costs nothing: it drops what is written. Returns its number, "250:0".
     virtual Result<std::string> make_ram(const std::string& name, std::uint64_t bytes) = 0;
     // A dm-crypt device over all BYTES of the device with the number RAM, with a random key that nobody
     // keeps.
@@ -35,8 +35,9 @@ class Devices {
     // Error: EBUSY if somebody has it open for longer than udev looks at it.
     virtual Status remove_crypt(const std::string& name) = 0;
     virtual Status remove_ram(const std::string& name) = 0;
-    // It stays if somebody else uses it by now.
-    virtual void unload_driver() = 0;
+    // It stays if it is somebody else's by now. False: somebody uses it, for longer than udev looks at a
+    // device.
+    virtual bool unload_driver() = 0;
 };
 
 }  // namespace wq::bench

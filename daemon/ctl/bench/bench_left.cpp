@@ -25,10 +25,11 @@ bool is_ours(const std::string& name) {
            name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string::npos;
 }
 
-Status remove_all(Devices& devices, const Left& left) {
+Status remove_all(Devices& devices, const Left& left, Log& log) {
     if (auto removed = devices.remove_crypt(left.name); !removed) return removed;
     if (auto removed = devices.remove_ram(left.name); !removed) return removed;
-    if (left.driver) devices.unload_driver();
+    if (left.driver && !devices.unload_driver())
+        log.write({LOG_NOTICE, Event::none, "null_blk stays loaded: somebody uses it"});
     return {};
 }
 
@@ -69,7 +70,7 @@ bool remove_left(Devices& devices, const LeftStore& store, Log& log) {
         return false;
     }
     if (!*left) return true;
-    auto done = remove_all(devices, **left);
+    auto done = remove_all(devices, **left, log);
     if (done) done = store.clear();
     if (done) {
         log.write({LOG_INFO, Event::none, (*left)->name + ": removed"});

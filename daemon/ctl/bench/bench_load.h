@@ -13,6 +13,7 @@ inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which i
 
 struct LoadJob {
     std::string path;         // of a device
+    std::string number = {};  // its number, "254:0"; "" if it is a file
     std::uint64_t bytes = 0;  // of it, from its begin on
     unsigned writers = 1;
     unsigned depth = 1;  // writes in flight of each

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ctl/ab/ab_comparison.h"
+#include "ctl/bench/bench_load.h"
 
 namespace wq::bench {
 namespace {
@@ -155,7 +156,7 @@ double gain_percent(double cost_percent) {
 const Row* best_of(const BenchResult& result) {
     const Row* best = nullptr;
     for (const Row& row : result.rows)
-        if (row.verdict == "improved" && row.effect &&
+        if (row.verdict == "improved" && row.effect && row.effect->percent < 0 &&
             (best == nullptr || row.effect->percent < best->effect->percent))
             best = &row;
     return best;
@@ -170,7 +171,7 @@ ordered_json to_json(const BenchResult& result) {
                      {"settings",
                       {{"writers", result.settings.writers},
                        {"depth", result.settings.depth},
-                       {"block_bytes", 32 * 1024},
+                       {"block_bytes", kBlock},
                        {"seconds", result.settings.seconds},
                        {"rounds", result.settings.rounds}}},
                      {"rounds", result.rounds},

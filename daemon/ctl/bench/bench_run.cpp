@@ -23,7 +23,9 @@
 namespace wq::bench {
 namespace {
 
-constexpr double kSettle = 0.25;  // of a run's seconds, before what counts
+constexpr std::uint64_t kReserve = 128U
+                                   << 20U;  // bytes, for the devices and for what else needs memory meanwhile
+constexpr double kSettle = 0.25;            // of a run's seconds, before what counts
 constexpr double kNs = 1e9;
 constexpr double kMega = 1e6;
 
@@ -49,6 +51,8 @@ PlanLine plan_of(const Machine& machine, Workqueue workqueue) {
 // The scopes to compare, the one in place first. Where pods are not known: all that the kernel has.
 Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel) {
     const auto now = line.target.scope.effective;
+    if (line.candidates.size() == 1)
+        return fail("all scopes make the same pools on this machine: there is nothing to compare");
     if (!line.candidates.empty() || !now) return ab::arms_to_sweep(line);
     std::vector<Arm> arms{{*now, std::string(name_of(*now)), {}}};
     for (const Scope scope : kernel.scopes)
@@ -191,6 +195,7 @@ Result<double> Run::measure(std::size_t arm) {
     counts_.clear();
     const Settings& s = result_.settings;
     const auto ran = tools_.load.run({.path = device_.path,
+                                      .number = device_.number,
                                       .bytes = kDeviceBytes,
                                       .writers = s.writers,
                                       .depth = s.depth,
@@ -239,7 +244,7 @@ void Run::conclude(ab::Comparison& comparison) {
 
 Status Run::rounds() {
     count();  // what it loads must not load during a run
-    // The first run fills the device's memory.
+    // The first run warms caches and pools up.
     if (auto switched = switch_to(0); !switched) return switched;
     if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
     pending_.clear();
@@ -272,7 +277,7 @@ Status Run::rounds() {
 
 std::uint64_t needed_mib(const Settings& settings) {
     const std::uint64_t in_flight = std::uint64_t{settings.writers} * settings.depth * kBlock;
-    return (2 * kDeviceBytes + 2 * in_flight) >> 20U;
+    return (kReserve + 2 * in_flight) >> 20U;
 }
 
 Status run_bench(const Tools& tools, const Machine& machine, BenchResult& result) {

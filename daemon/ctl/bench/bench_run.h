@@ -16,7 +16,7 @@
 namespace wq::bench {
 
 inline constexpr std::uint64_t kDeviceBytes = 128U << 20U;
-// MiB that must be available: the device, what encrypts, and twice what is in flight.
+// MiB that must be available: twice what is in flight, and a reserve.
 std::uint64_t needed_mib(const Settings& settings);
 
 struct Tools {

@@ -26,7 +26,7 @@ constexpr const char* kCipher = "aes-xts-plain64";
 constexpr useconds_t kPause = 20'000;   // us
 constexpr unsigned kDriverLooks = 250;  // for systemd to mount configfs, which is a module too
 constexpr unsigned kRemoveLooks = 500;  // for udev to close the device
-constexpr unsigned kUnloadLooks = 50;
+constexpr unsigned kUnloadLooks = 500;  // likewise
 
 std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
@@ -68,7 +68,7 @@ bool KernelDevices::has_driver() const {
 Status KernelDevices::load_driver() {
     if (!has_driver())
         if (auto loaded = run_({"modprobe", "--quiet", "null_blk", "nr_devices=0"}); !loaded)
-            return fail("null_blk, the RAM-backed device: " + loaded.error().text);
+            return fail("null_blk, the device below: " + loaded.error().text);
     if (wait_until(kDriverLooks, [&] { return is_there(drivers_folder()); })) return {};
     return fail(drivers_folder() +
                 ": is not there; if configfs is not mounted: mount -t configfs none /sys/kernel/config");
@@ -78,10 +78,16 @@ Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64
     const std::string folder = drivers_folder() + "/" + name;
     if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(folder, errno);
     const long cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
-    // A queue per CPU, so that there is no I/O scheduler; irqmode 0: a request ends where it was sent.
-    const std::array<std::pair<const char*, std::string>, 5> attributes{
+    // Nothing that all CPUs share, or it would hide what a scope changes: not memory_backed, which copies
+    // under a lock of the device (drivers/block/null_blk/main.c, null_handle_data_transfer()); a queue per
+    // CPU, so that there is no I/O scheduler; irqmode 0: a request ends where it was sent. What is not set is
+    // as the module's parameters say.
+    const std::array<std::pair<const char*, std::string>, 8> attributes{
         {{"size", std::to_string(bytes >> 20U)},
-         {"memory_backed", "1"},
+         {"memory_backed", "0"},
+         {"zoned", "0"},
+         {"mbps", "0"},
+         {"cache_size", "0"},
          {"irqmode", "0"},
          {"submit_queues", std::to_string(cpus)},
          {"power", "1"}}};
@@ -134,10 +140,13 @@ Status KernelDevices::remove_ram(const std::string& name) {
     return {};
 }
 
-// udev looks at a device once more when its last writer closes it.
-void KernelDevices::unload_driver() {
-    wait_until(kUnloadLooks, [&] {
+// udev looks at a device once more when its last writer closes it. We load the driver without devices of its
+// own: if it has any, somebody else has loaded it since.
+bool KernelDevices::unload_driver() {
+    return wait_until(kUnloadLooks, [&] {
         if (!has_driver()) return true;
+        const auto devices = read_file(root_ + "/sys/module/null_blk/parameters/nr_devices");
+        if (devices && *devices != "0\n") return true;
         (void)run_({"modprobe", "--quiet", "--remove", "null_blk"});
         return !has_driver();
     });

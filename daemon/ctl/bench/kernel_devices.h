@@ -29,7 +29,7 @@ class KernelDevices : public Devices {
                                    std::uint64_t bytes) override;
     Status remove_crypt(const std::string& name) override;
     Status remove_ram(const std::string& name) override;
-    void unload_driver() override;
+    bool unload_driver() override;
 
   private:
     [[nodiscard]] std::string drivers_folder() const { return root_ + "/sys/kernel/config/nullb"; }

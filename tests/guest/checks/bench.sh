@@ -57,7 +57,7 @@ systemctl stop wq-tuned
 modules=/lib/modules/$(uname -r)
 hidden=$(find "$modules/" -name 'null_blk.ko*')
 mv "$hidden" "$here/"
-refused "null_blk, the RAM-backed device: modprobe .*: exit code 1"
+refused "null_blk, the device below: modprobe .*: exit code 1"
 mv "$here/$(basename "$hidden")" "$hidden"
 expect_nothing "refused"
 
