@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The Debian package, in a guest without the project: installed, upgraded while settings are in force, removed, purged.
+# The Debian packages, in a guest without the project: installed, upgraded while settings are in force, removed, purged.
 # timeout: 400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -8,19 +8,30 @@
 scope=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
-install() { dpkg --install "/usr/lib/wq-tests/$1" 2>&1 || fail "dpkg --install $1: exit code $?"; }
+# now, next or old; see stage-package.sh. Like apt, which also deconfigures what is about to be replaced.
+install() { dpkg --auto-deconfigure --install /usr/lib/wq-tests/wq-tun*-"$1".deb 2>&1 || fail "dpkg --install, $1: exit code $?"; }
+remove() { dpkg --remove wq-tuned wq-tunectl; }
+purge() { dpkg --purge wq-tuned wq-tunectl; }
 # All files that have our name, but for the policy's.
 ours() { find / -xdev \( -path /usr/lib/wq-tests -o -path /etc/wq-tuned \) -prune -o \( -name '*wq-tune*' -o -name '*wqtuned1*' \) -print; }
 ours_in_run() { find /run -name '*wq-tune*' -print; }
 
-note "-- install"
 check_eq "before" "" "$(ours)"
-install wq-tuned.deb
+
+note "-- the tool alone"
+dpkg --install /usr/lib/wq-tests/wq-tunectl-now.deb || fail "dpkg --install: exit code $?"
+wq-tunectl plan || fail "plan: exit code $?"
+[ ! -e /usr/sbin/wq-tuned ] || fail "there is a daemon"
+dpkg --purge wq-tunectl
+check_eq "left" "" "$(ours)"
+
+note "-- install"
+install now
 check_eq "enabled, running" "disabled inactive" "$(systemctl is-enabled wq-tuned) $(systemctl is-active wq-tuned)"
 systemctl preset --quiet wq-tuned
 check_eq "as presets have it, too" disabled "$(systemctl is-enabled wq-tuned)"
 check_eq "files as packed, but for manuals, which guests do without" "" \
-  "$(dpkg --verify wq-tuned | grep -vE ' /usr/share/(doc|man)(/|$)' || true)"
+  "$(dpkg --verify wq-tuned wq-tunectl | grep -vE ' /usr/share/(doc|man)(/|$)' || true)"
 for file in /usr/share/{bash-completion/completions/wq-tunectl,zsh/vendor-completions/_wq-tunectl} \
   /usr/share/{fish/vendor_completions.d/wq-tunectl.fish,dbus-1/system.d/org.wqtuned1.conf}; do
   [ -s "$file" ] || fail "no $file"
@@ -41,7 +52,7 @@ note "-- upgrade: restarted, and not one write"
 pid=$(systemctl show -P MainPID wq-tuned)
 baseline=$(cat /run/wq-tuned/baseline.json)
 mark
-install wq-tuned-next.deb
+install next
 check_eq "installed" "$(dpkg-deb -f /usr/lib/wq-tests/wq-tuned-next.deb Version)" "$(dpkg-query -W -f '${Version}' wq-tuned)"
 is_active || fail "not running after the upgrade"
 [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] || fail "the old daemon still runs"
@@ -54,7 +65,7 @@ check_eq "enabled" enabled "$(systemctl is-enabled wq-tuned)"
 note "-- upgrade of a daemon that is stopped"
 systemctl stop wq-tuned
 check_eq "stopped" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
-install wq-tuned-next.deb
+install next
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 
 note "-- where policy-rc.d lets nothing be stopped, what runs keeps its programs"
@@ -74,77 +85,81 @@ systemctl stop wq-tuned
 check_eq "kept by a stop" "$scope" "$(scope_of "$wq")"
 if flock /run/wq-tuned/lock dpkg --remove wq-tuned; then fail "removed beside what holds the settings"; fi
 check_eq "kept" "$scope" "$(scope_of "$wq")"
-dpkg --remove wq-tuned
+remove
 check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 check_eq "entries" 0 "$(entries)"
 check_eq "running" inactive "$(systemctl is-active wq-tuned)"
 [ -e /etc/wq-tuned/wq-tuned.toml ] || fail "the policy is gone"
 
 note "-- a unit that systemd cannot load does not keep the package from going"
-install wq-tuned.deb
+install now
 mkdir -p /etc/systemd/system/wq-tuned.service.d
 printf '[Service]\nExecStart=/bin/true\n' >/etc/systemd/system/wq-tuned.service.d/broken.conf
 systemctl daemon-reload
 check_eq "the unit" bad-setting "$(systemctl show -P LoadState wq-tuned)"
-dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
+remove || fail "dpkg --remove: exit code $?"
 rm -r /etc/systemd/system/wq-tuned.service.d
 systemctl daemon-reload
 
 note "-- a purge does not forget what could not be put back, and says so"
-install wq-tuned.deb
+install now
 echo '{' >/run/wq-tuned/baseline.json
-dpkg --purge wq-tuned 2>/run/wq-tests/err || fail "dpkg --purge: $(cat /run/wq-tests/err)"
+purge 2>/run/wq-tests/err || fail "dpkg --purge: $(cat /run/wq-tests/err)"
 grep -q "baseline.json stays until the next boot" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 check_eq "the baseline" "{" "$(cat /run/wq-tuned/baseline.json)"
 rm -r /run/wq-tuned
 
-note "-- what ab left is put back before the tool goes, or the package stays"
-install wq-tuned.deb
+note "-- what ab left is put back before the tool goes, or its package stays"
+install now
 mkdir -p /run/wq-tuned
 jq -n '{version: 1, arm: {name: "on", undo: "[ -e /run/wq-tests/free ]", failed: true}}' >/run/wq-tuned/ab.json
 rm -f /run/wq-tests/free
-! dpkg --remove wq-tuned 2>/run/wq-tests/err || fail "it is gone"
+dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
+! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"
 grep -q "to give up, remove /run/wq-tuned/ab.json" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 check_eq "the undo" true "$(jq .arm.failed /run/wq-tuned/ab.json)"
+! flock /run/wq-tuned/lock dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "gone beside an ab"
+grep -q "wq-tunectl ab is running" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 touch /run/wq-tests/free
-dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
+dpkg --remove wq-tunectl || fail "dpkg --remove: exit code $?"
 [ ! -e /run/wq-tuned/ab.json ] || fail "it was not undone"
 
 note "-- an upgrade from where the default was guard keeps what was in force, and says so once"
 mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }
 drop_in=/etc/wq-tuned/wq-tuned.toml.d/00-mode.toml
 rm -rf /etc/wq-tuned /var/lib/wq-tuned
-install wq-tuned-old.deb
+install old
 check_eq "a new install" "tune true" "$(mode)"
 [ ! -e $drop_in ] || fail "$drop_in after a new install"
-install wq-tuned.deb
+install now
 check_eq "an upgrade where it never ran" "tune true" "$(mode)"
-dpkg --remove wq-tuned
-install wq-tuned-old.deb
+check_eq "whose the tool is now" "wq-tunectl: /usr/bin/wq-tunectl" "$(dpkg --search /usr/bin/wq-tunectl)"
+remove
+install old
 systemctl start wq-tuned
 systemctl stop wq-tuned
-said=$(install wq-tuned.deb)
+said=$(install now)
 grep -qF "$drop_in keeps what was in force" <<<"$said" || fail "dpkg says: $said"
 check_eq "after the upgrade" "guard false" "$(mode)"
 wq-tunectl check || fail "the drop-in: $(cat $drop_in)"
 rm $drop_in
-said=$(install wq-tuned-next.deb)
+said=$(install next)
 check_eq "the next upgrade says nothing of it" 0 "$(grep -c 'keeps what was in force' <<<"$said" || true)"
 check_eq "and does not write it again" "tune true" "$(mode)"
-dpkg --remove wq-tuned
-install wq-tuned-old.deb
+remove
+install old
 policy <<<$'[daemon]\nmode = "observe"'
-install wq-tuned.deb
+install now
 check_eq "a mode of its own stays" "observe false" "$(mode)"
 check_eq "and the drop-in has the other key alone" 0 "$(grep -c mode\ = $drop_in || true)"
-dpkg --purge wq-tuned
+purge
 
 note "-- install again and purge, while it runs"
 apply_policy "$scope"
-install wq-tuned.deb
+install now
 systemctl restart wq-tuned
 expect_scope "$wq" "$scope"
-dpkg --purge wq-tuned
+purge
 check_eq "scope" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 [ ! -e /etc/wq-tuned ] || fail "the policy is left"
 check_eq "left" "" "$(ours)"
