@@ -9,6 +9,8 @@ cd "$(dirname "$0")/../.."
 rm -rf "$1"
 lib=$1/usr/lib/wq-tests
 mkdir -p "$lib"
+cp debian/tests/tool "$lib/autopkgtest-tool"
+cp debian/tests/daemon "$lib/autopkgtest-daemon"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 pack() { dpkg-deb --root-owner-group --build "$work/$1" "$lib/$1-$2.deb" >/dev/null; }

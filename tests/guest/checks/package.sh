@@ -20,7 +20,7 @@ check_eq "before" "" "$(ours)"
 
 note "-- the tool alone"
 dpkg --install /usr/lib/wq-tests/wq-tunectl-now.deb || fail "dpkg --install: exit code $?"
-wq-tunectl plan || fail "plan: exit code $?"
+/usr/lib/wq-tests/autopkgtest-tool || fail "debian/tests/tool: exit code $?"
 [ ! -e /usr/sbin/wq-tuned ] || fail "there is a daemon"
 dpkg --purge wq-tunectl
 check_eq "left" "" "$(ours)"
@@ -36,6 +36,9 @@ for file in /usr/share/{bash-completion/completions/wq-tunectl,zsh/vendor-comple
   /usr/share/{fish/vendor_completions.d/wq-tunectl.fish,dbus-1/system.d/org.wqtuned1.conf}; do
   [ -s "$file" ] || fail "no $file"
 done
+
+note "-- as a distribution tests it"
+/usr/lib/wq-tests/autopkgtest-daemon || fail "debian/tests/daemon: exit code $?"
 
 note "-- enable and start"
 apply_policy "$scope"
