@@ -45,6 +45,7 @@ same "runbooks of the alerts" "$alerts" "$(sed -nE 's|^ *runbook: "docs/using.md
 same "sections on alerts in docs/using.md" "$alerts" "$(sed -n '/^## Alerts$/,/^## /s/^### //p' docs/using.md | sort)"
 version=$(sed -nE 's/^project\(wq-tuned VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
 same "the version in debian/changelog" "$version" "$(sed -nE '1s/^wq-tuned \(([^)]*)\).*/\1/p' debian/changelog)"
+same "the version in rpm/wq-tuned.spec" "$version" "$(sed -nE 's/^Version: +//p' rpm/wq-tuned.spec)"
 same "the version in CHANGELOG.md" "$version" "$(sed -nE 's/^## ([0-9.]+).*/\1/p' CHANGELOG.md | head -n 1)"
 same "the version in the manuals" "$version" "$(sed -nE 's/^\.Os wq-tuned //p' man/*.[1-8] | sort -u)"
 for manual in man/*.[1-8]; do grep -q '^\.Os wq-tuned ' "$manual" || complain "$manual: no version after .Os"; done
