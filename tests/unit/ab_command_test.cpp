@@ -289,7 +289,8 @@ TEST_F(AbCommand, ARunningDaemonIsInTheWay) {
     ASSERT_TRUE(daemon);
     const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_EQ(ran.err, "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
+    EXPECT_EQ(ran.err,
+              "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
     EXPECT_FALSE(tree_.exists("ran"));
 }
 
