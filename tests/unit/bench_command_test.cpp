@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "ctl/bench/bench_left.h"
 #include "ctl/command.h"
+#include "engine/lock.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
 #include "run_command.h"
-#include "engine/lock.h"
 
 namespace wq::ctl {
 namespace {
