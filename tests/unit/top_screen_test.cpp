@@ -174,7 +174,7 @@ TEST(TopScreen, EnterOpensTheGraphOfTheSelectedRowAndEscapeGoesBack) {
     });
     EXPECT_TRUE(process.shows("WORKQUEUE"));
     EXPECT_TRUE(process.shows("second"));
-    process.type("\033[B\r");  // down, Enter
+    process.type("\033OB\r");  // down, as xterm sends it to a program that asked for its keypad; Enter
     EXPECT_TRUE(process.shows("second")) << "its title";
     EXPECT_TRUE(process.shows("queueing"));
     process.type("\033");

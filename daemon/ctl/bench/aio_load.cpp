@@ -160,10 +160,10 @@ Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrup
     const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * kNs);
     for (;;) {
         if (const int code = shared.error; code != 0) return fail_errno("writing", code);
-        const std::int64_t left = (until - clock_ns(CLOCK_MONOTONIC)) / 1'000'000;
+        const std::int64_t left = until - clock_ns(CLOCK_MONOTONIC);
         if (left <= 0) return {};
         pollfd fd{interrupts.fd(), POLLIN, 0};
-        ::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(left, kStep)));
+        ::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(left / 1'000'000 + 1, kStep)));
         if (auto ours = interrupts.check(); !ours) return ours;
     }
 }
