@@ -19,7 +19,7 @@ struct BenchOptions {
     bool json = false;
 };
 
-// `wq-tunectl bench`: compares the scopes on a dm-crypt device of its own, over memory.
+// `wq-tunectl bench`: compares the scopes on a dm-crypt device of its own.
 int bench(const BenchOptions& options, const bench::Tools& tools);
 
 }  // namespace wq::ctl

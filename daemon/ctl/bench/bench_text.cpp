@@ -56,7 +56,7 @@ std::string host_text(const Host& host) {
 
 std::string settings_text(const BenchResult& result) {
     const Settings& s = result.settings;
-    return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over memory; wq-tuned {}",
+    return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over null_blk; wq-tuned {}",
                        count_of(s.writers, "writer"), count_of(s.depth, "write"), kBlock / 1024,
                        count_of(result.rounds, "round"), s.seconds, printable(result.version));
 }
