@@ -284,6 +284,7 @@ std::string Service::status(bool by_root) {
 }
 
 std::string Service::look_for_status() {
+    quiet_.worked();
     engine_->look();
     experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_slot();
@@ -365,6 +366,7 @@ void Service::load_policy_at_start() {
 
 // A broken policy at a reload keeps the old one.
 Status Service::reload() {
+    quiet_.worked();
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
     auto policy = load_policy_for(options_);
     Status done;
@@ -441,7 +443,7 @@ void Service::tick() {
     answer_.drop();
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
-    if (fell_quiet() && !experiment_->is_measuring()) give_back_pages();
+    if (quiet_.fell() && !experiment_->is_measuring()) give_back_pages();
     check_bus();
     const std::int64_t slept = time_suspended();
     if (std::abs(slept - slept_) > 100'000'000) {
@@ -463,16 +465,6 @@ void Service::tick() {
     show_summary();
     // A look copies all targets, as they are without us.
     if (!experiment_->is_measuring()) give_back_heap();
-}
-
-// Whether the loop did nothing but tick since the last tick, for the first time since it did; the start
-// counts. At every tick of a busy loop, pages would be dropped only to be read again, and each page costs a
-// broadcast to all CPUs on arm64.
-bool Service::fell_quiet() {
-    std::uint64_t now = 0;
-    ::sd_event_get_iteration(event_.get(), &now);
-    const bool quiet = now == std::exchange(ticked_at_, now) + 1;
-    return std::exchange(busy_, !quiet) && quiet;
 }
 
 // Asked over a connection that nobody else knows, as for a restart.
@@ -514,6 +506,7 @@ void Service::hold_memory(bool hold) {
 
 // An order may have ended a trial, or begun one.
 Status Service::ordered(Status done) {
+    quiet_.worked();
     answer_.drop();
     experiment_->check();
     arm_slot();
@@ -629,6 +622,7 @@ int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self)
     service->experiment_->check();
     service->experiment_->on_time();
     service->arm_slot();
+    if (ran || service->experiment_->is_measuring()) service->quiet_.worked();
     // Not at each window: what is measured shall not be our own writing.
     if (ran && !service->experiment_->is_measuring()) service->publish();
     return 0;
@@ -636,6 +630,7 @@ int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self)
 
 int Service::on_work(sd_event_source* /*source*/, std::uint64_t /*now*/, void* self) {
     auto* service = static_cast<Service*>(self);
+    service->quiet_.worked();
     service->reconcile();
     service->publish();
     service->show_summary();

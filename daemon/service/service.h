@@ -22,6 +22,7 @@
 #include "service/metrics.h"
 #include "service/metrics_file.h"
 #include "service/pause.h"
+#include "service/quiet.h"
 #include "service/record_thread.h"
 #include "service/server.h"
 #include "service/status.h"
@@ -67,7 +68,6 @@ class Service {
     void changed(Udev::Change change);
     void arm();
     void tick();
-    bool fell_quiet();
     void stop();
     void leave();
     void finish_records();
@@ -122,13 +122,12 @@ class Service {
     sd_event_source* tick_source_ = nullptr;
     sd_event_source* work_source_ = nullptr;
     sd_event_source* slot_source_ = nullptr;
-    std::uint64_t tick_period_ = 0;         // us
-    std::uint64_t ticked_at_ = UINT64_MAX;  // iteration of the loop
-    bool busy_ = true;                      // the loop did more than tick, before the last tick
-    std::int64_t started_ = 0;              // s since 1970
-    std::int64_t slept_ = 0;                // ns that this boot spent suspended, when last looked
-    std::string cpus_;                      // cpu/{online,present,possible,isolated}, when last looked
-    unsigned retries_ = 0;                  // in a row, for backing off
+    std::uint64_t tick_period_ = 0;  // us
+    Quiet quiet_;
+    std::int64_t started_ = 0;  // s since 1970
+    std::int64_t slept_ = 0;    // ns that this boot spent suspended, when last looked
+    std::string cpus_;          // cpu/{online,present,possible,isolated}, when last looked
+    unsigned retries_ = 0;      // in a row, for backing off
     PolicyState policy_state_;
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
