@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
@@ -22,8 +21,6 @@
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
 #include "engine/lock.h"
-#include "kernel/bpf_errors.h"
-#include "kernel/cpu_files.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
@@ -32,6 +29,7 @@
 #include "model/lacks_scopes.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
+#include "service/host_policy.h"
 #include "service/host_status.h"
 #include "service/restorer.h"
 #include "service/status.h"
@@ -41,8 +39,6 @@ namespace {
 
 constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;         // us
-constexpr std::size_t kMostErrors = 10;             // of a policy, in the journal
-constexpr unsigned kTicksOfIsolated = 4;            // from one look at isolated CPUs to the next
 constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
 // What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
 constexpr std::chrono::seconds kLastWrites{5};
@@ -57,23 +53,6 @@ std::uint64_t now_us(sd_event* event) {
     return now;
 }
 
-void log_policy_errors(Log& log, const PolicyErrors& errors) {
-    for (std::size_t i = 0; i < std::min(errors.size(), kMostErrors); i++)
-        log.write({LOG_ERR, Event::policy_broken, errors[i].text(), {{"WQ_POLICY_FILE", errors[i].file}}});
-    if (errors.size() > kMostErrors)
-        log.write({LOG_ERR, Event::none,
-                   fmt::format("and {} more; wq-tunectl check shows them", errors.size() - kMostErrors)});
-}
-
-tl::expected<Policy, PolicyErrors> load_policy_for(const ServiceOptions& options) {
-    return load_installed_policy(options.root, options.config, [&] {
-        const Paths paths{options.root};
-        HostFacts facts = read_host_facts(paths, read_topology("live", options.root));
-        facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
-        return facts;
-    });
-}
-
 bool is_machine(const ServiceOptions& options) {
     return options.root.empty();
 }
@@ -86,6 +65,8 @@ Service::Service(ServiceOptions options)
       metrics_(paths_, log_, writer_),
       pause_(paths_.paused(), writer_, log_),
       hostname_(paths_),
+      cpu_watch_(paths_),
+      isolated_(paths_, log_),
       files_(paths_),
       store_(paths_.baseline()),
       verdicts_(paths_.verdicts()) {}
@@ -151,8 +132,7 @@ Status Service::start() {
     pause_.load();
     experiment_->pause(pause_.is_set());
     if (auto added = add_sources(); !added) return added;
-    slept_ = time_suspended();
-    cpus_ = cpu_state(paths_);
+    cpu_watch_.start();
     // Events from here on wait in the queue: what changes while we look is looked at again.
     start_udev();
     hostname_.start(event_.get(), [this] { look_at_hostname(); });
@@ -203,7 +183,7 @@ void Service::start_udev() {
 void Service::look_at_hostname() {
     const auto now = hostname_.changed();
     if (!now || engine_->policy().hosts.empty()) return;
-    const auto policy = load_policy_for(options_);
+    const auto policy = load_host_policy(options_.root, options_.config);
     if (policy && hosts_in_force(*policy) == hosts_in_force(engine_->policy())) return;
     log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", *now)});
     (void)reload();  // said in the journal and in STATUS=
@@ -222,25 +202,6 @@ void Service::look_at_dates() {
                                                    : fmt::format("{} rules have expired, the first at {}",
                                                                  expired.size(), expired.front().text());
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
-}
-
-// What starts on isolated CPUs, for the metrics. It walks all cgroups and all workqueues: once a minute is
-// enough, and not while windows are measured. Nothing is missed in between, as the kernel counts.
-void Service::look_at_isolated() {
-    if (!metrics_.is_wanted() || experiment_->is_measuring()) return;
-    if (isolated_in_ > 0) {
-        isolated_in_--;
-        return;
-    }
-    isolated_in_ = kTicksOfIsolated - 1;
-    const CpuSet cpus = read_isolation(paths_).cpus();
-    const auto started = cpus.empty() ? std::vector<StartedWork>{} : counters_->started_on(cpus);
-    if (started) isolated_.add(cpus, *started);
-    if (!started && passes(started.error())) return;
-    const std::string why = started ? "" : started.error().text;
-    if (!why.empty() && why != isolated_error_)
-        log_.write({LOG_NOTICE, Event::none, "no metric of work on isolated CPUs: " + why});
-    isolated_error_ = why;
 }
 
 BusHandlers Service::bus_handlers() {
@@ -356,7 +317,7 @@ void Service::take(Policy policy) {
 
 // A broken policy at start means observe, never a guess. Metrics, where a restart left them, go on to say so.
 void Service::load_policy_at_start() {
-    auto policy = load_policy_for(options_);
+    auto policy = load_host_policy(options_.root, options_.config);
     if (policy) return take(std::move(*policy));
     log_policy_errors(log_, policy.error());
     policy_state_.broken(policy.error(), wall_clock());
@@ -368,7 +329,7 @@ void Service::load_policy_at_start() {
 Status Service::reload() {
     quiet_.worked();
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
-    auto policy = load_policy_for(options_);
+    auto policy = load_host_policy(options_.root, options_.config);
     Status done;
     if (policy) {
         take(std::move(*policy));
@@ -445,19 +406,11 @@ void Service::tick() {
     // the other.
     if (quiet_.fell() && !experiment_->is_measuring()) give_back_pages();
     check_bus();
-    const std::int64_t slept = time_suspended();
-    if (std::abs(slept - slept_) > 100'000'000) {
-        slept_ = slept;
-        engine_->changed(Udev::Change::cpu_online);  // suspend takes CPUs down and up without a uevent
-    }
-    // Nor do cpuset partitions, nor anything where udev does not run.
-    if (std::string cpus = cpu_state(paths_); cpus != cpus_) {
-        cpus_ = std::move(cpus);
-        engine_->changed(Udev::Change::cpu);
-    }
+    if (cpu_watch_.was_suspended()) engine_->changed(Udev::Change::cpu_online);
+    if (cpu_watch_.changed()) engine_->changed(Udev::Change::cpu);
     look_at_hostname();
     look_at_dates();
-    look_at_isolated();
+    if (metrics_.is_wanted() && !experiment_->is_measuring()) isolated_.tick(*counters_);
     reconcile();
     experiment_->tick();
     arm_slot();
@@ -521,7 +474,7 @@ void Service::publish() {
     const Topology& topology = engine_->inventory().topology();
     if (!host_facts_) host_facts_ = read_host_facts(paths_, topology);
     metrics_.show(metrics_text({*engine_, *experiment_, verdicts_, state(), policy_facts_,
-                                fleet_machine(*host_facts_, topology), started_, isolated_}));
+                                fleet_machine(*host_facts_, topology), started_, isolated_.items()}));
 }
 
 void Service::arm_slot() {

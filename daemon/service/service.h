@@ -16,8 +16,9 @@
 #include "model/host_facts.h"
 #include "model/kernel_features.h"
 #include "service/coalescer.h"
+#include "service/cpu_watch.h"
 #include "service/hostname_watch.h"
-#include "service/isolated_items.h"
+#include "service/isolated_watch.h"
 #include "service/last_answer.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
@@ -54,7 +55,6 @@ class Service {
     void start_bus();
     void look_at_hostname();
     void look_at_dates();
-    void look_at_isolated();
     void wait_for_bus();
     void check_bus();
     void warn_of_bus(const std::string& why);
@@ -106,9 +106,8 @@ class Service {
     Pause pause_;
     HostnameWatch hostname_;
     PolicyFacts policy_facts_;
-    IsolatedItems isolated_;               // for metrics
-    unsigned isolated_in_ = 0;             // ticks until the next look at them
-    std::string isolated_error_;           // why they are not counted, as last said
+    CpuWatch cpu_watch_;
+    IsolatedWatch isolated_;
     std::optional<HostFacts> host_facts_;  // for metrics; counts of CPUs aside, they do not change
     WorkqueueFs files_;
     BaselineStore store_;
@@ -125,8 +124,6 @@ class Service {
     std::uint64_t tick_period_ = 0;  // us
     Quiet quiet_;
     std::int64_t started_ = 0;  // s since 1970
-    std::int64_t slept_ = 0;    // ns that this boot spent suspended, when last looked
-    std::string cpus_;          // cpu/{online,present,possible,isolated}, when last looked
     unsigned retries_ = 0;      // in a row, for backing off
     PolicyState policy_state_;
     std::string baseline_error_;

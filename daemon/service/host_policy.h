@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/journal.h"
+#include "model/policy.h"
+#include "policy/installed.h"
+
+namespace wq {
+
+// The policy for this host. ROOT, CONFIG: as in ServiceOptions.
+tl::expected<Policy, PolicyErrors> load_host_policy(const std::string& root,
+                                                    const std::optional<std::string>& config);
+// The first ten, and how many there are besides.
+void log_policy_errors(Log& log, const PolicyErrors& errors);
+
+}  // namespace wq
