@@ -95,6 +95,19 @@ check_eq "state" observing "$(daemon_field state)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
 systemctl stop wq-tuned
 
+note "-- it serves swap: no experiment without a rule"
+policy <<EOF
+judge.jitter = "0s"
+judge.settle = "0s"
+EOF
+mkswap /dev/mapper/c0 >/dev/null
+swapon /dev/mapper/c0
+systemctl start wq-tuned
+swap_waits() { trial_of "$wq" reason | grep -q "^it serves swap"; }
+wait_until 40 swap_waits || fail "it waits because: $(trial_of "$wq" reason)"
+systemctl stop wq-tuned
+swapoff /dev/mapper/c0
+
 note "-- host tables: the daemon knows all of this of its host, sandboxed as it is"
 # Both tables must match, so that the plan is applied and is the one asked for; the third must not.
 modprobe dmi-sysfs
