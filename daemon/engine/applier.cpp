@@ -29,16 +29,24 @@ void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
         entry->announce_baseline();
 }
 
+template <typename Writes>
+Outcome Applier::timed(std::uint64_t& took, const Writes& writes) {
+    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
+    const Outcome out = writes();
+    took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
+    write_time_ += took;
+    return out;
+}
+
 void Applier::carry_out(Target& target, const Wish& wish) {
     const std::string& name = target.now.name;
     if (!wish.sets(target)) {
         if (BaselineEntry* entry = ownership_.entry(name); entry != nullptr) entry->end_slot();
         return;
     }
-    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
-    Outcome outcome = writer_.apply(name, *wish.word, wish.strict, target.seen());
-    const auto took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
-    write_time_ += took;
+    std::uint64_t took = 0;
+    Outcome outcome =
+        timed(took, [&] { return writer_.apply(name, *wish.word, wish.strict, target.seen()); });
     if (outcome.kind == Outcome::Kind::done) note_others(target, wish, outcome);
     if (outcome.kind == Outcome::Kind::done) return wrote(target, wish, took);
     take_failure(target, *wish.word, outcome);
@@ -141,7 +149,8 @@ void Applier::put_back(Target& target) {
     BaselineEntry* entry = ownership_.entry(target.now.name);
     if (entry == nullptr) return;
     if (target.is_stuck()) return target.show({State::quarantined, target.stuck_why});
-    const Outcome outcome = writer_.put_back(target.now.name, target.seen());
+    std::uint64_t took = 0;
+    const Outcome outcome = timed(took, [&] { return writer_.put_back(target.now.name, target.seen()); });
     if (failed(outcome)) return not_put_back(target, outcome);
     target.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) {
@@ -152,7 +161,9 @@ void Applier::put_back(Target& target) {
     if (outcome.wrote) {
         log_.write(target.held == entry->scope ? LOG_DEBUG : LOG_INFO, Event::restored, target,
                    fmt::format("back to '{}'", entry->scope),
-                   {{"WQ_SCOPE_OLD", target.now.scope.word}, {"WQ_SCOPE_NEW", entry->scope}});
+                   {{"WQ_SCOPE_OLD", target.now.scope.word},
+                    {"WQ_SCOPE_NEW", entry->scope},
+                    {"WQ_WRITE_USEC", std::to_string(took)}});
         if (entry->strict) target.now.strict = entry->strict;
         target.now.scope = {entry->scope,
                             entry->scope == "default" ? target.before : scope_named(entry->scope)};

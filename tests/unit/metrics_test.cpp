@@ -141,6 +141,7 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
                   all, [](const auto& s) { return s.first.starts_with("wq_tuned_target_state"); }),
               200);
     EXPECT_EQ(all.at("wq_tuned_write_errors_total"), 1);
+    EXPECT_GT(all.at("wq_tuned_write_seconds_total"), 0);
 }
 
 TEST_F(MetricsTest, NamesAreEscaped) {
