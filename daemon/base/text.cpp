@@ -60,4 +60,8 @@ std::string rough_time(std::uint64_t seconds) {
     return seconds < 2 * kDay ? in(kHour, " h") : in(kDay, " days");
 }
 
+std::string plural(std::size_t count, std::string_view one) {
+    return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+}
+
 }  // namespace wq

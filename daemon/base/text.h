@@ -21,6 +21,9 @@ std::size_t utf8_length(std::string_view text, std::size_t offset);
 // SECONDS as readable text: "90 s", "46 min", "5 h", "7 days", rounded to nearest.
 std::string rough_time(std::uint64_t seconds);
 
+// "1 item", "2 items". ONE: what is counted, in the singular.
+std::string plural(std::size_t count, std::string_view one);
+
 inline bool is_utf8_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "ctl/bench/bench_load.h"
 #include "ctl/render/terminal.h"
 
@@ -12,10 +13,6 @@ namespace wq::bench {
 namespace {
 
 using ctl::printable;
-
-std::string count_of(std::size_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
 
 std::string microseconds(double ns) {
     return fmt::format("{:.1f}", ns / 1000);
@@ -30,8 +27,8 @@ std::string lines(const std::string& text, std::size_t columns) {
 std::string llcs_text(const std::vector<unsigned>& cores) {
     const auto [least, most] = std::minmax_element(cores.begin(), cores.end());
     const std::string sizes =
-        *least == *most ? count_of(*most, "core") : fmt::format("{} to {} cores", *least, *most);
-    return fmt::format("{} of {}", count_of(cores.size(), "LLC"), sizes);
+        *least == *most ? plural(*most, "core") : fmt::format("{} to {} cores", *least, *most);
+    return fmt::format("{} of {}", plural(cores.size(), "LLC"), sizes);
 }
 
 std::string size_text(const Host& host) {
@@ -46,7 +43,7 @@ constexpr const char* kLegend =
 
 std::string host_text(const Host& host) {
     std::string out = host.cpu.empty() ? "unknown CPU" : printable(host.cpu);
-    out += ", " + count_of(host.cpus, "CPU") + ", " + count_of(host.cores, "core");
+    out += ", " + plural(host.cpus, "CPU") + ", " + plural(host.cores, "core");
     if (!host.llc_cores.empty()) out += ", " + llcs_text(host.llc_cores);
     if (host.is_virtual) out += *host.is_virtual ? ", virtual" : ", not virtual";
     out += ", kernel " + printable(host.kernel);
@@ -57,8 +54,8 @@ std::string host_text(const Host& host) {
 std::string settings_text(const BenchResult& result) {
     const Settings& s = result.settings;
     return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over null_blk; wq-tuned {}",
-                       count_of(s.writers, "writer"), count_of(s.depth, "write"), kBlock / 1024,
-                       count_of(result.rounds, "round"), s.seconds, printable(result.version));
+                       plural(s.writers, "writer"), plural(s.depth, "write"), kBlock / 1024,
+                       plural(result.rounds, "round"), s.seconds, printable(result.version));
 }
 
 std::string gain_text(const BenchResult& result, const Row& row) {

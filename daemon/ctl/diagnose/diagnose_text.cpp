@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "ctl/diagnose/diagnose_command.h"
 #include "ctl/diagnose/paragraphs.h"
 #include "ctl/render/terminal.h"

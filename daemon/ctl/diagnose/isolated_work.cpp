@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "ctl/diagnose/isolated_work.h"
 #include "ctl/machine.h"
 #include "ctl/options.h"

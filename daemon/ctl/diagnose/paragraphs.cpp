@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/diagnose/paragraphs.h"
 
-#include <fmt/format.h>
-
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
@@ -10,10 +8,6 @@ namespace wq::ctl {
 void Paragraphs::add(const std::string& text, std::size_t indent) {
     const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
     for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
-}
-
-std::string plural(std::size_t count, const char* one) {
-    return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 }  // namespace wq::ctl

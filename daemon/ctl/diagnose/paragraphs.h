@@ -34,6 +34,4 @@ class Paragraphs {
     std::string text_;
 };
 
-std::string plural(std::size_t count, const char* one);  // "1 item", "2 items"
-
 }  // namespace wq::ctl
