@@ -53,7 +53,7 @@ struct Seen {
 };
 
 // The only code that decides to write to scope files that are not our own: for the engine, orders,
-// experiments, `wq-tunectl ab` and the restorer. (`bench` makes a device, and writes to its workqueue.)
+// experiments, `wq-tunectl ab` and `bench`, and the restorer.
 //
 // It writes a word or a strictness only if the entry of the target in the store announces it, and a save of
 // the store has put that on disk. Otherwise the outcome is `permanent`, and no file was written. The baseline

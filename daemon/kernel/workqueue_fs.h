@@ -12,7 +12,7 @@
 namespace wq {
 
 // /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files. Its
-// callers for that are engine/scope_writer.h, and `wq-tunectl bench` for the workqueue of its own device.
+// only caller for that is engine/scope_writer.h.
 //
 // A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
 // through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does

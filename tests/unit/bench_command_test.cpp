@@ -7,12 +7,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.h"
-#include "ctl/bench/bench_left.h"
 #include "ctl/command.h"
+#include "engine/baseline.h"
 #include "engine/lock.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
@@ -26,6 +27,7 @@ using test::Dir;
 using test::File;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::StartsWith;
 
 std::vector<test::Entry> entries_of_tree() {
@@ -37,6 +39,8 @@ std::vector<test::Entry> entries_of_tree() {
     out.push_back(File("proc/sys/kernel/hostname", "secret-host\n"));
     return out;
 }
+
+constexpr const char* kBaseline = "run/wq-tuned/baseline.json";
 
 struct Ran {
     int code = -1;
@@ -77,9 +81,15 @@ class BenchCommand : public testing::Test {
         EXPECT_EQ(ran.code, kOk) << ran.err;
         return json::parse(ran.out);
     }
+    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const {
+        BaselineStore store(tree_.path(kBaseline));
+        EXPECT_TRUE(store.load());
+        return store.entries();
+    }
     void expect_nothing_left(const std::string& when = "") const {
         for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", "run/wq-tuned/bench.json"})
             EXPECT_FALSE(tree_.exists(file)) << file << " " << when;
+        EXPECT_THAT(on_disk(), IsEmpty()) << when;
     }
 
     test::TempTree tree_{entries_of_tree()};
@@ -183,6 +193,60 @@ TEST_F(BenchCommand, ADroppedRoundLeavesNoFigures) {
     for (const json& scope : result["scopes"]) EXPECT_EQ(scope["runs"].size(), 2U);
 }
 
+TEST_F(BenchCommand, WhatTheWorkqueueHeldIsOnDiskWhileItRuns) {
+    load_.at_run = [&](unsigned) {
+        const auto entries = on_disk();
+        EXPECT_EQ(entries.size(), 1U);
+        const auto found = entries.find(test::FakeDevices::kWorkqueue);
+        if (found == entries.end()) return Status(fail("no entry"));
+        EXPECT_EQ(found->second.scope, "default");
+        EXPECT_EQ(found->second.holder, Holder::slot);
+        EXPECT_THAT(found->second.may_hold, ElementsAre(load_.scopes.back()));
+        return Status{};
+    };
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    expect_nothing_left();
+}
+
+TEST_F(BenchCommand, AnExternalWriterEndsIt) {
+    for (const unsigned last : {2U, 6U}) {
+        options_.settings.rounds = 2;
+        load_.jobs.clear();
+        load_.at_run = [&](unsigned run) {
+            if (run == last) tree_.write(test::wq_path(test::FakeDevices::kWorkqueue), "numa\n");
+            return Status{};
+        };
+        const Ran ran = run();
+        EXPECT_EQ(ran.code, kFailure);
+        EXPECT_THAT(ran.err, HasSubstr("kcryptd-254:7-1: an external writer wrote 'numa'"));
+        EXPECT_EQ(load_.jobs.size(), last + 1);
+        expect_nothing_left();
+    }
+}
+
+TEST_F(BenchCommand, SettingsThatWqTunedKeptStay) {
+    tree_.add(Dir("run/wq-tuned"));
+    BaselineStore store(tree_.path(kBaseline));
+    constexpr ino_t kInode = 1;  // of a workqueue that is gone
+    for (const char* name : {"writeback", test::FakeDevices::kWorkqueue})
+        store.put({name, kInode, "default", false, {"numa"}, {}});
+    ASSERT_TRUE(store.save());
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("writeback")));
+}
+
+TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
+    tree_.add(File(kBaseline, "nonsense\n"));
+    devices_.at_step = [](const std::string& step) { return Status(fail("made: " + step)); };
+    const Ran ran = run();
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench or ab is still there"));
+    EXPECT_THAT(ran.err, testing::Not(HasSubstr("made: ")));
+    EXPECT_EQ(tree_.read(kBaseline), "nonsense\n") << "kept for people to look at";
+}
+
 TEST_F(BenchCommand, AnErrorOfAnyStepIsOneLineAndLeavesNothing) {
     for (const char* step : {"load driver", "load driver done", "make ram", "make ram done", "make crypt",
                              "make crypt done", "run 0", "run 2"}) {
@@ -238,6 +302,7 @@ TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
         run_killed();
         EXPECT_TRUE(tree_.exists("dev/crypt"));
         EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
+        EXPECT_THAT(on_disk(), ElementsAre(testing::Key(test::FakeDevices::kWorkqueue)));
         const auto keep = load_.at_run;
         load_.at_run = [](unsigned) { return Status{}; };
         options_.restore = restore;
@@ -261,10 +326,12 @@ TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
     EXPECT_THAT(ran.err, HasSubstr("IS NOT REMOVED: "));
     EXPECT_THAT(ran.err, HasSubstr("bench --restore"));
     EXPECT_TRUE(tree_.exists("dev/ram")) << "below a device that is there";
+    EXPECT_EQ(tree_.read(test::wq_path(test::FakeDevices::kWorkqueue)), "default\n");
+    EXPECT_THAT(on_disk(), IsEmpty()) << "it is back, though the device is there";
     EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
     ran = run();
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench is still there"));
+    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench or ab is still there"));
     tree_.remove("dev/busy");
     options_.restore = true;
     EXPECT_EQ(run().code, kOk);

@@ -19,6 +19,7 @@
 #include "ctl/ab/own_scope.h"
 #include "ctl/ab/restore_left.h"
 #include "ctl/ab/runner.h"
+#include "ctl/ab/scope_store.h"
 #include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
 #include "ctl/ab/value_file.h"
@@ -28,7 +29,6 @@
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
 #include "engine/lock.h"
-#include "engine/restore.h"
 #include "kernel/cpu_files.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/workqueue_fs.h"
@@ -73,20 +73,14 @@ struct Processes {
     }
 };
 
-// Puts back what comparisons left, by what is on disk: who dropped an entry wants nothing back. AGAIN: runs
-// also an undo that failed. What cannot be put back is logged and stays. Returns whether nothing is left.
+// Puts back what comparisons left, by what is on disk. AGAIN: runs also an undo that failed. What cannot be
+// put back is logged and stays. Returns whether nothing is left.
 bool put_back(const Paths& paths, const Processes& processes, Log& log, bool again) {
     const ab::LeftStore left(left_path(paths));
     ab::KernelValueFiles value_files;
     const bool back = ab::restore_left(
         value_files, left, [&](const std::string& c) { return processes.shell_to_the_end(c); }, log, again);
-    BaselineStore store(paths.baseline());
-    if (const auto loaded = store.load(); !loaded) {
-        log.write({LOG_ERR, Event::none, loaded.error().text});
-        return false;
-    }
-    WorkqueueFs files(paths);
-    return restore_entries(files, store, log, true) == 0 && back;
+    return ab::restore_scopes(paths, log) && back;
 }
 
 // Puts back what was left by an ab or a trial that was cut off with all its guardians.
@@ -94,17 +88,6 @@ Status put_back_earlier(const Paths& paths, const Processes& processes) {
     Complaints log(LOG_INFO);
     if (put_back(paths, processes, log, false)) return {};
     return fail("what was left of an earlier trial is still there");
-}
-
-// The store, without a setting of TARGET's that somebody has put back since.
-Status open_store(BaselineStore& store, WorkqueueFs& files, const std::string& target) {
-    if (auto loaded = store.load(); !loaded) return loaded;
-    if (store.find(target) == nullptr) return {};
-    if (!is_back(files, *store.find(target)))
-        return fail(target +
-                    ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
-    store.remove(target);
-    return store.save();
 }
 
 // What is compared.
@@ -218,7 +201,8 @@ Status Run::go() {
 // Scopes of a workqueue or of the module parameter.
 Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueFs& files,
                        BaselineStore& store) {
-    if (auto opened = open_store(store, files, what.target); !opened) return tl::unexpected(opened.error());
+    if (auto opened = ab::open_scope_store(store, files, what.target); !opened)
+        return tl::unexpected(opened.error());
     auto machine = read_machine(options);
     if (!machine) return tl::unexpected(machine.error());
     auto line = plan_of(*machine, what.target);

@@ -142,9 +142,8 @@ int show(const BenchOptions& options, const Paths& paths, const bench::Machine& 
 
 Status put_back_earlier(const bench::Tools& tools) {
     Complaints log(LOG_INFO);
-    if (bench::remove_left(tools.devices, bench::LeftStore(tools.paths.run() + "/bench.json"), log))
-        return {};
-    return fail("what was left of an earlier bench is still there");
+    if (bench::remove_left(tools.paths, tools.devices, log)) return {};
+    return fail("what was left of an earlier bench or ab is still there");
 }
 
 // Between the lock and the result.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "ctl/ab/scope_store.h"
 
 namespace wq::bench {
 namespace {
@@ -31,6 +32,26 @@ Status remove_all(Devices& devices, const Left& left, Log& log) {
     if (left.driver && !devices.unload_driver())
         log.write({LOG_NOTICE, Event::none, "null_blk stays loaded: somebody uses it"});
     return {};
+}
+
+// What STORE has. Returns whether no device is left.
+bool remove_devices(Devices& devices, const LeftStore& store, Log& log) {
+    const auto left = store.load();
+    if (!left) {
+        log.write({LOG_ERR, Event::none, left.error().text});
+        return false;
+    }
+    if (!*left) return true;
+    auto done = remove_all(devices, **left, log);
+    if (done) done = store.clear();
+    if (done) {
+        log.write({LOG_INFO, Event::none, (*left)->name + ": removed"});
+        return true;
+    }
+    log.write({LOG_ERR, Event::none,
+               fmt::format("{} IS NOT REMOVED: {}; `wq-tunectl bench --restore` tries again", (*left)->name,
+                           done.error().text)});
+    return false;
 }
 
 }  // namespace
@@ -63,23 +84,12 @@ Status LeftStore::clear() const {
     return {};
 }
 
-bool remove_left(Devices& devices, const LeftStore& store, Log& log) {
-    const auto left = store.load();
-    if (!left) {
-        log.write({LOG_ERR, Event::none, left.error().text});
-        return false;
-    }
-    if (!*left) return true;
-    auto done = remove_all(devices, **left, log);
-    if (done) done = store.clear();
-    if (done) {
-        log.write({LOG_INFO, Event::none, (*left)->name + ": removed"});
-        return true;
-    }
-    log.write({LOG_ERR, Event::none,
-               fmt::format("{} IS NOT REMOVED: {}; `wq-tunectl bench --restore` tries again", (*left)->name,
-                           done.error().text)});
-    return false;
+// The scope first, while the workqueue is there for certain: after a deferred removal the kernel may still be
+// destroying it when the device is no longer seen, and a read or write could fail in between. So the entry is
+// also dropped if the device stays.
+bool remove_left(const Paths& paths, Devices& devices, Log& log) {
+    const bool back = ab::restore_scopes(paths, log);
+    return remove_devices(devices, LeftStore(paths), log) && back;
 }
 
 }  // namespace wq::bench

@@ -6,20 +6,21 @@
 
 #include "base/journal.h"
 #include "ctl/bench/bench_devices.h"
+#include "kernel/paths.h"
 
 namespace wq::bench {
 
-// What a benchmark has to remove.
+// What a benchmark has to remove. What its workqueue held is in baseline.json, as that of `ab`.
 struct Left {
     std::string name;     // of its devices, whether they are there yet or not
     bool driver = false;  // it loads the driver, and so unloads it
 };
 
 // /run/wq-tuned/bench.json: what the benchmark that holds the lock, or the last one, has to remove. On disk
-// before the first device is made.
+// before the first device is made, until the last is removed.
 class LeftStore {
   public:
-    explicit LeftStore(std::string path) : path_(std::move(path)) {}
+    explicit LeftStore(const Paths& paths) : path_(paths.run() + "/bench.json") {}
 
     // Empty if there is nothing. Errors: unreadable, or not ours (EBADMSG).
     [[nodiscard]] Result<std::optional<Left>> load() const;
@@ -33,8 +34,8 @@ class LeftStore {
 // A name for devices that no other has: "wq-bench-0123456789abcdef".
 std::string new_name();
 
-// Removes what STORE has, and clears it. What could not be removed is logged and stays in STORE. Returns
-// whether nothing is left.
-bool remove_left(Devices& devices, const LeftStore& store, Log& log);
+// Puts scopes back as `ab` does, and removes what bench.json names, then the file. What could not be put back
+// or removed is logged and stays on disk. Returns whether nothing is left.
+bool remove_left(const Paths& paths, Devices& devices, Log& log);
 
 }  // namespace wq::bench

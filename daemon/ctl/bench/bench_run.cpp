@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "ctl/ab/arms.h"
 #include "ctl/ab/kworkers.h"
 #include "ctl/ab/own_scope.h"
+#include "ctl/ab/scope_store.h"
+#include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
 #include "ctl/bench/bench_left.h"
 #include "ctl/bench/bench_text.h"
@@ -66,8 +69,9 @@ class Run {
         : tools_(tools),
           machine_(machine),
           result_(result),
-          store_(tools.paths.run() + "/bench.json"),
-          files_(tools.paths) {}
+          left_(tools.paths),
+          files_(tools.paths),
+          store_(tools.paths.baseline()) {}
 
     Status go();
 
@@ -75,8 +79,8 @@ class Run {
     Status make();
     Result<Workqueue> find_workqueue() const;
     Status choose_arms();
+    Status prepare_switcher();
     Status rounds();
-    Status switch_to(std::size_t arm);
     Result<double> measure(std::size_t arm);
     void count();
     void take_counts(Figures& figures) const;
@@ -87,11 +91,13 @@ class Run {
     const Tools& tools_;
     const Machine& machine_;
     BenchResult& result_;
-    LeftStore store_;
+    LeftStore left_;
     WorkqueueFs files_;
+    BaselineStore store_;
     CryptDevice device_;
     Workqueue workqueue_;
     std::vector<Arm> arms_;
+    std::optional<ab::ScopeSwitcher> switcher_;  // after prepare_switcher()
     ctl::ProgressLine line_;
     std::vector<Count> counts_;               // at the edges of the last run
     std::map<std::size_t, Figures> pending_;  // of the round that runs
@@ -99,9 +105,10 @@ class Run {
 };
 
 Status Run::go() {
+    // In the guardian, or here if that was killed.
     const auto remove = [&] {
         ctl::Complaints log(LOG_NOTICE);
-        return remove_left(tools_.devices, store_, log);
+        return remove_left(tools_.paths, tools_.devices, log);
     };
     auto guardian = ab::Guardian::start(remove);
     if (!guardian) return tl::unexpected(guardian.error());
@@ -112,18 +119,19 @@ Status Run::go() {
         ctl::complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
     auto done = make();
     if (done) done = choose_arms();
+    if (done) done = prepare_switcher();
     if (done) done = rounds();
     tools_.guarded(nullptr);
     const auto finished = guardian->finish();
     const bool gone = finished ? *finished : remove();
-    if (!gone && done) return fail("a device is left");
+    if (!gone && done) return fail("a device or its setting is left");
     return done;
 }
 
 // What is made is on disk first.
 Status Run::make() {
     const Left left{new_name(), !tools_.devices.has_driver()};
-    if (auto saved = store_.save(left); !saved) return saved;
+    if (auto saved = left_.save(left); !saved) return saved;
     if (auto loaded = tools_.devices.load_driver(); !loaded) return loaded;
     const auto ram = tools_.devices.make_ram(left.name, kDeviceBytes);
     if (!ram) return tl::unexpected(ram.error());
@@ -157,14 +165,11 @@ Status Run::choose_arms() {
     return {};
 }
 
-// Without a baseline on disk: the workqueue goes with our device, and nobody else uses it.
-Status Run::switch_to(std::size_t arm) {
-    const std::string& word = arms_.at(arm).word;
-    if (auto written = files_.write_scope(workqueue_.name, workqueue_.inode, word); !written) return written;
-    const auto now = files_.read_scope(workqueue_.name, workqueue_.inode);
-    if (!now) return tl::unexpected(now.error());
-    if (now->word == word) return {};
-    return fail(fmt::format("{}: has '{}' in place of '{}'", workqueue_.name, now->word, word));
+// The kernel gives names of workqueues again: there may be an entry of one that is gone.
+Status Run::prepare_switcher() {
+    if (auto opened = ab::open_scope_store(store_, files_, workqueue_.name); !opened) return opened;
+    switcher_.emplace(files_, store_, workqueue_, arms_, machine_.kernel);
+    return switcher_->begin();
 }
 
 // Reads what the kernel counted; after the first error not again.
@@ -245,13 +250,13 @@ void Run::conclude(ab::Comparison& comparison) {
 Status Run::rounds() {
     count();  // what it loads must not load during a run
     // The first run warms caches and pools up.
-    if (auto switched = switch_to(0); !switched) return switched;
+    if (auto switched = switcher_->to(0); !switched) return switched;
     if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
     pending_.clear();
     JudgeSettings settings;
     settings.max_pairs = result_.settings.rounds;
     ab::Comparison comparison(arms_.size(), settings, {"MB/s", true}, true);
-    const ab::Edges edges{.switch_to = [&](std::size_t arm) { return switch_to(arm); },
+    const ab::Edges edges{.switch_to = [&](std::size_t arm) { return switcher_->to(arm); },
                           .measure = [&](std::size_t arm) { return measure(arm); },
                           .kworkers = [] { return 0U; },  // measure() counts them
                           .conditions =
@@ -267,7 +272,10 @@ Status Run::rounds() {
     std::vector<std::vector<double>> kworkers(arms_.size());
     auto done = ab::run_rounds(comparison, edges, kworkers);
     line_.end();
-    if (done) keep_round(comparison);
+    if (done) {
+        keep_round(comparison);
+        done = switcher_->check();
+    }
     comparison.end(done ? "no more pairs" : "cut off");
     conclude(comparison);
     return done;

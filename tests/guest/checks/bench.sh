@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device and no setting, wherever it is killed.
+# `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device, no setting and no entry, wherever it is killed.
 # timeout: 480
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -11,10 +11,11 @@ rams=/sys/kernel/config/nullb
 devices() { dmsetup ls 2>/dev/null | grep wq-bench- || true; ls -d $rams/wq-bench-* 2>/dev/null || true; }
 guardians() { pgrep -xc wq-ab-guardian || true; }
 nothing_left() {
-  [ ! -e $left ] && [ -z "$(devices)" ] && [ "$(guardians)" = 0 ] && [ ! -e /sys/module/null_blk ] && ! compgen -G "$workqueues/kcryptd-*" >/dev/null
+  [ ! -e $left ] && [ "$(entries)" = 0 ] && [ -z "$(devices)" ] && [ "$(guardians)" = 0 ] && [ ! -e /sys/module/null_blk ] &&
+    ! compgen -G "$workqueues/kcryptd-*" >/dev/null
 }
 expect_nothing() { # WHEN
-  wait_until 20 nothing_left || fail "$1: left: $(devices) $(cat $left 2>/dev/null) $(guardians) guardians, $(lsmod | grep null_blk)"
+  wait_until 20 nothing_left || fail "$1: left: $(devices) $(cat $left 2>/dev/null) $(entries) entries, $(guardians) guardians, $(lsmod | grep null_blk)"
 }
 refused() { # WORDS ARGUMENTS...
   local words=$1 code=0
@@ -84,14 +85,15 @@ note "ok: nothing is left"
 
 note "-- the guardian is killed too"
 has_devices() { [ -n "$(devices)" ] && compgen -G "$workqueues/kcryptd-*" >/dev/null; }
+has_entry() { has_devices && [ "$(entries)" = 1 ]; }
 both_killed() {
   start
-  wait_until 20 has_devices || fail "no device: $(cat "$here/err")"
+  wait_until 20 has_entry || fail "no device or no entry: $(devices) $(entries) $(cat "$here/err")"
   kill -KILL "$(pgrep -x wq-ab-guardian)" $bench
   wait $bench 2>/dev/null || true
   [ -e $left ] || fail "nothing is on disk"
   check_eq "only root reads it" 600 "$(stat -c %a $left)"
-  has_devices || fail "no device is left"
+  has_entry || fail "no device or no entry is left: $(devices) $(entries)"
 }
 both_killed
 wq-tunectl bench --restore || fail "exit code $?"
@@ -102,7 +104,7 @@ expect_nothing "the next bench"
 
 note "-- its whole cgroup is killed"
 systemd-run --quiet --collect --unit=bench-victim -- wq-tunectl bench --seconds 0.3 --rounds 1000
-wait_until 20 has_devices || fail "no device: $(journalctl -u bench-victim --no-pager)"
+wait_until 20 has_entry || fail "no device or no entry: $(devices) $(entries) $(journalctl -u bench-victim --no-pager)"
 check_eq "the guardian's own scope" 1 "$(systemctl list-units --no-legend --plain 'wq-tunectl-bench-*.scope' | wc -l)"
 systemctl kill --kill-whom=all --signal=KILL bench-victim
 expect_nothing "its cgroup was killed"
