@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <optional>
 
 #include "base/clock.h"
@@ -54,6 +57,31 @@ Result<std::optional<std::string>> read_if_there(const std::string& path, std::s
     if (!text && text.error().code == ENOENT && first == ENOENT) return std::nullopt;
     if (!text) return tl::unexpected(text.error());
     return std::optional(std::move(*text));
+}
+
+std::string read_first_line(const std::string& path) {
+    const auto text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : "";
+}
+
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+    if (!dir) return fail_errno(folder, errno);
+    std::vector<std::string> names;
+    for (;;) {
+        errno = 0;
+        const dirent* entry = ::readdir(dir.get());
+        if (entry == nullptr && errno != 0) return fail_errno(folder, errno);
+        if (entry == nullptr) break;
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+std::vector<std::string> names_or_none(const std::string& folder) {
+    return names_in(folder).value_or(std::vector<std::string>());
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -19,6 +20,17 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxF
 // Like read_file(), or nullopt if PATH does not exist. Tries again after an error: PATH counts as absent
 // only if both tries return ENOENT, because the caller may then write a new file.
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit = kMaxFile);
+
+// The first line of PATH, without its newline and otherwise as it is: a name of device mapper may end with a
+// space. Empty if PATH cannot be read, for callers to whom that is the same as a file without content.
+std::string read_first_line(const std::string& path);
+
+// The names in FOLDER, sorted, without "." and "..". Errors: errno of opendir or readdir, never a part of the
+// names. The error text contains the path.
+Result<std::vector<std::string>> names_in(const std::string& folder);
+
+// Like names_in(), but none after any error, for callers to whom such a folder is as good as an empty one.
+std::vector<std::string> names_or_none(const std::string& folder);
 
 // Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. After
 // an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.

@@ -18,12 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostSteal = 50;  // one tick in so many
 
-// Without the newline; "" where it cannot be read.
-std::string line_of(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 // "some avg10=0.00 avg60=..." of KIND.
 double average(const std::string& pressure, const std::string& kind) {
     std::istringstream lines(pressure);
@@ -63,11 +57,11 @@ bool is_on_battery(const Paths& paths) {
     for (auto at = fs::directory_iterator(paths.power_supplies(), error);
          !error && at != fs::directory_iterator(); at.increment(error)) {
         const std::string folder = at->path();
-        const std::string type = line_of(folder + "/type");
+        const std::string type = read_first_line(folder + "/type");
         if (type == "Battery")
-            discharging = discharging || (line_of(folder + "/status") == "Discharging" &&
-                                          line_of(folder + "/scope") != "Device");
-        else if (line_of(folder + "/online") == "1")
+            discharging = discharging || (read_first_line(folder + "/status") == "Discharging" &&
+                                          read_first_line(folder + "/scope") != "Device");
+        else if (read_first_line(folder + "/online") == "1")
             return false;
     }
     return discharging;
@@ -76,7 +70,7 @@ bool is_on_battery(const Paths& paths) {
 // "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guests' time is in user and nice.
 CpuTimes read_cpu_times(const Paths& paths) {
     CpuTimes out;
-    std::istringstream words(line_of(paths.proc() + "/stat"));
+    std::istringstream words(read_first_line(paths.proc() + "/stat"));
     std::string word;
     words >> word;
     for (unsigned i = 0; i < 8 && words >> word; i++) {
@@ -94,15 +88,16 @@ bool was_stolen(const CpuTimes& before, const CpuTimes& after) {
 
 std::string scheduler_in_force(const Paths& paths) {
     std::string out;
-    if (line_of(paths.sched_ext() + "/state") == "enabled") out = line_of(paths.sched_ext() + "/root/ops");
-    const std::string balancing = line_of(paths.llc_balancing());
+    if (read_first_line(paths.sched_ext() + "/state") == "enabled")
+        out = read_first_line(paths.sched_ext() + "/root/ops");
+    const std::string balancing = read_first_line(paths.llc_balancing());
     if (!balancing.empty() && balancing != "0" && balancing != "N")
         out += out.empty() ? "cache-aware" : ", cache-aware";
     return out;
 }
 
 std::string why_named_only(const Paths& paths) {
-    if (line_of(paths.realtime()) == "1") return "a realtime kernel";
+    if (read_first_line(paths.realtime()) == "1") return "a realtime kernel";
     const Isolation isolation = read_isolation(paths);
     if (!isolation.isolcpus.empty()) return "isolcpus= is set";
     if (!isolation.nohz_full.empty()) return "nohz_full= is set";

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/cpu_files.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -88,11 +86,9 @@ std::optional<unsigned> number_after(std::string_view prefix, std::string_view n
 
 // The numbers of the entries PREFIX<number> in FOLDER. Empty if there is no such folder.
 std::vector<unsigned> numbered(const std::string& folder, std::string_view prefix) {
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
     std::vector<unsigned> numbers;
-    if (!dir) return numbers;
-    while (const dirent* entry = ::readdir(dir.get()))
-        if (auto number = number_after(prefix, entry->d_name)) numbers.push_back(*number);
+    for (const std::string& name : names_or_none(folder))
+        if (auto number = number_after(prefix, name)) numbers.push_back(*number);
     return numbers;
 }
 

@@ -27,11 +27,6 @@ bool is_writable(const std::string& path) {
     return ::stat(path.c_str(), &st) == 0 && (st.st_mode & 0222) != 0;
 }
 
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 // One parameter of the kernel command line.
 struct Parameter {
     std::string name;  // with '_' for '-': the kernel treats them alike (kernel/params.c, parameq())
@@ -83,14 +78,14 @@ bool may_turn_smt_off(const Parameter& parameter) {
 // A mitigation has no effect on a CPU without the flaw, and SMT is then on. (A number in smt/control:
 // powerpc with only some of the threads online.) maxcpus=N has no effect with N or fewer CPUs.
 bool holds_back(const Parameter& parameter, const Paths& paths) {
-    const std::string control = first_line(paths.cpus() + "/smt/control");
+    const std::string control = read_first_line(paths.cpus() + "/smt/control");
     const bool off = control == "off" || control == "forceoff" ||
                      (!control.empty() && std::isdigit(static_cast<unsigned char>(control[0])) != 0);
     if (parameter.name == "nosmt" && (!parameter.value || parameter.value == "force"))
         return off || control == "on";
     if (!parameter.value) return false;
     if (parameter.name != "maxcpus") return off && may_turn_smt_off(parameter);
-    const auto present = CpuSet::parse_list(first_line(paths.cpus() + "/present"));
+    const auto present = CpuSet::parse_list(read_first_line(paths.cpus() + "/present"));
     std::size_t most = 0;
     const auto [end, error] =
         std::from_chars(parameter.value->data(), parameter.value->data() + parameter.value->size(), most);
@@ -111,7 +106,7 @@ void read_cmdline(const Paths& paths, KernelInfo& info) {
 
 // Since 7.1, together with the scope (kernel/workqueue.c, module_param_named(cache_shard_size)).
 std::optional<unsigned> shard_size(const Paths& paths) {
-    const std::string text = first_line(paths.parameters() + "/cache_shard_size");
+    const std::string text = read_first_line(paths.parameters() + "/cache_shard_size");
     unsigned size = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
     if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -126,7 +121,7 @@ std::vector<Scope> classic_scopes() {
 
 KernelInfo probe_kernel(const Paths& paths) {
     KernelInfo info;
-    info.release = first_line(paths.osrelease());
+    info.release = read_first_line(paths.osrelease());
     read_cmdline(paths, info);
     if (!exists(paths.parameters() + "/default_affinity_scope")) return info;
     info.scopes = classic_scopes();

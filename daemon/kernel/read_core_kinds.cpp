@@ -12,15 +12,11 @@
 namespace wq {
 namespace {
 
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 // Intel hybrids have a PMU for each kind of core, with a list of its CPUs.
 CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
     const auto cpus_of = [&](const char* pmu) {
-        return CpuSet::parse_list(first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) & topology.online;
+        return CpuSet::parse_list(read_first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) &
+               topology.online;
     };
     CoreKinds out{cpus_of("cpu_core"), cpus_of("cpu_atom"), cpus_of("cpu_lowpower"),
                   "by /sys/devices/cpu_core and cpu_atom"};
@@ -29,7 +25,7 @@ CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
 
 // The fastest CPU has 1024; 0 if not known.
 unsigned capacity_of(const Paths& paths, unsigned cpu) {
-    const std::string text = first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
+    const std::string text = read_first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
     unsigned out = 0;
     std::from_chars(text.data(), text.data() + text.size(), out);
     return out;

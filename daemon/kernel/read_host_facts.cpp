@@ -59,9 +59,9 @@ std::string trimmed(std::string_view text) {
     return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
 }
 
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? trimmed(text->substr(0, text->find('\n'))) : "";
+// Firmware pads its names with spaces, and a device tree ends them with a NUL.
+std::string trimmed_line(const std::string& path) {
+    return trimmed(read_first_line(path));
 }
 
 template <std::size_t N>
@@ -116,7 +116,7 @@ std::vector<std::string> models(const Paths& paths, const Cpuinfo& cpuinfo) {
     const std::string part = value(cpuinfo, "CPU implementer") + " " + value(cpuinfo, "CPU part");
     std::vector<std::string> out;
     for (const std::string& name : {value(cpuinfo, "model name"), smbios_processor(paths),
-                                    name_in(kParts, part), first_line(paths.device_tree_model())})
+                                    name_in(kParts, part), trimmed_line(paths.device_tree_model())})
         if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
     return out;
 }
@@ -126,12 +126,12 @@ bool is_hypervisor(const std::string& name) {
 }
 
 std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
-    if (!first_line(paths.container()).empty()) return true;
-    if (first_line(paths.xen_capabilities()).find("control_d") != std::string::npos) return false;
+    if (!trimmed_line(paths.container()).empty()) return true;
+    if (trimmed_line(paths.xen_capabilities()).find("control_d") != std::string::npos) return false;
     const std::string flags = " " + value(cpuinfo, "flags") + " ";
-    const std::string vendor = first_line(paths.dmi_id() + "/sys_vendor");
-    const std::string product = first_line(paths.dmi_id() + "/product_name");
-    const std::string model = first_line(paths.device_tree_model());
+    const std::string vendor = trimmed_line(paths.dmi_id() + "/sys_vendor");
+    const std::string product = trimmed_line(paths.dmi_id() + "/product_name");
+    const std::string model = trimmed_line(paths.device_tree_model());
     if (flags.find(" hypervisor ") != std::string::npos) return true;
     if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
     if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
@@ -143,7 +143,7 @@ std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
 
 // The file says "uninitialized" until the image's first boot.
 std::string machine_id(const Paths& paths) {
-    const std::string id = first_line(paths.machine_id());
+    const std::string id = trimmed_line(paths.machine_id());
     const bool whole = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
     return whole ? id : "";
 }
@@ -151,7 +151,7 @@ std::string machine_id(const Paths& paths) {
 }  // namespace
 
 std::string read_arch(const Paths& paths) {
-    if (auto word = first_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
+    if (auto word = trimmed_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
     utsname names{};
     return ::uname(&names) == 0 ? names.machine : "";
 }
@@ -166,7 +166,7 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
     facts.arch = read_arch(paths);
     facts.cpu_vendor = vendor(cpuinfo);
     facts.cpu_models = models(paths, cpuinfo);
-    facts.kernel = first_line(paths.osrelease());
+    facts.kernel = trimmed_line(paths.osrelease());
     facts.hostname = read_hostname(paths);
     facts.machine_id = machine_id(paths);
     facts.is_virtual = is_virtual(paths, cpuinfo);
@@ -175,7 +175,7 @@ HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) 
 }
 
 std::string read_hostname(const Paths& paths) {
-    return first_line(paths.hostname());
+    return trimmed_line(paths.hostname());
 }
 
 }  // namespace wq

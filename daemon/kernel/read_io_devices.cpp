@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/read_io_devices.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <memory>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -12,31 +9,17 @@
 namespace wq {
 namespace {
 
-std::vector<std::string> names_in(const std::string& path) {
-    std::vector<std::string> out;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
-        if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
-    std::ranges::sort(out);
-    return out;
-}
-
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 // The workqueue tells what is in effect: the parameter can be written later, and then changes nothing of it.
 std::optional<bool> nvme_tcp_unbound(const Paths& paths) {
-    const std::string parameter = first_line(paths.root + "/sys/module/nvme_tcp/parameters/wq_unbound");
+    const std::string parameter = read_first_line(paths.root + "/sys/module/nvme_tcp/parameters/wq_unbound");
     if (parameter.empty()) return std::nullopt;
-    const std::string per_cpu = first_line(paths.workqueues() + "/nvme_tcp_wq/per_cpu");
+    const std::string per_cpu = read_first_line(paths.workqueues() + "/nvme_tcp_wq/per_cpu");
     return per_cpu.empty() ? parameter == "Y" : per_cpu == "0";
 }
 
 bool is_crypt(const std::string& device, const std::vector<std::string>& workqueues) {
-    if (first_line(device + "/dm/uuid").starts_with("CRYPT-")) return true;
-    const std::string number = first_line(device + "/dev");
+    if (read_first_line(device + "/dm/uuid").starts_with("CRYPT-")) return true;
+    const std::string number = read_first_line(device + "/dev");
     const std::string prefix = "kcryptd-" + number + "-";
     return !number.empty() &&
            std::ranges::any_of(workqueues, [&](const std::string& name) { return name.starts_with(prefix); });
@@ -47,16 +30,16 @@ bool is_crypt(const std::string& device, const std::vector<std::string>& workque
 IoDevices read_io_devices(const Paths& paths) {
     IoDevices out;
     const std::string controllers = paths.root + "/sys/class/nvme";
-    for (const std::string& name : names_in(controllers))
-        if (first_line(controllers + "/" + name + "/transport") == "tcp")
+    for (const std::string& name : names_or_none(controllers))
+        if (read_first_line(controllers + "/" + name + "/transport") == "tcp")
             out.nvme_tcp.push_back(printable(name));
     out.nvme_tcp_unbound = nvme_tcp_unbound(paths);
-    const auto workqueues = names_in(paths.workqueues());
+    const auto workqueues = names_or_none(paths.workqueues());
     const std::string blocks = paths.root + "/sys/block";
-    for (const std::string& name : names_in(blocks)) {
+    for (const std::string& name : names_or_none(blocks)) {
         const std::string device = blocks + "/" + name;
         if (name.starts_with("dm-") && is_crypt(device, workqueues))
-            out.crypt.push_back(printable(first_line(device + "/dm/name")));
+            out.crypt.push_back(printable(read_first_line(device + "/dm/name")));
     }
     std::ranges::sort(out.crypt);
     return out;

@@ -17,14 +17,9 @@ namespace {
 constexpr unsigned kMostDeep = 16;
 constexpr unsigned kMostCgroups = 10'000;
 
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 // Reads a list of CPUs. nohz_full contains "(null)" if the option was not given; that gives the empty set.
 CpuSet list_in(const std::string& path) {
-    return CpuSet::parse_list(first_line(path)).value_or(CpuSet{});
+    return CpuSet::parse_list(read_first_line(path)).value_or(CpuSet{});
 }
 
 // Walks the cgroups. If a cgroup lacks a controller, those below it lack it too. Most hosts do not use
@@ -52,7 +47,7 @@ class Walk {
     bool look_at(const std::string& cgroup) {
         const std::string file = root_ + cgroup + "/cpuset.cpus.partition";
         if (::access(file.c_str(), F_OK) != 0) return false;
-        const std::string type = first_line(file);
+        const std::string type = read_first_line(file);
         if (type != "root" && type != "isolated") return true;
         if (CpuSet cpus = list_in(root_ + cgroup + "/cpuset.cpus.effective"); !cpus.empty())
             out_.partitions.push_back({printable(cgroup), std::move(cpus), type});

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/read_kworkers.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <charconv>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -66,13 +63,11 @@ std::optional<Kworker> read_kworker(const std::string& dir, int pid) {
 
 std::vector<Kworker> read_kworkers(const Paths& paths) {
     std::vector<Kworker> out;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(paths.proc().c_str()), ::closedir);
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-        const std::string_view name = entry->d_name;
+    for (const std::string& name : names_or_none(paths.proc())) {
         int pid = 0;
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
         if (error != std::errc{} || end != name.data() + name.size()) continue;
-        const std::string path = paths.proc() + "/" + std::string(name);
+        const std::string path = paths.proc() + "/" + name;
         // Much cheaper than `stat` of a process with many threads.
         const auto comm = read_file(path + "/comm");
         if (!comm || !comm->starts_with("kworker/")) continue;

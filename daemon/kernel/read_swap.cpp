@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/read_swap.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <memory>
 #include <sstream>
 
 #include "base/file.h"
@@ -15,24 +13,17 @@
 namespace wq {
 namespace {
 
-std::string first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
-}
-
 void add_stack(const std::string& blocks, const std::string& number, std::set<std::string>& out) {
     if (number.empty() || !out.insert(number).second) return;
     const std::string slaves = blocks + "/" + number + "/slaves";
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(slaves.c_str()), ::closedir);
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
-        if (entry->d_name[0] != '.')
-            add_stack(blocks, first_line(slaves + "/" + entry->d_name + "/dev"), out);
+    for (const std::string& name : names_or_none(slaves))
+        add_stack(blocks, read_first_line(slaves + "/" + name + "/dev"), out);
 }
 
 // Of a swap partition its own, of a swap file its file system's.
 std::string number_of(const Paths& paths, const std::string& file, const std::string& type) {
     if (type == "partition")
-        return first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");
+        return read_first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");
     struct stat about {};
     if (::stat(paths.of_user(file).c_str(), &about) != 0) return "";
     return fmt::format("{}:{}", major(about.st_dev), minor(about.st_dev));

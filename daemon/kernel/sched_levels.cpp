@@ -24,8 +24,7 @@ std::optional<SchedLevels> in_config(const std::string& path) {
 }
 
 SchedLevels read(const Paths& paths) {
-    const auto line = read_file(paths.osrelease());
-    const std::string release = line ? line->substr(0, line->find('\n')) : "";
+    const std::string release = read_first_line(paths.osrelease());
     if (!release.empty() && release.find('/') == std::string::npos)
         for (const std::string& path : paths.kernel_configs(release))
             if (const auto found = in_config(path)) return *found;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/file.h"
 #include "ctl/command.h"
 #include "ctl/top/top_table.h"
 #include "kernel/paths.h"
@@ -28,18 +28,11 @@ bool is_plain(std::string_view name) {
 
 // The workqueues below ROOT that have the file FILE.
 Words workqueues_with(const std::string& root, const char* file) {
-    struct Close {
-        void operator()(DIR* dir) const { ::closedir(dir); }
-    };
     Words out;
     const std::string folder = Paths{root}.workqueues();
-    const std::unique_ptr<DIR, Close> dir(::opendir(folder.c_str()));
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-        const std::string name = entry->d_name;
+    for (const std::string& name : names_or_none(folder))
         if (is_plain(name) && ::access((folder + "/" + name + "/" + file).c_str(), F_OK) == 0)
             out.push_back(name);
-    }
-    std::ranges::sort(out);
     return out;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/fleet/fleet_input.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,8 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 
+#include "base/file.h"
 #include "ctl/machine.h"
 
 namespace wq::ctl {
@@ -122,16 +121,10 @@ Status FleetInput::add_copy(const std::string& name, int fd) {
 }
 
 Status FleetInput::add_directory(const std::string& path, std::vector<std::string>& errors) {
-    struct Close {
-        void operator()(DIR* dir) const { ::closedir(dir); }
-    };
-    const std::unique_ptr<DIR, Close> dir(::opendir(path.c_str()));
-    if (!dir) return fail_errno(path, errno);
-    std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(dir.get()))
-        if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-    std::ranges::sort(names);
-    for (const std::string& name : names) {
+    const auto names = names_in(path);
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names) {
+        if (name.starts_with('.')) continue;
         const std::string file = path + "/" + name;
         struct stat info {};
         if (::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
