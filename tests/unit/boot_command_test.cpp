@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
@@ -20,6 +21,7 @@ using test::cpu_tree;
 using test::kernel_tree;
 using test::TempTree;
 using test::workqueue;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -44,6 +46,24 @@ class BootCommand : public testing::Test {
         const json answer = json::parse(testing::internal::GetCapturedStdout());
         EXPECT_EQ(code, 0);
         return answer;
+    }
+    // The options that it advises.
+    [[nodiscard]] std::vector<std::string> advised(std::optional<unsigned> size = {}) const {
+        std::vector<std::string> out;
+        for (const json& one : ask(size)["boot"]) out.push_back(one["option"]);
+        return out;
+    }
+    void block_device(const std::string& name, const std::map<std::string, std::string>& files) {
+        for (const auto& [file, text] : files) tree_.write("sys/block/" + name + "/" + file, text + "\n");
+    }
+    void nvme(const std::string& controller, const std::string& transport) {
+        tree_.write("sys/class/nvme/" + controller + "/transport", transport + "\n");
+    }
+    void nvme_tcp_parameter(const std::string& unbound) {
+        tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", unbound + "\n");
+    }
+    void open_workqueue(const std::string& name, bool per_cpu) {
+        tree_.write("sys/devices/virtual/workqueue/" + name + "/per_cpu", per_cpu ? "1\n" : "0\n");
     }
     void trial_ended(const std::string& reason, bool judged = true, const std::string& kernel = "6.12.107",
                      const std::string& topology = "", std::int64_t age = 60) {
@@ -80,41 +100,38 @@ TEST_F(BootCommand, NamesThePlaceInThePolicyThatAsks) {
 
 TEST_F(BootCommand, TakesTheOptionBeforeThePolicy) {
     policy("[shard]\nsize = 4\n");
-    EXPECT_EQ(ask(3)["boot"][0]["option"], "workqueue.cache_shard_size=3");
-    EXPECT_THAT(ask(8)["boot"], IsEmpty());
+    EXPECT_THAT(advised(3), ElementsAre("workqueue.cache_shard_size=3"));
+    EXPECT_THAT(advised(8), IsEmpty());
 }
 
 TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
+    const auto advice = ElementsAre("workqueue.default_affinity_scope=cache_shard");
     trial_ended(kStuckReason);
-    const json answer = ask();
-    ASSERT_THAT(answer["boot"], SizeIs(1));
-    EXPECT_EQ(answer["boot"][0]["option"], "workqueue.default_affinity_scope=cache_shard");
+    EXPECT_THAT(advised(), advice);
     trial_ended("CPUs came or went", false);
-    EXPECT_THAT(ask()["boot"], SizeIs(1)) << "one that was cut off says nothing";
+    EXPECT_THAT(advised(), advice) << "one that was cut off says nothing";
     trial_ended("");
-    EXPECT_THAT(ask()["boot"], IsEmpty()) << "the latest counts";
+    EXPECT_THAT(advised(), IsEmpty()) << "the latest counts";
 }
 
 TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
     trial_ended(kStuckReason, true, "6.6.1");
     trial_ended(kStuckReason, true, "6.12.107", "another");
     trial_ended(kStuckReason, true, "6.12.107", "", std::int64_t{31} * 24 * 3600);
-    EXPECT_THAT(ask()["boot"], IsEmpty());
+    EXPECT_THAT(advised(), IsEmpty());
 }
 
 TEST_F(BootCommand, NamesNoAlternativesForWhatIsNotThere) {
-    tree_.write("sys/block/dm-0/dm/uuid", "LVM-abc\n");
-    tree_.write("sys/block/dm-0/dev", "254:0\n");
-    tree_.write("sys/class/nvme/nvme0/transport", "pcie\n");
+    block_device("dm-0", {{"dm/uuid", "LVM-abc"}, {"dev", "254:0"}});
+    nvme("nvme0", "pcie");
     EXPECT_THAT(ask()["alternatives"], IsEmpty());
 }
 
 TEST_F(BootCommand, NamesWhatDmCryptAndNvmeTcpOffer) {
-    tree_.write("sys/block/dm-1/dm/uuid", "CRYPT-LUKS2-abc-disk\n");
-    tree_.write("sys/block/dm-1/dm/name", "disk\n");
-    tree_.write("sys/class/nvme/nvme0/transport", "pcie\n");
-    tree_.write("sys/class/nvme/nvme1/transport", "tcp\n");
-    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "N\n");
+    block_device("dm-1", {{"dm/uuid", "CRYPT-LUKS2-abc-disk"}, {"dm/name", "disk"}});
+    nvme("nvme0", "pcie");
+    nvme("nvme1", "tcp");
+    nvme_tcp_parameter("N");
     const json answer = ask();
     EXPECT_THAT(answer["boot"], IsEmpty()) << "the plan needs none of them";
     ASSERT_THAT(answer["alternatives"], SizeIs(3));
@@ -128,24 +145,22 @@ TEST_F(BootCommand, NamesWhatDmCryptAndNvmeTcpOffer) {
 }
 
 TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {
-    tree_.write("sys/block/dm-10/dm/name", "b\n");
-    tree_.write("sys/block/dm-10/dev", "254:10\n");
-    tree_.write("sys/block/dm-2/dm/name", "a\n");
-    tree_.write("sys/block/dm-2/dev", "254:1\n");
-    tree_.write("sys/devices/virtual/workqueue/kcryptd_io-254:1-7/per_cpu", "1\n");
-    tree_.write("sys/devices/virtual/workqueue/kcryptd-254:10-3/per_cpu", "1\n");
+    block_device("dm-10", {{"dm/name", "b"}, {"dev", "254:10"}});
+    block_device("dm-2", {{"dm/name", "a"}, {"dev", "254:1"}});
+    open_workqueue("kcryptd_io-254:1-7", true);
+    open_workqueue("kcryptd-254:10-3", true);
     EXPECT_EQ(ask()["alternatives"][0]["devices"], json({"b"})) << "254:10 is not 254:1";
 }
 
 TEST_F(BootCommand, GoesByTheWorkqueueOfNvmeTcpNotByItsParameter) {
     const auto offered = [&] { return !ask()["alternatives"].empty(); };
     EXPECT_FALSE(offered());
-    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "Y\n");
+    nvme_tcp_parameter("Y");
     EXPECT_FALSE(offered()) << "in effect";
-    tree_.write("sys/devices/virtual/workqueue/nvme_tcp_wq/per_cpu", "1\n");
+    open_workqueue("nvme_tcp_wq", true);
     EXPECT_TRUE(offered()) << "written after the module was loaded";
-    tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", "N\n");
-    tree_.write("sys/devices/virtual/workqueue/nvme_tcp_wq/per_cpu", "0\n");
+    nvme_tcp_parameter("N");
+    open_workqueue("nvme_tcp_wq", false);
     EXPECT_FALSE(offered());
 }
 

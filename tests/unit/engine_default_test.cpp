@@ -21,16 +21,6 @@ using testing::Key;
 
 class EngineDefault : public test::Rig {
   protected:
-    Policy managed() {
-        Policy policy = rule_for_all();
-        policy.default_scope.manage = true;
-        return policy;
-    }
-    // A policy with its rules changed, taken into use.
-    void use(const Policy& policy) {
-        engine_->set_policy(policy);
-        engine_->reconcile();
-    }
     [[nodiscard]] std::string reason_told() const {
         return status_json(*engine_, nullptr, "running")["targets"][1]["reason"].dump();
     }

@@ -20,19 +20,9 @@ using testing::IsEmpty;
 using testing::Key;
 using testing::Pair;
 
-// Only kcryptd is planned, so that counts are of one target.
-Policy kcryptd_only(const ScopeWish& wish = {}) {
-    Policy policy = rule_for_all(wish);
-    policy.rules[0].match = "kcryptd";
-    return policy;
-}
-
 class EngineFaults : public test::Rig {
   protected:
     EngineFaults() { engine_->set_policy(kcryptd_only()); }
-    void reconcile(int times) {
-        for (int i = 0; i < times; i++) engine_->reconcile();
-    }
     // The writes of kcryptd that come fail so, one after another; then they work.
     void fail_writes(std::vector<int> codes) {
         files_->on_write = [codes, next = std::size_t{0}](const auto&, const auto&) mutable {

@@ -17,19 +17,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-// Only kcryptd is planned, so that counts are of one target.
-Policy kcryptd_only(const ScopeWish& wish = {}) {
-    Policy policy = rule_for_all(wish);
-    policy.rules[0].match = "kcryptd";
-    return policy;
-}
-
 class Foreign : public test::Rig {
   protected:
     Foreign() { engine_->set_policy(kcryptd_only()); }
-    void reconcile(int times) {
-        for (int i = 0; i < times; i++) engine_->reconcile();
-    }
 };
 
 // ---- other writers

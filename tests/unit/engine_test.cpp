@@ -20,19 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-class EngineTest : public test::Rig {
-  protected:
-    Policy managed() {
-        Policy policy = rule_for_all();
-        policy.default_scope.manage = true;
-        return policy;
-    }
-    // A policy with its rules changed, taken into use.
-    void use(const Policy& policy) {
-        engine_->set_policy(policy);
-        engine_->reconcile();
-    }
-};
+class EngineTest : public test::Rig {};
 
 TEST_F(EngineTest, AppliesThePlan) {
     engine_->reconcile();

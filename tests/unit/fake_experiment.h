@@ -74,6 +74,7 @@ class ExperimentRig : public Rig {
         use(policy);
         next_tick_ = now_;
     }
+    // These two in place of Rig's: the experiment hears of it too.
     void use(const Policy& policy) {
         engine_->set_policy(policy);
         experiment_->policy_changed();

@@ -7,6 +7,27 @@ Rig::Rig(KernelInfo kernel) : kernel_(std::move(kernel)) {
     restart();
 }
 
+Policy Rig::managed() {
+    Policy policy = rule_for_all();
+    policy.default_scope.manage = true;
+    return policy;
+}
+
+Policy Rig::kcryptd_only(const ScopeWish& wish) {
+    Policy policy = rule_for_all(wish);
+    policy.rules[0].match = "kcryptd";
+    return policy;
+}
+
+void Rig::use(const Policy& policy) {
+    engine_->set_policy(policy);
+    engine_->reconcile();
+}
+
+void Rig::reconcile(int times) {
+    for (int i = 0; i < times; i++) engine_->reconcile();
+}
+
 void Rig::restart() {
     const Policy policy = engine_ ? engine_->policy() : rule_for_all();
     files_ = std::make_unique<FakeKernel>(tree_);

@@ -25,11 +25,19 @@ inline void PrintTo(State state, std::ostream* out) {
 
 namespace wq::test {
 
-// A Engine between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
+// An Engine between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
 // kernel no cache_shard: `auto` means smt. Two workqueues, kcryptd and writeback, are on `default (cache)`.
 class Rig : public testing::Test {
   protected:
     explicit Rig(KernelInfo kernel = kernel_612());
+
+    // The default scope is managed too.
+    static Policy managed();
+    // Only kcryptd is planned, so that counts are of one target.
+    static Policy kcryptd_only(const ScopeWish& wish = {});
+    // A policy with its rules changed, taken into use.
+    void use(const Policy& policy);
+    void reconcile(int times);
 
     // The daemon is gone, in whatever way, and another one starts on what it left.
     void restart();

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ctl/ab/ab_command.h"
+#include "engine/baseline.h"
+#include "engine/lock.h"
+#include "fake_machine.h"
+#include "kernel/workqueue_fs.h"
+#include "run_command.h"
+
+namespace wq::test {
+
+// The machine that `ab` meets: two workqueues, one of which has no parallelism, two kworkers of unbound pools
+// and a file of a block device.
+inline std::vector<Entry> ab_tree() {
+    auto out = kernel_tree({workqueue("kcryptd-1"), workqueue("one", {.max_active = "1"})});
+    out.push_back(cpu_tree({.cores = 4, .threads = 2}));
+    out.push_back(Dir("proc/1", {File("comm", "kworker/u16:0-events\n")}));
+    out.push_back(Dir("proc/2", {File("comm", "kworker/2:0\n")}));
+    out.push_back(Dir("proc/30", {File("comm", "kworker/u17:1\n")}));
+    out.push_back(Dir("sys/block/sda/queue", {File("nr_requests", "64"), File("other", "none")}));
+    out.push_back(File("etc/nr_requests", "64"));
+    return out;
+}
+
+// `wq-tunectl ab` on such a tree.
+class AbCommand : public testing::Test {
+  protected:
+    static constexpr const char* kFile = "sys/block/sda/queue/nr_requests";
+    static inline const std::vector<std::string> kValues{
+        "--file", "/sys/block/sda/queue/nr_requests", "--values", "16,32", "--pairs", "3"};
+    static inline const std::vector<std::string> kTwo{"--target",  "kcryptd-1", "--arms",
+                                                      "cache,smt", "--pairs",   "3"};
+
+    struct Ran {
+        int code = -1;
+        std::string out, err;
+    };
+    Ran ab(std::vector<std::string> words, const std::vector<std::string>& command) {
+        Ran ran;
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        ran.code = run(std::move(words), command);
+        ran.out = testing::internal::GetCapturedStdout();
+        ran.err = testing::internal::GetCapturedStderr();
+        return ran;
+    }
+    int run(std::vector<std::string> words, const std::vector<std::string>& command) const {
+        return run_command(ctl::set_up_ab, std::move(words), {tree_.root(), command});
+    }
+    [[nodiscard]] std::string word() const {
+        const auto file = parse_scope_file(tree_.read(wq_path("kcryptd-1")));
+        return file ? file->word : "?";
+    }
+    [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const {
+        BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
+        EXPECT_TRUE(store.load());
+        return store.entries();
+    }
+    void expect_baseline() const {
+        EXPECT_EQ(word(), "default");
+        EXPECT_THAT(on_disk(), testing::IsEmpty());
+        EXPECT_FALSE(tree_.exists("run/wq-tuned/ab.json"));
+        EXPECT_EQ(tree_.read(kFile), "64");
+        EXPECT_FALSE(tree_.exists("set"));
+        EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "somebody is left";
+    }
+    // Arms of commands: "set" is there while the arm `on` is in place.
+    [[nodiscard]] std::vector<std::string> on(const std::string& undo = "") const {
+        const std::string set = tree_.path("set");
+        return {"--arm",   "on",
+                "--do",    "touch '" + set + "'",
+                "--undo",  undo.empty() ? "rm '" + set + "'" : undo,
+                "--pairs", "3"};
+    }
+
+    static std::vector<std::string> with(std::vector<std::string> words,
+                                         const std::vector<std::string>& more) {
+        words.insert(words.end(), more.begin(), more.end());
+        return words;
+    }
+
+    TempTree tree_{ab_tree()};
+    // Says what the target holds while it runs, one line a run.
+    const std::string says_scope_ =
+        "cat '" + tree_.path(wq_path("kcryptd-1")) + "' >>'" + tree_.path("runs") + "'";
+};
+
+}  // namespace wq::test
