@@ -28,6 +28,29 @@ use_arch() { # amd64|arm64
 say() { printf '%s %s\n' "$(date +%T)" "$*"; }
 die() { say "$*" >&2; exit 1; }
 
+# ---- for scripts of several boots
+
+expect() { # WHAT EXPECTED ACTUAL
+  [ "$2" = "$3" ] || die "FAILED: $1: expected '$2', found '$3'"
+  echo "ok: $1${3:+: $3}"
+}
+
+# Boots a guest for one check, shows what that printed, and fails if it did.
+run_in_guest() { # RESULTS CHECK BOOT-OPTION...
+  local results=$1 check=$2
+  shift 2
+  "$guest_dir/boot.sh" --results "$results" "$@" "$check"
+  "$guest_dir/report.sh" "$results" "$check" | sed '/^@file /d; s/^/  /' || die "FAILED: $check in the guest"
+}
+
+# What the check handed to bring_out (lib.sh), by its name: brought_out RESULTS CHECK FILE >COPY
+brought_out() {
+  local text
+  text=$(awk -v file="$3" '$1 == "@file" && $2 == file { print $3 }' "$1/$2.out")
+  [ -n "$text" ] || die "FAILED: $2 brought no $3 out"
+  base64 -d <<<"$text"
+}
+
 # Only apt and mmdebstrap need root; everything else runs as the caller.
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi

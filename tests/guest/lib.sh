@@ -87,6 +87,9 @@ load_mbs() {
   jq -er '.jobs[0].write.bw_bytes / 1e6 | round' /run/wq-tests/fio.json
 }
 
+# `bring_out FILE`: to the host, among what the check prints; brought_out of common.sh finds it there.
+bring_out() { base64 -w 1000 "$1" | sed "s|^|@file ${1##*/} |"; }
+
 # Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
 host_monitor() { echo "@monitor $*" >"$guest_port"; }
 

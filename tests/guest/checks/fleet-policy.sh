@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A host that has measured nothing gets the policy of a fleet; fleet.sh has put that where this check takes it from.
+# timeout: 300
+# shellcheck source=tests/guest/lib.sh
+. /usr/lib/wq-tests/lib.sh
+
+drop_ins=/etc/wq-tuned/wq-tuned.toml.d
+policy=$drop_ins/50-fleet.toml
+check_eq "a machine id of its own" "$(sed -nE 's/.*systemd\.machine_id=([0-9a-f]+).*/\1/p' <<<"$guest_append")" "$(cat /etc/machine-id)"
+[ ! -e $ledger ] || fail "there is a ledger"
+check_eq "what this host has learned" "" "$(wq-tunectl history --ledger)"
+crypt_open c0
+wq=$(wq_of c0)
+install -D -m 644 /usr/lib/wq-tests/50-fleet.toml $policy
+check_eq "the policy is for this machine" 1 "$(wq-tunectl check $policy | grep -c 'of which 1 matches here')"
+
+note "-- explained: the rule, its evidence, for which hosts"
+wq-tunectl explain "$wq"
+explained=$(wq-tunectl explain "$wq" --json)
+rule=$(jq -r .rule <<<"$explained")
+check_eq "whose rule" "$policy" "${rule%:*}"
+check_eq "with its line" 1 "$(wq-tunectl explain "$wq" | grep -cF " $rule")"
+check_eq "which plans" "system write" "$(jq -r '"\(.planned) \(.action)"' <<<"$explained")"
+sed -n "${rule##*:}p" $policy | grep -qxF '[[host.workqueue]]' || fail "$rule is: $(sed -n "${rule##*:}p" $policy)"
+evidence=$(sed -n "1,${rule##*:}p" $policy | grep '^# ' | tail -n 1)
+note "above $rule: $evidence"
+grep -qE -- '-> system, latency, better: E .* pairs of 4 hosts' <<<"$evidence" || fail "no evidence above the rule"
+check_eq "the fleet's host table alone" "fleet:" "$(jq -r '[.hosts[] | select(.matches).name | split(" ")[0]] | join(" ")' <<<"$explained")"
+
+note "-- as installed, a host compares what a rule names before it has it"
+systemctl start wq-tuned
+wait_until 30 state_is "$wq" waiting || fail "state $(target "$wq" state): $(target "$wq" reason)"
+# shellcheck disable=SC2016 # the backticks are the reason's
+grep -qF 'plan: the rule names `system`' <<<"$(target "$wq" reason)" || fail "reason: $(target "$wq" reason)"
+expect_scope "$wq" default
+
+note "-- in force at once where the evidence of the fleet is to be enough, and nothing else is"
+cat >$drop_ins/10-rollout.toml <<EOF
+[daemon]
+apply_unjudged = true
+[default_scope]
+manage = false
+[[workqueue]]
+match = "*"
+scope = "leave"
+EOF
+wq-tunectl reload
+expect_scope "$wq" system
+wait_until 10 state_is "$wq" applied || fail "state $(target "$wq" state): $(target "$wq" reason)"
+# shellcheck disable=SC2016 # the backticks are the reason's
+check_eq "why" 'the rule names `system`' "$(target "$wq" reason)"
+check_eq "alone" "$wq" "$(status | jq -r '[.targets[] | select(.state == "applied").name] | join(" ")')"
+check_eq "the host table in force" "$(jq -r '.hosts[] | select(.matches).name' <<<"$explained")" "$(status | jq -r '.daemon.hosts | join("; ")')"
+check_eq "explain knows that" applied "$(wq-tunectl explain "$wq" --json | jq -r .state)"
+wq-tunectl status
+check_eq "nothing was measured for it" "" "$(wq-tunectl history --ledger)"
+
+note "-- and for a device that comes later"
+crypt_open c1 1
+later=$(wq_of c1)
+wait_until 30 scope_is "$later" system || fail "$later holds '$(scope_of "$later")': $(target "$later" reason)"
+
+systemctl stop wq-tuned
+check_eq "after the stop" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# `wq-tunectl bench --compare` over boots with several sizes of cache_shard: sweep.sh STAGE RESULTS [KERNEL] (7.1 or
+# later). RESULTS keeps a file of each size, the table, and a folder for each boot.
+#
+# One LLC of 16 cores without threads, so that the sizes make 4, 2, 1 and 1 shards. An emulated machine has the pools
+# and the kworkers of a real one; its MB/s are those of the two CPUs or so that run it.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/common.sh"
+
+stage=${1:?} results=${2:?} kernel=${3:-7.2}
+cores=16
+sizes=(4 8 16 32)
+export COLUMNS=200 NO_COLOR=1 # a row is a line
+
+rm -rf "$results"
+mkdir -p "$results"
+files=()
+for size in "${sizes[@]}"; do
+  say "cache_shard_size $size"
+  run_in_guest "$results/boot-$size" bench-sweep --kernel "$kernel" --smp $cores,sockets=1,cores=$cores,threads=1 \
+    --stage "$stage" --append "workqueue.cache_shard_size=$size" --timeout 900
+  file=$results/shard-$size.json
+  brought_out "$results/boot-$size" bench-sweep bench.json >"$file"
+  expect "the file of size $size" "$size" "$(jq .host.cache_shard_size "$file")"
+  files+=("$file")
+done
+
+"$stage/usr/bin/wq-tunectl" bench --compare "${files[@]}" | tee "$results/table.txt"
+# Columns: # KERNEL SHARD SCOPE POOLS KWORKERS ...
+rows() { awk '$1 ~ /^[0-9]+$/ && $3 ~ /^[0-9]+$/ && $4 == "cache_shard"' "$results/table.txt"; }
+expect "rows of cache_shard" "${#sizes[@]}" "$(rows | wc -l)"
+expect "kernels" 1 "$(rows | awk '{ print $2 }' | sort -u | wc -l)"
+for i in "${!sizes[@]}"; do
+  size=${sizes[i]}
+  expect "shards of $size cores" "$((i + 1)) $(((cores + size - 1) / size))" "$(rows | awk -v size="$size" '$3 == size { print $1, $5 }')"
+done
+expect "rows without a kworker" 0 "$(rows | awk '$6 + 0 < 1' | wc -l)"
