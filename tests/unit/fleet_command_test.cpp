@@ -279,6 +279,7 @@ TEST_F(FleetCommand, TellsWhatWasLearnedAgainstAPolicy) {
     EXPECT_THAT(policy,
                 HasSubstr("# Against what a policy had set, not against the kernel's own setting:\n"));
     EXPECT_THAT(policy, HasSubstr("# cache (policy) -> smt, latency, better"));
+    EXPECT_THAT(policy, HasSubstr("\nevidence = \"the fleet: cache (policy) -> smt, latency, better"));
     EXPECT_THAT(run({"policy", hosts("b", 40, -0.02)}).out, Not(HasSubstr("Against what a policy")));
 }
 

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "ctl/fleet/fleet_text.h"
 #include "evidence/promote.h"
+#include "model/policy.h"
 #include "model/scope.h"
 #include "model/workqueue.h"
 #include "policy/glob.h"
@@ -72,7 +73,7 @@ bool is_narrower(const FleetRule& a, const FleetRule& b) {
 
 std::string evidence_line(const FleetEntry& entry, bool better) {
     const auto& [key, p, at, shards] = entry;
-    return toml_comment(fmt::format(
+    return printable(fmt::format(
         "{}, {}, {}: E {} ({} for the rule) by {} pair{} of {} host{}, effect {}; spread {}", arms_text(key),
         key.counter, better ? "better" : "worse", e_text(better ? p.log_better() : p.log_worse()),
         e_text(better ? p.log_for_rule_better() : p.log_for_rule_worse()), count_text(p.pairs),
@@ -85,8 +86,13 @@ std::string evidence_lines(const FleetRule& rule) {
     std::string out = "\n";
     if (better && rule.evidence.front().key.reference_origin == "policy")
         out += "# Against what a policy had set, not against the kernel's own setting:\n";
-    for (const FleetEntry& entry : rule.evidence) out += evidence_line(entry, better) + "\n";
+    for (const FleetEntry& entry : rule.evidence) out += toml_comment(evidence_line(entry, better)) + "\n";
     return out;
+}
+
+std::string short_evidence(const FleetRule& rule) {
+    const std::string first = evidence_line(rule.evidence.front(), rule.kind == FleetRule::Kind::use);
+    return "the fleet: " + printable(first.substr(0, kMaxEvidence / 2));
 }
 
 std::string condition(const char* key, const Json& value) {
@@ -144,6 +150,8 @@ std::string workqueue_rule(const FleetRule& rule, const FleetRule* moved) {
     }
     out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
                        toml_text(glob_of_kind(rule.target)), scope);
+    // For `explain`, which says what a rule rests on.
+    out += fmt::format("evidence = {}\n", toml_text(short_evidence(rule)));
     if (rule.kind == FleetRule::Kind::use && (is_strict(rule) || was_strict(rule)))
         out += fmt::format("strict = {}\n", is_strict(rule));
     return out;
@@ -181,7 +189,7 @@ std::string doubts(const FleetRules& found) {
         out +=
             toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
                                      machine_text(entry.key.machine), entry.key.kernel, why)) +
-            "\n" + toml_comment("    " + evidence_line(entry, true).substr(2)) + "\n";
+            "\n" + toml_comment("    " + evidence_line(entry, true)) + "\n";
     return out.empty() ? "" : "\n# Better on the whole, but not a rule:\n" + out;
 }
 

@@ -26,6 +26,7 @@ sed -n "${rule##*:}p" $policy | grep -qxF '[[host.workqueue]]' || fail "$rule is
 evidence=$(sed -n "1,${rule##*:}p" $policy | grep '^# ' | tail -n 1)
 note "above $rule: $evidence"
 grep -qE -- '-> system, latency, better: E .* pairs of 4 hosts' <<<"$evidence" || fail "no evidence above the rule"
+wq-tunectl explain "$wq" | grep -q "^ *because  *the fleet: " || fail "explain does not say why there is such a rule"
 check_eq "the fleet's host table alone" "fleet:" "$(jq -r '[.hosts[] | select(.matches).name | split(" ")[0]] | join(" ")' <<<"$explained")"
 
 note "-- as installed, a host compares what a rule names before it has it"
