@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Makes docs/report.png and docs/status.svg of what the tools print: pictures.sh [BUILD-DIR]
 #
-# The machine is a tree of a test (tests/browser/report_tree.cpp, "plain"), not a real one. Needs chromium, pngquant and
-# script (bsdutils); build wq-tunectl and report-tree first.
+# The machine is a guest with eight one-CPU sockets and a load on dm-crypt, after its first verdict. Needs chromium and
+# pngquant, and what guests need (./dev fetch).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build/release}
+# shellcheck source=tests/guest/common.sh
+. tests/guest/common.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$build/tests/browser/report-tree" "$work/tree" plain
-"$build/daemon/wq-tunectl" report --root "$work/tree" -o "$work/report.html"
-# At a real terminal, which has colours. 3: no daemon runs.
-COLUMNS=108 script -qec "$build/daemon/wq-tunectl --no-pager status --root '$work/tree'" /dev/null </dev/null \
-  >"$work/status" || [ $? = 3 ]
+tests/guest/stage.sh "$build" "$work/stage"
+run_in_guest "$work/boot" pictures --kernel 7.2 --smp 8,sockets=8,cores=1,threads=1 --stage "$work/stage" --timeout 1200
+brought_out "$work/boot" pictures status >"$work/status"
+brought_out "$work/boot" pictures report.html >"$work/report.html"
 
 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
   --disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --user-data-dir="$work/profile" \
