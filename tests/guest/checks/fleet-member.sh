@@ -42,5 +42,5 @@ wq-tunectl history --ledger >/run/wq-tests/ledger.jsonl
 note "lines of its ledger:"
 jq -r '"  \(.class): \(.reference) -> \(.candidate), \(.counter), \(.pairs) pairs"' /run/wq-tests/ledger.jsonl
 bring_out /run/wq-tests/ledger.jsonl
-check_eq "the verdict" "$([ -n "$pairs" ] && echo inconclusive || echo improved)" "$(of_wq verdict)"
+check_eq "the verdict" "$([ -n "$pairs" ] && echo undecided || echo improved)" "$(of_wq verdict)"
 check_eq "on what" system "$(of_wq candidate)"
