@@ -49,8 +49,9 @@ class BootCommand : public testing::Test {
     }
     // The options that it advises.
     [[nodiscard]] std::vector<std::string> advised(std::optional<unsigned> size = {}) const {
+        const json answer = ask(size);
         std::vector<std::string> out;
-        for (const json& one : ask(size)["boot"]) out.push_back(one["option"]);
+        for (const json& one : answer["boot"]) out.push_back(one["option"]);
         return out;
     }
     void block_device(const std::string& name, const std::map<std::string, std::string>& files) {
