@@ -99,6 +99,8 @@ note "-- it serves swap: no experiment without a rule"
 policy <<EOF
 judge.jitter = "0s"
 judge.settle = "0s"
+[[workqueue]]
+match = "*"
 EOF
 mkswap /dev/mapper/c0 >/dev/null
 swapon /dev/mapper/c0
