@@ -155,6 +155,19 @@ std::string CpuSet::list() const {
     return out;
 }
 
+std::string CpuSet::mask() const {
+    if (empty()) return "0";
+    std::string out;
+    for (unsigned word = 2 * words_.back().number + 2; word-- > 0;) {
+        const auto bits = static_cast<std::uint32_t>(bits_of(word / 2) >> (word % 2 * 32));
+        if (!out.empty())
+            out += fmt::format(",{:08x}", bits);
+        else if (bits != 0)
+            out = fmt::format("{:x}", bits);
+    }
+    return out;
+}
+
 CpuSet& CpuSet::operator|=(const CpuSet& other) {
     for (const Word& theirs : other.words_) word(theirs.number).bits |= theirs.bits;
     return *this;

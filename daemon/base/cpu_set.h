@@ -43,6 +43,7 @@ class CpuSet {
     [[nodiscard]] bool intersects(const CpuSet& other) const;
     [[nodiscard]] std::vector<unsigned> cpus() const;  // ascending
     [[nodiscard]] std::string list() const;            // kernel style: "0-7,88-95"
+    [[nodiscard]] std::string mask() const;            // kernel style: "ff,00000001"; "0" if empty
 
     CpuSet& operator|=(const CpuSet& other);
     CpuSet& operator&=(const CpuSet& other);

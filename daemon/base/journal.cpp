@@ -54,6 +54,12 @@ const char* message_id(Event event) {
             return "d8ac01476b4f44dcb68cdd738c6ea166";
         case Event::metrics_failed:
             return "c63c5dd0082743fb9e68aec8b75c5b32";
+        case Event::mask_set:
+            return "966b0fb33fe14bff929d664acb0a309e";
+        case Event::mask_restored:
+            return "9b2a2b7f3f9f44ffb3025f39a646f4df";
+        case Event::mask_external:
+            return "ca8d44e1eee34840b5c05779be2e3ca0";
     }
     return "";
 }

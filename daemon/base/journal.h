@@ -26,6 +26,9 @@ enum class Event {
     verdict,
     verdicts_broken,
     metrics_failed,
+    mask_set,
+    mask_restored,
+    mask_external,
 };
 const char* message_id(Event event);
 

@@ -56,6 +56,8 @@ struct Paths {
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    // The masks that we wrote, and what was there before; see engine/mask_store.h.
+    [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
     // The coins of the slot in progress, see engine/coins.h.
     [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
     // Every comparison that this host made, see evidence/ledger.h.

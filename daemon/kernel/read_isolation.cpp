@@ -59,7 +59,47 @@ class Walk {
     unsigned seen_ = 0;
 };
 
+CpuSet possible_cpus(const Paths& paths) {
+    CpuSet out = list_in(paths.cpus() + "/possible");
+    return out.empty() ? list_in(paths.cpus() + "/present") : out;
+}
+
+std::string isolated_by_cpusets(const Paths& paths) {
+    return paths.cgroups() + "/cpuset.cpus.isolated";
+}
+
+// Adds the list in PATH, which may be missing. False if it cannot be read.
+bool add_list(const std::string& path, CpuSet& out) {
+    const auto text = read_if_there(path);
+    if (text && *text) out |= CpuSet::parse_list((*text)->substr(0, (*text)->find('\n'))).value_or(CpuSet{});
+    return text.has_value();
+}
+
 }  // namespace
+
+HostCpus read_boot_cpus(const Paths& paths) {
+    const Isolation now = read_isolation(paths);
+    CpuSet at_boot = now.complete ? now.isolcpus : CpuSet{};
+    for (const Partition& partition : now.partitions) {
+        if (partition.type != "isolated" || partition.cgroup.empty()) continue;
+        at_boot -= partition.cpus;
+        // Those that are offline, too.
+        at_boot -= list_in(paths.cgroups() + partition.cgroup + "/cpuset.cpus.exclusive.effective");
+    }
+    return {possible_cpus(paths), at_boot | now.nohz_full};
+}
+
+HostCpus read_cpus_now(const Paths& paths) {
+    HostCpus out{possible_cpus(paths), {}};
+    if (::access(isolated_by_cpusets(paths).c_str(), R_OK) != 0) {
+        out.isolated = read_isolation(paths).cpus();
+        return out;
+    }
+    for (const std::string& path :
+         {paths.cpus() + "/isolated", paths.cpus() + "/nohz_full", isolated_by_cpusets(paths)})
+        if (!add_list(path, out.isolated)) return {};
+    return out;
+}
 
 Isolation read_isolation(const Paths& paths) {
     Isolation out;
@@ -69,7 +109,7 @@ Isolation read_isolation(const Paths& paths) {
     std::ranges::sort(out.partitions, {}, &Partition::cgroup);
     // The kernel's list contains all isolated CPUs, also of cgroups that we did not walk, and those isolated
     // at boot.
-    if (CpuSet rest = list_in(paths.cgroups() + "/cpuset.cpus.isolated") - out.cpus(); !rest.empty())
+    if (CpuSet rest = list_in(isolated_by_cpusets(paths)) - out.cpus(); !rest.empty())
         out.partitions.push_back({"", std::move(rest), "isolated"});
     return out;
 }

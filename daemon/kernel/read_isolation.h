@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/paths.h"
+#include "model/host_facts.h"
 #include "model/isolation.h"
 
 namespace wq {
@@ -9,5 +10,14 @@ namespace wq {
 // Reads the files below PATHS and the cgroups that have cpusets. Never fails: what cannot be read counts as
 // missing. Reads a file per cgroup, so call it on request, not on each tick.
 Isolation read_isolation(const Paths& paths);
+
+// The possible CPUs, and those that are isolated from the boot to the next: by isolcpus= and nohz_full=. The
+// file of isolcpus= has cpuset partitions, too, since 7.0; they are not among these. Errors as above.
+HostCpus read_boot_cpus(const Paths& paths);
+
+// The possible CPUs, and those that are isolated now, by whatever. Reads a few files where the kernel lists
+// the CPUs of all isolated partitions (cpuset.cpus.isolated of the root, since 6.7), so that it may be called
+// at each tick; else a file per cgroup. No possible CPU: a list could not be read.
+HostCpus read_cpus_now(const Paths& paths);
 
 }  // namespace wq

@@ -18,10 +18,17 @@ namespace {
 
 constexpr const char* kDefaultFile = "default_affinity_scope";
 constexpr const char* kStrictFile = "affinity_strict";
+constexpr const char* kMaskFile = "cpumask";
+constexpr const char* kRequestedFile = "cpumask_requested";  // since 6.8, in the folder of all workqueues
+constexpr const char* kIsolatedFile = "cpumask_isolated";    // of the same
 constexpr const char* kNoMask = "the unbound cpumask cannot be read";
 
 bool is_default(const std::string& name) {
     return name == kDefaultTarget;
+}
+
+bool is_mask(const std::string& name) {
+    return name == kDefaultMask;
 }
 
 // A name from outside must not lead out of the folder.
@@ -96,6 +103,26 @@ bool is_printable(const std::string& name) {
     return std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
 }
 
+bool has_file(int dir, const char* file) {
+    return ::faccessat(dir, file, F_OK, 0) == 0;
+}
+
+// Why the mask of the workqueue in DIR must not be written. Where one has no cpumask it is a per-CPU one.
+// Before 6.9 a workqueue with max_active 1 is ordered, and a write ends that
+// (apply_workqueue_attrs_locked()).
+std::string why_no_mask(int dir) {
+    if (!has_file(dir, kMaskFile)) return "per-CPU workqueues have no cpumask";
+    if (is_read_only(dir, "max_active")) return "ordered: a write would stall it for nothing";
+    const auto max_active = number_at(dir, "max_active");
+    if (!max_active) return max_active.error().text;
+    return *max_active == 1 ? "max_active is 1: it may be ordered" : "";
+}
+
+// The same for the mask of all in DIR: a write ends the order of those (workqueue_apply_unbound_cpumask()).
+std::string why_no_mask_of_all(int dir) {
+    return has_file(dir, kRequestedFile) ? "" : "before Linux 6.8 a write may end the order of workqueues";
+}
+
 bool is_gone(const Error& error) {
     return error.code == ENOENT || error.code == ENODEV;
 }
@@ -138,16 +165,19 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
 
 Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name) const {
     if (!is_safe(name)) return fail(name + ": not the name of a workqueue", EINVAL);
-    const bool parameter = is_default(name);
-    const std::string path = parameter ? paths_.parameters() : paths_.workqueues() + "/" + name;
+    const char* file = is_default(name) ? kDefaultFile : is_mask(name) ? kMaskFile : nullptr;
+    const std::string path = is_default(name) ? paths_.parameters()
+                             : is_mask(name)  ? paths_.workqueues()
+                                              : paths_.workqueues() + "/" + name;
     Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
-                  parameter ? kDefaultFile : "affinity_scope"};
+                  is_default(name) ? kDefaultFile : "affinity_scope"};
     if (!folder.fd) return fail_errno(path, errno);
     // "power" is a folder too, but not a workqueue.
-    if (!parameter && ::faccessat(folder.fd.get(), "per_cpu", F_OK, 0) != 0) return fail_errno(path, errno);
+    if (file == nullptr && ::faccessat(folder.fd.get(), "per_cpu", F_OK, 0) != 0)
+        return fail_errno(path, errno);
     struct stat st = {};
-    const int rc = parameter ? ::fstatat(folder.fd.get(), kDefaultFile, &st, AT_SYMLINK_NOFOLLOW)
-                             : ::fstat(folder.fd.get(), &st);
+    const int rc = file != nullptr ? ::fstatat(folder.fd.get(), file, &st, AT_SYMLINK_NOFOLLOW)
+                                   : ::fstat(folder.fd.get(), &st);
     if (rc != 0) return fail_errno(path, errno);
     folder.inode = st.st_ino;
     return folder;
@@ -247,6 +277,37 @@ Status WorkqueueFs::write_scope(const std::string& name, ino_t inode, const std:
 
 Status WorkqueueFs::write_strict(const std::string& name, ino_t inode, bool strict) {
     return write(name, inode, kStrictFile, strict ? "1\n" : "0\n");
+}
+
+Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
+    const auto folder = open_folder(name);
+    if (!folder) return tl::unexpected(folder.error());
+    const int dir = folder->fd.get();
+    MaskFile out{folder->inode, {}, {}, "", ""};
+    out.untouchable = is_mask(name) ? why_no_mask_of_all(dir) : why_no_mask(dir);
+    if (!is_mask(name) && !has_file(dir, kMaskFile)) {
+        if (auto there = open_same(name, out.inode); !there) return tl::unexpected(there.error());
+        return out;
+    }
+    const auto effective = read_at(dir, kMaskFile);
+    const bool requested = is_mask(name) && has_file(dir, kRequestedFile);
+    const auto text = requested ? read_at(dir, kRequestedFile) : effective;
+    for (const auto* read : {&effective, &text})
+        if (!*read) return tl::unexpected(unless_there(read->error(), name, out.inode).in(name));
+    auto cpus = CpuSet::parse_mask(*text);
+    auto now = CpuSet::parse_mask(*effective);
+    for (const auto* mask : {&cpus, &now})
+        if (!*mask) return tl::unexpected(mask->error().in(name + "/" + kMaskFile));
+    out.cpus = std::move(*cpus);
+    out.effective = std::move(*now);
+    out.text = text->substr(0, text->find('\n'));
+    if (const auto isolated = read_at(dir, kIsolatedFile); is_mask(name) && isolated)
+        out.isolated = CpuSet::parse_mask(*isolated).value_or(CpuSet{});
+    return out;
+}
+
+Status WorkqueueFs::write_mask(const std::string& name, ino_t inode, const std::string& text) {
+    return write(name, inode, kMaskFile, text + "\n");
 }
 
 }  // namespace wq

@@ -5,25 +5,26 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "kernel/mask_files.h"
 #include "kernel/paths.h"
 #include "kernel/scope_files.h"
 #include "model/workqueue.h"
 
 namespace wq {
 
-// /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files. Its
-// only caller for that is engine/scope_writer.h.
+// /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files and
+// masks. Its only callers for that are engine/scope_writer.h and mask_writer.h.
 //
 // A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
 // through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does
 // this), it is never written with data read from the old one.
-class WorkqueueFs : public ScopeFiles {
+class WorkqueueFs : public ScopeFiles, public MaskFiles {
   public:
     explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}
 
     // Names of all workqueues in sysfs, sorted. kDefaultTarget comes first if the kernel has that parameter.
     // A missing workqueue folder is not an error: the list is empty.
-    [[nodiscard]] Result<std::vector<std::string>> names() const;
+    [[nodiscard]] Result<std::vector<std::string>> names() const override;
 
     // The CPUs that unbound workqueues may use; empty if they cannot be read.
     [[nodiscard]] CpuSet unbound_mask() const;
@@ -37,6 +38,9 @@ class WorkqueueFs : public ScopeFiles {
     [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override;
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
+
+    [[nodiscard]] Result<MaskFile> read_mask(const std::string& name) const override;
+    [[nodiscard]] Status write_mask(const std::string& name, ino_t inode, const std::string& text) override;
 
     // Number of successful writes to /sys since construction. `status` shows it, so that the user can see
     // that nothing was written.

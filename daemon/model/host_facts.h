@@ -6,12 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "model/kernel_features.h"
 #include "model/topology.h"
 
 namespace wq {
 
-// Facts that the conditions of a policy's host tables test. An empty value is not known.
+// The CPUs of a host that a mask of the policy may name, or may not.
+struct HostCpus {
+    CpuSet possible;  // empty: not known
+    CpuSet isolated;
+};
+
+// Facts that the conditions of a policy's host tables test, and its masks. An empty value is not known.
 struct HostFacts {
     std::string arch;                     // as in uname -m: "x86_64", "aarch64"
     std::string cpu_vendor;               // "GenuineIntel", "ARM"
@@ -25,6 +32,8 @@ struct HostFacts {
     std::string machine_id;                    // 32 hex digits
     std::optional<bool> is_virtual;            // in a virtual machine or a container
     std::function<KernelFeatures()> features;  // called only if a condition needs it
+    // The possible CPUs, and those isolated at boot. Called only if a mask in force names CPUs.
+    std::function<HostCpus()> cpus = {};
 };
 
 // Sets the facts that follow from TOPOLOGY.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The files of masks, and the CPUs that masks may have, as a tree of the kernel's files tells.
+#include "kernel/mask_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "kernel/read_isolation.h"
+#include "kernel/workqueue_fs.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kFolder = "sys/devices/virtual/workqueue/";
+constexpr const char* kCpus = "sys/devices/system/cpu/";
+constexpr const char* kCgroups = "sys/fs/cgroup/";
+
+class MaskFilesTest : public testing::Test {
+  protected:
+    void workqueue(const std::string& name, const std::string& max_active, mode_t mode = 0644) {
+        const std::string folder = kFolder + name;
+        tree_.write(folder + "/per_cpu", "0\n");
+        tree_.write(folder + "/cpumask", "00ff\n");
+        tree_.add(test::File(folder + "/max_active", max_active + "\n", mode));
+    }
+    void of_all(const std::string& file, const std::string& text) { tree_.write(kFolder + file, text); }
+    [[nodiscard]] std::string untouchable(const std::string& name) {
+        return files_.read_mask(name).value().untouchable;
+    }
+    [[nodiscard]] HostCpus now() const { return read_cpus_now(Paths{tree_.root()}); }
+    [[nodiscard]] HostCpus at_boot() const { return read_boot_cpus(Paths{tree_.root()}); }
+
+    test::TempTree tree_;
+    WorkqueueFs files_{Paths{tree_.root()}};
+};
+
+TEST_F(MaskFilesTest, AWorkqueuesMaskIsReadAndWritten) {
+    workqueue("a", "16");
+    const auto read = files_.read_mask("a");
+    ASSERT_TRUE(read) << read.error().text;
+    EXPECT_EQ(read->cpus.list(), "0-7");
+    EXPECT_EQ(read->effective, read->cpus);
+    EXPECT_EQ(read->text, "00ff");
+    EXPECT_EQ(read->untouchable, "");
+    ASSERT_TRUE(files_.write_mask("a", read->inode, "f3"));
+    EXPECT_EQ(tree_.read(std::string(kFolder) + "a/cpumask"), "f3\n");
+    EXPECT_EQ(files_.writes(), 1U);
+    EXPECT_EQ(files_.write_mask("a", read->inode + 1, "1").error().code, ENODEV);
+    EXPECT_EQ(files_.read_mask("b").error().code, ENOENT);
+    EXPECT_FALSE(files_.read_mask("../a"));
+}
+
+TEST_F(MaskFilesTest, SomeAreLeftAlone) {
+    workqueue("ordered", "1", 0444);
+    workqueue("one", "1");
+    tree_.write(std::string(kFolder) + "bound/per_cpu", "1\n");
+    EXPECT_THAT(untouchable("ordered"), StartsWith("ordered"));
+    EXPECT_EQ(untouchable("bound"), "per-CPU workqueues have no cpumask");
+    EXPECT_THAT(untouchable("one"), StartsWith("max_active is 1"));
+}
+
+TEST_F(MaskFilesTest, TheMaskOfAllIsWhatWasRequested) {
+    of_all("cpumask", "f3\n");
+    EXPECT_THAT(untouchable(kDefaultMask), StartsWith("before Linux 6.8"));
+    of_all("cpumask_requested", "ff\n");
+    of_all("cpumask_isolated", "0c\n");
+    const auto read = files_.read_mask(kDefaultMask);
+    ASSERT_TRUE(read) << read.error().text;
+    EXPECT_EQ(read->cpus.list(), "0-7");
+    EXPECT_EQ(read->effective.list(), "0-1,4-7");
+    EXPECT_EQ(read->text, "ff");
+    EXPECT_EQ(read->untouchable, "");
+    EXPECT_EQ(read->isolated.list(), "2-3");
+    ASSERT_TRUE(files_.write_mask(kDefaultMask, read->inode, "3f"));
+    EXPECT_EQ(tree_.read(std::string(kFolder) + "cpumask"), "3f\n");
+}
+
+TEST_F(MaskFilesTest, GarbageIsAnError) {
+    of_all("cpumask", "x\n");
+    const auto read = files_.read_mask(kDefaultMask);
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().text, HasSubstr("cpumask"));
+}
+
+TEST_F(MaskFilesTest, MasksAreWrittenAsTheKernelDoes) {
+    EXPECT_EQ(CpuSet{}.mask(), "0");
+    EXPECT_EQ((CpuSet{0, 31}).mask(), "80000001");
+    EXPECT_EQ((CpuSet{32}).mask(), "1,00000000");
+    EXPECT_EQ((CpuSet{1, 63, 128}).mask(), "1,00000000,00000000,80000000,00000002");
+    for (const CpuSet& cpus : {CpuSet{}, CpuSet{5}, CpuSet{0, 33, 95}, CpuSet::range(3, 200)})
+        EXPECT_EQ(CpuSet::parse_mask(cpus.mask()).value(), cpus) << cpus.list();
+}
+
+TEST_F(MaskFilesTest, IsolationNowAndAtBoot) {
+    tree_.write(std::string(kCpus) + "possible", "0-7\n");
+    tree_.write(std::string(kCpus) + "nohz_full", "7\n");
+    tree_.write(std::string(kCpus) + "isolated", "2-4\n");  // since 7.0 with those of partitions
+    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.partition", "isolated\n");
+    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.effective", "2-3\n");
+    EXPECT_EQ(now().possible.list(), "0-7");
+    EXPECT_EQ(now().isolated.list(), "2-4,7");
+    EXPECT_EQ(at_boot().isolated.list(), "4,7");
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,5\n");
+    EXPECT_EQ(now().isolated.list(), "2-5,7") << "the kernel's list";
+    EXPECT_EQ(at_boot().isolated.list(), "4,7");
+    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.exclusive.effective", "2-4\n");
+    EXPECT_EQ(at_boot().isolated.list(), "7") << "4 is offline";
+}
+
+}  // namespace
+}  // namespace wq
