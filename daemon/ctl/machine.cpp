@@ -14,6 +14,7 @@
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
+#include "kernel/read_isolation.h"
 #include "kernel/udev.h"
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"
@@ -75,6 +76,7 @@ HostFacts read_facts(const Options& options, const Result<Topology>& topology) {
     if (const auto tree = tree_of(options)) {
         facts = read_host_facts(*tree, topology);
         facts.features = [paths = *tree] { return read_features(paths, probe_kernel(paths)); };
+        facts.cpus = [paths = *tree] { return read_boot_cpus(paths); };
     } else if (topology) {
         take_counts(*topology, facts);
     }

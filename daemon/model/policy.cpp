@@ -40,6 +40,18 @@ std::string ScopeWish::text() const {
     return std::string(name_of(scope));
 }
 
+std::string MaskWish::text() const {
+    switch (kind) {
+        case Kind::leave:
+            return "leave";
+        case Kind::housekeeping:
+            return "housekeeping";
+        case Kind::fixed:
+            break;
+    }
+    return cpus.list();
+}
+
 std::string_view name_of(Mode mode) {
     switch (mode) {
         case Mode::observe:
@@ -76,6 +88,13 @@ std::vector<Origin> Policy::expired_rules() const {
     for (const WorkqueueRule& rule : rules)
         if (rule.expired) out.push_back(rule.origin);
     return out;
+}
+
+bool Policy::wants_masks() const {
+    const auto wants = [](const MaskWish& wish) { return wish.kind != MaskWish::Kind::leave; };
+    return wants(default_mask) || std::ranges::any_of(rules, [&](const WorkqueueRule& rule) {
+               return !rule.expired && wants(rule.mask);
+           });
 }
 
 const WorkqueueRule* Policy::rule_for(const std::string& name) const {

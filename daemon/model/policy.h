@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_set.h"
 #include "model/host_facts.h"
 #include "model/judge_settings.h"
 #include "model/scope.h"
@@ -29,6 +30,15 @@ struct ScopeWish {
     [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
 };
 
+// What a rule or [default_mask] asks for: hands off, all CPUs that nothing isolates, or these CPUs.
+struct MaskWish {
+    enum class Kind { leave, housekeeping, fixed };
+    Kind kind = Kind::leave;
+    CpuSet cpus;                             // of a fixed wish, not empty
+    [[nodiscard]] std::string text() const;  // "leave", "housekeeping", "0-7"
+    friend bool operator==(const MaskWish&, const MaskWish&) = default;
+};
+
 // The most rules that one file, or one host table, may have.
 inline constexpr unsigned kMaxRules = 1024;
 // The longest `evidence` of a rule, in bytes.
@@ -47,6 +57,7 @@ struct WorkqueueRule {
     std::string expires = {};   // the last day on which it is in force, "2027-01-31" in UTC; "" is for good
     std::string evidence = {};  // why there is such a rule, for people
     bool expired = false;       // since the last Policy::expire()
+    MaskWish mask = {};         // cpumask is written only where a rule asks for it
 };
 
 enum class Mode { observe, guard, tune };
@@ -123,6 +134,7 @@ struct Policy {
         ScopeWish wish;
         Origin origin;
     } default_scope;
+    MaskWish default_mask;  // of the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
     Metrics metrics;
     std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
     std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
@@ -132,6 +144,8 @@ struct Policy {
     // Whether expire() would change anything.
     [[nodiscard]] bool is_outdated(std::int64_t now) const;
     [[nodiscard]] std::vector<Origin> expired_rules() const;
+    // Whether any mask is asked for, by a rule in force or by [default_mask].
+    [[nodiscard]] bool wants_masks() const;
     // The rule for a workqueue of this name, or nullptr.
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
 };

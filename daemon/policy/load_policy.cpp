@@ -56,7 +56,11 @@ class Loader {
     tl::expected<Policy, PolicyErrors> merge(const FactsSource& facts) {
         if (errors_.empty()) errors_ = contradictions();
         if (!errors_.empty()) return tl::unexpected(errors_);
-        if (!hosts_.empty()) merge_hosts(facts ? facts() : HostFacts{});
+        const HostFacts host = facts && needs_facts() ? facts() : HostFacts{};
+        if (!hosts_.empty()) merge_hosts(host);
+        if (names_cpus(masks_) && host.cpus)
+            if (auto errors = errors_about(masks_, host.cpus()); !errors.empty())
+                return tl::unexpected(errors);
         if (auto errors = judge_.contradictions(); !errors.empty()) return tl::unexpected(errors);
         return std::move(policy_);
     }
@@ -81,6 +85,7 @@ class Loader {
             PolicyTables tables(source.text, policy_, judge_);
             tables.read(*top);
             matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
+            add_masks(masks_, tables.masks());
             if (tables.keep()) keep_ = tables.keep();
             read_hosts(*top, source.text);
             top->reject_unknown_keys();
@@ -111,6 +116,9 @@ class Loader {
         table.reject_unknown_keys();
         hosts_.push_back(std::move(host));
     }
+
+    // Reading a topology is expensive.
+    [[nodiscard]] bool needs_facts() const { return !hosts_.empty() || names_cpus(masks_); }
 
     static std::string read_name(TomlTable& table) {
         const auto name = table.string("name");
@@ -143,6 +151,7 @@ class Loader {
             if (match.matches()) {
                 PolicyTables tables(host.text, policy_, judge_);
                 tables.read(host.table);
+                add_masks(masks_, tables.masks());
                 if (tables.keep()) keep_ = tables.keep();
             }
             policy_.hosts.push_back(std::move(match));
@@ -153,6 +162,7 @@ class Loader {
     JudgeReader judge_{policy_};
     std::list<Source> sources_;
     std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
+    std::vector<PlacedMask> masks_;     // in force, host tables that match included
     std::optional<PolicyError> keep_;   // the place of the last `keep` in force, without a message
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;

@@ -23,7 +23,8 @@ std::vector<std::string> policy_files(const std::string& root);
 // Whether there is a main file, which may be a masked one.
 bool has_main_file(const std::string& root);
 
-// Called at most once, and only if a policy has a host table, because reading a topology is expensive.
+// Called at most once, and only if a policy has a host table or a mask that names CPUs, because reading a
+// topology is expensive.
 using FactsSource = std::function<HostFacts()>;
 
 // Reads FILES and merges them. The first is the main file. Then merges the matching host tables, in the
@@ -31,9 +32,10 @@ using FactsSource = std::function<HostFacts()>;
 // tried first. Returns all errors of all files together, in the order of files and lines, including those in
 // host tables that do not match. Errors in the combination of values are only reported if every single value
 // is valid. A host table's values must be consistent with those outside of host tables, even if it does not
-// match. No files, or empty files: the built-in defaults. No FACTS: nothing is known about the host. If
-// there is no error, WARNINGS gets rules that are valid but useless, see rule_warnings.h, and a `keep` that
-// has no effect.
+// match. CPUs of a mask that this host does not have, or that are isolated at boot, are errors where the mask
+// is in force: a host table that does not match may name the CPUs of its hosts. No files, or empty files: the
+// built-in defaults. No FACTS: nothing is known about the host. If there is no error, WARNINGS gets rules
+// that are valid but useless, see rule_warnings.h, and a `keep` that has no effect.
 tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& files,
                                                const FactsSource& facts = {},
                                                PolicyErrors* warnings = nullptr);

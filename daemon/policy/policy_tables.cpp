@@ -20,12 +20,13 @@ Result<std::string> parse_expires(std::string_view text) {
 }  // namespace
 
 void PolicyTables::read(TomlTable& top) {
-    for (const char* name : {"daemon", "shard", "metrics", "default_scope"})
+    for (const char* name : {"daemon", "shard", "metrics", "default_scope", "default_mask"})
         if (auto table = top.table(name)) {
             read_settings(*table, name, policy_);
             if (table->has("keep")) keep_ = text_.error(table->place_of("keep"), "");
             if (table->has("manage")) policy_.default_scope.origin = origin(table->place_of("manage"));
             if (table->has("scope")) policy_.default_scope.origin = origin(table->place_of("scope"));
+            if (std::string_view(name) == "default_mask") note_mask(*table, policy_.default_mask, true);
             finish(*table, name);
         }
     if (auto table = top.table("judge")) {
@@ -60,6 +61,8 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.match = read_match(table);
     rule.wish = read_wish(table).value_or(ScopeWish{});
     rule.strict = table.flag("strict");
+    rule.mask = read_mask(table).value_or(MaskWish{});
+    note_mask(table, rule.mask, false);
     rule.expires = table.parsed("expires", parse_expires).value_or("");
     rule.evidence = table.string("evidence").value_or("");
     if (rule.evidence.size() > kMaxEvidence)
@@ -68,6 +71,11 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.origin = origin(table.place());
     table.reject_unknown_keys();
     return rule;
+}
+
+void PolicyTables::note_mask(const TomlTable& table, const MaskWish& mask, bool of_default) {
+    if (table.has("cpumask"))
+        masks_.push_back({mask.cpus, of_default, &text_, table.place_of_value("cpumask")});
 }
 
 std::string PolicyTables::read_match(TomlTable& table) {

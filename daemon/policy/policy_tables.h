@@ -5,14 +5,15 @@
 
 #include "model/policy.h"
 #include "policy/judge_table.h"
+#include "policy/mask_places.h"
 #include "policy/rule_warnings.h"
 #include "policy/toml_table.h"
 
 namespace wq {
 
 // Reads the tables that both a file and a host table may have ([daemon], [shard], [default_scope], [judge],
-// [metrics], [[workqueue]]) into POLICY, which already has the values of earlier sources. All constructor
-// arguments must outlive this object.
+// [default_mask], [metrics], [[workqueue]]) into POLICY, which already has the values of earlier sources. All
+// constructor arguments must outlive this object.
 class PolicyTables {
   public:
     PolicyTables(const SourceText& text, Policy& policy, JudgeReader& judge)
@@ -23,6 +24,8 @@ class PolicyTables {
 
     // The patterns of the rules that were read, with their places, from top to bottom.
     [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
+    // The CPUs that rules and [default_mask] name, with their places.
+    [[nodiscard]] const std::vector<PlacedMask>& masks() const { return masks_; }
     // The place of `keep` in [daemon], without a message; empty if it was not read.
     [[nodiscard]] const std::optional<PolicyError>& keep() const { return keep_; }
 
@@ -30,6 +33,7 @@ class PolicyTables {
     void read_rules(TomlTable& top);
     WorkqueueRule read_rule(TomlTable& table);
     std::string read_match(TomlTable& table);
+    void note_mask(const TomlTable& table, const MaskWish& mask, bool of_default);
     void finish(TomlTable& table, const std::string& name);
     [[nodiscard]] Origin origin(Place place) const { return {text_.file(), place.line}; }
 
@@ -37,6 +41,7 @@ class PolicyTables {
     Policy& policy_;
     JudgeReader& judge_;
     std::vector<PlacedMatch> matches_;
+    std::vector<PlacedMask> masks_;
     std::optional<PolicyError> keep_;
 };
 

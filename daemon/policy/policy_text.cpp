@@ -19,6 +19,7 @@ constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at m
 Json rule_json(const WorkqueueRule& rule) {
     Json out = {{"match", rule.match}, {"scope", rule.wish.text()}};
     if (rule.strict) out["strict"] = *rule.strict;
+    if (rule.mask.kind != MaskWish::Kind::leave) out["cpumask"] = rule.mask.text();
     if (!rule.expires.empty()) out["expires"] = rule.expires;
     if (!rule.evidence.empty()) out["evidence"] = rule.evidence;
     return out;

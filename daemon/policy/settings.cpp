@@ -198,6 +198,9 @@ constexpr Setting kSettings[] = {
     {"default_scope", "scope",
      [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.default_scope.wish, read_wish(t)); },
      [](const Policy& p) -> Json { return p.default_scope.wish.text(); }},
+    {"default_mask", "cpumask",
+     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.default_mask, read_mask(t)); },
+     [](const Policy& p) -> Json { return p.default_mask.text(); }},
     {"metrics", "textfile", read_textfile, [](const Policy& p) -> Json { return p.metrics.textfile; }},
 };
 
@@ -217,6 +220,18 @@ std::optional<ScopeWish> read_wish(TomlTable& table) {
     if (!word) return std::nullopt;
     if (const auto scope = scope_named(*word)) return ScopeWish{ScopeWish::Kind::fixed, *scope};
     return ScopeWish{*word == "leave" ? ScopeWish::Kind::leave : ScopeWish::Kind::automatic, {}};
+}
+
+std::optional<MaskWish> read_mask(TomlTable& table) {
+    const auto text = table.scalar("cpumask");
+    if (!text) return std::nullopt;
+    if (*text == "leave") return MaskWish{};
+    if (*text == "housekeeping") return MaskWish{MaskWish::Kind::housekeeping, {}};
+    auto cpus = CpuSet::parse_list(*text);
+    if (cpus && !cpus->empty()) return MaskWish{MaskWish::Kind::fixed, std::move(*cpus)};
+    const char* what = cpus ? "cpumask must have a CPU" : "cpumask must be a list of CPUs such as \"0-7\"";
+    table.refuse("cpumask", fmt::format("{}, or \"housekeeping\" or \"leave\"", what));
+    return std::nullopt;
 }
 
 }  // namespace wq

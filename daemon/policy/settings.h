@@ -32,4 +32,8 @@ void read_settings(TomlTable& table, std::string_view name, Policy& policy);
 // The scope of a rule or of [default_scope]; empty if there is none or it is invalid.
 std::optional<ScopeWish> read_wish(TomlTable& table);
 
+// The cpumask of a rule or of [default_mask]; empty if there is none or it is invalid. Whether this host has
+// the CPUs is not known here, see policy/mask_places.h.
+std::optional<MaskWish> read_mask(TomlTable& table);
+
 }  // namespace wq

@@ -216,6 +216,10 @@ Place TomlTable::place_of(const std::string& key) const {
     return text_->place_of(members(*node_).at(key)->key_offset);
 }
 
+Place TomlTable::place_of_value(const std::string& key) const {
+    return place_of(*members(*node_).at(key));
+}
+
 Place TomlTable::place_of(const TomlValue& value) const {
     return text_->place_of(value.offset);
 }

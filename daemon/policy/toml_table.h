@@ -49,6 +49,7 @@ class TomlTable {
     [[nodiscard]] std::vector<std::string> known_keys() const;
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
+    [[nodiscard]] Place place_of_value(const std::string& key) const;  // of KEY, which must exist
     // Adds an error. A file can have a thousand; one more then says that there are more.
     void error(Place place, const std::string& message);
     // Adds an error: the value of KEY, which must exist, is not what MESSAGE says.

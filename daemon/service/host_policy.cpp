@@ -10,6 +10,7 @@
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
+#include "kernel/read_isolation.h"
 
 namespace wq {
 namespace {
@@ -24,6 +25,7 @@ tl::expected<Policy, PolicyErrors> load_host_policy(const std::string& root,
         const Paths paths{root};
         HostFacts facts = read_host_facts(paths, read_topology("live", root));
         facts.features = [paths] { return read_features(paths, probe_kernel(paths)); };
+        facts.cpus = [paths] { return read_boot_cpus(paths); };
         return facts;
     });
 }

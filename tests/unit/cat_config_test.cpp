@@ -35,12 +35,14 @@ void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.shard_size, b.shard_size);
     EXPECT_EQ(a.default_scope.manage, b.default_scope.manage);
     expect_same(a.default_scope.wish, b.default_scope.wish);
+    EXPECT_EQ(a.default_mask, b.default_mask);
     EXPECT_EQ(a.metrics, b.metrics);
     ASSERT_EQ(a.rules.size(), b.rules.size());
     for (std::size_t i = 0; i < a.rules.size(); i++) {
         EXPECT_EQ(a.rules[i].match, b.rules[i].match);
         expect_same(a.rules[i].wish, b.rules[i].wish);
         EXPECT_EQ(a.rules[i].strict, b.rules[i].strict);
+        EXPECT_EQ(a.rules[i].mask, b.rules[i].mask);
         EXPECT_EQ(a.rules[i].expires, b.rules[i].expires);
         EXPECT_EQ(a.rules[i].evidence, b.rules[i].evidence);
     }
@@ -93,12 +95,15 @@ hours = "22:30-06:05"
 [default_scope]
 manage = true
 scope = "cache_shard"
+[default_mask]
+cpumask = "0-7,88-95"
 [metrics]
 textfile = "/a \"b\" é/c.prom"
 [[workqueue]]
 match = "a\u007f\"\\\t\u0001é\U0001F600#"
 scope = "leave"
 strict = false
+cpumask = "housekeeping"
 [[workqueue]]
 match = '*'
 )"));
@@ -111,6 +116,12 @@ Policy random_policy(std::mt19937& random) {
         const unsigned kind = below(3);
         if (kind == 0) return ScopeWish{};
         return ScopeWish{kind == 1 ? ScopeWish::Kind::leave : ScopeWish::Kind::fixed, kAllScopes[below(6)]};
+    };
+    const auto mask = [&] {
+        const unsigned kind = below(3);
+        MaskWish out{static_cast<MaskWish::Kind>(kind), {}};
+        if (out.kind == MaskWish::Kind::fixed) out.cpus = CpuSet{below(8), below(9000)};
+        return out;
     };
     Policy out;
     out.mode = static_cast<Mode>(below(3));
@@ -141,11 +152,13 @@ Policy random_policy(std::mt19937& random) {
         judge.guards.push_back({"file:/" + std::to_string(i), below(10'001) / 1e2 / 100});
     out.default_scope.manage = below(2) == 1;
     out.default_scope.wish = wish();
+    out.default_mask = mask();
     if (below(2) == 1)
         out.metrics.textfile = "/" + std::string(1, static_cast<char>(1 + below(127))) + "x.prom";
     for (unsigned i = 0, n = below(5); i < n; i++) {
         WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
         if (below(2) == 1) rule.strict = below(2) == 1;
+        rule.mask = mask();
         if (below(2) == 1) rule.expires = "20" + std::to_string(10 + below(90)) + "-01-31";
         if (below(2) == 1) rule.evidence = std::string(1, static_cast<char>(1 + below(127))) + "\"x";
         out.rules.push_back(rule);

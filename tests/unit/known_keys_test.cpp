@@ -40,6 +40,7 @@ TEST(KnownKeys, AreWhatTheTablesAskFor) {
         {"in [judge]", "judge.zzz = 1"},
         {"in [metrics]", "metrics.zzz = 1"},
         {"in [default_scope]", "default_scope.zzz = 1"},
+        {"in [default_mask]", "default_mask.zzz = 1"},
         {"in [[workqueue]]", "[[workqueue]]\nmatch = '*'\nzzz = 1"},
         {"in [[host]]", "[[host]]\nname = 'a'\nzzz = 1"},
         {"in when of [[host]]", "[[host]]\nname = 'a'\nwhen.zzz = 1"},

@@ -112,8 +112,8 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
         {"mode = \"guard\"\n", "1:1: unknown key \"mode\"; it belongs in [daemon]"},
         {"colour = \"red\"\n",
-         "1:1: unknown key \"colour\", which may have daemon, default_scope, host, judge, metrics, shard, "
-         "workqueue"},
+         "1:1: unknown key \"colour\", which may have daemon, default_mask, default_scope, host, judge, "
+         "metrics, shard, workqueue"},
         {"[daemon]\n[work]\n", "2:2: unknown key \"work\", which may"},
         {"[daemons]\nmode = 3\n", "1:2: unknown key \"daemons\"; did you mean \"daemon\"?"},
         {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n",

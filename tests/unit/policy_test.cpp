@@ -178,7 +178,7 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
          {"mode",      "on_exit",    "apply_unjudged", "keep",      "size",      "alpha",
           "tolerance", "window",     "washout",        "max_pairs", "min_items", "concurrent",
           "holdback",  "run_length", "counters",       "guards",    "budget",    "retry_after",
-          "jitter",    "settle",     "hours",          "manage",    "scope"}) {
+          "jitter",    "settle",     "hours",          "manage",    "scope",     "cpumask"}) {
         const auto at = text.find(std::string("\n#") + key + " = ");
         ASSERT_NE(at, std::string::npos) << key;
         text.erase(at + 1, 1);
@@ -194,6 +194,7 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
     EXPECT_EQ(policy->judge, defaults.judge);
     EXPECT_EQ(policy->default_scope.manage, defaults.default_scope.manage);
     EXPECT_EQ(policy->default_scope.wish.text(), defaults.default_scope.wish.text());
+    EXPECT_EQ(policy->default_mask, defaults.default_mask);
 }
 
 }  // namespace
