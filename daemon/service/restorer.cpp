@@ -15,6 +15,8 @@
 #include "base/record_writer.h"
 #include "engine/baseline.h"
 #include "engine/lock.h"
+#include "engine/mask_store.h"
+#include "engine/mask_writer.h"
 #include "engine/restore.h"
 #include "kernel/workqueue_fs.h"
 #include "service/metrics_file.h"
@@ -51,13 +53,27 @@ bool take_restart(const Paths& paths, Log& log) {
     return marked && result != nullptr && std::string_view(result) == "success";
 }
 
+// Whether the policy keeps settings.
+bool is_kept(const Paths& paths, bool all) {
+    return !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
+}
+
 Status put_back(const Paths& paths, bool all, Log& log) {
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
-    const bool keep = !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
-    if (const unsigned stayed = restore_entries(files, store, log, keep); stayed > 0)
+    if (const unsigned stayed = restore_entries(files, store, log, is_kept(paths, all)); stayed > 0)
         return fail(fmt::format("{} targets were not put back", stayed));
+    return {};
+}
+
+Status put_masks_back(const Paths& paths, bool all, Log& log) {
+    if (is_kept(paths, all)) return {};
+    MaskStore store(paths.masks());
+    if (auto loaded = store.load(); !loaded) return loaded;
+    WorkqueueFs files(paths);
+    if (const unsigned stayed = restore_masks(files, store, log); stayed > 0)
+        return fail(fmt::format("{} masks were not put back", stayed));
     return {};
 }
 
@@ -104,7 +120,10 @@ Status restore_after_exit(const RestoreOptions& options) {
     if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
     if (!lock) return tl::unexpected(lock.error());
     if (take_restart(paths, log) && !options.all) return {};
-    const Status done = put_back(paths, options.all, log);
+    const Status scopes = put_back(paths, options.all, log);
+    const Status masks = put_masks_back(paths, options.all, log);
+    const Status& done = scopes ? masks : scopes;
+    if (!scopes && !masks) log.write({LOG_ERR, Event::none, masks.error().text});  // one is returned
     // After what matters.
     WriteUnlocked writer(paths, std::move(*lock));
     MetricsFile metrics(paths, log, writer);

@@ -69,6 +69,7 @@ Service::Service(ServiceOptions options)
       isolated_(paths_, log_),
       files_(paths_),
       store_(paths_.baseline()),
+      mask_store_(paths_.masks()),
       verdicts_(paths_.verdicts()) {}
 
 Service::~Service() {
@@ -107,6 +108,8 @@ Status Service::start() {
         baseline_error_ = loaded.error().text;
         log_.write({LOG_ERR, Event::baseline_broken, baseline_error_ + "; observing, nothing is written"});
     }
+    if (const auto loaded = mask_store_.load(); !loaded)
+        log_.write({LOG_ERR, Event::baseline_broken, loaded.error().text + "; no mask is written"});
     if (const auto loaded = verdicts_.load(); !loaded)
         log_.write({LOG_WARNING, Event::verdicts_broken, loaded.error().text});
     sd_event* event = nullptr;
@@ -122,6 +125,9 @@ Status Service::start() {
                       verdicts_, wall_clock,
                       [this](const StepInput& input) { return experiment_->step(input); }},
         std::move(kernel));
+    masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{
+        files_, mask_store_, log_, [this] { return read_cpus_now(paths_); },
+        [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; }});
     if (const std::string lacks = lacks_scopes(engine_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
     if (is_machine(options_))
@@ -246,12 +252,15 @@ std::string Service::status(bool by_root) {
 
 std::string Service::look_for_status() {
     quiet_.worked();
+    masks_->look(engine_->policy(), engine_->observing());
+    masks_->record();
     engine_->look();
     experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
     arm_slot();
     engine_->record();
     if (!features_) features_ = read_features(paths_, engine_->kernel());
     nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
+    document["masks"] = masks_json(*masks_);
     document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
     document["kernel"] = features_json(engine_->kernel(), *features_, engine_->applier().names_cut_short());
     document["kernel"]["pods"] = pods_json(engine_->kernel(), engine_->inventory().topology());
@@ -311,6 +320,7 @@ void Service::take(Policy policy) {
         policy_facts_ = {policy_hash(policy), sources_hash(files), files.size()};
     }
     engine_->set_policy(std::move(policy));
+    masks_->start_over();
     policy_state_.loaded(wall_clock());
     experiment_->policy_changed();
 }
@@ -369,17 +379,20 @@ void Service::reconcile() {
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
     check_switches();
+    // Plans are made of the CPUs that masks leave.
+    masks_->reconcile(engine_->policy(), engine_->observing());
     engine_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
     experiment_->check();
     arm_slot();
     pending_.done();
-    retries_ = engine_->wants_retry() ? retries_ + 1 : 0;
+    retries_ = engine_->wants_retry() || masks_->wants_retry() ? retries_ + 1 : 0;
     arm();
 }
 
 void Service::changed(Udev::Change change) {
     engine_->changed(change);
+    if (change == Udev::Change::workqueue || change == Udev::Change::lost) masks_->changed();
     if (change != Udev::Change::workqueue) experiment_->cpus_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
     answer_.drop();
@@ -507,6 +520,7 @@ void Service::stop() {
 void Service::leave() {
     const bool keep = engine_->policy().keep_on_exit && !switched_off_;
     keep ? engine_->keep_all() : engine_->restore_all();
+    keep ? masks_->keep_all() : masks_->restore_all();
 }
 
 // Asked over a connection that nobody else knows: to wait on the one that has our name would be to read

@@ -12,6 +12,7 @@
 #include "bpf/work_counters.h"
 #include "engine/engine.h"
 #include "engine/experiment.h"
+#include "engine/mask_keeper.h"
 #include "kernel/udev.h"
 #include "model/host_facts.h"
 #include "model/kernel_features.h"
@@ -111,10 +112,12 @@ class Service {
     std::optional<HostFacts> host_facts_;  // for metrics; counts of CPUs aside, they do not change
     WorkqueueFs files_;
     BaselineStore store_;
+    MaskStore mask_store_;
     std::unique_ptr<Udev> udev_;
     VerdictStore verdicts_;
     std::unique_ptr<WorkCounters> counters_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<MaskKeeper> masks_;
     std::unique_ptr<Experiment> experiment_;
     std::unique_ptr<BusServer> bus_;
     Coalescer pending_;

@@ -153,6 +153,22 @@ json status_json(const Engine& engine, const Experiment* experiment, const std::
             {"targets", std::move(targets)}};
 }
 
+json masks_json(const MaskKeeper& masks) {
+    json out = json::array();
+    for (const auto& [name, mask] : masks.masks()) {
+        const MaskEntry* entry = masks.entry(name);
+        const CpuSet baseline = entry != nullptr ? entry->before() : mask.now.cpus;
+        const bool has_mask = !mask.now.text.empty();
+        out.push_back({{"name", name},
+                       {"cpumask", has_mask ? json(mask.now.effective.list()) : json(nullptr)},
+                       {"baseline", has_mask ? json(baseline.list()) : json(nullptr)},
+                       {"planned", word_or_null(mask.planned.list())},
+                       {"state", name_of(mask.state)},
+                       {"reason", mask.reason}});
+    }
+    return out;
+}
+
 std::vector<std::string> hosts_in_force(const Policy& policy) {
     std::vector<std::string> out;
     for (const HostMatch& host : policy.hosts)

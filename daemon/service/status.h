@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/experiment.h"
+#include "engine/mask_keeper.h"
 #include "model/policy.h"
 #include "policy/policy_error.h"
 
@@ -33,6 +34,9 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
 // is running, paused (by a kill switch or an order), observing or absent; EXPERIMENT is nullptr if absent.
 nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
                            const std::string& daemon_state, const PolicyState& policy = {});
+
+// The part `masks` of that document: the masks that a rule asks for, or that hold something of ours.
+nlohmann::json masks_json(const MaskKeeper& masks);
 
 // The names of the host tables that POLICY has in force, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);

@@ -53,6 +53,27 @@ expect 0 --root "$tree"
 expect 75 --root "$tree" --all
 holds "another is at work" smt
 flock -u 9
+# A mask, with the old one put back bit for bit.
+rm -f "$tree/run/wq-tuned/baseline.json" "$tree/run/wq-tuned/keep"
+mask_left() {
+  echo 3 >"$wq/cpumask"
+  echo 16 >"$wq/max_active"
+  printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "baseline": "00000000,000000ff", "may_hold": ["0-7", "0-1"],
+    "external": false}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/masks.json"
+}
+mask_is() { [ "$(cat "$wq/cpumask")" = "$2" ] || complain "$1: the mask is $(cat "$wq/cpumask"), not $2"; }
+mask_left
+expect 0 --root "$tree"
+mask_is "a mask" 00000000,000000ff
+mask_left
+touch "$tree/run/wq-tuned/keep"
+expect 0 --root "$tree"
+mask_is "a mask that is kept" 3
+expect 0 --root "$tree" --all
+mask_is "a mask, all" 00000000,000000ff
+echo '{' >"$tree/run/wq-tuned/masks.json"
+expect 1 --root "$tree" --all
+rm "$tree/run/wq-tuned/masks.json" "$tree/run/wq-tuned/keep"
 echo '{' >"$tree/run/wq-tuned/baseline.json"
 expect 1 --root "$tree"
 exit $failed

@@ -50,13 +50,15 @@ json absent_status(const Options& options, std::string why) {
     const Ledger ledger = LedgerFile::read(paths.ledger()).value_or(Ledger{});
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
-    Engine engine(
-        {files, store, quiet, [&] { return read_topology("live", options.root); },
-         [&](const auto& name) { return options.root.empty() && udev_opted_out(name); }, verdicts, wall_clock,
-         [&](const StepInput& input) {
-             return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
-         }},
-        std::move(kernel));
+    const auto opted_out = [&](const std::string& name) -> std::optional<bool> {
+        return options.root.empty() && udev_opted_out(name);
+    };
+    Engine engine({files, store, quiet, [&] { return read_topology("live", options.root); }, opted_out,
+                   verdicts, wall_clock,
+                   [&](const StepInput& input) {
+                       return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
+                   }},
+                  std::move(kernel));
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
@@ -66,7 +68,12 @@ json absent_status(const Options& options, std::string why) {
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
     engine.observe(why);
     engine.look();
+    MaskStore mask_store(paths.masks());
+    (void)mask_store.load();
+    MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
+    masks.look(engine.policy(), why);
     json document = status_json(engine, nullptr, "absent", on_disk);
+    document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths), {});
     document["kernel"] = features_json(engine.kernel(), read_features(paths, engine.kernel()), false);
     document["kernel"]["pods"] = pods_json(engine.kernel(), engine.inventory().topology());
@@ -144,6 +151,17 @@ std::string_view colour_of_state(std::string_view state) {
     return "";
 }
 
+void print_masks(const json& document) {
+    const json masks = document.value("masks", json::array());  // a daemon of another version has none
+    if (masks.empty()) return;
+    Table table({"MASK", "CPUS", "BASELINE", "PLANNED", "STATE", "REASON"});
+    table.paint(4, colour_of_state);
+    for (const json& mask : masks)
+        table.add({text_of(mask["name"]), text_of(mask["cpumask"]), text_of(mask["baseline"]),
+                   text_of(mask["planned"]), text_of(mask["state"]), text_of(mask["reason"])});
+    fmt::print("\n{}", table.text(terminal_columns(), wants_colour()));
+}
+
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
     if (const std::string policy = policy_text(daemon); !policy.empty())
@@ -172,6 +190,7 @@ void print_status(const json& document) {
         table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
                    text_of(target["planned"]), text_of(target["state"]), reason_text(target)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    print_masks(document);
     print_host(document);
 }
 

@@ -5,6 +5,7 @@
 
 #include "ctl/machine.h"
 #include "engine/baseline.h"
+#include "engine/mask_store.h"
 #include "kernel/workqueue_fs.h"
 
 namespace wq::ctl {
@@ -44,6 +45,16 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const Baselin
     return out;
 }
 
+// The same for a mask.
+std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEntry& entry) {
+    const auto now = files.read_mask(entry.name);
+    if (!now || now->inode != entry.inode || now->cpus == entry.before() || !entry.may_be_ours(now->cpus))
+        return "";
+    const std::string folder = entry.name == kDefaultMask ? "" : "/" + entry.name;
+    return fmt::format("echo {} > {}\n", shell_quoted(entry.baseline),
+                       shell_quoted(paths.workqueues() + folder + "/cpumask"));
+}
+
 }  // namespace
 
 int undo(const Options& options) {
@@ -53,6 +64,9 @@ int undo(const Options& options) {
     if (const auto loaded = store.load(); !loaded) return complain(loaded.error().text);
     std::string out;
     for (const auto& [name, entry] : store.entries()) out += commands(paths, files, entry);
+    MaskStore masks(paths.masks());
+    if (const auto loaded = masks.load(); !loaded) return complain(loaded.error().text);
+    for (const auto& [name, entry] : masks.entries()) out += commands(paths, files, entry);
     fmt::print("{}", out.empty() ? "# nothing to put back\n" : out);
     return kOk;
 }

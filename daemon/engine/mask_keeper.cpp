@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "engine/mask_keeper.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "kernel/udev.h"
+#include "model/workqueue.h"
+
+namespace wq {
+namespace {
+
+using End = Outcome::Kind;
+
+bool is_wished(const MaskWish& wish) {
+    return wish.kind != MaskWish::Kind::leave;
+}
+
+bool is_workqueue(const std::string& name) {
+    return name != kDefaultTarget && name != kDefaultMask;
+}
+
+bool names_one(const WorkqueueRule& rule, const std::string& name) {
+    return rule.match == name;
+}
+
+// The kernel itself takes isolated CPUs out of the mask of all: where the rest is what is planned, or where
+// just that was asked for already, there is nothing to write.
+bool is_in_place(const Mask& mask) {
+    return mask.now.effective == mask.planned || mask.now.cpus == mask.planned;
+}
+
+bool is_ours_to_set(const Mask& mask) {
+    return mask.opted_out == false && mask.now.untouchable.empty();
+}
+
+std::string left_to(const MaskFile& now) {
+    return fmt::format("has CPUs {}, which an external writer wrote; it is left as it is until a reload",
+                       now.cpus.list());
+}
+
+}  // namespace
+
+MaskKeeper::MaskKeeper(Edges edges)
+    : edges_(std::move(edges)), writer_(edges_.files, edges_.store), log_(edges_.log) {}
+
+void MaskKeeper::start_over() {
+    if (masks_.empty()) return;  // at the start, which is no reload
+    masks_.clear();
+    log_.start_over();
+    for (const std::string& name : edges_.store.names()) {
+        MaskEntry& known = *edges_.store.find(name);
+        known.external = false;
+        known.announce_baseline();  // who put it back by hand may have it so
+    }
+}
+
+void MaskKeeper::changed() {
+    for (auto& [name, mask] : masks_) mask.opted_out.reset();
+}
+
+bool MaskKeeper::wants_retry() const {
+    return std::ranges::any_of(masks_, [](const auto& item) { return item.second.failures > 0; });
+}
+
+// ---- looking
+
+// What is asked for, by name, and `leave` for what only holds something of ours. What holds something is
+// asked about even if the workqueues cannot be listed.
+std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
+    std::map<std::string, MaskWish> out;
+    for (const std::string& name : edges_.store.names()) out[name];
+    if (!policy.wants_masks()) return out;
+    const auto names = edges_.files.names();
+    if (!names) log_.write_once(LOG_ERR, Event::none, names.error().text);
+    std::set<std::string> seen;
+    if (names) seen.insert(names->begin(), names->end());
+    for (const auto& [name, wish] : out) seen.insert(name);
+    for (const std::string& name : seen) {
+        const WorkqueueRule* rule = is_workqueue(name) ? policy.rule_for(name) : nullptr;
+        if (rule == nullptr || !is_wished(rule->mask)) continue;
+        if (names_one(*rule, name) || masks_.contains(name) || has_mask(name)) out[name] = rule->mask;
+    }
+    if (is_wished(policy.default_mask)) out[kDefaultMask] = policy.default_mask;
+    return out;
+}
+
+// A pattern means those workqueues that have a mask to set. What cannot be read now may have one.
+bool MaskKeeper::has_mask(const std::string& name) const {
+    const auto now = edges_.files.read_mask(name);
+    return !now || now->untouchable.empty();
+}
+
+void MaskKeeper::look(const Policy& policy, const std::string& observing) {
+    observing_ = observing;
+    const auto asked = wishes(policy);
+    std::erase_if(masks_, [&](const auto& item) { return !asked.contains(item.first); });
+    if (asked.empty()) return;
+    cpus_ = edges_.cpus();
+    for (const auto& [name, wish] : asked) look_at(name, wish);
+}
+
+void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
+    const auto now = edges_.files.read_mask(name);
+    if (!now) return not_read(name, wish, now.error());
+    if (const MaskEntry* known = entry(name); known != nullptr && known->inode != now->inode) forget(name);
+    if (const auto known = masks_.find(name); known != masks_.end() && known->second.now.inode != now->inode)
+        masks_.erase(known);
+    if (entry(name) == nullptr && !is_wished(wish)) return;
+    Mask& mask = masks_[name];
+    mask.now = *now;
+    mask.unread = false;
+    mask.wish = wish;
+    mask.planned = planned(name, wish);
+    ask_udev(name, mask);
+    notice(name, mask);
+    if (entry(name) == nullptr && !is_wished(wish)) return forget(name);
+    mask.show(judge(name, mask));
+}
+
+void MaskKeeper::not_read(const std::string& name, const MaskWish& wish, const Error& error) {
+    if (kind_of_error(error.code) == End::gone) return forget(name);
+    log_.write_once(LOG_WARNING, Event::none, error.text);
+    Mask& mask = masks_[name];
+    mask.unread = true;
+    mask.wish = wish;
+    mask.show({State::waiting, error.text});
+}
+
+void MaskKeeper::forget(const std::string& name) {
+    masks_.erase(name);
+    edges_.store.remove(name);
+}
+
+// udev keeps no device for the mask of all.
+void MaskKeeper::ask_udev(const std::string& name, Mask& mask) const {
+    if (mask.opted_out) return;
+    mask.opted_out = name == kDefaultMask ? false : edges_.opted_out(name);
+}
+
+// Only our writes change a mask that we manage. What else is found is an external writer's.
+void MaskKeeper::notice(const std::string& name, Mask& mask) {
+    MaskEntry* known = edges_.store.find(name);
+    const auto before = std::exchange(mask.last, mask.now);
+    if (known != nullptr) {
+        if (known->external || known->settle(mask.now.cpus) != Whose::foreign) return;
+        // Where nothing is asked for any more, nothing is to be respected either.
+        is_wished(mask.wish) ? leave_to_writer(name, mask) : edges_.store.remove(name);
+    } else if (before && before->cpus != mask.now.cpus && observing_.empty() && is_ours_to_set(mask)) {
+        // Nothing was written yet: the baseline is what was there before the external writer wrote.
+        edges_.store.put({name, mask.now.inode, before->text});
+        leave_to_writer(name, mask);
+    }
+}
+
+void MaskKeeper::leave_to_writer(const std::string& name, Mask& mask) {
+    MaskEntry& known = *edges_.store.find(name);
+    known.may_hold.clear();
+    known.external = true;
+    mask.show({State::external, left_to(mask.now)});
+    edges_.log.write({LOG_NOTICE,
+                      Event::mask_external,
+                      fmt::format("{}: cpumask {}", name, left_to(mask.now)),
+                      {{"WQ_NAME", name}, {"WQ_MASK_NEW", mask.now.cpus.list()}}});
+}
+
+// ---- deciding
+
+CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const {
+    switch (wish.kind) {
+        case MaskWish::Kind::leave:
+            return {};
+        case MaskWish::Kind::housekeeping:
+            return cpus_.possible - cpus_.isolated;
+        case MaskWish::Kind::fixed:
+            break;
+    }
+    const CpuSet out = cpus_.possible.empty() ? wish.cpus : wish.cpus & cpus_.possible;
+    return name == kDefaultMask ? out - cpus_.isolated : out;
+}
+
+Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
+    const MaskEntry* known = entry(name);
+    if (known != nullptr && known->external) return {State::external, left_to(mask.now)};
+    if (!mask.now.untouchable.empty()) return {State::leave, mask.now.untouchable};
+    if (!mask.opted_out) return {State::waiting, kNotProcessedByUdev};
+    if (*mask.opted_out) return {State::leave, kOptedOutByUdev};
+    if (!observing_.empty()) return {State::waiting, observing_};
+    if (!is_wished(mask.wish)) return {State::leave, "no rule asks for a mask any more"};
+    if (mask.planned.empty())
+        return {State::waiting, cpus_.possible.empty()
+                                    ? "which CPUs are possible cannot be read"
+                                    : fmt::format("no CPU is left: CPUs {} are isolated or not there",
+                                                  (cpus_.possible & cpus_.isolated).list())};
+    if (mask.refused == mask.planned) return mask.why_refused;
+    const std::string wish = fmt::format("cpumask = \"{}\"", mask.wish.text());
+    if (!is_in_place(mask)) return {State::waiting, wish};
+    return {known != nullptr && !known->may_hold.empty() ? State::applied : State::as_planned, wish};
+}
+
+bool MaskKeeper::is_to_write(const std::string& name, const Mask& mask) const {
+    const MaskEntry* known = entry(name);
+    if (mask.unread || (known != nullptr && known->external) || !is_ours_to_set(mask)) return false;
+    if (!observing_.empty() || mask.planned.empty()) return false;
+    return !is_in_place(mask) && mask.refused != mask.planned;
+}
+
+// A refused mask went back at once; what was written before it was planned again did not.
+bool MaskKeeper::goes_back(const std::string& name, const Mask& mask) const {
+    const MaskEntry* known = entry(name);
+    if (mask.unread || known == nullptr || known->external) return false;
+    const bool holds_another = mask.refused && mask.refused == mask.planned && !known->may_hold.empty();
+    return !observing_.empty() || !is_wished(mask.wish) || mask.opted_out == true || holds_another;
+}
+
+// ---- writing
+
+// All that is to be written is announced on disk before the first write, and settled there after the last.
+void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
+    look(policy, observing);
+    announce();
+    const auto saved = edges_.store.save();
+    if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new masks").text);
+    std::vector<std::string> gone;
+    for (auto& [name, mask] : masks_) {
+        if (goes_back(name, mask))
+            put_back(name, mask);
+        else if (is_to_write(name, mask) && saved)
+            carry_out(name, mask);
+        else if (is_to_write(name, mask))
+            mask.show({State::waiting, saved.error().in("its baseline cannot be saved").text});
+    }
+    drop_settled();
+    if (const auto again = edges_.store.save(); !again)
+        log_.write_once(LOG_ERR, Event::none, again.error().text);
+}
+
+void MaskKeeper::announce() {
+    for (auto& [name, mask] : masks_) {
+        MaskEntry* known = edges_.store.find(name);
+        if (!mask.unread && !is_to_write(name, mask)) mask.failures = 0;  // nothing is left to try again
+        if (is_to_write(name, mask)) {
+            if (known == nullptr) known = &edges_.store.put({name, mask.now.inode, mask.now.text});
+            known->announce(mask.planned);
+            if (mask.now.cpus != known->before()) known->allow(mask.now.cpus);
+        } else if (goes_back(name, mask)) {
+            known->announce_baseline();
+        }
+    }
+}
+
+void MaskKeeper::carry_out(const std::string& name, Mask& mask) {
+    const Outcome outcome = writer_.apply(name, mask.planned);
+    if (outcome.kind != End::done) return take_failure(name, mask, outcome);
+    // It was another mask at the look before: who wrote this one meanwhile was not us.
+    if (outcome.wrote) return wrote(name, mask);
+    look_again(name, mask);
+    leave_to_writer(name, mask);
+}
+
+void MaskKeeper::wrote(const std::string& name, Mask& mask) {
+    const std::string old = mask.now.cpus.list();
+    mask.failures = 0;
+    look_again(name, mask);
+    mask.show(judge(name, mask));
+    edges_.log.write(
+        {LOG_INFO,
+         Event::mask_set,
+         fmt::format("{}: cpumask from CPUs {} to {}: {}", name, old, mask.planned.list(), mask.reason),
+         {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", mask.planned.list()}}});
+}
+
+// The file may hold our mask, the baseline, or an external writer's.
+void MaskKeeper::look_again(const std::string& name, Mask& mask) {
+    const auto now = edges_.files.read_mask(name);
+    mask.unread = !now;
+    if (!now || now->inode != mask.now.inode) return;
+    mask.now = *now;
+    mask.last = *now;
+    if (MaskEntry* known = edges_.store.find(name); known != nullptr) known->settle(now->cpus);
+}
+
+void MaskKeeper::take_failure(const std::string& name, Mask& mask, const Outcome& outcome) {
+    look_again(name, mask);
+    switch (outcome.kind) {
+        case End::done:
+        case End::gone:  // the next look forgets it
+            return mask.show({State::waiting, outcome.text});
+        case End::foreign:
+            return leave_to_writer(name, mask);
+        case End::unsupported:
+            return refuse(name, mask, State::unsupported, outcome);
+        case End::transient:
+            if (++mask.failures < Target::kTries)
+                return mask.show({State::waiting, fmt::format("try {} of {}: {}", mask.failures,
+                                                              Target::kTries, outcome.text)});
+            [[fallthrough]];
+        case End::permanent:
+            return refuse(name, mask, State::quarantined, outcome);
+    }
+}
+
+// Said once, not tried again until a reload.
+void MaskKeeper::refuse(const std::string& name, Mask& mask, State as, const Outcome& outcome) {
+    const std::string reason = as == State::unsupported
+                                   ? fmt::format("the kernel stored CPUs {} for {}; baseline put back",
+                                                 outcome.text, mask.planned.list())
+                                   : outcome.text;
+    mask.refused = mask.planned;
+    mask.why_refused = {as, reason};
+    mask.failures = 0;
+    edges_.log.write(
+        {LOG_WARNING,
+         as == State::unsupported ? Event::unsupported : Event::quarantined,
+         fmt::format("{}: cpumask: {}", name, reason),
+         {{"WQ_NAME", name}, {"WQ_MASK_NEW", mask.planned.list()}, {"ERRNO", std::to_string(outcome.code)}}});
+    put_back(name, mask);
+    if (mask.stuck == 0) mask.show(mask.why_refused);
+}
+
+// A baseline that the kernel refuses is tried again at the end and after a reload, not at every tick.
+void MaskKeeper::put_back(const std::string& name, Mask& mask) {
+    const MaskEntry* known = entry(name);
+    if (known == nullptr || mask.stuck >= Target::kTries) return;
+    const std::string old = mask.now.cpus.list();
+    const std::string baseline = known->baseline;
+    const Outcome outcome = writer_.put_back(name);
+    look_again(name, mask);
+    if (outcome.kind == End::foreign) return leave_to_writer(name, mask);
+    if (is_failure(outcome)) {
+        mask.stuck++;
+        mask.show({State::quarantined, fmt::format("not put back to {}: {}", baseline, outcome.text)});
+        return log_.write_once(LOG_ERR, Event::quarantined, fmt::format("{}: cpumask {}", name, mask.reason),
+                               {{"WQ_NAME", name}, {"ERRNO", std::to_string(outcome.code)}});
+    }
+    mask.stuck = 0;
+    if (outcome.wrote)
+        edges_.log.write({LOG_INFO,
+                          Event::mask_restored,
+                          fmt::format("{}: cpumask back to {}", name, outcome.text),
+                          {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", baseline}}});
+}
+
+// What is at its baseline, and nobody else's, needs no entry.
+void MaskKeeper::drop_settled() {
+    for (const std::string& name : edges_.store.names()) {
+        const MaskEntry& known = *entry(name);
+        const auto mask = masks_.find(name);
+        const bool unread = mask == masks_.end() || mask->second.unread;
+        if (known.may_hold.empty() && !known.external && !unread) edges_.store.remove(name);
+    }
+    std::erase_if(masks_, [&](const auto& item) {
+        return !is_wished(item.second.wish) && entry(item.first) == nullptr;
+    });
+}
+
+void MaskKeeper::restore_all() {
+    restore_masks(edges_.files, edges_.store, edges_.log);
+    for (auto& [name, mask] : masks_) mask.last.reset();
+}
+
+void MaskKeeper::keep_all() {
+    if (const auto saved = edges_.store.save(); !saved)
+        edges_.log.write({LOG_ERR, Event::none, saved.error().text});
+}
+
+}  // namespace wq

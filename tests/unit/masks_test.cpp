@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the policy asks of masks, followed live, and whose a mask is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "engine/mask_keeper.h"
+#include "fake_log.h"
+#include "fake_mask_files.h"
+#include "temp_tree.h"
+
+namespace wq {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+const MaskWish kHousekeeping{MaskWish::Kind::housekeeping, {}};
+
+MaskWish fixed(const CpuSet& cpus) {
+    return {MaskWish::Kind::fixed, cpus};
+}
+
+class MasksTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        files_.files = {{"a", {7, "ff"}}, {"b", {8, "ff"}}, {kDefaultMask, {9, "ff"}}};
+        start();
+    }
+    // A daemon that finds what the one before left on disk.
+    void start() {
+        keeper_.reset();
+        store_ = std::make_unique<MaskStore>(tree_.path("masks.json"));
+        ASSERT_TRUE(store_->load());
+        keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
+                                                                 [&](const auto&) { return opted_out_; }});
+    }
+    void rule(const std::string& match, const MaskWish& wish) {
+        policy_.rules.push_back({match, {}, std::nullopt, {}, "", "", false, wish});
+    }
+    void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
+    void reload() { keeper_->start_over(); }
+    [[nodiscard]] const Mask& mask(const std::string& name) { return keeper_->masks().at(name); }
+    [[nodiscard]] std::string& text(const std::string& name) { return files_.files.at(name).text; }
+
+    test::TempTree tree_;
+    test::FakeMaskFiles files_;
+    test::FakeLog log_;
+    Policy policy_;
+    HostCpus cpus_{CpuSet::range(0, 7), {}};
+    std::optional<bool> opted_out_ = false;
+    std::unique_ptr<MaskStore> store_;
+    std::unique_ptr<MaskKeeper> keeper_;
+};
+
+TEST_F(MasksTest, NothingIsReadOrWrittenUnlessThePolicyAsks) {
+    rule("*", {});
+    reconcile();
+    EXPECT_THAT(keeper_->masks(), IsEmpty());
+    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_FALSE(tree_.exists("masks.json"));
+}
+
+TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
+    text("a") = "00,000000ff";
+    rule("a", fixed({2, 3}));
+    reconcile();
+    EXPECT_EQ(text("a"), "c");
+    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(keeper_->masks().count("b"), 0U);
+    reconcile();
+    EXPECT_THAT(files_.writes, ElementsAre("a=c")) << "once";
+    keeper_->restore_all();
+    EXPECT_THAT(files_.writes, ElementsAre("a=c", "a=00,000000ff"));
+    EXPECT_THAT(store_->entries(), IsEmpty());
+}
+
+TEST_F(MasksTest, WhatIsThereAlreadyIsNotWritten) {
+    text("a") = "0000000f";
+    rule("a", fixed(CpuSet::range(0, 3)));
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::as_planned);
+    EXPECT_THAT(files_.writes, IsEmpty());
+}
+
+TEST_F(MasksTest, IsOnDiskBeforeItIsWritten) {
+    rule("a", fixed({2}));
+    files_.on_write = [&] { EXPECT_THAT(tree_.read("masks.json"), HasSubstr("\"ff\"")); };
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+}
+
+TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
+    tree_.write("masks.json", "{");
+    store_ = std::make_unique<MaskStore>(tree_.path("masks.json"));
+    ASSERT_FALSE(store_->load());
+    keeper_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{files_, *store_, log_, [&] { return cpus_; },
+                                                             [&](const auto&) { return opted_out_; }});
+    rule("a", fixed({2}));
+    reconcile();
+    reconcile();
+    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_EQ(mask("a").state, State::waiting);
+    EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
+    EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
+}
+
+TEST_F(MasksTest, OutlivesARestartAndAKill) {
+    rule("a", fixed({2}));
+    reconcile();
+    start();
+    reconcile();
+    EXPECT_THAT(files_.writes, ElementsAre("a=4"));
+    EXPECT_EQ(mask("a").state, State::applied);
+    policy_.rules.clear();
+    reconcile();
+    EXPECT_EQ(text("a"), "ff") << "the rule is gone";
+    EXPECT_THAT(keeper_->masks(), IsEmpty());
+}
+
+TEST_F(MasksTest, HousekeepingFollowsIsolation) {
+    rule("a", kHousekeeping);
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::as_planned);
+    cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_EQ(text("a"), "f3");
+    EXPECT_EQ(mask("a").state, State::applied);
+    cpus_.isolated = {};
+    reconcile();
+    EXPECT_EQ(text("a"), "ff");
+    EXPECT_THAT(store_->entries(), IsEmpty()) << "the baseline is in place";
+    cpus_.isolated = CpuSet::range(0, 7);
+    reconcile();
+    EXPECT_EQ(text("a"), "ff");
+    EXPECT_THAT(mask("a").reason, HasSubstr("no CPU is left: CPUs 0-7 are isolated"));
+}
+
+TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {
+    policy_.default_mask = fixed(CpuSet::range(0, 5));
+    cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_EQ(text(kDefaultMask), "33");
+    cpus_.isolated = {};
+    reconcile();
+    EXPECT_EQ(text(kDefaultMask), "3f");
+    keeper_->restore_all();
+    EXPECT_EQ(text(kDefaultMask), "ff");
+}
+
+TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
+    policy_.default_mask = kHousekeeping;
+    files_.files[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_EQ(mask(kDefaultMask).state, State::as_planned);
+    EXPECT_THAT(files_.writes, IsEmpty());
+    policy_.default_mask = fixed(CpuSet::range(0, 5));
+    files_.files[kDefaultMask].excluded = cpus_.isolated = {};
+    reconcile();
+    files_.files[kDefaultMask].excluded = cpus_.isolated = {2, 3};
+    reconcile();
+    EXPECT_THAT(files_.writes, ElementsAre("@default_mask=3f")) << "nor is it an external writer's";
+    EXPECT_EQ(mask(kDefaultMask).state, State::applied);
+}
+
+TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
+    rule("a", fixed({2}));
+    reconcile();
+    text("a") = "3";
+    reconcile();
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::external);
+    EXPECT_THAT(mask("a").reason, HasSubstr("has CPUs 0-1, which an external writer wrote"));
+    ASSERT_EQ(log_.count(Event::mask_external), 1U) << "said once";
+    EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
+    start();
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::external) << "over a restart, too";
+    text("a") = "ff";
+    reload();
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+    text("a") = "3";
+    keeper_->restore_all();
+    EXPECT_EQ(text("a"), "3");
+    EXPECT_THAT(files_.writes, ElementsAre("a=4", "a=4"));
+}
+
+TEST_F(MasksTest, AnExternalWriterIsNoticedWhereNothingWasWritten) {
+    rule("a", fixed(CpuSet::range(0, 7)));
+    reconcile();
+    text("a") = "3";
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::external);
+    EXPECT_THAT(files_.writes, IsEmpty());
+}
+
+TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
+    rule("*", fixed({2}));
+    reconcile();
+    files_.names_error = EMFILE;
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+    EXPECT_EQ(mask("a").state, State::applied);
+}
+
+TEST_F(MasksTest, AReusedNameIsAnotherWorkqueue) {
+    rule("a", fixed({2}));
+    reconcile();
+    files_.files["a"] = {17, "f0"};
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+    keeper_->restore_all();
+    EXPECT_EQ(text("a"), "f0");
+    files_.files.erase("a");
+    reconcile();
+    EXPECT_THAT(keeper_->masks(), IsEmpty());
+}
+
+TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
+    rule("a", fixed({2}));
+    reconcile();
+    reconcile("mode is observe");
+    EXPECT_EQ(text("a"), "ff");
+    EXPECT_EQ(mask("a").reason, "mode is observe");
+    reconcile();
+    keeper_->keep_all();
+    EXPECT_EQ(text("a"), "4");
+    start();
+    keeper_->restore_all();
+    EXPECT_EQ(text("a"), "ff");
+}
+
+TEST_F(MasksTest, WhatHasNoMaskIsNamedOnlyWhereARuleNamesIt) {
+    files_.files["a"].untouchable = "ordered";
+    rule("a", fixed({2}));
+    rule("*", fixed({3}));
+    files_.files["c"] = {18, "ff", "ordered"};
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::leave);
+    EXPECT_EQ(mask("a").reason, "ordered");
+    EXPECT_EQ(keeper_->masks().count("c"), 0U);
+    EXPECT_THAT(files_.writes, ElementsAre("b=8"));
+}
+
+TEST_F(MasksTest, UdevSetsAWorkqueueAside) {
+    rule("a", fixed({2}));
+    opted_out_.reset();
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::waiting);
+    opted_out_ = true;
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::leave);
+    EXPECT_THAT(files_.writes, IsEmpty());
+}
+
+TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
+    rule("a", fixed({2}));
+    files_.write_errors = {EINVAL};
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    reconcile();
+    EXPECT_EQ(files_.writes.size(), 1U);
+    EXPECT_EQ(log_.count(Event::quarantined), 1U);
+    reload();
+    files_.write_errors = {EBUSY};
+    reconcile();
+    EXPECT_TRUE(keeper_->wants_retry());
+    reconcile();
+    EXPECT_EQ(text("a"), "4");
+    EXPECT_FALSE(keeper_->wants_retry());
+}
+
+TEST_F(MasksTest, NoRetryIsWantedWhereNothingIsLeftToWrite) {
+    rule("a", fixed({2}));
+    files_.write_errors = {EBUSY};
+    reconcile();
+    ASSERT_TRUE(keeper_->wants_retry());
+    text("a") = "4";
+    reconcile();
+    EXPECT_FALSE(keeper_->wants_retry());
+}
+
+TEST_F(MasksTest, ARefusedMaskTakesBackTheOneBefore) {
+    rule("a", kHousekeeping);
+    cpus_.isolated = {1};
+    files_.write_errors = {EINVAL};
+    reconcile();
+    ASSERT_EQ(mask("a").state, State::quarantined);
+    cpus_.isolated = {2};
+    reconcile();
+    ASSERT_EQ(text("a"), "fb");
+    cpus_.isolated = {1};
+    reconcile();
+    EXPECT_EQ(text("a"), "ff");
+    EXPECT_EQ(mask("a").state, State::quarantined);
+}
+
+}  // namespace
+}  // namespace wq
