@@ -80,6 +80,8 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     if (!names) log_.write_once(LOG_ERR, Event::none, names.error().text);
     std::set<std::string> seen;
     if (names) seen.insert(names->begin(), names->end());
+    if (!names)
+        for (const auto& [name, mask] : masks_) seen.insert(name);
     for (const auto& [name, wish] : out) seen.insert(name);
     for (const std::string& name : seen) {
         const WorkqueueRule* rule = is_workqueue(name) ? policy.rule_for(name) : nullptr;
@@ -120,6 +122,7 @@ void MaskKeeper::look_at(const std::string& name, const MaskWish& wish) {
     ask_udev(name, mask);
     notice(name, mask);
     if (entry(name) == nullptr && !is_wished(wish)) return forget(name);
+    if (!wants_baseline(name, mask)) mask.stuck = 0;
     mask.show(judge(name, mask));
 }
 
@@ -128,6 +131,7 @@ void MaskKeeper::not_read(const std::string& name, const MaskWish& wish, const E
     log_.write_once(LOG_WARNING, Event::none, error.text);
     Mask& mask = masks_[name];
     mask.unread = true;
+    mask.failures = 0;  // it is looked at again at the next tick
     mask.wish = wish;
     mask.show({State::waiting, error.text});
 }
@@ -171,6 +175,7 @@ void MaskKeeper::leave_to_writer(const std::string& name, Mask& mask) {
 
 // ---- deciding
 
+// Where the possible CPUs are not known, the isolated ones may not be, either.
 CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const {
     switch (wish.kind) {
         case MaskWish::Kind::leave:
@@ -180,7 +185,7 @@ CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const 
         case MaskWish::Kind::fixed:
             break;
     }
-    const CpuSet out = cpus_.possible.empty() ? wish.cpus : wish.cpus & cpus_.possible;
+    const CpuSet out = wish.cpus & cpus_.possible;
     return name == kDefaultMask ? out - cpus_.isolated : out;
 }
 
@@ -188,18 +193,20 @@ Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
     const MaskEntry* known = entry(name);
     if (known != nullptr && known->external) return {State::external, left_to(mask.now)};
     if (!mask.now.untouchable.empty()) return {State::leave, mask.now.untouchable};
+    if (mask.stuck > 0) return {State::quarantined, mask.failed};
     if (!mask.opted_out) return {State::waiting, kNotProcessedByUdev};
     if (*mask.opted_out) return {State::leave, kOptedOutByUdev};
     if (!observing_.empty()) return {State::waiting, observing_};
     if (!is_wished(mask.wish)) return {State::leave, "no rule asks for a mask any more"};
     if (mask.planned.empty())
         return {State::waiting, cpus_.possible.empty()
-                                    ? "which CPUs are possible cannot be read"
+                                    ? "which CPUs are possible, or isolated, cannot be read"
                                     : fmt::format("no CPU is left: CPUs {} are isolated or not there",
                                                   (cpus_.possible & cpus_.isolated).list())};
     if (mask.refused == mask.planned) return mask.why_refused;
     const std::string wish = fmt::format("cpumask = \"{}\"", mask.wish.text());
-    if (!is_in_place(mask)) return {State::waiting, wish};
+    if (!is_in_place(mask) && mask.failures > 0) return {State::waiting, mask.failed};
+    if (!is_in_place(mask)) return {State::waiting, unsaved_.empty() ? wish : unsaved_};
     return {known != nullptr && !known->may_hold.empty() ? State::applied : State::as_planned, wish};
 }
 
@@ -211,11 +218,15 @@ bool MaskKeeper::is_to_write(const std::string& name, const Mask& mask) const {
 }
 
 // A refused mask went back at once; what was written before it was planned again did not.
-bool MaskKeeper::goes_back(const std::string& name, const Mask& mask) const {
+bool MaskKeeper::wants_baseline(const std::string& name, const Mask& mask) const {
     const MaskEntry* known = entry(name);
     if (mask.unread || known == nullptr || known->external) return false;
     const bool holds_another = mask.refused && mask.refused == mask.planned && !known->may_hold.empty();
     return !observing_.empty() || !is_wished(mask.wish) || mask.opted_out == true || holds_another;
+}
+
+bool MaskKeeper::goes_back(const std::string& name, const Mask& mask) const {
+    return wants_baseline(name, mask) && mask.stuck < Target::kTries;
 }
 
 // ---- writing
@@ -226,14 +237,16 @@ void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
     announce();
     const auto saved = edges_.store.save();
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new masks").text);
-    std::vector<std::string> gone;
+    unsaved_ = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     for (auto& [name, mask] : masks_) {
-        if (goes_back(name, mask))
+        if (goes_back(name, mask)) {
             put_back(name, mask);
-        else if (is_to_write(name, mask) && saved)
+        } else if (is_to_write(name, mask) && saved) {
             carry_out(name, mask);
-        else if (is_to_write(name, mask))
-            mask.show({State::waiting, saved.error().in("its baseline cannot be saved").text});
+        } else if (is_to_write(name, mask)) {
+            mask.failures = 0;
+            mask.show(judge(name, mask));
+        }
     }
     drop_settled();
     if (const auto again = edges_.store.save(); !again)
@@ -296,9 +309,8 @@ void MaskKeeper::take_failure(const std::string& name, Mask& mask, const Outcome
         case End::unsupported:
             return refuse(name, mask, State::unsupported, outcome);
         case End::transient:
-            if (++mask.failures < Target::kTries)
-                return mask.show({State::waiting, fmt::format("try {} of {}: {}", mask.failures,
-                                                              Target::kTries, outcome.text)});
+            mask.failed = fmt::format("try {} of {}: {}", ++mask.failures, Target::kTries, outcome.text);
+            if (mask.failures < Target::kTries) return mask.show({State::waiting, mask.failed});
             [[fallthrough]];
         case End::permanent:
             return refuse(name, mask, State::quarantined, outcome);
@@ -329,12 +341,14 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
     if (known == nullptr || mask.stuck >= Target::kTries) return;
     const std::string old = mask.now.cpus.list();
     const std::string baseline = known->baseline;
+    const std::string before = known->before().list();
     const Outcome outcome = writer_.put_back(name);
     look_again(name, mask);
     if (outcome.kind == End::foreign) return leave_to_writer(name, mask);
     if (is_failure(outcome)) {
         mask.stuck++;
-        mask.show({State::quarantined, fmt::format("not put back to {}: {}", baseline, outcome.text)});
+        mask.failed = fmt::format("not put back to {}: {}", baseline, outcome.text);
+        mask.show({State::quarantined, mask.failed});
         return log_.write_once(LOG_ERR, Event::quarantined, fmt::format("{}: cpumask {}", name, mask.reason),
                                {{"WQ_NAME", name}, {"ERRNO", std::to_string(outcome.code)}});
     }
@@ -343,7 +357,7 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
         edges_.log.write({LOG_INFO,
                           Event::mask_restored,
                           fmt::format("{}: cpumask back to {}", name, outcome.text),
-                          {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", baseline}}});
+                          {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", before}}});
 }
 
 // What is at its baseline, and nobody else's, needs no entry.

@@ -32,6 +32,7 @@ struct Mask : Shown {
     Shown why_refused;
     unsigned failures = 0;  // transient ones in a row
     unsigned stuck = 0;     // baselines refused in a row
+    std::string failed;     // the last of either
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
 };
@@ -84,6 +85,7 @@ class MaskKeeper {
     [[nodiscard]] CpuSet planned(const std::string& name, const MaskWish& wish) const;
     [[nodiscard]] Shown judge(const std::string& name, const Mask& mask) const;
     [[nodiscard]] bool is_to_write(const std::string& name, const Mask& mask) const;
+    [[nodiscard]] bool wants_baseline(const std::string& name, const Mask& mask) const;
     [[nodiscard]] bool goes_back(const std::string& name, const Mask& mask) const;
     void announce();
     void carry_out(const std::string& name, Mask& mask);
@@ -100,6 +102,7 @@ class MaskKeeper {
     std::map<std::string, Mask> masks_;
     HostCpus cpus_;
     std::string observing_;
+    std::string unsaved_;  // why nothing can be announced
 };
 
 }  // namespace wq

@@ -20,7 +20,7 @@ struct MaskEntry {
     std::string name;  // of a workqueue, or kDefaultMask
     ino_t inode = 0;
     std::string baseline;               // as the file had it, which is put back bit for bit
-    std::vector<CpuSet> may_hold = {};  // Empty: the file holds the baseline
+    std::vector<CpuSet> may_hold = {};  // Empty: the file holds the baseline, or an external writer's
     bool external = false;              // an external writer's until a reload, and over a restart
     BaselineEntry::OnDisk on_disk = {};
 

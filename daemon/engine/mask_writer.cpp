@@ -32,7 +32,7 @@ void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
         log.write({LOG_INFO,
                    Event::mask_restored,
                    fmt::format("{}: cpumask back to {}", entry.name, outcome.text),
-                   {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", entry.baseline}}});
+                   {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", entry.before().list()}}});
     else if (outcome.kind == End::foreign)
         log.write({LOG_NOTICE,
                    Event::mask_external,

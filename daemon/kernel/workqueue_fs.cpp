@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <memory>
 
 #include "base/file.h"
@@ -27,7 +29,7 @@ bool is_default(const std::string& name) {
     return name == kDefaultTarget;
 }
 
-bool is_mask(const std::string& name) {
+bool is_default_mask(const std::string& name) {
     return name == kDefaultMask;
 }
 
@@ -118,9 +120,26 @@ std::string why_no_mask(int dir) {
     return *max_active == 1 ? "max_active is 1: it may be ordered" : "";
 }
 
-// The same for the mask of all in DIR: a write ends the order of those (workqueue_apply_unbound_cpumask()).
-std::string why_no_mask_of_all(int dir) {
-    return has_file(dir, kRequestedFile) ? "" : "before Linux 6.8 a write may end the order of workqueues";
+// Whether RELEASE can leave work of ordered workqueues undone for ever when their attributes are applied
+// anew: since 6.9, until "workqueue: Add pool_workqueue to pending_pwqs list when unplugging multiple
+// inactive works".
+bool may_strand_ordered_work(const std::string& release) {
+    std::array<unsigned, 3> version{};
+    if (std::sscanf(release.c_str(), "%u.%u.%u", &version[0], &version[1], &version[2]) < 2) return false;
+    const auto [major, minor, patch] = version;
+    if (major == 6 && minor == 12) return patch < 82;
+    if (major == 6 && minor == 18) return patch < 23;
+    return major == 6 && minor >= 9;
+}
+
+// Why the mask of all in DIR must not be written: workqueue_apply_unbound_cpumask() applies the attributes of
+// ordered workqueues, too, or ends their order.
+std::string why_no_mask_of_all(int dir, const std::string& release) {
+    if (!has_file(dir, kRequestedFile)) return "before Linux 6.8 a write may end the order of workqueues";
+    if (may_strand_ordered_work(release))
+        return fmt::format("Linux {}: a write may stall ordered workqueues (fixed in 6.12.82, 6.18.23, 7.0)",
+                           release);
+    return "";
 }
 
 bool is_gone(const Error& error) {
@@ -165,10 +184,10 @@ Result<std::vector<std::string>> WorkqueueFs::names() const {
 
 Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name) const {
     if (!is_safe(name)) return fail(name + ": not the name of a workqueue", EINVAL);
-    const char* file = is_default(name) ? kDefaultFile : is_mask(name) ? kMaskFile : nullptr;
-    const std::string path = is_default(name) ? paths_.parameters()
-                             : is_mask(name)  ? paths_.workqueues()
-                                              : paths_.workqueues() + "/" + name;
+    const char* file = is_default(name) ? kDefaultFile : is_default_mask(name) ? kMaskFile : nullptr;
+    const std::string path = is_default(name)        ? paths_.parameters()
+                             : is_default_mask(name) ? paths_.workqueues()
+                                                     : paths_.workqueues() + "/" + name;
     Folder folder{Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)), 0,
                   is_default(name) ? kDefaultFile : "affinity_scope"};
     if (!folder.fd) return fail_errno(path, errno);
@@ -284,13 +303,15 @@ Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     if (!folder) return tl::unexpected(folder.error());
     const int dir = folder->fd.get();
     MaskFile out{folder->inode, {}, {}, "", ""};
-    out.untouchable = is_mask(name) ? why_no_mask_of_all(dir) : why_no_mask(dir);
-    if (!is_mask(name) && !has_file(dir, kMaskFile)) {
+    out.untouchable = is_default_mask(name) ? why_no_mask_of_all(dir, read_first_line(paths_.osrelease()))
+                                            : why_no_mask(dir);
+    if (!is_printable(name)) out.untouchable = "its name is not printable ASCII";
+    if (!is_default_mask(name) && !has_file(dir, kMaskFile)) {
         if (auto there = open_same(name, out.inode); !there) return tl::unexpected(there.error());
         return out;
     }
     const auto effective = read_at(dir, kMaskFile);
-    const bool requested = is_mask(name) && has_file(dir, kRequestedFile);
+    const bool requested = is_default_mask(name) && has_file(dir, kRequestedFile);
     const auto text = requested ? read_at(dir, kRequestedFile) : effective;
     for (const auto* read : {&effective, &text})
         if (!*read) return tl::unexpected(unless_there(read->error(), name, out.inode).in(name));
@@ -301,7 +322,7 @@ Result<MaskFile> WorkqueueFs::read_mask(const std::string& name) const {
     out.cpus = std::move(*cpus);
     out.effective = std::move(*now);
     out.text = text->substr(0, text->find('\n'));
-    if (const auto isolated = read_at(dir, kIsolatedFile); is_mask(name) && isolated)
+    if (const auto isolated = read_at(dir, kIsolatedFile); is_default_mask(name) && isolated)
         out.isolated = CpuSet::parse_mask(*isolated).value_or(CpuSet{});
     return out;
 }

@@ -81,6 +81,20 @@ TEST_F(MaskFilesTest, TheMaskOfAllIsWhatWasRequested) {
     EXPECT_EQ(tree_.read(std::string(kFolder) + "cpumask"), "3f\n");
 }
 
+TEST_F(MaskFilesTest, TheMaskOfAllIsLeftAloneWhereAWriteStallsOrderedWorkqueues) {
+    of_all("cpumask", "ff\n");
+    of_all("cpumask_requested", "ff\n");
+    const auto may_write = [&](const std::string& release) {
+        tree_.write("proc/sys/kernel/osrelease", release + "\n");
+        return untouchable(kDefaultMask).empty();
+    };
+    for (const char* release :
+         {"6.8.0-45-generic", "6.12.82", "6.12.107+deb13-amd64", "6.18.23", "7.0.0", "7.2.13"})
+        EXPECT_TRUE(may_write(release)) << release;
+    for (const char* release : {"6.9", "6.12.0-124.el10.x86_64", "6.12.81", "6.17.4", "6.18.22", "6.19.3"})
+        EXPECT_FALSE(may_write(release)) << release;
+}
+
 TEST_F(MaskFilesTest, GarbageIsAnError) {
     of_all("cpumask", "x\n");
     const auto read = files_.read_mask(kDefaultMask);

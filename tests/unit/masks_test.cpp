@@ -57,7 +57,7 @@ class MasksTest : public testing::Test {
     std::unique_ptr<MaskKeeper> keeper_;
 };
 
-TEST_F(MasksTest, NothingIsReadOrWrittenUnlessThePolicyAsks) {
+TEST_F(MasksTest, NothingIsWrittenUnlessThePolicyAsks) {
     rule("*", {});
     reconcile();
     EXPECT_THAT(keeper_->masks(), IsEmpty());
@@ -104,6 +104,7 @@ TEST_F(MasksTest, NothingIsWrittenWhereTheRecordCannotBeSaved) {
     reconcile();
     reconcile();
     EXPECT_THAT(files_.writes, IsEmpty());
+    keeper_->look(policy_, "");
     EXPECT_EQ(mask("a").state, State::waiting);
     EXPECT_THAT(mask("a").reason, HasSubstr("its baseline cannot be saved"));
     EXPECT_EQ(log_.count(Event::baseline_broken), 1U) << "said once";
@@ -273,6 +274,42 @@ TEST_F(MasksTest, ARefusedMaskIsNotTriedAgainBeforeAReload) {
     reconcile();
     EXPECT_EQ(text("a"), "4");
     EXPECT_FALSE(keeper_->wants_retry());
+}
+
+TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNoMoreAgain) {
+    rule("a", fixed({2}));
+    reconcile();
+    files_.write_errors = {EBUSY, EBUSY, EBUSY};
+    for (int i = 0; i < 5; i++) reconcile("switched off");
+    EXPECT_EQ(files_.writes.size(), 4U) << "three tries";
+    keeper_->look(policy_, "switched off");
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to ff"));
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::applied);
+    reconcile("switched off");
+    EXPECT_EQ(text("a"), "ff");
+}
+
+TEST_F(MasksTest, NothingIsWrittenWhereTheCpusAreNotKnown) {
+    rule("a", fixed({2}));
+    policy_.default_mask = fixed({0, 1, 2});
+    cpus_ = {};
+    reconcile();
+    EXPECT_THAT(files_.writes, IsEmpty());
+    EXPECT_EQ(mask(kDefaultMask).state, State::waiting);
+}
+
+TEST_F(MasksTest, ARefusedMaskStaysRefusedWhereTheListCannotBeRead) {
+    rule("a*", fixed({2}));
+    files_.write_errors = {EINVAL};
+    reconcile();
+    files_.names_error = EMFILE;
+    reconcile();
+    files_.names_error = 0;
+    reconcile();
+    EXPECT_EQ(mask("a").state, State::quarantined);
+    EXPECT_EQ(files_.writes.size(), 1U);
 }
 
 TEST_F(MasksTest, NoRetryIsWantedWhereNothingIsLeftToWrite) {

@@ -65,8 +65,12 @@ int undo(const Options& options) {
     std::string out;
     for (const auto& [name, entry] : store.entries()) out += commands(paths, files, entry);
     MaskStore masks(paths.masks());
-    if (const auto loaded = masks.load(); !loaded) return complain(loaded.error().text);
+    const auto loaded = masks.load();
     for (const auto& [name, entry] : masks.entries()) out += commands(paths, files, entry);
+    if (!loaded) {
+        fmt::print("{}", out);
+        return complain(loaded.error().text);
+    }
     fmt::print("{}", out.empty() ? "# nothing to put back\n" : out);
     return kOk;
 }

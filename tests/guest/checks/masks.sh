@@ -131,6 +131,20 @@ rm /etc/wq-tuned/disabled
 systemctl reload wq-tuned
 expect_mask "$file" 3c
 
+note "-- kept at the stop, and put back after the next one"
+mkdir -p /etc/wq-tuned/wq-tuned.toml.d
+printf '[daemon]\non_exit = "keep"\n' >/etc/wq-tuned/wq-tuned.toml.d/10-keep.toml
+systemctl reload wq-tuned
+systemctl stop wq-tuned
+expect_mask "$file" 3c
+rm /etc/wq-tuned/wq-tuned.toml.d/10-keep.toml
+systemctl start wq-tuned
+check_eq "the first baseline" "0-7" "$(mask "$wq" baseline)"
+systemctl stop wq-tuned
+check_eq "all masks" "$before" "$(all_masks)"
+systemctl start wq-tuned
+expect_mask "$file" 3c
+
 note "-- an external writer of one, and the stop"
 mark
 echo 1 >"$file"
