@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 
@@ -34,10 +35,6 @@ std::string some_of(const Names& names) {
     std::string out;
     for (std::size_t i = 0; i < names.size() && i < kMost; i++) out += (i > 0 ? ", " : "") + names[i];
     return names.size() > kMost ? fmt::format("{} and {} more", out, names.size() - kMost) : out;
-}
-
-std::string cores_text(unsigned n) {
-    return fmt::format("{} core{}", n, n == 1 ? "" : "s");
 }
 
 KernelInfo with_shards(KernelInfo kernel, unsigned size) {
@@ -139,7 +136,7 @@ void Adviser::advise_shards() {
         if (has_shards)
             out_.notes.push_back(
                 fmt::format("pods unknown ({}): cannot tell whether shards of {} would differ", why,
-                            cores_text(size_asked())));
+                            plural(size_asked(), "core")));
         return;
     }
     compare_shards(plan(with_shards(in_.kernel, size_asked()), size_asked()));
@@ -171,13 +168,13 @@ void Adviser::compare_shards(const std::vector<PlanLine>& then) {
             {fmt::format("workqueue.cache_shard_size={}", size_asked()),
              fmt::format("shards of {} ({}) for {}: this kernel made its shards at boot, of {}, and no scope "
                          "makes the same pools",
-                         cores_text(size_asked()), in_.asked_by, some_of(out_of_reach),
-                         cores_text(size_now_))});
+                         plural(size_asked(), "core"), in_.asked_by, some_of(out_of_reach),
+                         plural(size_now_, "core"))});
     for (const auto& [scope, names] : by_rule)
         out_.notes.push_back(fmt::format(
             "for shards of {} a rule with scope = \"{}\" makes the pools of {} now; that takes no "
             "boot option",
-            cores_text(size_asked()), name_of(scope), some_of(names)));
+            plural(size_asked(), "core"), name_of(scope), some_of(names)));
 }
 
 void Adviser::tell_lacking(const Names& names) {
@@ -185,7 +182,7 @@ void Adviser::tell_lacking(const Names& names) {
     out_.notes.push_back(fmt::format(
         "{} would have shards of {} on a kernel with cache_shard; no boot option of this one makes "
         "such pools",
-        some_of(names), cores_text(size_asked())));
+        some_of(names), plural(size_asked(), "core")));
 }
 
 void Adviser::want_default(Scope scope, const std::string& reason) {

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/text.h"
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
 
@@ -73,7 +74,6 @@ class Machine {
     [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
     [[nodiscard]] bool inside_llcs(const Pods& pods) const;
     [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
-    [[nodiscard]] std::string cores_text(std::size_t n) const;
     [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
     void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
     bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
@@ -93,14 +93,10 @@ bool Machine::inside_llcs(const Pods& pods) const {
                        [&](const CpuSet& pod) { return llcs_[llc_of_[pod.first()]].contains(pod); });
 }
 
-std::string Machine::cores_text(std::size_t n) const {
-    return fmt::format("{} core{}", n, n == 1 ? "" : "s");
-}
-
 // Why the pods of C are too coarse.
 std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
     if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
-    return fmt::format("`{}` ({}) exceeds the limit of {}", name_of(c.scope), cores_text(c.max_cores),
+    return fmt::format("`{}` ({}) exceeds the limit of {}", name_of(c.scope), plural(c.max_cores, "core"),
                        limit());
 }
 
@@ -122,7 +118,7 @@ bool Machine::choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) 
         if (shards(c.max_cores) <= 1 && inside_llcs(parts[i])) {
             choice.automatic = c.scope;
             choice.why =
-                fmt::format("`{}`: pools of {}{}", name_of(c.scope), cores_text(c.max_cores), coarser);
+                fmt::format("`{}`: pools of {}{}", name_of(c.scope), plural(c.max_cores, "core"), coarser);
             return true;
         }
         coarser = "; " + why_not(c, parts[i]);
@@ -141,7 +137,7 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
         if (std::fabs(std::log2(static_cast<double>(c.max_cores) / size)) >= std::log2(size)) return false;
         choice.automatic = c.scope;
         choice.why = fmt::format("no LLC grouping; `{}` gives pools of {} (target {})", name_of(c.scope),
-                                 cores_text(c.max_cores), size_);
+                                 plural(c.max_cores, "core"), size_);
         return true;
     }
     return false;

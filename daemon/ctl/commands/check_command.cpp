@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/load_policy.h"
@@ -41,20 +42,16 @@ void print_json(const std::vector<std::string>& files, const PolicyErrors& error
     fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string counted(std::ptrdiff_t number, const char* what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
-
 // Returns "3 rules, 2 host tables of which 1 matches here": the contents of FILE, and how many host tables
 // match.
 std::string contents(const Policy& policy, const std::string& file) {
     const auto is_here = [&](const auto& part) { return part.origin.file == file; };
     const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };
     const auto hosts = std::ranges::count_if(policy.hosts, is_here);
-    std::string out = counted(std::ranges::count_if(policy.rules, is_here), "rule");
+    std::string out = plural(std::ranges::count_if(policy.rules, is_here), "rule");
     if (hosts == 0) return out;
     const auto matching = std::ranges::count_if(policy.hosts, matches);
-    return fmt::format("{}, {} of which {} match{} here", out, counted(hosts, "host table"), matching,
+    return fmt::format("{}, {} of which {} match{} here", out, plural(hosts, "host table"), matching,
                        matching == 1 ? "es" : "");
 }
 

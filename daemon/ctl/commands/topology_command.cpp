@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/text.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "kernel/hwloc_topology.h"
@@ -112,16 +113,12 @@ std::optional<unsigned> shard_size(const Options& options, const Topology& topol
 
 }  // namespace
 
-std::string counted(std::size_t n, std::string_view noun) {
-    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel) {
     std::vector<OwnPods> out;
     for (const Scope scope : unlike_model(kernel, topology)) {
         const auto pods = pods_in(kernel, scope, topology, 1);
         out.push_back(
-            {fmt::format("of {}, the kernel has {} instead:", name_of(scope), counted(pods.size(), "pod")),
+            {fmt::format("of {}, the kernel has {} instead:", name_of(scope), plural(pods.size(), "pod")),
              lists_of(pods)});
     }
     return out;
@@ -160,13 +157,13 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
     std::string text;
     const std::string source = topology.source == "live" ? "this machine, by /sys" : topology.source;
     for (const auto& line : wrap(source, columns)) text += line + "\n";
-    std::string counts = fmt::format("{}, {}", counted(topology.online.count(), "CPU"),
-                                     counted(topology.cores.size(), "core"));
+    std::string counts =
+        fmt::format("{}, {}", plural(topology.online.count(), "CPU"), plural(topology.cores.size(), "core"));
     // Omit this for hybrids, whose cores differ.
     if (topology.cores.size() * threads_per_core(topology) == topology.online.count())
-        counts += fmt::format(", {} per core", counted(threads_per_core(topology), "thread"));
+        counts += fmt::format(", {} per core", plural(threads_per_core(topology), "thread"));
     for (const auto& line : wrap(counts, columns)) text += line + "\n";
-    text += fmt::format("shard size: {}\n", counted(shard_size, "core"));
+    text += fmt::format("shard size: {}\n", plural(shard_size, "core"));
     if (!topology.isolated.empty())
         text += "isolated, in no LLC:\n" + wrapped({topology.isolated.list()}, columns, 4);
     text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");

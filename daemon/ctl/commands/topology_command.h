@@ -18,9 +18,6 @@ nlohmann::ordered_json topology_json(const Topology& topology, const KernelInfo&
 std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
                            std::size_t columns);
 
-// Returns "1 pod", "2 pods".
-std::string counted(std::size_t n, std::string_view noun);
-
 // Pods of the kernel that differ from the model. Plans use the kernel's pods.
 struct OwnPods {
     std::string text;               // "of smt, the kernel has 2 pods instead:"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
 #include "plan/pods.h"
@@ -71,23 +72,23 @@ class Drawing {
         drawing += offline() + "</div>\n";
         if (topology_.present.count() > kMostUnfolded)
             drawing =
-                folded(fmt::format("Drawing of all {}", counted(topology_.present.count(), "CPU")), drawing);
+                folded(fmt::format("Drawing of all {}", plural(topology_.present.count(), "CPU")), drawing);
         return head() + notes() + drawing + "</section>\n";
     }
 
   private:
     [[nodiscard]] std::string head() const {
         const std::string nodes =
-            topology_.nodes.empty() ? "" : ", " + counted(topology_.nodes.size(), "NUMA node");
+            topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
         const std::string packages =
-            topology_.packages.empty() ? "" : ", " + counted(topology_.packages.size(), "package");
+            topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
         std::string out =
             fmt::format("<section id=\"machine\">\n<h2>Machine</h2>\n<p>{}, {}{}, {}{}{}.{}</p>\n",
-                        counted(topology_.online.count(), "CPU"), counted(topology_.cores.size(), "core"),
-                        kinds_in(topology_.online), counted(llcs_.size(), "LLC"), packages, nodes, sizes());
+                        plural(topology_.online.count(), "CPU"), plural(topology_.cores.size(), "core"),
+                        kinds_in(topology_.online), plural(llcs_.size(), "LLC"), packages, nodes, sizes());
         return out +
                fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
-                           counted(shard_size_, "core"),
+                           plural(shard_size_, "core"),
                            kernel_.has(Scope::cache_shard)
                                ? ", by the kernel&#39;s rule"
                                : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
@@ -105,10 +106,10 @@ class Drawing {
         if (llcs.empty() || llcs.size() > kMostSizes) return out;
         for (const auto& [size, n] : llcs)
             out += fmt::format("{}{} {} in {}", out.empty() ? " " : ", ",
-                               llcs.size() > 1 ? counted(n, "LLC") + (n == 1 ? " has" : " have")
+                               llcs.size() > 1 ? plural(n, "LLC") + (n == 1 ? " has" : " have")
                                : n == 1        ? "The LLC has"
                                                : "Each LLC has",
-                               counted(size.first, "core"), counted(size.second, "shard"));
+                               plural(size.first, "core"), plural(size.second, "shard"));
         return out + ".";
     }
 
@@ -121,7 +122,7 @@ class Drawing {
               {"E-core", kinds_.efficient},
               {"LP E-core", kinds_.low_power}})
             if (const std::size_t n = index_.cores_in(of_kind & cpus); n > 0)
-                out += (out.empty() ? "" : ", ") + counted(n, name);
+                out += (out.empty() ? "" : ", ") + plural(n, name);
         return out.empty() ? "" : " (" + out + ")";
     }
 
@@ -216,7 +217,7 @@ class Drawing {
             name_of_box(box),
             nodes.empty() ? ""
                           : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
-            counted(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
+            plural(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
     }
 
     [[nodiscard]] std::string llc(std::size_t number, const Llc& llc, const Box& box) const {
@@ -229,7 +230,7 @@ class Drawing {
             "class=\"shards\">\n{}</div></div>\n",
             number, packages_in(llc.cpus, box),
             llc.numa_node && topology_.nodes.size() > 1 ? fmt::format("node {} · ", *llc.numa_node) : "",
-            small_ ? "" : counted(index_.cores_in(llc.cpus), "core") + " · ", llc.cpus.list(), shards);
+            small_ ? "" : plural(index_.cores_in(llc.cpus), "core") + " · ", llc.cpus.list(), shards);
     }
 
     // Isolated CPUs have no LLC.
@@ -237,7 +238,7 @@ class Drawing {
         return fmt::format(
             "<div class=\"llc\"><p>In no LLC <small>{} · {}</small></p>\n<div class=\"shards\">"
             "<div class=\"shard loose\">{}</div></div></div>\n",
-            counted(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
+            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
     }
 
     [[nodiscard]] std::string offline() const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
@@ -163,7 +164,7 @@ class ResultSection {
         return fmt::format(
             "<li>By the <a href=\"#plan\">plan</a>, which knows no results, {} of {} would be "
             "changed{}.</li>\n",
-            changed, counted(input_.plan.size(), "target"), which);
+            changed, plural(input_.plan.size(), "target"), which);
     }
 
     [[nodiscard]] const PlanLine* line_of(const std::string& target) const {
@@ -241,7 +242,7 @@ class ResultSection {
         return "<tr>" + cell("Target", target) +
                cell("Tried", escape(r.key.candidate + " against " + r.key.baseline) + elsewhere) +
                cell("Result", verdict_html(r) + quiet(r.reason)) +
-               cell("Change", escape(effect_text(r.standing)) + quiet(counted(r.standing.pairs, "pair"))) +
+               cell("Change", escape(effect_text(r.standing)) + quiet(plural(r.standing.pairs, "pair"))) +
                cell(axis,
                     r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect_text(r.standing))
                                          : "",
@@ -287,7 +288,7 @@ class ResultSection {
             out += fmt::format(
                 "<p class=\"quiet\">{} left out: a scope has no effect there, or it must not be "
                 "written.</p>\n",
-                counted(without, "target") + (without == 1 ? " is" : " are"));
+                plural(without, "target") + (without == 1 ? " is" : " are"));
         return out;
     }
 

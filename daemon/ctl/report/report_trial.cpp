@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
 #include "evidence/e_process.h"
@@ -222,7 +223,7 @@ std::string trials_html(const std::vector<ReportTrial>& trials) {
         if (!trials[i].readings || trials[i].readings->pairs.empty()) continue;
         (drawn++ < kMostDrawn ? out : older) += trial_html(trials[i], i + 1);
     }
-    if (!older.empty()) out += folded(counted(drawn - kMostDrawn, "older comparison"), older);
+    if (!older.empty()) out += folded(plural(drawn - kMostDrawn, "older comparison"), older);
     if (out.empty())
         out = trials.empty() ? "<p>No comparison has a verdict here yet.</p>\n"
                              : "<p>The pairs behind the verdicts here were not kept.</p>\n";
@@ -250,7 +251,7 @@ std::string history_html(const std::vector<ReportTrial>& trials) {
         (trials.size() - i <= kMostInHistory ? rows : older) += history_row(trials[i], i + 1);
     out += table(headings, rows);
     if (!older.empty())
-        out += folded(counted(trials.size() - kMostInHistory, "older verdict"), table(headings, older));
+        out += folded(plural(trials.size() - kMostInHistory, "older verdict"), table(headings, older));
     return out + "</section>\n";
 }
 
