@@ -226,7 +226,9 @@ bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
 
 std::vector<Experiment::Taker> Experiment::takers() const {
     std::vector<Taker> out;
-    for (const auto& [name, target] : edges_.engine.targets()) {
+    for (const auto& item : edges_.engine.targets()) {
+        const std::string& name = item.first;
+        const Target& target = item.second;
         const Step& step = target.step;
         const auto order = orders_.find(name);
         if (!step.trial && !step.watch && order == orders_.end()) continue;

@@ -125,7 +125,7 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
     const pid_t flooder = ::fork();
     if (flooder == 0) {
         const std::string sent =
-            test::as_nobody([this] { return std::to_string(test::flood(kFlood, GetParam())); });
+            test::as_nobody([] { return std::to_string(test::flood(kFlood, GetParam())); });
         ::_exit(std::atol(sent.c_str()) > 1000 ? 0 : 1);
     }
     Clock::duration longest{};

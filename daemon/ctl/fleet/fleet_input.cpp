@@ -166,8 +166,7 @@ FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard) 
             errors);
     } while (merge.again());
     std::ranges::sort(errors);
-    const auto repeated = std::ranges::unique(errors);
-    errors.erase(repeated.begin(), repeated.end());
+    errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
     for (const std::string& error : errors) complain(error);
     out.whole = out.whole && errors.empty();
     out.entries = merge.entries();
