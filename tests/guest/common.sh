@@ -39,7 +39,7 @@ expect() { # WHAT EXPECTED ACTUAL
 run_in_guest() { # RESULTS CHECK BOOT-OPTION...
   local results=$1 check=$2
   shift 2
-  "$guest_dir/boot.sh" --results "$results" "$@" "$check"
+  "$guest_dir/boot.sh" --results "$results" "$@" "$check" || true # the report says so, too
   "$guest_dir/report.sh" "$results" "$check" | sed '/^@file /d; s/^/  /' || die "FAILED: $check in the guest"
 }
 
