@@ -15,8 +15,8 @@ class IsolatedWatch {
   public:
     IsolatedWatch(const Paths& paths, Log& log) : paths_(paths), log_(log) {}
 
-    // At each tick, but not while windows are measured: it walks all cgroups and all workqueues, and so does
-    // it only once a minute. Nothing is missed in between, as the kernel counts.
+    // At each tick, but not while windows are measured: it walks all cgroups and all workqueues, so
+    // it looks only once a minute. Nothing is missed in between, as the kernel counts.
     void tick(WorkCounters& counters);
     [[nodiscard]] const IsolatedItems& items() const { return items_; }
 

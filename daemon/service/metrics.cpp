@@ -140,7 +140,7 @@ void add_writes(Exposition& out, const MetricsInput& in) {
     out.counter("wq_tuned_writes_total", "Writes to the kernel's files, those of experiments included.");
     out.sample(in.engine.writes());
     out.counter("wq_tuned_write_seconds_total",
-                "Time that these writes took, with the reads before and after each.");
+                "Time that writes of scopes took, with the reads before and after each.");
     out.sample(static_cast<double>(in.engine.applier().write_time()) / 1e6);
     out.counter("wq_tuned_write_errors_total", "Tries to set a target, or to put it back, that failed.");
     out.sample(in.engine.applier().write_errors());

@@ -2,7 +2,7 @@
 // report_tree DIR [KIND]: a tree to make a report of, with trials that the judge judged, kept by the stores.
 //
 // hostile, the default: two sockets with CPUs that are offline and set apart, workqueues with names that a
-// page must not believe. plain: one socket of 24 cores and a few disks, for the pictures in docs/. large: 384
+// page must not believe. plain: one socket of 24 cores and a few disks. large: 384
 // CPUs and many disks. In the latter two the daemon's own code wrote what the trials let it keep.
 #include <fmt/format.h>
 

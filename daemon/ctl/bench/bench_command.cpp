@@ -194,7 +194,8 @@ void add_options(CLI::App& command, BenchOptions& o) {
                         ->excludes(page)
                         ->excludes(save);
     auto* restore =
-        command.add_flag("--restore", o.restore, "Remove what an earlier bench left, and do nothing else");
+        command.add_flag("--restore", o.restore,
+                         "Restore scopes and remove devices that an earlier run left, and do nothing else");
     restore->excludes(page)->excludes(save)->excludes(compare);
     auto* json = command.add_flag("--json", o.json, "For machines");
     restore->excludes(json);

@@ -10,7 +10,7 @@
 
 namespace wq::bench {
 
-// What a benchmark has to remove. What its workqueue held is in baseline.json, as that of `ab`.
+// What a benchmark has to remove. What its workqueue held is in baseline.json, as for `ab`.
 struct Left {
     std::string name;     // of its devices, whether they are there yet or not
     bool driver = false;  // it loads the driver, and so unloads it
