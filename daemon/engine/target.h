@@ -68,7 +68,8 @@ struct Target : Listed, Shown {
 
     bool in_slot = false;  // in the slot that runs
     std::string held;      // the word before that slot: its return afterwards is not news
-    // What an external writer wrote, a word or a strictness. The target is left to it until a reload.
+    // What an external writer wrote, a word or a strictness. The target is left to it until its baseline
+    // is there again and the policy is reloaded.
     std::optional<std::string> external;
 
     // What the files held at the last look, to notice external writers where there is no baseline entry yet.

@@ -12,9 +12,9 @@ namespace wq::bench {
 // Runs a command. Error: it failed, with how.
 using RunCommand = std::function<Status(const std::vector<std::string>& words)>;
 
-// dm-crypt over null_blk with memory. null_blk makes and removes one device at a time, by a folder of
-// configfs: /dev/ramN and other null_blk devices are not touched. brd makes all of its devices when it is
-// loaded, zram compresses, and a loop device has workqueues of its own.
+// dm-crypt over null_blk, which drops what is written. null_blk makes and removes one device at a time, by a
+// folder of configfs: /dev/ramN and other null_blk devices are not touched. brd makes all of its devices when
+// it is loaded, zram compresses, and a loop device has workqueues of its own.
 //
 // Beside WorkqueueFs, this writes below /sys: only to the folder that it made.
 class KernelDevices : public Devices {
