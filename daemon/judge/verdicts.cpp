@@ -23,7 +23,6 @@ constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have h
 constexpr int kVersion = 1;
 constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs, trials and items in a store that is one
 constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
-constexpr std::size_t kMostBegun = 10'000;
 
 json to_json(const VerdictKey& key) {
     return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
@@ -183,15 +182,9 @@ Status VerdictStore::read() {
         if (document.at("version") != kVersion) refuse("another version");
         std::vector<VerdictRecord> records;
         for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
-        std::map<std::string, Begun> begun;
-        for (const json& j : document.at("begun")) {
-            const VerdictKey key = key_from(j);
-            begun[key.text()] = {key, static_cast<unsigned>(count(j, "trials"))};
-        }
         for (const VerdictRecord& record : records)
             if (record.judged) latest_[record.key.text()] = record;
         records_ = std::move(records);
-        begun_ = std::move(begun);
         return {};
     } catch (const json::exception& error) {
         return fail(path_ + ": " + error.what(), EBADMSG);
@@ -211,27 +204,6 @@ Status VerdictStore::load() {
 const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
     const auto found = latest_.find(key.text());
     return found == latest_.end() ? nullptr : &found->second;
-}
-
-unsigned VerdictStore::begun(const VerdictKey& key) const {
-    const auto found = begun_.find(key.text());
-    return found == begun_.end() ? 0 : found->second.trials;
-}
-
-VerdictStore& VerdictStore::begin(const VerdictKey& key) {
-    Begun& begun = begun_[key.text()];
-    begun.key = key;
-    begun.trials++;
-    // Of kernels that ran here long ago, first.
-    for (auto old = begun_.begin(); begun_.size() > kMostBegun && old != begun_.end();)
-        old = old->second.key.kernel != key.kernel ? begun_.erase(old) : std::next(old);
-    return *this;
-}
-
-VerdictStore& VerdictStore::did_not_begin(const VerdictKey& key) {
-    const auto found = begun_.find(key.text());
-    if (found != begun_.end() && --found->second.trials == 0) begun_.erase(found);
-    return *this;
 }
 
 VerdictStore& VerdictStore::add(VerdictRecord record) {
@@ -255,12 +227,7 @@ void VerdictStore::forget_one() {
 std::string VerdictStore::text() const {
     json verdicts = json::array();
     for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
-    json begun = json::array();
-    for (const auto& [text, each] : begun_) {
-        begun.push_back(to_json(each.key));
-        begun.back()["trials"] = each.trials;
-    }
-    const json document = {{"version", kVersion}, {"verdicts", verdicts}, {"begun", begun}};
+    const json document = {{"version", kVersion}, {"verdicts", verdicts}};
     // A name need not be UTF-8; unlike a baseline, a verdict is about a class of names.
     return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }

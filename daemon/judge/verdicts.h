@@ -74,18 +74,14 @@ class VerdictStore {
     // Absent file: nothing learned yet. An error leaves the store empty, and the file as it is.
     Status read();
     // As read(), for who will write: a file that cannot be understood is renamed to PATH.broken, and
-    // learning starts anew; the error says so, or why even that failed. So is one that cannot
-    // be read, asked twice: a trial that nothing keeps on disk would not count towards the lifetime's alpha.
+    // learning starts anew; the error says so, or why even that failed. So is one that cannot be read: the
+    // next save() would otherwise fail too, or replace it.
     Status load();
 
     // The latest verdict that counts for this key, however old, or nullptr. It stays where it is until the
     // store goes; add() may make a later one of it.
     [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
-    // How many trials of these arms have begun.
-    [[nodiscard]] unsigned begun(const VerdictKey& key) const;
     // What the store knows from now on; save() keeps it.
-    VerdictStore& begin(const VerdictKey& key);
-    VerdictStore& did_not_begin(const VerdictKey& key);  // what begin() was told of, after all
     VerdictStore& add(VerdictRecord record);
 
     [[nodiscard]] const std::string& path() const { return path_; }
@@ -99,13 +95,8 @@ class VerdictStore {
   private:
     void forget_one();
     std::string path_;
-    struct Begun {
-        VerdictKey key;
-        unsigned trials = 0;
-    };
     std::vector<VerdictRecord> records_;           // at most kMostRecords; who gives way: forget_one()
     std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by VerdictKey::text()
-    std::map<std::string, Begun> begun_;           // by VerdictKey::text()
 };
 
 // As in the file and in `wq-tunectl history --json`. Numbers that JSON cannot hold are the largest that it

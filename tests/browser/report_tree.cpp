@@ -6,6 +6,7 @@
 // CPUs and many disks. In the latter two the daemon's own code wrote what the trials let it keep.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -46,7 +47,7 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
     record.key = key;
     record.target = load.target;
     record.time = time;
-    record.trial = store.begun(record.key) + 1;
+    record.trial = 1 + static_cast<unsigned>(std::ranges::count(store.records(), key, &VerdictRecord::key));
     record.settings = load.settings;
     record.dropped = load.most % 3;
     TrialReadings readings{{{"latency", false}}, {}};
@@ -66,7 +67,7 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
     record.outcome = end.outcome;
     record.reason = end.reason;
     record.standing = end.standing;
-    if (!store.begin(record.key).add(record).save() || !keep_readings(paths, record, readings))
+    if (!store.add(record).save() || !keep_readings(paths, record, readings))
         throw std::runtime_error("not written");
 }
 

@@ -42,14 +42,11 @@ class Verdicts : public testing::Test {
 
 TEST_F(Verdicts, ComeBackAsTheyWere) {
     ASSERT_TRUE(store_.load());
-    ASSERT_TRUE(store_.begin(record().key).save());
-    ASSERT_TRUE(store_.begin(record().key).save());
     ASSERT_TRUE(store_.add(record()).save());
     VerdictStore again(tree_.path(kFile));
     ASSERT_TRUE(again.load());
     ASSERT_THAT(again.records(), SizeIs(1));
     EXPECT_EQ(to_json(again.records()[0]), to_json(record()));
-    EXPECT_EQ(again.begun(record().key), 2U);
     ASSERT_NE(again.latest(record().key), nullptr);
     EXPECT_EQ(again.latest(record().key)->outcome, TrialOutcome::regressed);
 }
@@ -69,27 +66,29 @@ TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
 
 // They are history: which CPUs they were reached on nobody knows.
 TEST_F(Verdicts, OfAVersionThatDidNotLookAtCpusHoldForNoTarget) {
-    ASSERT_TRUE(store_.begin(record().key).add(record()).save());
+    ASSERT_TRUE(store_.add(record()).save());
     json old = on_disk();
-    for (const char* list : {"verdicts", "begun"}) old[list][0].erase("cpus");
+    old["verdicts"][0].erase("cpus");
     write(old);
     VerdictStore again(tree_.path(kFile));
     ASSERT_TRUE(again.load());
     EXPECT_THAT(again.records(), SizeIs(1));
     EXPECT_EQ(again.latest(record().key), nullptr);
-    EXPECT_EQ(again.begun(record().key), 0U);
     ASSERT_TRUE(again.add(record()).save());
     EXPECT_THAT(again.records(), SizeIs(2));
     EXPECT_NE(again.latest(record().key), nullptr);
 }
 
-TEST_F(Verdicts, WhatDidNotBeginIsNotCounted) {
-    store_.begin(record().key).begin(record().key).did_not_begin(record().key);
-    EXPECT_EQ(store_.begun(record().key), 1U);
-    store_.did_not_begin(record().key);
-    EXPECT_EQ(store_.begun(record().key), 0U);
-    store_.did_not_begin(record().key);
-    EXPECT_EQ(store_.begun(record().key), 0U);
+TEST_F(Verdicts, OfAVersionThatCountedTrialsAreRead) {
+    ASSERT_TRUE(store_.add(record()).save());
+    json old = on_disk();
+    old["begun"] = json::array({{{"kernel", "6.12"}, {"trials", 3}}, "anything"});
+    write(old);
+    VerdictStore again(tree_.path(kFile));
+    ASSERT_TRUE(again.load());
+    EXPECT_NE(again.latest(record().key), nullptr);
+    ASSERT_TRUE(again.save());
+    EXPECT_FALSE(on_disk().contains("begun"));
 }
 
 TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
@@ -109,7 +108,6 @@ TEST_F(Verdicts, AnythingElseIsAnotherKey) {
         VerdictKey key = record().key;
         key.*part += "x";
         EXPECT_EQ(store_.latest(key), nullptr);
-        EXPECT_EQ(store_.begun(key), 0U);
     }
 }
 
@@ -120,9 +118,7 @@ TEST_F(Verdicts, TheOldestGiveWay) {
         r.judged = i % 100 == 0;
         verdicts.push_back(to_json(r));
     }
-    tree_.write(
-        kFile,
-        nlohmann::json{{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}}.dump());
+    write({{"version", 1}, {"verdicts", verdicts}});
     ASSERT_TRUE(store_.load());
     for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)).save());
     EXPECT_THAT(store_.records(), SizeIs(1000));
@@ -138,7 +134,7 @@ TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
     };
     nlohmann::json verdicts = nlohmann::json::array({to_json(of("rare-#", 0))});
     for (int i = 1; i < 1000; i++) verdicts.push_back(to_json(record(i)));
-    write({{"version", 1}, {"verdicts", verdicts}, {"begun", nlohmann::json::array()}});
+    write({{"version", 1}, {"verdicts", verdicts}});
     ASSERT_TRUE(store_.load());
     ASSERT_TRUE(store_.add(record(1000)).save());
     VerdictStore again(tree_.path(kFile));
@@ -181,12 +177,11 @@ TEST_F(Verdicts, WhatIsNoStoreAndCannotBeSetAsideIsSaidToBeThere) {
 }
 
 TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
-    ASSERT_TRUE(store_.begin(record().key).save());
     ASSERT_TRUE(store_.add(record()).save());
     const json good = on_disk();
-    const auto with = [&](const char* list, const char* key, const json& value) {
+    const auto with = [&](const char* key, const json& value) {
         json bad = good;
-        bad[list][0][key] = value;
+        bad["verdicts"][0][key] = value;
         return bad.dump();
     };
     const std::string text = good.dump();
@@ -196,34 +191,30 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
                                    std::string("null"),
                                    text.substr(0, text.size() / 2),
                                    std::string("\0\0\0", 3),
-                                   json{{"version", 2}, {"verdicts", {}}, {"begun", {}}}.dump(),
-                                   with("begun", "trials", -1),
-                                   with("begun", "trials", 1e300),
-                                   with("begun", "trials", "1"),
-                                   with("begun", "kernel", 6),
-                                   with("verdicts", "pairs", -1),
-                                   with("verdicts", "lost", -1),
-                                   with("verdicts", "lost", 1e300),
-                                   with("verdicts", "time", -5),
-                                   with("verdicts", "time", 1e18),
-                                   with("verdicts", "trial", 4294967296),
-                                   with("verdicts", "verdict", "splendid"),
-                                   with("verdicts", "e_regressed", nullptr),
-                                   with("verdicts", "effect_percent", "NaN"),
-                                   with("verdicts", "interval_percent", json::array({1})),
-                                   with("verdicts", "judged", 1),
-                                   with("verdicts", "alpha", 0),
-                                   with("verdicts", "alpha", 0.6),
-                                   with("verdicts", "tolerance", -1),
-                                   with("verdicts", "max_pairs", nullptr),
-                                   with("verdicts", "target", json::object())}) {
+                                   json{{"version", 2}, {"verdicts", {}}}.dump(),
+                                   with("kernel", 6),
+                                   with("pairs", -1),
+                                   with("lost", -1),
+                                   with("lost", 1e300),
+                                   with("time", -5),
+                                   with("time", 1e18),
+                                   with("trial", 4294967296),
+                                   with("verdict", "splendid"),
+                                   with("e_regressed", nullptr),
+                                   with("effect_percent", "NaN"),
+                                   with("interval_percent", json::array({1})),
+                                   with("judged", 1),
+                                   with("alpha", 0),
+                                   with("alpha", 0.6),
+                                   with("tolerance", -1),
+                                   with("max_pairs", nullptr),
+                                   with("target", json::object())}) {
         tree_.write(kFile, bad);
         VerdictStore store(tree_.path(kFile));
         const auto loaded = store.load();
         ASSERT_FALSE(loaded) << bad;
         EXPECT_THAT(loaded.error().text, HasSubstr("set aside as")) << bad;
         EXPECT_THAT(store.records(), IsEmpty()) << bad;
-        EXPECT_EQ(store.begun(record().key), 0U) << bad;
         EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad);
         EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "the next start has nothing to complain of";
     }
@@ -236,7 +227,7 @@ TEST_F(Verdicts, WhatCannotBeReadIsSetAsideToo) {
     ASSERT_FALSE(loaded);
     EXPECT_THAT(loaded.error().text, HasSubstr("set aside as"));
     EXPECT_TRUE(tree_.exists(std::string(kFile) + ".broken"));
-    EXPECT_TRUE(store.begin(record().key).save()) << "what is begun is on disk again";
+    EXPECT_TRUE(store.add(record()).save()) << "what comes next is on disk again";
 }
 
 TEST_F(Verdicts, WhoOnlyReadsSetsNothingAside) {
