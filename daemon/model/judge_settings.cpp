@@ -15,10 +15,6 @@ bool read_number(std::string_view text, T low, T high, T& value) {
 
 }  // namespace
 
-double lifetime_alpha(double alpha, unsigned n) {
-    return alpha / n / (n + 1.0);
-}
-
 Result<double> parse_alpha(std::string_view text) {
     double value = 0;
     if (!read_number(text, 0.0, kMaxAlpha, value) || value == 0)

@@ -25,10 +25,6 @@ struct JudgeSettings {
     friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 
-// The alpha for the n-th trial (n from 1) of the same arms, if ALPHA must last for all of them: alpha / (n
-// (n+1)). The sum over all n is alpha.
-double lifetime_alpha(double alpha, unsigned n);
-
 inline constexpr double kMaxAlpha = 0.5;
 inline constexpr unsigned kMaxPairs = 10'000;
 inline constexpr unsigned kMaxCandidates = 100;

@@ -77,16 +77,6 @@ TEST(Evidence, StaysANumberFarBeyondTheDoubles) {
     EXPECT_TRUE(std::isfinite(huge.log()));
 }
 
-TEST(JudgeSettings, LifetimeAlphaAddsUpToAlpha) {
-    EXPECT_DOUBLE_EQ(lifetime_alpha(0.05, 1), 0.025);
-    EXPECT_DOUBLE_EQ(lifetime_alpha(0.05, 4), 0.0025);
-    double sum = 0;
-    for (unsigned n = 1; n <= 100'000; n++) sum += lifetime_alpha(0.05, n);
-    EXPECT_LE(sum, 0.05);
-    EXPECT_GT(sum, 0.0499);
-    EXPECT_GT(lifetime_alpha(0.05, std::numeric_limits<unsigned>::max()), 0);
-}
-
 TEST(JudgeSettings, AreReadStrictly) {
     EXPECT_EQ(*parse_alpha("0.5"), 0.5);
     EXPECT_EQ(*parse_alpha("1e-3"), 0.001);

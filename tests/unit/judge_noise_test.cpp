@@ -82,29 +82,6 @@ TEST(FalseReverts, AreWithinAlphaForAChangeThatCostsTheTolerance) {
     EXPECT_GT(simulate(settings, {{ar(0.5)}, 1.05}, kEnough, 3).regressed_share(), settings.alpha);
 }
 
-// The share of lives of 20 trials each that saw a revert, given the alpha of the n-th trial.
-double lives_with_revert(double (*alpha)(double, unsigned)) {
-    constexpr unsigned lives = 600;
-    constexpr unsigned attempts = 20;
-    Random random(4);
-    unsigned reverted = 0;
-    for (unsigned life = 0; life < lives; life++) {
-        for (unsigned n = 1; n <= attempts; n++) {
-            JudgeSettings settings;
-            settings.alpha = alpha(0.05, n);
-            if (simulate_one(settings, {{ar(0.5)}}, random).outcome != TrialOutcome::regressed) continue;
-            reverted++;
-            break;
-        }
-    }
-    return static_cast<double>(reverted) / lives;
-}
-
-TEST(FalseReverts, AreWithinAlphaOverALifetime) {
-    EXPECT_LE(lives_with_revert(lifetime_alpha), 0.05);
-    EXPECT_GT(lives_with_revert([](double alpha, unsigned) { return alpha; }), 0.3);
-}
-
 TEST(Power, FindsFivePercentWithinSixteenPairs) {
     const Tally tally = simulate({}, {{ar(0.5)}, 1.05}, kTrials, 5);
     testing::Test::RecordProperty("regressed", std::to_string(tally.regressed_share()));
