@@ -166,11 +166,11 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
         if (readings.counters.empty())
             for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
                 if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
-        WindowPair pair;
+        std::vector<Readings> pair;
         for (std::size_t i = 0; i < evidence.values.size(); i++)
             if (!entry.columns[i].counter.guard && evidence.values[i])
-                pair.readings.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
-        readings.add(pair);
+                pair.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
+        readings.add(std::move(pair));
     }
     ledger_.change().put(entry);
     pace(member, entry);

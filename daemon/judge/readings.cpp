@@ -87,8 +87,8 @@ TrialReadings readings_from(const json& document) {
 
 }  // namespace
 
-void TrialReadings::add(const WindowPair& pair) {
-    if (pairs.size() < kMost) pairs.push_back(pair.readings);
+void TrialReadings::add(std::vector<Readings> pair) {
+    if (pairs.size() < kMost) pairs.push_back(std::move(pair));
 }
 
 json to_json(const TrialReadings& readings) {

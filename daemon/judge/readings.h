@@ -24,7 +24,7 @@ struct TrialReadings {
     std::vector<std::vector<Readings>> pairs;  // each with one of every counter
 
     // Takes no more than the first kMost.
-    void add(const WindowPair& pair);
+    void add(std::vector<Readings> pair);
 };
 
 // Readings are kept of so many trials, the last ones; those that were cut off do not count, and have a place

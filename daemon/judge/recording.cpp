@@ -150,10 +150,10 @@ class Reader {
         return fmt::format("pair {} of trial {}", excerpt(draft.pairs[pair]), excerpt(trial));
     }
 
-    static tl::expected<WindowPair, RecordingError> complete_pair(const Draft& draft,
-                                                                  const std::string& trial,
-                                                                  std::size_t pair) {
-        WindowPair out;
+    static tl::expected<std::vector<Readings>, RecordingError> complete_pair(const Draft& draft,
+                                                                             const std::string& trial,
+                                                                             std::size_t pair) {
+        std::vector<Readings> out;
         for (std::size_t c = 0; c < draft.counters.size(); c++) {
             const Cell cell = c < draft.cells[pair].size() ? draft.cells[pair][c] : Cell{};
             const auto [baseline, candidate] = cell.values;
@@ -164,7 +164,7 @@ class Reader {
                     fmt::format("{} has no {}value of counter {}", place_text(draft, trial, pair), missing,
                                 excerpt(draft.counters[c]))});
             }
-            out.readings.push_back({baseline, candidate});
+            out.push_back({baseline, candidate});
         }
         return out;
     }

@@ -14,8 +14,8 @@ namespace wq {
 // A trial that was written down.
 struct RecordedTrial {
     std::string name;
-    std::vector<JudgedCounter> counters;  // all of them costs
-    std::vector<WindowPair> pairs;        // each with the readings of all counters
+    std::vector<JudgedCounter> counters;       // all of them costs
+    std::vector<std::vector<Readings>> pairs;  // each with one of every counter
 };
 
 // A mistake in a recording. Lines count from 1.

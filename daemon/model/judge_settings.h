@@ -21,7 +21,7 @@ struct JudgeSettings {
     double alpha = 0.05;          // of this one trial; above 0, at most kMaxAlpha
     double tolerance = 0;         // fraction 0..1: a change up to this is not called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, without dropped pairs
-    std::uint64_t min_items = 0;  // per window, see Trial::why_dropped
+    std::uint64_t min_items = 0;  // per window; a pair with fewer in both is dropped
     friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 

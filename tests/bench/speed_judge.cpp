@@ -9,19 +9,12 @@
 namespace wq::test {
 namespace {
 
-std::vector<JudgedCounter> counters_of(benchmark::State& state) {
-    std::vector<JudgedCounter> out;
-    for (auto i = 0; i < state.range(0); i++) out.push_back({"c" + std::to_string(i), false});
-    return out;
-}
-
 // Noise of 3% in each window.
-std::vector<WindowPair> noise(std::size_t pairs, std::size_t counters) {
+std::vector<Readings> noise(std::size_t pairs) {
     std::mt19937 random(1);
     std::normal_distribution<double> value(100, 3);
-    std::vector<WindowPair> out(pairs);
-    for (WindowPair& pair : out)
-        for (std::size_t i = 0; i < counters; i++) pair.readings.push_back({value(random), value(random)});
+    std::vector<Readings> out(pairs);
+    for (Readings& pair : out) pair = {value(random), value(random)};
     return out;
 }
 
@@ -31,32 +24,30 @@ JudgeSettings patient(unsigned max_pairs) {
 }
 
 void pairs(benchmark::State& state) {
-    const auto counters = counters_of(state);
-    const auto recorded = noise(1000, counters.size());
+    const auto recorded = noise(1000);
     for (auto _ : state) {
-        Trial trial(patient(kMaxPairs), counters);
-        for (const WindowPair& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
+        Trial trial(patient(kMaxPairs), {"latency"});
+        for (const Readings& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(recorded.size()));
 }
 
 void trials(benchmark::State& state) {
-    const auto counters = counters_of(state);
-    const auto recorded = noise(16, counters.size());
+    const auto recorded = noise(16);
     for (auto _ : state) {
-        Trial trial(patient(16), counters);
-        for (const WindowPair& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
+        Trial trial(patient(16), {"latency"});
+        for (const Readings& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
     }
     state.SetItemsProcessed(state.iterations());
 }
 
 void recording(benchmark::State& state) {
-    const auto recorded = noise(16, 1);
+    const auto recorded = noise(16);
     std::string text = "trial,pair,arm,counter,value\n";
     for (int trial = 0; trial < 100; trial++)
         for (std::size_t pair = 0; pair < recorded.size(); pair++) {
             const std::string start = "t" + std::to_string(trial) + "," + std::to_string(pair) + ",";
-            const Readings& at = recorded[pair].readings[0];
+            const Readings& at = recorded[pair];
             text += start + "baseline,latency," + std::to_string(at.baseline) + "\n" + start +
                     "candidate,latency," + std::to_string(at.candidate) + "\n";
         }
@@ -67,8 +58,8 @@ void recording(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * 100);
 }
 
-BENCHMARK(pairs)->Name("judge/pairs")->Arg(1)->Arg(3);
-BENCHMARK(trials)->Name("judge/trials")->Arg(1)->Arg(3);
+BENCHMARK(pairs)->Name("judge/pairs");
+BENCHMARK(trials)->Name("judge/trials");
 BENCHMARK(recording)->Name("judge/recorded-trials");
 
 }  // namespace

@@ -51,15 +51,15 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
     record.settings = load.settings;
     record.dropped = load.most % 3;
     TrialReadings readings{{{"latency", false}}, {}};
-    Trial trial(load.settings, readings.counters);
+    Trial trial(load.settings, readings.counters.front());
     Noise noise = autoregressive(load.deviation, 0.5);
     std::optional<TrialVerdict> verdict;
     for (unsigned i = 0; i < load.most && !verdict; i++) {
         double first = 48'000 * std::exp(noise(random));
         double second = 48'000 * std::exp(noise(random));
         if (random.coin()) std::swap(first, second);
-        const WindowPair pair{{{first, second * load.factor}}, {}};
-        readings.add(pair);
+        const Readings pair{first, second * load.factor};
+        readings.add({pair});
         verdict = trial.add(pair);
     }
     record.judged = verdict.has_value();

@@ -24,7 +24,7 @@ static std::string csv(const std::vector<RecordedTrial>& trials) {
     for (const RecordedTrial& trial : trials)
         for (std::size_t p = 0; p < trial.pairs.size(); p++)
             for (std::size_t c = 0; c < trial.counters.size(); c++) {
-                const auto& [baseline, candidate] = trial.pairs[p].readings[c];
+                const auto& [baseline, candidate] = trial.pairs[p][c];
                 out += fmt::format("{0},{1},baseline,{2},{3}\n{0},{1},candidate,{2},{4}\n", trial.name, p,
                                    trial.counters[c].name, baseline, candidate);
             }
@@ -32,17 +32,18 @@ static std::string csv(const std::vector<RecordedTrial>& trials) {
 }
 
 static bool same(const RecordedTrial& a, const RecordedTrial& b) {
-    const auto same_pair = [](const wq::WindowPair& p, const wq::WindowPair& q) {
-        return std::ranges::equal(p.readings, q.readings, [](const wq::Readings& r, const wq::Readings& s) {
+    const auto same_pair = [](const auto& p, const auto& q) {
+        return std::ranges::equal(p, q, [](const wq::Readings& r, const wq::Readings& s) {
             return r.baseline == s.baseline && r.candidate == s.candidate;
         });
     };
     return a.name == b.name && a.counters == b.counters && std::ranges::equal(a.pairs, b.pairs, same_pair);
 }
 
+// By its first counter, as `ab` would.
 static wq::TrialVerdict judge(const RecordedTrial& recorded) {
-    wq::Trial trial({}, recorded.counters);
-    for (const auto& pair : recorded.pairs) trial.add(pair);
+    wq::Trial trial({}, recorded.counters.front());
+    for (const auto& pair : recorded.pairs) trial.add(pair.front());
     return trial.end("no more pairs");
 }
 

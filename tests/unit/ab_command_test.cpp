@@ -68,9 +68,9 @@ TEST_F(AbCommand, TakesANumberOutOfTheOutput) {
     const auto recorded = read_recording(*read_file(tree_.path("pairs.csv")));
     ASSERT_TRUE(recorded) << recorded.error().reason;
     ASSERT_EQ(recorded->size(), 1U);
-    Trial trial(JudgeSettings{}, recorded->front().counters);
+    Trial trial(JudgeSettings{}, recorded->front().counters.front());
     std::optional<TrialVerdict> verdict;
-    for (const WindowPair& pair : recorded->front().pairs) verdict = trial.add(pair);
+    for (const auto& pair : recorded->front().pairs) verdict = trial.add(pair.front());
     ASSERT_TRUE(verdict);
     EXPECT_EQ(verdict->outcome, TrialOutcome::improved);
 }

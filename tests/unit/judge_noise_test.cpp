@@ -30,10 +30,10 @@ NewNoise heavy() {
     return [] { return student2(kDeviation); };
 }
 
-// A change that does nothing, judged by one counter under this noise.
+// A change that does nothing, judged under this noise.
 void expect_seldom_wrong(const NewNoise& noise) {
     const JudgeSettings settings;
-    const Tally tally = simulate(settings, {{noise}}, kTrials, 1);
+    const Tally tally = simulate(settings, {noise}, kTrials, 1);
     testing::Test::RecordProperty("regressed", std::to_string(tally.regressed_share()));
     EXPECT_LE(tally.regressed_share(), settings.alpha);
     EXPECT_LE(tally.improved_share(), settings.alpha);
@@ -61,29 +61,21 @@ TEST(FalseReverts, AreWithinAlphaUnderHeavyTails) {
 
 TEST(FalseReverts, ExceedAlphaWithoutTheCoin) {
     const JudgeSettings settings;
-    const Tally tally = simulate(settings, {{drift()}, 1, Order::baseline_first}, kEnough, 1);
+    const Tally tally = simulate(settings, {drift(), 1, Order::baseline_first}, kEnough, 1);
     EXPECT_GT(tally.regressed_share(), 1.5 * settings.alpha) << "drift is taken for an effect";
-}
-
-TEST(FalseReverts, AreWithinAlphaForThreeCountersTogether) {
-    JudgeSettings settings;
-    const Load load{{ar(0.5), heavy(), drift()}};
-    EXPECT_LE(simulate(settings, load, kTrials, 2).regressed_share(), settings.alpha);
-    settings.alpha *= 3;  // undoes m/alpha
-    EXPECT_GT(simulate(settings, load, kEnough, 2).regressed_share(), 0.05);
 }
 
 TEST(FalseReverts, AreWithinAlphaForAChangeThatCostsTheTolerance) {
     JudgeSettings settings;
     settings.tolerance = 0.05;
-    EXPECT_LE(simulate(settings, {{ar(0.5)}, 1.05}, kTrials, 3).regressed_share(), settings.alpha);
-    EXPECT_LE(simulate(settings, {{heavy()}, 1.03}, kTrials, 3).regressed_share(), settings.alpha);
+    EXPECT_LE(simulate(settings, {ar(0.5), 1.05}, kTrials, 3).regressed_share(), settings.alpha);
+    EXPECT_LE(simulate(settings, {heavy(), 1.03}, kTrials, 3).regressed_share(), settings.alpha);
     settings.tolerance = 0.04;
-    EXPECT_GT(simulate(settings, {{ar(0.5)}, 1.05}, kEnough, 3).regressed_share(), settings.alpha);
+    EXPECT_GT(simulate(settings, {ar(0.5), 1.05}, kEnough, 3).regressed_share(), settings.alpha);
 }
 
 TEST(Power, FindsFivePercentWithinSixteenPairs) {
-    const Tally tally = simulate({}, {{ar(0.5)}, 1.05}, kTrials, 5);
+    const Tally tally = simulate({}, {ar(0.5), 1.05}, kTrials, 5);
     testing::Test::RecordProperty("regressed", std::to_string(tally.regressed_share()));
     EXPECT_GE(tally.regressed_share(), 0.97);
     EXPECT_LE(tally.median_pairs(), 6);
@@ -91,7 +83,7 @@ TEST(Power, FindsFivePercentWithinSixteenPairs) {
 }
 
 TEST(Power, FindsAnImprovementAsWell) {
-    const Tally tally = simulate({}, {{ar(0.5)}, 1 / 1.05}, kTrials, 6);
+    const Tally tally = simulate({}, {ar(0.5), 1 / 1.05}, kTrials, 6);
     EXPECT_GE(tally.improved_share(), 0.97);
     EXPECT_LE(tally.median_pairs(), 6);
     EXPECT_EQ(tally.regressed, 0U);
@@ -99,7 +91,7 @@ TEST(Power, FindsAnImprovementAsWell) {
 
 TEST(Power, IsLessWhereNeighboursAreNoMoreAlikeThanStrangers) {
     // Pairs gain by what adjacent windows share. Independent ones share nothing: d has the whole noise twice.
-    const Tally tally = simulate({}, {{plain()}, 1.05}, kTrials, 7);
+    const Tally tally = simulate({}, {plain(), 1.05}, kTrials, 7);
     EXPECT_GE(tally.regressed_share(), 0.88);
     EXPECT_LE(tally.regressed_share(), 0.93);
 }

@@ -29,9 +29,8 @@ TEST(Recording, IsReadIntoTrials) {
     EXPECT_EQ(a.name, "a");
     EXPECT_EQ(a.counters.front().name, "latency");
     ASSERT_EQ(a.pairs.size(), 2U);
-    EXPECT_EQ(a.pairs[1].readings[0].baseline, 0.5);
-    EXPECT_EQ(a.pairs[1].readings[0].candidate, 1000);
-    EXPECT_FALSE(a.pairs[1].items);
+    EXPECT_EQ(a.pairs[1][0].baseline, 0.5);
+    EXPECT_EQ(a.pairs[1][0].candidate, 1000);
     EXPECT_EQ(trials->back().counters.front().name, "tail") << "trials may have different counters";
 }
 
@@ -47,8 +46,8 @@ TEST(Recording, KeepsTheOrderOfTheFile) {
     EXPECT_EQ(z.name, "z");
     EXPECT_EQ(z.counters[0].name, "tail");
     EXPECT_EQ(z.counters[1].name, "latency");
-    EXPECT_EQ(z.pairs[0].readings[1].candidate, 3) << "pair 9 came first";
-    EXPECT_EQ(z.pairs[1].readings[0].baseline, 7);
+    EXPECT_EQ(z.pairs[0][1].candidate, 3) << "pair 9 came first";
+    EXPECT_EQ(z.pairs[1][0].baseline, 7);
 }
 
 TEST(Recording, ToleratesWindowsLineEnds) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
 #include <utility>
 
 namespace wq {
@@ -62,24 +61,15 @@ double Tally::median_pairs() const {
     return sorted.empty() ? 0 : (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2.0;
 }
 
-TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
-    std::vector<JudgedCounter> counters;
-    std::vector<Noise> noises;
-    for (const NewNoise& anew : load.noise) {
-        counters.push_back({std::to_string(counters.size()), false});
-        noises.push_back(anew());
-    }
-    Trial trial(settings, counters);
+static TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
+    const Noise noise = load.noise();
+    Trial trial(settings, {"latency"});
     for (;;) {
-        WindowPair pair;
         const bool candidate_first = load.order == Order::coin && random.coin();
-        for (const Noise& noise : noises) {
-            double baseline = std::exp(noise(random));
-            double candidate = std::exp(noise(random));
-            if (candidate_first) std::swap(baseline, candidate);
-            pair.readings.push_back({baseline, candidate * load.factor});
-        }
-        if (const auto verdict = trial.add(pair)) return *verdict;
+        double baseline = std::exp(noise(random));
+        double candidate = std::exp(noise(random));
+        if (candidate_first) std::swap(baseline, candidate);
+        if (const auto verdict = trial.add({baseline, candidate * load.factor})) return *verdict;
     }
 }
 

@@ -37,8 +37,8 @@ enum class Order { coin, baseline_first };
 
 // A load under noise, and what the candidate does to its cost.
 struct Load {
-    std::vector<NewNoise> noise;  // one per counter
-    double factor = 1;            // on every counter
+    NewNoise noise;
+    double factor = 1;
     Order order = Order::coin;
 };
 
@@ -53,7 +53,6 @@ struct Tally {
     [[nodiscard]] double median_pairs() const;
 };
 
-TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random);
 Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials, std::uint64_t seed);
 
 }  // namespace wq

@@ -32,7 +32,7 @@ class ReadingsOfTrials : public testing::Test {
     static TrialReadings readings(std::size_t pairs) {
         TrialReadings out{{{"latency", false}, {"file:/x", true}}, {}};
         for (std::size_t i = 0; i < pairs; i++)
-            out.add({{{100.5 + static_cast<double>(i), 90.25}, {7, 1e-300}}, {}});
+            out.add({{100.5 + static_cast<double>(i), 90.25}, {7, 1e-300}});
         return out;
     }
     [[nodiscard]] std::vector<std::filesystem::path> files() const {

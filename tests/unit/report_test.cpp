@@ -92,7 +92,7 @@ ReportTrial trial(std::size_t pairs, double factor = 1.05) {
         std::vector<ComparedCounter>{{"other", false, 0.02, false}, {"latency", false, 0.02, false}});
     for (std::size_t i = 0; i < pairs; i++) {
         const double cost = 1000 * (factor + (i % 2 == 0 ? 0.3 : -0.3));
-        out.readings->add({{{1, 1.01}, {1000, cost}}, {}});
+        out.readings->add({{1, 1.01}, {1000, cost}});
         comparison.add({PairValues{1, 1.01}, PairValues{1000, cost}});
     }
     out.record.standing = standing_of(comparison);

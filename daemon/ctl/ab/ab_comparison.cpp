@@ -9,13 +9,13 @@
 // Why a random order of all arms is a fair random choice for each pair
 // ====================================================================
 //
-// judge/trial.cpp explains why a verdict is valid: a fair random choice decides which window of a pair is
-// the candidate's. Two arms in random order are such a pair. With more arms, a round is a random order of
-// all arms, and each pair is the baseline's window and one candidate's. Take any order and swap the baseline
-// and that candidate: each order has exactly one such partner, and both have the same probability. So for
-// any two places, and any places of the other arms, both assignments have probability 1/2. If the candidate
-// has no effect, the swap changes no measured number, including those of the other arms. So given all sizes,
-// both signs of the difference have probability 1/2. The trial needs nothing else.
+// evidence/comparison.cpp explains why a verdict is valid: a fair random choice decides which window of a
+// pair is the candidate's. Two arms in random order are such a pair. With more arms, a round is a random
+// order of all arms, and each pair is the baseline's window and one candidate's. Take any order and swap the
+// baseline and that candidate: each order has exactly one such partner, and both have the same probability.
+// So for any two places, and any places of the other arms, both assignments have probability 1/2. If the
+// candidate has no effect, the swap changes no measured number, including those of the other arms. So given
+// all sizes, both signs of the difference have probability 1/2. The trial needs nothing else.
 //
 // The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
 // candidates share the baseline's windows, so their verdicts depend on each other. Alpha applies to each
@@ -43,7 +43,7 @@ Comparison::Comparison(std::size_t arms, const JudgeSettings& settings, JudgedCo
       max_rounds_(settings.max_pairs),
       all_pairs_(all_pairs),
       values_(arms),
-      candidates_(arms - 1, Candidate{Trial(settings, {counter_})}) {}
+      candidates_(arms - 1, Candidate{Trial(settings, counter_)}) {}
 
 bool Comparison::is_over() const {
     if (rounds_ >= max_rounds_) return true;
@@ -68,7 +68,7 @@ void Comparison::add(const std::map<std::size_t, double>& values) {
         if (arm == 0) continue;
         Candidate& candidate = candidates_.at(arm - 1);
         candidate.pairs.push_back({values.at(0), value});
-        if (!candidate.verdict) candidate.verdict = candidate.trial.add({{candidate.pairs.back()}, {}});
+        if (!candidate.verdict) candidate.verdict = candidate.trial.add(candidate.pairs.back());
     }
 }
 

@@ -46,9 +46,9 @@ Judged judge_one(const RecordedTrial& recorded, const JudgeOptions& options) {
     Comparison comparison(counters_of(recorded, options.tolerance));
     const DecisionRule rule{options.alpha, options.candidates};
     Decision decision;
-    for (const WindowPair& pair : recorded.pairs) {
+    for (const auto& pair : recorded.pairs) {
         std::vector<std::optional<PairValues>> values;
-        for (const Readings& r : pair.readings) values.emplace_back(PairValues{r.baseline, r.candidate});
+        for (const Readings& r : pair) values.emplace_back(PairValues{r.baseline, r.candidate});
         comparison.add(values);
         decision = comparison.decide(rule);
         if (decision.judgement != Judgement::undecided || decision.pairs >= options.max_pairs) break;
@@ -104,7 +104,7 @@ Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
     for (std::size_t p = 0; p < recorded.pairs.size() && !out.alarm_at; p++) {
         out.log_m = -std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < detectors.size(); i++) {
-            const Readings& r = recorded.pairs[p].readings[i];
+            const Readings& r = recorded.pairs[p][i];
             detectors[i].add(difference_of(recorded.counters[i], r) - std::log1p(options.tolerance));
             out.log_m = std::max(out.log_m, detectors[i].log());
         }
