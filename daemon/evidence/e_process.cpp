@@ -12,13 +12,6 @@ double log_factor(double z) {
     return std::numbers::ln2 - std::log1p(std::exp(-std::abs(z))) + std::min(z, 0.0);
 }
 
-double log_mean(const StakeLogs& logs) {
-    const double top = *std::max_element(logs.begin(), logs.end());
-    double sum = 0;
-    for (const double log : logs) sum += std::exp(log - top);
-    return top + std::log(sum / static_cast<double>(logs.size()));
-}
-
 void EProcess::add(double x) {
     state_.squares += x * x;
     state_.count++;

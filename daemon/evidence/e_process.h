@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +22,13 @@ inline constexpr double kMostLog = 1e5;
 double log_factor(double z);
 
 // ln of the mean of the e-values whose logarithms are LOGS.
-double log_mean(const StakeLogs& logs);
+template <std::size_t N>
+double log_mean(const std::array<double, N>& logs) {
+    const double top = *std::max_element(logs.begin(), logs.end());
+    double sum = 0;
+    for (const double log : logs) sum += std::exp(log - top);
+    return top + std::log(sum / N);
+}
 
 // An e-process: a product of factors. If the sign of each value is random, given its size and all earlier
 // values, each factor has mean 1. The product starts at 1, and the probability that it ever reaches c is at

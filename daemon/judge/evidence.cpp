@@ -4,27 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
+
+#include "evidence/e_process.h"
 
 namespace wq {
-namespace {
-
-// ln(2 / (1 + exp(-z))), whichever way z is far from zero.
-double log_factor(double z) {
-    const double tail = std::log1p(std::exp(-std::abs(z)));
-    return std::numbers::ln2 - tail + std::min(z, 0.0);
-}
-
-// The logarithm of the mean of what has these LOGS.
-template <std::size_t N>
-double log_mean(const std::array<double, N>& logs) {
-    const double top = *std::max_element(logs.begin(), logs.end());
-    double sum = 0;
-    for (const double log : logs) sum += std::exp(log - top);
-    return top + std::log(sum / N);
-}
-
-}  // namespace
 
 void Evidence::add(double x) {
     squares_ += x * x;
