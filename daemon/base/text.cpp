@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <ctime>
 
 namespace wq {
 namespace {
@@ -58,6 +59,14 @@ std::string rough_time(std::uint64_t seconds) {
     if (seconds < 2 * kMinute) return in(1, " s");
     if (seconds < 2 * kHour) return in(kMinute, " min");
     return seconds < 2 * kDay ? in(kHour, " h") : in(kDay, " days");
+}
+
+std::string utc_text(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm utc{};
+    char out[32] = "";
+    if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
+    return out;
 }
 
 std::string plural(std::size_t count, std::string_view one) {

@@ -21,6 +21,9 @@ std::size_t utf8_length(std::string_view text, std::size_t offset);
 // SECONDS as readable text: "90 s", "46 min", "5 h", "7 days", rounded to nearest.
 std::string rough_time(std::uint64_t seconds);
 
+// SECONDS since 1970 as "2026-11-21 12:31 UTC", for what is read on other machines.
+std::string utc_text(std::int64_t seconds);
+
 // "1 item", "2 items". ONE: what is counted, in the singular.
 std::string plural(std::size_t count, std::string_view one);
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 #include <functional>
 
 #include "base/text.h"
@@ -22,15 +21,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
-
-// Time in UTC, because the file is read on other machines.
-std::string time_text(std::int64_t seconds) {
-    const auto time = static_cast<std::time_t>(seconds);
-    std::tm utc{};
-    char out[32] = "";
-    if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
-    return out;
-}
 
 bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -120,7 +110,7 @@ std::string host_table(const HostFacts& facts) {
 }
 
 std::string evidence(const VerdictRecord& record) {
-    return fmt::format("{}, {}: {}", record.target, time_text(record.time), text_of(record));
+    return fmt::format("{}, {}: {}", record.target, utc_text(record.time), text_of(record));
 }
 
 std::string evidence_lines(const Lesson& lesson) {
@@ -172,7 +162,7 @@ std::string heading(const ExportInput& in) {
         "# /etc/wq-tuned/wq-tuned.toml.d/NAME.toml; see wq-tuned.toml(5).\n"
         "#\n"
         "# Exported {} by wq-tunectl {} on\n",
-        time_text(in.now), version());
+        utc_text(in.now), version());
     out += toml_comment("  kernel:   " + in.facts.kernel) + "\n";
     out += toml_comment("  CPU:      " + (model.empty() ? "not known" : model)) + "\n";
     out += toml_comment("  topology: " + in.topology) + "\n";

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -26,14 +25,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
 constexpr std::string_view kStrict = " strict";
-
-std::string time_text(std::int64_t seconds) {
-    const auto time = static_cast<std::time_t>(seconds);
-    std::tm utc{};
-    char out[32] = "";
-    if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
-    return out;
-}
 
 bool is_default(const FleetRule& rule) {
     return rule.target == kDefaultTarget;
@@ -165,8 +156,8 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
         "# wq-tuned's policy for the machines of a fleet: what their experiments found together. For\n"
         "# /etc/wq-tuned/wq-tuned.toml.d/NAME.toml; see wq-tuned.toml(5).\n"
         "#\n";
-    out += fmt::format("# Written {} by wq-tunectl {}.\n", time_text(now), version());
-    if (latest > 0) out += fmt::format("# The latest pair of windows is of {}.\n", time_text(latest));
+    out += fmt::format("# Written {} by wq-tunectl {}.\n", utc_text(now), version());
+    if (latest > 0) out += fmt::format("# The latest pair of windows is of {}.\n", utc_text(latest));
     out += fmt::format(
         "# Of {} questions, {} rule{} passed. At most {:g}% of such rules are wrong on average.\n",
         count_text(found.hypotheses), count_text(rules), rules == 1 ? "" : "s", rate * 100);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <ctime>
 #include <utility>
 
 #include "base/text.h"
@@ -72,14 +71,6 @@ std::string table(const std::vector<Heading>& headings, std::string_view rows) {
 
 std::string folded(std::string_view summary, std::string_view html) {
     return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape(summary), html);
-}
-
-std::string utc_text(std::int64_t time) {
-    const auto seconds = static_cast<std::time_t>(time);
-    std::tm utc{};
-    char out[64] = "";
-    if (::gmtime_r(&seconds, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
-    return out;
 }
 
 std::string report_page(const ReportHead& head, const std::string& body) {

@@ -27,9 +27,6 @@ std::string table(const std::vector<Heading>& headings, std::string_view rows);
 // HTML that is hidden until the reader opens it.
 std::string folded(std::string_view summary, std::string_view html);
 
-// TIME (s since 1970) as "2026-11-21 12:31 UTC".
-std::string utc_text(std::int64_t time);
-
 // The head of a report.
 struct ReportHead {
     std::string host;    // empty if not known
