@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
@@ -17,6 +19,14 @@ inline std::string not_empty(const std::string& word) {
 // Rejects leading zeros, because CLI11 parses 010 as eight.
 inline std::string decimal(const std::string& word) {
     return word.size() > 1 && word.front() == '0' ? "not a decimal number: " + word : "";
+}
+// Rejects what is not a number of seconds from LEAST to MOST.
+inline auto seconds_between(double least, double most) {
+    return [=](const std::string& word) -> std::string {
+        double seconds = 0;
+        if (CLI::detail::lexical_cast(word, seconds) && seconds >= least && seconds <= most) return "";
+        return fmt::format("'{}' is not a number of seconds from {} to {}", word, least, most);
+    };
 }
 
 // Adds an option whose word PARSE converts to OUT. An error of PARSE is a wrong argument.

@@ -163,17 +163,10 @@ int run(const BenchOptions& options, const bench::Tools& tools, const bench::Mac
     return done ? shown : kFailure;
 }
 
-std::string seconds_error(const std::string& word) {
-    double seconds = 0;
-    const bool number = CLI::detail::lexical_cast(word, seconds);
-    if (number && seconds >= kLeastSeconds && seconds <= kMostSeconds) return "";
-    return fmt::format("'{}' is not a number of seconds from {} to {}", word, kLeastSeconds, kMostSeconds);
-}
-
 void add_options(CLI::App& command, BenchOptions& o) {
     command.add_option("--seconds", o.settings.seconds, "How long each run counts; 2.5")
         ->type_name(word::kNumber)
-        ->check(seconds_error);
+        ->check(seconds_between(kLeastSeconds, kMostSeconds));
     command.add_option("--rounds", o.settings.rounds, "How often each scope runs; 16")
         ->type_name(word::kNumber)
         ->check(decimal)

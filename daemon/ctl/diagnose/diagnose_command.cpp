@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/diagnose/diagnose_command.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "bpf/bpf_top.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "ctl/setting_option.h"
 #include "ctl/top/top_wait.h"
 #include "kernel/bpf_errors.h"
 #include "kernel/read_isolation.h"
@@ -180,13 +179,6 @@ void watch(Look& look, double seconds, TopWait& wait) {
     }
 }
 
-std::string seconds_error(const std::string& word) {
-    double seconds = 0;
-    const bool number = CLI::detail::lexical_cast(word, seconds);
-    if (number && seconds >= kLeastSeconds && seconds <= kMostSeconds) return "";
-    return fmt::format("'{}' is not a number of seconds from {} to {}", word, kLeastSeconds, kMostSeconds);
-}
-
 }  // namespace
 
 int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
@@ -207,7 +199,7 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
 CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
     return command.add_option("--seconds", seconds, "How long to look; 5")
         ->type_name(word::kNumber)
-        ->check(seconds_error);
+        ->check(seconds_between(kLeastSeconds, kMostSeconds));
 }
 
 CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {

@@ -232,13 +232,6 @@ int run(TopOptions options, const Invocation& invocation) {
     return top(options, *monitor);
 }
 
-std::string interval_error(const std::string& word) {
-    double seconds = 0;
-    const bool number = CLI::detail::lexical_cast(word, seconds);
-    if (number && seconds >= kLeastInterval && seconds <= kMostInterval) return "";
-    return fmt::format("'{}' is not a number of seconds from {} to {}", word, kLeastInterval, kMostInterval);
-}
-
 // The valid keys depend on the kind of table.
 void check_order(const TopOptions& options) {
     const auto keys = sort_keys(options.functions);
@@ -279,7 +272,7 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
     auto* interval =
         command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
             ->type_name(word::kNumber)
-            ->check(interval_error);
+            ->check(seconds_between(kLeastInterval, kMostInterval));
     auto* iterations = command.add_option("-n,--iterations", options->iterations, "Intervals, then end")
                            ->type_name(word::kNumber)
                            ->check(decimal)
