@@ -10,12 +10,6 @@
 namespace wq {
 namespace {
 
-const Candidate* candidate_with(const Planned& plan, Scope scope) {
-    for (const Candidate& c : plan.candidates)
-        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
-    return nullptr;
-}
-
 // How far the largest pod is from one shard, in octaves.
 double distance(const Candidate& c, unsigned shard_size) {
     return std::abs(std::log2(static_cast<double>(std::max<std::size_t>(c.max_cores, 1)) / shard_size));

@@ -293,6 +293,12 @@ std::string_view name_of(Action action) {
     return "?";
 }
 
+const Candidate* candidate_with(const Planned& plan, Scope scope) {
+    for (const Candidate& c : plan.candidates)
+        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
+    return nullptr;
+}
+
 void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take) {
     Planner planner(input);
     // @default comes first, because the workqueues on `default` follow it.

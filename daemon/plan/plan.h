@@ -53,6 +53,9 @@ struct PlanLine : Planned {
     std::optional<Origin> rule;
 };
 
+// The candidate of PLAN whose pods SCOPE makes; nullptr if there is none.
+const Candidate* candidate_with(const Planned& plan, Scope scope);
+
 // Input of the planner, which has no side effects.
 struct PlanInput {
     const Topology& topology;

@@ -213,7 +213,7 @@ Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueF
     if (!arms) return tl::unexpected(arms.error());
     Subject out{line->target.name, {}, nullptr};
     for (const Arm& arm : *arms) {
-        const Candidate* candidate = ab::candidate_with(*line, arm.scope);
+        const Candidate* candidate = candidate_with(*line, arm.scope);
         out.rows.push_back(
             {arm.name(), candidate != nullptr ? std::optional(candidate->pools) : std::nullopt, {}});
     }

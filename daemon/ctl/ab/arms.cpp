@@ -45,12 +45,6 @@ Result<std::vector<Arm>> parse_arms(std::string_view text) {
     return arms;
 }
 
-const Candidate* candidate_with(const PlanLine& line, Scope scope) {
-    for (const Candidate& c : line.candidates)
-        if (std::find(c.same.begin(), c.same.end(), scope) != c.same.end()) return &c;
-    return nullptr;
-}
-
 Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line) {
     const std::string& name = line.target.name;
     const auto now = line.target.scope.effective;

@@ -17,7 +17,5 @@ Result<std::vector<Arm>> parse_arms(std::string_view text);
 Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line);
 // Why LINE's target cannot be compared by ARMS; empty where it can.
 std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel);
-// The candidate of LINE whose pods SCOPE makes; nullptr where pods are not known.
-const Candidate* candidate_with(const PlanLine& line, Scope scope);
 
 }  // namespace wq::ab

@@ -158,7 +158,7 @@ Status Run::choose_arms() {
     if (!arms) return tl::unexpected(arms.error());
     arms_ = std::move(*arms);
     for (const Arm& arm : arms_) {
-        const Candidate* candidate = ab::candidate_with(line, arm.scope);
+        const Candidate* candidate = candidate_with(line, arm.scope);
         result_.rows.push_back(
             {arm.word, candidate != nullptr ? std::optional(candidate->pools) : std::nullopt, {}, {}});
     }
