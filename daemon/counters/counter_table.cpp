@@ -20,7 +20,7 @@ constexpr std::array kKinds = {
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
     CounterKind{"throughput", "items/s", true, 0, [](const WorkCount& c, double) { return c.throughput; }},
     CounterKind{"cpu", "ns an item", false, 0, [](const WorkCount& c, double) { return c.cpu; }},
-    CounterKind{.name = "others", .unit = "", .guard_only = true},
+    CounterKind{.name = kOthers, .unit = "", .guard_only = true},
     // cpu.full is always 0 (kernel/sched/psi.c, psi_show()).
     CounterKind{"psi:cpu.some", "of the time", false, 0.01},
     CounterKind{"psi:io.some", "of the time", false, 0.01},

@@ -24,6 +24,9 @@ struct CounterKind {
     bool guard_only = false;
 };
 
+// The name of the one that is `guard_only`: the mean of what the other targets of the slot came to.
+inline constexpr const char* kOthers = "others";
+
 // In the order in which messages list them.
 std::span<const CounterKind> counter_kinds();
 

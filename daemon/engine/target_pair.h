@@ -34,9 +34,6 @@ struct PairResult {
     bool counted = true;      // false: `items` is not what there was
 };
 
-// The guard that is no counter: the mean of what the other targets of the slot came to.
-inline constexpr const char* kOthers = "others";
-
 // Two windows of one target, being measured. Times are us of CLOCK_MONOTONIC.
 class TargetPair {
   public:

@@ -16,9 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The guard that is not in the table of counters: what a target's switching does to the others of its slot.
-constexpr std::string_view kOthers = "others";
-
 // Why there is no counter of this NAME, besides MORE; "" if there is one.
 std::string unknown(const std::string& name, const std::vector<std::string_view>& more) {
     const CounterKind* found = find_counter(name);

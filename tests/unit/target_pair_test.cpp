@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "counters/counter_table.h"
 #include "fake_counters.h"
 #include "temp_tree.h"
 
