@@ -110,21 +110,16 @@ std::string csv_name(const std::string& target, const std::string& arm) {
     return out;
 }
 
-std::string lines(const std::string& text, std::size_t columns) {
-    std::string out;
-    for (const std::string& line : wrap(text, columns)) out += line + "\n";
-    return out;
-}
-
 }  // namespace
 
 std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
     Table table({"ARM", "POOLS", "KWORKERS", "RUNS", "MEAN", "MEDIAN", "SPREAD", "EFFECT", "VERDICT"});
     for (std::size_t arm = 0; arm < report.rows.size(); arm++) table.add(table_row(report, arm));
     std::string out = table.text(columns, colour);
-    out += lines("Effects are of the cost, pair by pair: above zero is worse than the baseline.", columns);
+    out += wrapped("Effects are of the cost, pair by pair: above zero is worse than the baseline.", columns);
     for (const auto& [reason, count] : report.comparison.dropped())
-        out += lines(fmt::format("Dropped: {} round{} ({}).", count, count == 1 ? "" : "s", reason), columns);
+        out +=
+            wrapped(fmt::format("Dropped: {} round{} ({}).", count, count == 1 ? "" : "s", reason), columns);
     return out;
 }
 

@@ -13,15 +13,10 @@ namespace wq::bench {
 namespace {
 
 using ctl::printable;
+using ctl::wrapped;
 
 std::string microseconds(double ns) {
     return fmt::format("{:.1f}", ns / 1000);
-}
-
-std::string lines(const std::string& text, std::size_t columns) {
-    std::string out;
-    for (const std::string& line : ctl::wrap(text, columns)) out += line + "\n";
-    return out;
 }
 
 std::string llcs_text(const std::vector<unsigned>& cores) {
@@ -106,11 +101,11 @@ std::string bench_table(const BenchResult& result, std::size_t columns, bool col
         cells.push_back(gain_text(result, row));
         table.add(std::move(cells));
     }
-    std::string out = table.text(columns, colour) + "\n" + lines(finding(result), columns) +
-                      lines(host_text(result.host), columns) + lines(settings_text(result), columns) +
-                      lines(kLegend, columns);
-    if (!result.missing.empty()) out += lines("Not counted: " + printable(result.missing), columns);
-    if (!result.stopped.empty()) out += lines("Ended early: " + printable(result.stopped), columns);
+    std::string out = table.text(columns, colour) + "\n" + wrapped(finding(result), columns) +
+                      wrapped(host_text(result.host), columns) + wrapped(settings_text(result), columns) +
+                      wrapped(kLegend, columns);
+    if (!result.missing.empty()) out += wrapped("Not counted: " + printable(result.missing), columns);
+    if (!result.stopped.empty()) out += wrapped("Ended early: " + printable(result.stopped), columns);
     return out;
 }
 
@@ -130,14 +125,14 @@ std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>
             cells.push_back(gain_text(result, row));
             table.add(std::move(cells));
         }
-        legend += lines(fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result.host),
-                                    settings_text(result)),
-                        columns);
+        legend += wrapped(fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result.host),
+                                      settings_text(result)),
+                          columns);
     }
     return table.text(columns, colour) + "\n" + legend +
-           lines("SHARD: workqueue.cache_shard_size. Gains are against the baseline of the same file.",
-                 columns) +
-           lines(kLegend, columns);
+           wrapped("SHARD: workqueue.cache_shard_size. Gains are against the baseline of the same file.",
+                   columns) +
+           wrapped(kLegend, columns);
 }
 
 }  // namespace wq::bench

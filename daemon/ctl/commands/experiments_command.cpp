@@ -90,7 +90,7 @@ int plan_experiments(const Options& options) {
         return kOk;
     }
     for (const std::string& remark : remarks(*machine, plan, named_only, serve_swap))
-        for (const std::string& line : wrap(remark, terminal_columns())) fmt::print("{}\n", line);
+        fmt::print("{}", wrapped(remark, terminal_columns()));
     fmt::print("\n");
     Table table({"TARGET", "REFERENCE", "AT MOST", "CANDIDATES, IN THIS ORDER"});
     const unsigned pairs = machine->policy.judge.settings.max_pairs;

@@ -137,8 +137,7 @@ void print_explanation(const Machine& machine, const PlanLine& line, const nlohm
         fmt::print("{}", table.text(terminal_columns(), false));
     }
     if (line.candidates.empty()) return;
-    for (const std::string& part : wrap("candidates, coarsest first, with their pods:", room_after(0)))
-        fmt::print("{}\n", part);
+    fmt::print("{}", wrapped("candidates, coarsest first, with their pods:", room_after(0)));
     for (const Candidate& c : line.candidates) fmt::print("{}", candidate_text(machine, line, c));
 }
 
@@ -213,7 +212,7 @@ int plan(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
-    for (const std::string& part : wrap(summary_of(*machine, lines), room_after(0))) fmt::print("{}\n", part);
+    fmt::print("{}", wrapped(summary_of(*machine, lines), room_after(0)));
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
     for (const PlanLine& line : lines)

@@ -165,24 +165,22 @@ void print_masks(const json& document) {
 void print_status(const json& document) {
     const json& daemon = document["daemon"];
     if (const std::string policy = policy_text(daemon); !policy.empty())
-        for (const std::string& line : wrap(policy, terminal_columns())) fmt::print("{}\n", line);
+        fmt::print("{}", wrapped(policy, terminal_columns()));
     if (const std::string expired = expired_text(daemon); !expired.empty())
-        for (const std::string& line : wrap(expired, terminal_columns())) fmt::print("{}\n", line);
+        fmt::print("{}", wrapped(expired, terminal_columns()));
     const std::string reason = text_of(daemon["reason"]);
     const std::string head =
         fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),
                     text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
-    for (const std::string& line : wrap(head, terminal_columns())) fmt::print("{}\n", line);
+    fmt::print("{}", wrapped(head, terminal_columns()));
     if (const json hosts = daemon.value("hosts", json::array()); !hosts.empty()) {
         std::string names;
         for (const json& name : hosts) names += (names.empty() ? "" : ", ") + text_of(name);
-        for (const std::string& line : wrap("Host tables in force: " + names, terminal_columns()))
-            fmt::print("{}\n", line);
+        fmt::print("{}", wrapped("Host tables in force: " + names, terminal_columns()));
     }
     if (const std::string compared = comparisons_text(document, wall_clock()); !compared.empty())
-        for (const std::string& line : wrap(compared, terminal_columns())) fmt::print("{}\n", line);
-    for (const std::string& line : wrap(summary_of(document["targets"]), terminal_columns()))
-        fmt::print("{}\n", line);
+        fmt::print("{}", wrapped(compared, terminal_columns()));
+    fmt::print("{}", wrapped(summary_of(document["targets"]), terminal_columns()));
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     table.paint(4, colour_of_state);

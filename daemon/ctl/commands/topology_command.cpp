@@ -71,7 +71,7 @@ std::string describe(const std::vector<std::size_t>& sizes) {
 }
 
 // Wraps WORDS into at most MOST indented lines of at most COLUMNS.
-std::string wrapped(const std::vector<std::string>& words, std::size_t columns, std::size_t most) {
+std::string wrapped_lists(const std::vector<std::string>& words, std::size_t columns, std::size_t most) {
     static constexpr std::string_view kIndent = "    ";
     const auto lines = wrap_lists(words, std::max<std::size_t>(columns, 20) - kIndent.size());
     std::string text;
@@ -84,11 +84,11 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t columns, 
 std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
     std::string text;
     for (const OwnPods& own : kernels_own(topology, kernel))
-        text += "\n" + own.text + "\n" + wrapped(own.cpus, columns, 4);
+        text += "\n" + own.text + "\n" + wrapped_lists(own.cpus, columns, 4);
     for (const std::string& why : {why_in_doubt(topology, kernel), why_not_its_own(kernel)}) {
         if (why.empty()) continue;
         if (text.empty()) text = "\n";
-        for (const auto& line : wrap(why, columns)) text += line + "\n";
+        text += wrapped(why, columns);
     }
     return text;
 }
@@ -154,18 +154,17 @@ Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned 
 
 std::string topology_table(const Topology& topology, const KernelInfo& kernel, unsigned shard_size,
                            std::size_t columns) {
-    std::string text;
     const std::string source = topology.source == "live" ? "this machine, by /sys" : topology.source;
-    for (const auto& line : wrap(source, columns)) text += line + "\n";
+    std::string text = wrapped(source, columns);
     std::string counts =
         fmt::format("{}, {}", plural(topology.online.count(), "CPU"), plural(topology.cores.size(), "core"));
     // Omit this for hybrids, whose cores differ.
     if (topology.cores.size() * threads_per_core(topology) == topology.online.count())
         counts += fmt::format(", {} per core", plural(threads_per_core(topology), "thread"));
-    for (const auto& line : wrap(counts, columns)) text += line + "\n";
+    text += wrapped(counts, columns);
     text += fmt::format("shard size: {}\n", plural(shard_size, "core"));
     if (!topology.isolated.empty())
-        text += "isolated, in no LLC:\n" + wrapped({topology.isolated.list()}, columns, 4);
+        text += "isolated, in no LLC:\n" + wrapped_lists({topology.isolated.list()}, columns, 4);
     text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
     for (const auto& group : groups_of(topology, kernel, shard_size)) {
         const auto nodes = wrap_lists({group.nodes.empty() ? "-" : group.nodes.list()},
@@ -174,7 +173,7 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
                             nodes.front());
         for (std::size_t i = 1; i < nodes.size(); i++)
             text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
-        text += wrapped(lists_of(group.shards), columns, 4);
+        text += wrapped_lists(lists_of(group.shards), columns, 4);
     }
     return text + kernels_own_text(topology, kernel, columns);
 }

@@ -127,8 +127,7 @@ void add_names(std::string& out, const char* title, const std::vector<std::strin
     if (names.empty()) return;
     std::vector<std::string> shown;
     for (const auto& name : names) shown.push_back(printable(name));
-    for (const auto& line : wrap(fmt::format("{}: {}", title, fmt::join(shown, " ")), columns))
-        out += line + "\n";
+    out += wrapped(fmt::format("{}: {}", title, fmt::join(shown, " ")), columns);
 }
 
 Json changes_json(const std::vector<DumpChange>& changes) {

@@ -74,7 +74,7 @@ void Text::head(const KernelInfo& kernel) {
     std::string masks = "unbound work on CPUs " + list_or_none(dump_.unbound);
     if (dump_.requested) masks += ", requested " + list_or_none(*dump_.requested);
     if (dump_.isolated) masks += ", isolated " + list_or_none(*dump_.isolated);
-    for (const auto& line : wrap(masks, columns_)) text_ += line + "\n";
+    text_ += wrapped(masks, columns_);
 }
 
 void Text::scopes() {

@@ -20,10 +20,8 @@ bool are_one_kind(const FleetKey& a, const FleetKey& b) {
 }
 
 std::string heading(const FleetKey& key, std::size_t columns) {
-    std::string out;
-    for (const std::string& line : wrap(printable(machine_text(key.machine)), columns)) out += line + "\n";
-    for (const std::string& line : wrap("kernel " + printable(key.kernel), columns)) out += line + "\n";
-    return out;
+    return wrapped(printable(machine_text(key.machine)), columns) +
+           wrapped("kernel " + printable(key.kernel), columns);
 }
 
 Table new_table() {
@@ -66,8 +64,7 @@ std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t 
         "has the deviation between hosts that noise does not explain, and how many hosts are better or worse "
         "by "
         "evidence of 20 or more of their own.";
-    for (const std::string& line : wrap(note, columns)) out += line + "\n";
-    return out;
+    return out + wrapped(note, columns);
 }
 
 std::string fleet_show_json(const std::vector<FleetEntry>& entries) {

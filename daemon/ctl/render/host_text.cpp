@@ -22,7 +22,7 @@ std::string text_of(const json& object, const char* key, const char* otherwise =
 }
 
 void print_wrapped(const std::string& text) {
-    for (const std::string& line : wrap(text, terminal_columns())) fmt::print("{}\n", line);
+    fmt::print("{}", wrapped(text, terminal_columns()));
 }
 
 // The scopes whose pods differ from the model: "smt, cache".
@@ -90,9 +90,7 @@ std::string isolated_cpus_text(const json& isolation) {
     if (!any) return "";
     std::string out = table.text(terminal_columns(), wants_colour());
     if (isolation.value("partitions_complete", true)) return out;
-    for (const std::string& line : wrap("There are more cgroups than were looked at.", terminal_columns()))
-        out += line + "\n";
-    return out;
+    return out + wrapped("There are more cgroups than were looked at.", terminal_columns());
 }
 
 void print_host(const json& status) {

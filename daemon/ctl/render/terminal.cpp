@@ -117,6 +117,12 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
     return lines;
 }
 
+std::string wrapped(const std::string& text, std::size_t width) {
+    std::string out;
+    for (const std::string& line : wrap(text, width)) out += line + "\n";
+    return out;
+}
+
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
     std::vector<std::string> lines(1);
     const auto append = [&](std::string_view piece, std::string_view gap) {

@@ -53,6 +53,8 @@ std::string local_time(std::int64_t seconds);
 
 // Wraps TEXT at spaces into lines of at most WIDTH characters.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
+// These lines as one text, each with its "\n".
+std::string wrapped(const std::string& text, std::size_t width);
 
 // Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a
 // line is broken, after a comma.
