@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/text.h"
+
 namespace wq {
 namespace {
 
@@ -224,7 +226,7 @@ std::string text_of(const LedgerEntry& entry) {
     out += fmt::format(", {} {:+.1f}%", decision.counter, effect.percent);
     if (effect.interval)
         out += fmt::format(" ({:+.1f}..{:+.1f})", effect.interval->low, effect.interval->high);
-    return out + fmt::format(", {} pair{}", pairs, pairs == 1 ? "" : "s");
+    return out + ", " + plural(pairs, "pair");
 }
 
 Step next_step(const StepInput& input, const Known& known) {

@@ -93,8 +93,7 @@ std::string read_line(std::string_view line, Row& row) {
     if (line.empty()) return "the line is empty";
     if (line.find('"') != std::string_view::npos) return "quotes are not read here; names have no commas";
     const std::size_t count = split(line, fields);
-    if (count != kFields)
-        return fmt::format("{} field{} instead of {}", count, count == 1 ? "" : "s", kFields);
+    if (count != kFields) return fmt::format("{} instead of {}", plural(count, "field"), kFields);
     return read_row(fields, row);
 }
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -159,7 +160,7 @@ std::string effect_text(const Standing& s) {
 
 std::string text_of(const Standing& s) {
     if (s.pairs == 0) return "no pair was measured";
-    return fmt::format("{}, {} pair{}", effect_text(s), s.pairs, s.pairs == 1 ? "" : "s");
+    return effect_text(s) + ", " + plural(s.pairs, "pair");
 }
 
 std::string text_of(const VerdictRecord& r) {

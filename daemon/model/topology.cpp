@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 
@@ -14,8 +15,8 @@ std::string fingerprint(const Topology& topology, const std::string& more) {
     for (const NumaNode& node : topology.nodes) groups += "node " + node.cpus.list() + ";";
     std::size_t cpus = 0;
     for (const CpuSet& core : topology.cores) cpus += core.count();
-    return fmt::format("{} CPUs, {} cores, {} LLC{}, {:016x}", cpus, topology.cores.size(),
-                       topology.llcs.size(), topology.llcs.size() == 1 ? "" : "s", hash_of(groups));
+    return fmt::format("{} CPUs, {} cores, {}, {:016x}", cpus, topology.cores.size(),
+                       plural(topology.llcs.size(), "LLC"), hash_of(groups));
 }
 
 }  // namespace wq

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/render/verdict_text.h"
 
@@ -118,8 +119,7 @@ std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
     std::string out = table.text(columns, colour);
     out += wrapped("Effects are of the cost, pair by pair: above zero is worse than the baseline.", columns);
     for (const auto& [reason, count] : report.comparison.dropped())
-        out +=
-            wrapped(fmt::format("Dropped: {} round{} ({}).", count, count == 1 ? "" : "s", reason), columns);
+        out += wrapped(fmt::format("Dropped: {} ({}).", plural(count, "round"), reason), columns);
     return out;
 }
 

@@ -39,9 +39,8 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
     const auto compared =
         std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
     std::vector<std::string> out;
-    out.push_back(
-        fmt::format("{} of {} target{} would be compared, each while it has traffic, up to {} at once.",
-                    compared, plan.targets.size(), plan.targets.size() == 1 ? "" : "s", judge.concurrent));
+    out.push_back(fmt::format("{} of {} would be compared, each while it has traffic, up to {} at once.",
+                              compared, plural(plan.targets.size(), "target"), judge.concurrent));
     if (compared == 0) return out;
     out.push_back(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "

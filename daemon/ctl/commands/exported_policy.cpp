@@ -93,8 +93,7 @@ std::string host_name(const HostFacts& facts) {
         parts.push_back(printable(facts.arch));
     if (facts.cores) parts.push_back(fmt::format("{} cores", *facts.cores));
     if (facts.llc_cores) parts.push_back(fmt::format("{} per LLC", *facts.llc_cores));
-    if (facts.numa_nodes)
-        parts.push_back(fmt::format("{} node{}", *facts.numa_nodes, *facts.numa_nodes == 1 ? "" : "s"));
+    if (facts.numa_nodes) parts.push_back(plural(*facts.numa_nodes, "node"));
     if (facts.smt) parts.emplace_back(*facts.smt ? "SMT" : "no SMT");
     if (facts.is_virtual == true) parts.emplace_back("virtual");
     parts.push_back("kernel " + series_of(facts.kernel));

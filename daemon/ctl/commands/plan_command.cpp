@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "ctl/commands/status_command.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/experiment_plan.h"
@@ -54,12 +55,12 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
     std::string names;
     for (auto scope = c.same.rbegin(); scope != c.same.rend(); ++scope)
         names += fmt::format("{}{}", names.empty() ? "" : " = ", name_of(*scope));
-    const std::string cores = c.min_cores == c.max_cores ? std::to_string(c.max_cores)
-                                                         : fmt::format("{}..{}", c.min_cores, c.max_cores);
+    const std::string cores = c.min_cores == c.max_cores
+                                  ? plural(c.max_cores, "core")
+                                  : fmt::format("{}..{} cores", c.min_cores, c.max_cores);
     std::vector<std::string> pods;
     for (const CpuSet& pod : pods_of_candidate(machine, line, c)) pods.push_back(pod.list());
-    const std::string head = fmt::format("{}: {} pool{} of {} core{}", names, c.pools,
-                                         c.pools == 1 ? "" : "s", cores, cores == "1" ? "" : "s");
+    const std::string head = fmt::format("{}: {} of {}", names, plural(c.pools, "pool"), cores);
     std::string out;
     for (const std::string& part : wrap(head, room_after(2))) out += fmt::format("  {}\n", part);
     const auto lists = wrap_lists(pods, room_after(6));
@@ -167,7 +168,7 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
         all++;
         changes[fmt::format("{} -> {}", line.now ? name_of(*line.now) : "?", planned_text(line))]++;
     }
-    const std::string targets = fmt::format("{} target{}", lines.size(), lines.size() == 1 ? "" : "s");
+    const std::string targets = plural(lines.size(), "target");
     if (all == 0) return "Nothing would be written to " + targets + ".";
     const Policy& policy = machine.policy;
     const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "bpf/read_pods.h"
 #include "ctl/machine.h"
 #include "ctl/render/host_text.h"
@@ -138,8 +139,8 @@ std::string summary_of(const json& targets) {
     for (const json& target : targets) states[text_of(target["state"])]++;
     std::vector<std::string> parts;
     for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
-    return fmt::format("{} target{}{}{}", targets.size(), targets.size() == 1 ? "" : "s",
-                       parts.empty() ? "" : ": ", fmt::join(parts, ", "));
+    return fmt::format("{}{}{}", plural(targets.size(), "target"), parts.empty() ? "" : ": ",
+                       fmt::join(parts, ", "));
 }
 
 // As systemctl has them: green is well, yellow is for somebody to look at.

@@ -8,6 +8,8 @@
 #include <numbers>
 #include <vector>
 
+#include "base/text.h"
+
 namespace wq::ctl {
 namespace {
 
@@ -31,9 +33,9 @@ std::string machine_text(const FleetMachine& m) {
     std::vector<std::string> parts;
     parts.push_back(!m.model.empty() ? m.model : !m.vendor.empty() ? m.vendor : "CPU not known");
     if (!m.arch.empty()) parts.push_back(m.arch);
-    if (m.cores) parts.push_back(fmt::format("{} core{}", *m.cores, *m.cores == 1 ? "" : "s"));
+    if (m.cores) parts.push_back(plural(*m.cores, "core"));
     if (m.llc_cores) parts.push_back(fmt::format("{} per LLC", *m.llc_cores));
-    if (m.packages) parts.push_back(fmt::format("{} package{}", *m.packages, *m.packages == 1 ? "" : "s"));
+    if (m.packages) parts.push_back(plural(*m.packages, "package"));
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -99,8 +99,8 @@ std::string comparisons_text(const json& status, std::int64_t now) {
     if (observing && compared == 0) return "";
     const std::string came_to =
         compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
-    return fmt::format("{} of {} target{}: {}; {}", compared, targets.size(), targets.size() == 1 ? "" : "s",
-                       came_to, observing ? "no pair now" : when_any_text(experiments, now));
+    return fmt::format("{} of {}: {}; {}", compared, plural(targets.size(), "target"), came_to,
+                       observing ? "no pair now" : when_any_text(experiments, now));
 }
 
 }  // namespace wq::ctl

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace wq::ctl {
 
 std::string effect_text(const Effect& effect) {
@@ -26,8 +28,8 @@ std::string verdict_text(const nlohmann::json& record) {
     const auto effect = record.value("effect_percent", nlohmann::json(nullptr));
     if (!effect.is_number()) return out;
     const auto pairs = record.value("pairs", 0U);
-    return out + fmt::format(", {} {:+.1f}% in {} pair{}", text("counter"), effect.get<double>(), pairs,
-                             pairs == 1 ? "" : "s");
+    return out +
+           fmt::format(", {} {:+.1f}% in {}", text("counter"), effect.get<double>(), plural(pairs, "pair"));
 }
 
 }  // namespace wq::ctl

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "base/text.h"
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
@@ -233,9 +234,8 @@ std::string summary(const TopInterval& interval) {
         rate += row.per_second;
         cpu += row.cpu.value_or(0);
     }
-    return fmt::format("{:.1f} s: {} workqueue{}, {} items/s, {:.2f} CPUs", interval.seconds,
-                       interval.workqueues.size(), interval.workqueues.size() == 1 ? "" : "s",
-                       count_text(rate), cpu);
+    return fmt::format("{:.1f} s: {}, {} items/s, {:.2f} CPUs", interval.seconds,
+                       plural(interval.workqueues.size(), "workqueue"), count_text(rate), cpu);
 }
 
 std::string count_text(double value) {
