@@ -41,7 +41,6 @@ class LeftStore {
     // Replaces what is on disk. Errors: EILSEQ for a text that is not UTF-8; errno.
     [[nodiscard]] Status save(const Left& left) const;
     [[nodiscard]] Status clear() const;
-    [[nodiscard]] const std::string& path() const { return path_; }
 
   private:
     std::string path_;
