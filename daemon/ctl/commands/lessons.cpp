@@ -9,9 +9,9 @@
 //
 // Where masks give the workqueues of a class different CPUs, or the class other CPUs than before, the
 // verdicts on the CPUs of the last one count. On one pair of arms the last verdict counts, whatever it was
-// judged by; of several that improved on one
-// setting, the last. A step on the way that is too old still tells that its candidate was one of ours and not
-// the kernel's; that much is known, and no more, so that nothing is said.
+// judged by; of several that improved on one setting, the last. A step on the way that is too old still tells
+// that its candidate was one of ours and not the kernel's; that much is known, and no more, so that nothing
+// is said.
 #include "ctl/commands/lessons.h"
 
 #include <algorithm>

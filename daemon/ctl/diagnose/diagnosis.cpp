@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // CPU time comes from one of three places, the best that this kernel offers:
 //   ticks       each scheduler tick that found a kworker running is a sample of its function. The samples
-//   share
-//               out the exact CPU time of its task (of one that has ended: a tick each), so ticks that a busy
-//               hypervisor lost do not count. Works in soft interrupts have no kworker: the time from start
-//               to end is taken.
+//               share out the exact CPU time of its task (of one that has ended: a tick each), so ticks that
+//               a busy hypervisor lost do not count. Works in soft interrupts have no kworker: the time from
+//               start to end is taken.
 //   statistics  PWQ_STAT_CPU_TIME of each workqueue, divided among its functions by the time that they took
 //   names       CPU time of each kworker, by what the kernel calls its work
 // The first two do not see a CPU without a tick (nohz_full). The total is exact: it is that of the tasks.
