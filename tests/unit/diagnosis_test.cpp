@@ -182,6 +182,26 @@ TEST(Diagnosis, DividesTheKernelsStatisticsWithoutSamples) {
     EXPECT_EQ(found.work[0].kworkers[0].name, "kworker/u9:3");
 }
 
+TEST(Diagnosis, BlamesNoFunctionForMoreThanTheTimeThatItTook) {
+    auto look = busy_look();
+    look.sampled = false;
+    look.profile.reset();
+    look.work->functions.at(0).busy = 0.2;  // of 1.2 CPUs: another item still runs
+    const auto found = diagnose(look);
+    EXPECT_EQ(found.by, Attribution::statistics);
+    ASSERT_THAT(found.work, SizeIs(4));
+    EXPECT_EQ(found.work[0].function, "");
+    EXPECT_NEAR(found.work[0].cpu, 1.0, 1e-9);
+    EXPECT_FALSE(found.work[0].mean_ns);
+    EXPECT_EQ(found.workqueues[found.work[0].workqueue].name, "kcryptd-254:0-1");
+    EXPECT_THAT(found.work[0].kworkers, SizeIs(1)) << "they go with the most costly";
+    EXPECT_EQ(found.work[1].function, "vmstat_update");
+    EXPECT_NEAR(found.work[1].cpu, 0.25, 1e-9);
+    EXPECT_EQ(found.work[2].function, "kcryptd_crypt [dm_crypt]");
+    EXPECT_NEAR(found.work[2].cpu, 0.2, 1e-9);
+    EXPECT_NEAR(named(found, "kcryptd-254:0-1").cpu, 1.2, 1e-9);
+}
+
 TEST(Diagnosis, KnowsWorkqueuesWithoutAnyProbe) {
     auto look = busy_look();
     look.sampled = false;

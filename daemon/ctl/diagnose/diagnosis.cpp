@@ -4,7 +4,8 @@
 //               share out the exact CPU time of its task (of one that has ended: a tick each), so ticks that
 //               a busy hypervisor lost do not count. Works in soft interrupts have no kworker: the time from
 //               start to end is taken.
-//   statistics  PWQ_STAT_CPU_TIME of each workqueue, divided among its functions by the time that they took
+//   statistics  PWQ_STAT_CPU_TIME of each workqueue, divided among its functions by the time that they took,
+//               each at most that time; the rest is of items that did not end, whose functions are not known
 //   names       CPU time of each kworker, by what the kernel calls its work
 // The first two do not see a CPU without a tick (nohz_full). The total is exact: it is that of the tasks.
 #include "ctl/diagnose/diagnosis.h"
@@ -170,13 +171,15 @@ void Diagnoser::add_statistics() {
     out_.by = Attribution::statistics;
     std::map<unsigned, double> busy;  // workers, by the id of the workqueue
     for (const auto& row : look_.work->functions) busy[row.id] += row.busy;
+    // Where functions took less time than CPU time was counted, other items used the rest: they still run.
     for (const auto& row : look_.work->functions) {
         const double all = rows_.at(addresses_.at(row.id))->cpu.value_or(0);
         work_[{addresses_.at(row.id), row.function}].cpu +=
-            busy[row.id] > 0 ? all * row.busy / busy[row.id] : 0;
+            busy[row.id] > all ? all * row.busy / busy[row.id] : row.busy;
     }
     for (const auto& [address, row] : rows_)
-        if (!busy.contains(row->id) && row->cpu.value_or(0) > 0) work_[{address, ""}].cpu = *row->cpu;
+        if (const double rest = row->cpu.value_or(0) - busy[row->id]; rest > 0)
+            work_[{address, ""}].cpu += rest;
 }
 
 // Works get addresses of their own: 1, 2, ...
