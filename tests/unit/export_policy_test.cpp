@@ -104,6 +104,19 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
     EXPECT_THAT(text, Not(HasSubstr(epyc().machine_id)));
 }
 
+TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
+    Lesson now = lesson("writeback", regressed);
+    EXPECT_THAT(exported({now}), Not(HasSubstr("opposite")));
+    now.opposed = lesson("writeback", improved).verdicts;
+    const std::string text = exported({now});
+    EXPECT_THAT(text, HasSubstr(R"(
+# writeback, 2023-11-14 21:13 UTC: smt against cache: regressed, latency -3.1% (-5.2..-1.0), 9 pairs
+# an earlier one says the opposite: writeback, 2023-11-14 21:13 UTC: smt against cache: improved, latency -3.1% (-5.2..-1.0), 9 pairs
+[[host.workqueue]]
+)"));
+    EXPECT_EQ(wish(loaded(text), "writeback"), "leave");
+}
+
 TEST(ExportedPolicy, NothingLearnedIsNoPolicy) {
     EXPECT_EQ(exported({}), "");
     EXPECT_EQ(exported({lesson("unsure", inconclusive)}), "");

@@ -128,6 +128,24 @@ TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
     EXPECT_EQ(lesson(), "is undecided");
 }
 
+TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
+    verdict("cache", "smt", improved, 4 * kHour).key.judge = "alpha 0.01";
+    verdict("cache", "smt", inconclusive, 3 * kHour);
+    verdict("cache", "smt", improved, -kHour);  // by a clock that was wrong
+    verdict("cache", "system", improved, 2 * kHour, "writeback");
+    EXPECT_THAT(all()[0].opposed, IsEmpty());
+    verdict("cache", "smt", regressed, kHour);
+    EXPECT_EQ(all()[0].kind, Lesson::Kind::leave);
+    ASSERT_THAT(all()[0].opposed, SizeIs(1));
+    EXPECT_EQ(all()[0].opposed[0].time, kNow - 4 * kHour);
+    EXPECT_THAT(all()[1].opposed, IsEmpty()) << "another class";
+    verdict("cache", "smt", improved, 0);
+    ASSERT_THAT(all()[0].opposed, SizeIs(1));
+    EXPECT_EQ(all()[0].opposed[0].outcome, regressed);
+    records_[4].key.cpus = "0-11";
+    EXPECT_THAT(all()[0].opposed, IsEmpty()) << "on other CPUs";
+}
+
 TEST_F(Lessons, EachClassHasItsOwn) {
     verdict("cache", "smt", improved, kHour);
     verdict("cache", "system", regressed, kHour, "writeback");

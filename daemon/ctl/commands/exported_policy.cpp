@@ -115,6 +115,8 @@ std::string evidence(const VerdictRecord& record) {
 std::string evidence_lines(const Lesson& lesson) {
     std::string out = "\n";
     for (const VerdictRecord& record : lesson.verdicts) out += toml_comment(evidence(record)) + "\n";
+    for (const VerdictRecord& record : lesson.opposed)
+        out += toml_comment("an earlier one says the opposite: " + evidence(record)) + "\n";
     return out;
 }
 

@@ -149,6 +149,13 @@ Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
     return nothing(last, "rests on where @default was for a while");
 }
 
+// Whether both are about the same arms, and one improved where the other regressed.
+bool are_opposite(const VerdictRecord& a, const VerdictRecord& b) {
+    const auto decided = [](const VerdictRecord& v) { return v.outcome != TrialOutcome::inconclusive; };
+    return a.key.baseline == b.key.baseline && a.key.candidate == b.key.candidate && decided(a) &&
+           decided(b) && a.outcome != b.outcome;
+}
+
 }  // namespace
 
 std::vector<Lesson> lessons_of(const LessonInput& in) {
@@ -159,11 +166,21 @@ std::vector<Lesson> lessons_of(const LessonInput& in) {
     for (const VerdictRecord& record : in.records)
         if (counts(record)) cpus[record.key.kind] = record.key.cpus;
     std::map<std::string, Verdicts> classes;
+    std::map<std::string, std::vector<const VerdictRecord*>> all;  // by class
     for (const VerdictRecord& record : in.records)
-        if (counts(record) && record.key.cpus == cpus.at(record.key.kind))
+        if (counts(record) && record.key.cpus == cpus.at(record.key.kind)) {
             classes[record.key.kind][{record.key.baseline, record.key.candidate}] = &record;
+            all[record.key.kind].push_back(&record);
+        }
     std::vector<Lesson> out;
-    for (const auto& [kind, verdicts] : classes) out.push_back(Class(in, verdicts).lesson());
+    for (const auto& [kind, verdicts] : classes) {
+        Lesson& lesson = out.emplace_back(Class(in, verdicts).lesson());
+        for (const VerdictRecord* record : all.at(kind))
+            if (is_trusted(*record, in.retry_after, in.now) &&
+                std::ranges::any_of(lesson.verdicts,
+                                    [&](const VerdictRecord& v) { return are_opposite(v, *record); }))
+                lesson.opposed.push_back(*record);
+    }
     const auto moved = classes.find(kDefaultTarget);
     if (moved == classes.end()) return out;
     const auto index = static_cast<std::size_t>(std::distance(classes.begin(), moved));

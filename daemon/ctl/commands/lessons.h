@@ -23,6 +23,8 @@ struct Lesson {
     Arm arm;           // of `use`: strict is false where the kernel's setting is strict and this one is not
     std::vector<VerdictRecord> verdicts;  // that it rests on, oldest first; of `nothing`, the last one
     std::string why;                      // of `nothing`, to people, of the last verdict: "is undecided"
+    // Earlier ones on the arms of one of `verdicts` that say the opposite, oldest first.
+    std::vector<VerdictRecord> opposed = {};
 };
 
 struct LessonInput {
