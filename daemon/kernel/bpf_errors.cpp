@@ -2,10 +2,12 @@
 #include "kernel/bpf_errors.h"
 
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -34,7 +36,23 @@ bool locked_down() {
     return text && text->find("[confidentiality]") != std::string::npos;
 }
 
+// Bits as in linux/capability.h; none if they are not in STATUS.
+std::uint64_t effective_capabilities(const std::string& status) {
+    constexpr std::string_view kName = "\nCapEff:";
+    const auto at = status.find(kName);
+    return at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + kName.size(), nullptr, 16);
+}
+
 }  // namespace
+
+std::string denied_text(const std::string& status) {
+    const std::uint64_t effective = effective_capabilities(status);
+    const auto has = [&](unsigned capability) { return (effective >> capability & 1) != 0; };
+    if (has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON)))
+        return "the kernel refuses this program (EPERM: no fentry, a user namespace, a security module, or "
+               "seccomp)";
+    return "BPF is denied (CAP_BPF and CAP_PERFMON are needed)";
+}
 
 BpfErrors::BpfErrors() {
     first_complaint.clear();
@@ -47,7 +65,8 @@ tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
         return fail_errno("this kernel does not describe its types (/sys/kernel/btf/vmlinux)", errno);
     if ((code == EPERM || code == EINVAL) && locked_down())
         return wq::fail(what + ": kernel lockdown keeps its memory from BPF", code);
-    if (code == EPERM) return wq::fail(what + ": BPF is denied (CAP_BPF and CAP_PERFMON are needed)", code);
+    if (code == EPERM)
+        return wq::fail(what + ": " + denied_text(read_file("/proc/self/status").value_or("")), code);
     auto error = fail_errno(what, code);
     if (!first_complaint.empty()) error.value().text += " (" + first_complaint + ")";
     return error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <string>
 
 #include "base/result.h"
 
@@ -16,6 +17,9 @@ class BpfErrors {
     // one line.
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
+
+// What an EPERM of bpf(2) means to a process whose /proc/self/status is STATUS.
+std::string denied_text(const std::string& status);
 
 // Whether an error may be temporary, caused by something else on the machine. Then do not give up and do not
 // try to load less.

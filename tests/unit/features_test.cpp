@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_machine.h"
+#include "kernel/bpf_errors.h"
 #include "kernel/sched_levels.h"
 #include "temp_tree.h"
 
@@ -13,6 +14,7 @@ namespace wq {
 namespace {
 
 using test::TempTree;
+using testing::StartsWith;
 
 // Writes a kernel's BTF to a tree, and has its features read.
 class FeaturesTest : public testing::Test {
@@ -123,6 +125,19 @@ TEST_F(FeaturesTest, NoTypesNoAnswers) {
         tree_.write(kFile, broken);
         EXPECT_TRUE(all_unknown(read_features(Paths{tree_.root()}, test::kernel_72()))) << broken;
     }
+}
+
+TEST(DeniedText, NamesTheCapabilitiesOnlyWhereTheyAreMissing) {
+    const auto of = [](const std::string& effective) {
+        return denied_text("Name:\twq-tunectl\nCapPrm:\t000001ffffffffff\nCapEff:\t" + effective +
+                           "\nCapBnd:\t000001ffffffffff\n");
+    };
+    for (const char* lacking :
+         {"0000000000000000", "0000008000000000", "0000004000000000", "000000400001fffe"})
+        EXPECT_THAT(of(lacking), StartsWith("BPF is denied (CAP_BPF and CAP_PERFMON are needed)")) << lacking;
+    for (const char* all : {"000001ffffffffff", "000000c000000000", "0000000000200000"})
+        EXPECT_THAT(of(all), StartsWith("the kernel refuses this program (EPERM: ")) << all;
+    EXPECT_THAT(denied_text(""), StartsWith("BPF is denied"));
 }
 
 }  // namespace
