@@ -205,7 +205,7 @@ Status BaselineStore::load() {
         mark_saved();
         broken_ = false;
     } catch (const json::exception& e) {
-        return fail(path_ + ": " + e.what(), EBADMSG);
+        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
     }
     return {};
 }
@@ -221,7 +221,7 @@ Status BaselineStore::save() {
     try {
         text = json{{"version", 1}, {"entries", std::move(list)}}.dump(1) + "\n";
     } catch (const json::exception& e) {
-        return fail(path_ + ": " + e.what(), EILSEQ);
+        return fail(path_ + ": " + json_error_text(e.what()), EILSEQ);
     }
     if (auto done = replace_file(path_, text); !done) {
         saved_.reset();

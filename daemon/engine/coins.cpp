@@ -43,7 +43,7 @@ Result<Coins> Coins::from_text(std::string_view text) {
             out.running = running.get<unsigned>();
         return out;
     } catch (const json::exception& error) {
-        return fail(error.what(), EBADMSG);
+        return fail(json_error_text(error.what()), EBADMSG);
     }
 }
 

@@ -96,7 +96,7 @@ Status MaskStore::load() {
             entries[entry->name] = std::move(*entry);
         }
     } catch (const json::exception& e) {
-        return fail(path_ + ": " + e.what(), EBADMSG);
+        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
     }
     entries_ = std::move(entries);
     saved_ = **text;
@@ -113,7 +113,7 @@ Status MaskStore::save() {
     try {
         text = json{{"version", 1}, {"entries", std::move(list)}}.dump(1) + "\n";
     } catch (const json::exception& e) {  // a name that is not UTF-8
-        return fail(path_ + ": " + e.what(), EILSEQ);
+        return fail(path_ + ": " + json_error_text(e.what()), EILSEQ);
     }
     if (text == saved_) return mark_saved();
     if (auto done = replace_file(path_, text); !done) {

@@ -162,7 +162,7 @@ Result<Ledger> Ledger::from_text(std::string_view text) {
         for (const json& j : document.at("entries")) out.put(entry_from(j));
         return out;
     } catch (const json::exception& error) {
-        return fail(error.what(), EBADMSG);
+        return fail(json_error_text(error.what()), EBADMSG);
     }
 }
 

@@ -125,7 +125,7 @@ Result<TrialReadings> read_readings(const Paths& paths, const VerdictRecord& rec
     try {
         return readings_from(json::parse(*text));
     } catch (const json::exception& error) {
-        return fail(path + ": " + error.what(), EBADMSG);
+        return fail(path + ": " + json_error_text(error.what()), EBADMSG);
     }
 }
 

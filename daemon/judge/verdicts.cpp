@@ -188,7 +188,7 @@ Status VerdictStore::read() {
         records_ = std::move(records);
         return {};
     } catch (const json::exception& error) {
-        return fail(path_ + ": " + error.what(), EBADMSG);
+        return fail(path_ + ": " + json_error_text(error.what()), EBADMSG);
     }
 }
 

@@ -57,7 +57,7 @@ std::optional<Result<KernelPods>> find_pods(const std::string& path) {
     try {
         return pods_from(json::parse(**text));
     } catch (const json::exception& error) {
-        return fail(path + ": " + error.what());
+        return fail(path + ": " + json_error_text(error.what()));
     }
 }
 

@@ -220,6 +220,23 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
     }
 }
 
+TEST_F(Verdicts, SaysInPlainWordsWhatIsWrongWithTheFile) {
+    for (const auto& [bad, says] :
+         std::vector<std::pair<std::string, std::string>>{{"", "empty"},
+                                                          {"{", "cut off"},
+                                                          {R"({"version": 1, "verd)", "cut off"},
+                                                          {"{\"version\": 1,\n", "cut off"},
+                                                          {"nonsense", "not JSON"},
+                                                          {"{} {}", "not JSON"},
+                                                          {"{}", "key 'version' not found"},
+                                                          {R"({"version": 2})", "another version"}}) {
+        tree_.write(kFile, bad);
+        const auto read = VerdictStore(tree_.path(kFile)).read();
+        ASSERT_FALSE(read) << bad;
+        EXPECT_EQ(read.error().text, tree_.path(kFile) + ": " + says) << bad;
+    }
+}
+
 TEST_F(Verdicts, WhatCannotBeReadIsSetAsideToo) {
     tree_.add(test::Dir(kFile, {}));
     VerdictStore store(tree_.path(kFile));

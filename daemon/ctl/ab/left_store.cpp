@@ -42,7 +42,7 @@ Result<std::optional<Left>> LeftStore::load() const {
     try {
         return std::optional(from_json(json::parse(**text)));
     } catch (const json::exception& e) {
-        return fail(path_ + ": " + e.what(), EBADMSG);
+        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
     }
 }
 

@@ -70,7 +70,7 @@ Result<std::optional<Left>> LeftStore::load() const {
         if (!is_ours(left.name)) return fail(path_ + ": not a name of ours", EBADMSG);
         return std::optional(std::move(left));
     } catch (const json::exception& e) {
-        return fail(path_ + ": " + e.what(), EBADMSG);
+        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
     }
 }
 

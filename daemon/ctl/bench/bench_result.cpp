@@ -196,7 +196,7 @@ Result<BenchResult> parse_result(const std::string& text) {
         if (out.rows.empty()) return fail("has no scope", EBADMSG);
         return out;
     } catch (const json::exception& e) {
-        return fail(e.what(), EBADMSG);
+        return fail(json_error_text(e.what()), EBADMSG);
     }
 }
 
