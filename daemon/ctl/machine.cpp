@@ -2,12 +2,14 @@
 #include "ctl/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "bpf/read_pods.h"
 #include "ctl/render/terminal.h"
 #include "kernel/features.h"
@@ -19,6 +21,7 @@
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"
 #include "policy/installed.h"
+#include "service/restorer.h"
 
 namespace wq::ctl {
 namespace {
@@ -118,6 +121,16 @@ KernelInfo kernel_of(const Options& options) {
 
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy) {
     return options.shard_size.value_or(effective_shard_size(kernel, policy));
+}
+
+std::string why_held_back(const KernelInfo& kernel, const Paths& paths) {
+    std::vector<std::string> out;
+    if (kernel.switched_off) out.emplace_back("wq_tuned=off on the kernel command line");
+    if (std::string why = why_disabled(paths); !why.empty()) out.push_back(std::move(why));
+    const auto paused = read_if_there(paths.paused());
+    if (!paused) out.push_back(paused.error().text);
+    if (paused && *paused) out.emplace_back("experiments are paused");
+    return fmt::format("{}", fmt::join(out, ", and "));
 }
 
 void print_errors(const PolicyErrors& errors) {

@@ -47,6 +47,9 @@ FactsSource facts_of(const Options& options, const Topology& topology);
 // Cores per shard: from the option, else from the kernel, else from the policy.
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
 
+// What holds a daemon of the tree back: a kill switch, or a pause of experiments; "" if nothing does.
+std::string why_held_back(const KernelInfo& kernel, const Paths& paths);
+
 // Prints all errors of a policy, one line each.
 void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.

@@ -265,6 +265,11 @@ TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
     EXPECT_EQ(ctl::plan(options), 0);
     EXPECT_THAT(testing::internal::GetCapturedStdout(),
                 HasSubstr("\n\nOnly @default reaches workqueues without a folder in /sys"));
+    tree.write("var/lib/wq-tuned/paused", "");
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::plan(options), 0);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(),
+                HasSubstr("\n\nThe daemon is held back: experiments are paused.\nOnly @default reaches"));
 }
 
 }  // namespace

@@ -95,5 +95,25 @@ TEST_F(PolicyStateTest, WithoutADaemonTheOneOnDiskIsLookedAt) {
     EXPECT_THAT(document["daemon"]["policy"]["error"].get<std::string>(), HasSubstr("wq-tuned.toml:2:1: "));
 }
 
+TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
+    ctl::Options options;
+    options.root = tree_.root();
+    options.json = true;
+    const auto reason = [&] {
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(ctl::status(options), ctl::kNoDaemon);
+        std::fflush(stdout);
+        const json document = json::parse(testing::internal::GetCapturedStdout());
+        return document["daemon"]["reason"].get<std::string>();
+    };
+    EXPECT_EQ(reason(), "no daemon runs");
+    tree_.write("var/lib/wq-tuned/paused", "");
+    EXPECT_EQ(reason(), "no daemon runs, and experiments are paused");
+    tree_.write("etc/wq-tuned/disabled", "");
+    tree_.write("proc/cmdline", "quiet wq_tuned=off\n");
+    EXPECT_EQ(reason(), "no daemon runs, and wq_tuned=off on the kernel command line, and " +
+                            tree_.path("etc/wq-tuned/disabled") + " exists, and experiments are paused");
+}
+
 }  // namespace
 }  // namespace wq

@@ -180,8 +180,12 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
 }
 
 // Remarks that are not in the table, one sentence each.
-std::vector<std::string> remarks(const Machine& machine, const std::vector<PlanLine>& lines) {
+std::vector<std::string> remarks(const Options& options, const Machine& machine,
+                                 const std::vector<PlanLine>& lines) {
     std::vector<std::string> out;
+    if (const auto tree = tree_of(options); tree && !machine.hypothetical)
+        if (const std::string why = why_held_back(machine.kernel, *tree); !why.empty())
+            out.push_back(fmt::format("The daemon is held back: {}.", why));
     if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
         out.emplace_back(
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
@@ -221,7 +225,7 @@ int plan(const Options& options) {
                    std::string(name_of(line.action)), line.reason});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     const char* gap = "\n";
-    for (const std::string& remark : remarks(*machine, lines))
+    for (const std::string& remark : remarks(options, *machine, lines))
         for (const std::string& part : wrap(remark, room_after(0))) {
             fmt::print("{}{}\n", gap, part);
             gap = "";

@@ -60,6 +60,8 @@ json absent_status(const Options& options, std::string why) {
                        return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
                    }},
                   std::move(kernel));
+    if (const std::string held_back = why_held_back(engine.kernel(), paths); !held_back.empty())
+        why += ", and " + held_back;
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
