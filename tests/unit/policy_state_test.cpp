@@ -95,15 +95,20 @@ TEST_F(PolicyStateTest, WithoutADaemonTheOneOnDiskIsLookedAt) {
     EXPECT_THAT(document["daemon"]["policy"]["error"].get<std::string>(), HasSubstr("wq-tuned.toml:2:1: "));
 }
 
-TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
+// What `status --json` prints without a daemon.
+json absent_status(const std::string& root) {
     ctl::Options options;
-    options.root = tree_.root();
+    options.root = root;
     options.json = true;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::status(options), ctl::kNoDaemon);
+    std::fflush(stdout);
+    return json::parse(testing::internal::GetCapturedStdout());
+}
+
+TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
     const auto reason = [&] {
-        testing::internal::CaptureStdout();
-        EXPECT_EQ(ctl::status(options), ctl::kNoDaemon);
-        std::fflush(stdout);
-        const json document = json::parse(testing::internal::GetCapturedStdout());
+        const json document = absent_status(tree_.root());
         return document["daemon"]["reason"].get<std::string>();
     };
     EXPECT_EQ(reason(), "no daemon runs");
@@ -113,6 +118,25 @@ TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
     tree_.write("proc/cmdline", "quiet wq_tuned=off\n");
     EXPECT_EQ(reason(), "no daemon runs, and wq_tuned=off on the kernel command line, and " +
                             tree_.path("etc/wq-tuned/disabled") + " exists, and experiments are paused");
+}
+
+TEST_F(PolicyStateTest, WithoutADaemonRecordsThatCannotBeReadAreTold) {
+    tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"kcryptd\"\ncpumask = \"0-3\"\n");
+    const json whole = absent_status(tree_.root());
+    ASSERT_EQ(whole["masks"].size(), 1U);
+    EXPECT_EQ(whole["masks"][0]["baseline"], "0-23");
+    tree_.write("run/wq-tuned/masks.json", "");
+    tree_.write("var/lib/wq-tuned/verdicts.json", "{");
+    tree_.add(test::Dir("var/lib/wq-tuned/ledger.json"));
+    const json document = absent_status(tree_.root());
+    EXPECT_EQ(
+        document["daemon"]["reason"],
+        "no daemon runs, and the record of masks cannot be read: " + tree_.path("run/wq-tuned/masks.json") +
+            ": empty, and the verdicts cannot be read: " + tree_.path("var/lib/wq-tuned/verdicts.json") +
+            ": cut off, and the ledger cannot be read: " + tree_.path("var/lib/wq-tuned/ledger.json") +
+            ": Is a directory");
+    ASSERT_EQ(document["masks"].size(), 1U);
+    EXPECT_TRUE(document["masks"][0]["baseline"].is_null()) << "what the file holds may be ours";
 }
 
 }  // namespace

@@ -47,8 +47,11 @@ json absent_status(const Options& options, std::string why) {
         void write(const LogLine& /*line*/) override {}  // the reasons are in the document
     } quiet;
     VerdictStore verdicts(paths.verdicts());
-    (void)verdicts.read();
-    const Ledger ledger = LedgerFile::read(paths.ledger()).value_or(Ledger{});
+    const auto verdicts_read = verdicts.read();
+    const auto ledger_read = LedgerFile::read(paths.ledger());
+    const Ledger ledger = ledger_read.value_or(Ledger{});
+    MaskStore mask_store(paths.masks());
+    const auto masks_loaded = mask_store.load();
     KernelInfo kernel = probe_kernel(paths);
     read_pods(paths, kernel);
     const auto opted_out = [&](const std::string& name) -> std::optional<bool> {
@@ -66,13 +69,17 @@ json absent_status(const Options& options, std::string why) {
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
     if (!policy) why += ", and the policy is broken";
-    if (!loaded) why += ", and the baseline cannot be read: " + loaded.error().text;
+    const auto unread = [&](const char* record, const auto& read) {
+        if (!read) why += fmt::format(", and {} cannot be read: {}", record, read.error().text);
+    };
+    unread("the baseline", loaded);
+    unread("the record of masks", masks_loaded);
+    unread("the verdicts", verdicts_read);
+    unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
     engine.observe(why);
     engine.look();
-    MaskStore mask_store(paths.masks());
-    (void)mask_store.load();
     MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
     masks.look(engine.policy(), why);
     json document = status_json(engine, nullptr, "absent", on_disk);
@@ -83,6 +90,8 @@ json absent_status(const Options& options, std::string why) {
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // what a file holds now may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
+    if (!masks_loaded)
+        for (json& mask : document["masks"]) mask["baseline"] = nullptr;
     return document;
 }
 
