@@ -36,10 +36,10 @@ class Loader {
     }
 
     // Warnings about the rules of all files and of each host table, and about a `keep` without effect in
-    // MERGED.
+    // MERGED, unless it is the built-in value, as in the output of cat-config.
     [[nodiscard]] PolicyErrors warnings(const Policy& merged) const {
         PolicyErrors out = warnings_about(matches_);
-        if (keep_ && merged.mode == Mode::tune) {
+        if (keep_ && merged.mode == Mode::tune && merged.keep != Policy{}.keep) {
             out.push_back(*keep_);
             out.back().message = "keep has no effect in mode tune, which keeps only what improved";
         }

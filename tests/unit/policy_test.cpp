@@ -86,7 +86,8 @@ TEST(Policy, KeepInModeTuneIsAWarning) {
                         File("c.toml",
                              "[[host]]\nname = \"a\"\ndaemon = { mode = \"tune\" }\n"
                              "[[host]]\nname = \"b\"\nwhen = { cores = 4 }\n"
-                             "daemon = { keep = \"if-improved\" }\n")};
+                             "daemon = { keep = \"if-improved\" }\n"),
+                        File("d.toml", "daemon.keep = \"unless-regressed\"\n")};
     const auto warnings = [&](const std::vector<std::string>& names) {
         std::vector<std::string> files;
         std::vector<std::string> out;
@@ -101,6 +102,9 @@ TEST(Policy, KeepInModeTuneIsAWarning) {
     EXPECT_THAT(warnings({"a.toml", "b.toml"}), ElementsAre());
     EXPECT_THAT(warnings({"a.toml", "b.toml", "c.toml"}), ElementsAre("a.toml:2:3" + text));
     EXPECT_THAT(warnings({"b.toml", "c.toml"}), ElementsAre()) << "a host table that does not match";
+    EXPECT_THAT(warnings({"d.toml"}), ElementsAre()) << "the built-in value";
+    EXPECT_THAT(warnings({"d.toml", "a.toml"}), ElementsAre("a.toml:2:3" + text));
+    EXPECT_THAT(warnings({"a.toml", "d.toml"}), ElementsAre());
 }
 
 TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
