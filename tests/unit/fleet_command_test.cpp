@@ -131,6 +131,18 @@ TEST_F(FleetCommand, NamesFileAndLineOfEachBadLineAndMergesTheRest) {
                             AllOf(StartsWith("wq-tunectl: "), HasSubstr("absent: No such file"))));
 }
 
+TEST_F(FleetCommand, PrintsOnlyTheErrorsWhereNothingCouldBeRead) {
+    for (const char* action : {"show", "merge", "policy"}) {
+        const Ran ran = run({action, tree_.path("absent")});
+        EXPECT_EQ(ran.code, kFailure) << action;
+        EXPECT_EQ(ran.out, "") << action;
+        EXPECT_THAT(ran.err, HasSubstr("absent: No such file")) << action;
+    }
+    const Ran ran = run({"show", file("empty", "")});
+    EXPECT_EQ(ran.code, kOk);
+    EXPECT_THAT(ran.out, StartsWith("No host"));
+}
+
 TEST_F(FleetCommand, ReadsDirectoriesAndPipes) {
     hosts("ledgers/one", 2, 0);
     hosts("ledgers/two", 3, 0);

@@ -50,6 +50,7 @@ void print_merged(const FleetRead& read) {
 
 int run(const FleetOptions& options) {
     const FleetRead read = read_fleet(options.files, options.shard);
+    if (read.entries.empty() && !read.whole) return kFailure;  // the errors say why
     if (options.action == "merge")
         print_merged(read);
     else if (options.action == "policy")
