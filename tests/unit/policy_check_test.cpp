@@ -117,6 +117,9 @@ TEST(Check, JsonIsForMachines) {
                                        {"column", 8},
                                        {"message", "size must be a whole number from 1 to 1024, not 0"}}})},
               {"warnings", Json::array()}}));
+    const Json absent = Json::parse(run_check(options, {tree.path("absent.toml")}).out);
+    EXPECT_TRUE(absent["errors"][0]["line"].is_null()) << "no place in a file that is not there";
+    EXPECT_TRUE(absent["errors"][0]["column"].is_null());
     const Outcome good = run_check(options, {tree.path("b.toml")});
     EXPECT_EQ(good.code, ctl::kOk);
     EXPECT_EQ(Json::parse(good.out), (Json{{"ok", true},

@@ -23,11 +23,12 @@ std::vector<std::string> files_to_check(const Options& options, const std::vecto
 }
 
 Json to_json(const PolicyErrors& errors) {
+    const auto place = [](unsigned number) { return number == 0 ? Json() : Json(number); };
     Json out = Json::array();
     for (const PolicyError& error : errors)
         out.push_back({{"file", error.file},
-                       {"line", error.line},
-                       {"column", error.column},
+                       {"line", place(error.line)},
+                       {"column", place(error.column)},
                        {"message", error.message}});
     return out;
 }
