@@ -19,6 +19,7 @@ using test::machine;
 using test::rule_for_all;
 using test::unbound;
 using testing::HasSubstr;
+using testing::Not;
 
 const Topology kOneLlc = machine({.cores = 12, .threads = 2});
 
@@ -255,6 +256,20 @@ TEST_F(SyntheticSource, ThatIsNoneIsAnError) {
 }
 
 // ---- the command
+
+TEST(PlanCommand, PromisesComparisonsOnlyWhereThereAreSome) {
+    const test::TempTree tree;
+    ctl::Options options;
+    options.root = tree.root();
+    const auto plan_for = [&](const char* topology) {
+        options.topology = topology;
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(ctl::plan(options), 0);
+        return testing::internal::GetCapturedStdout();
+    };
+    EXPECT_THAT(plan_for("synthetic:pack:1 l3:2 core:4 pu:2"), HasSubstr("Mode tune also compares finer"));
+    EXPECT_THAT(plan_for("synthetic:pack:1 core:1 pu:1"), Not(HasSubstr("Mode tune also compares finer")));
+}
 
 TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
     test::TempTree tree(test::kernel_tree({test::workqueue("one")}));

@@ -192,7 +192,8 @@ std::vector<std::string> remarks(const Options& options, const Machine& machine,
             "6.10.");
     if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
     const auto finer = [&](const PlanLine& line) {
-        return line.finding == Finding::in_place && searches(line.target, machine.policy);
+        return line.finding == Finding::in_place && searches(line.target, machine.policy) &&
+               !experiments_of(machine, {line}).targets.front().candidates.empty();
     };
     if (std::ranges::any_of(lines, finer))
         out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
