@@ -220,6 +220,17 @@ TEST(ExportedPolicy, WhatIsNotKnownIsNoConditionAndSaidToBeNone) {
     EXPECT_TRUE(loaded(exported({lesson("a", improved)}, facts), facts).hosts.at(0).matches());
 }
 
+TEST(ExportedPolicy, TheNameHasNoEmptyParts) {
+    const std::vector<Lesson> lessons = {lesson("writeback", improved)};
+    HostFacts facts;
+    EXPECT_THAT(exported(lessons, facts), HasSubstr("\nname = \"learned\"\n"));
+    facts.cores = 24;
+    EXPECT_THAT(exported(lessons, facts), HasSubstr("\nname = \"learned: 24 cores\"\n"));
+    facts.arch = "x86_64";
+    facts.kernel = "6.12.57";
+    EXPECT_THAT(exported(lessons, facts), HasSubstr("\nname = \"learned: x86_64, 24 cores, kernel 6.12\"\n"));
+}
+
 TEST(ExportedPolicy, TwoKindsOfMachinesGoTogether) {
     const std::vector<Lesson> lessons = {lesson("writeback", improved)};
     std::string text = exported(lessons);

@@ -89,14 +89,16 @@ std::string host_name(const HostFacts& facts) {
     std::vector<std::string> parts;
     if (const auto& model = model_of(facts); !model.empty())
         parts.push_back(printable(model.substr(0, kMaxModel)));
-    else
+    else if (!facts.arch.empty())
         parts.push_back(printable(facts.arch));
     if (facts.cores) parts.push_back(fmt::format("{} cores", *facts.cores));
     if (facts.llc_cores) parts.push_back(fmt::format("{} per LLC", *facts.llc_cores));
     if (facts.numa_nodes) parts.push_back(plural(*facts.numa_nodes, "node"));
     if (facts.smt) parts.emplace_back(*facts.smt ? "SMT" : "no SMT");
     if (facts.is_virtual == true) parts.emplace_back("virtual");
-    parts.push_back("kernel " + series_of(facts.kernel));
+    if (const std::string series = series_of(facts.kernel); !series.empty())
+        parts.push_back("kernel " + series);
+    if (parts.empty()) return "learned";
     return fmt::format("learned: {}", fmt::join(parts, ", "));
 }
 
