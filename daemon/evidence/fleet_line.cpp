@@ -210,6 +210,13 @@ std::string quoted(std::string_view key) {
     return "\"" + std::string(key) + "\"";
 }
 
+// Why the value of FIELD could not be read. A line whose braces do not close behind it ends too early.
+std::string why_not_read(const Field& field, std::string_view text, std::size_t offset) {
+    if (text.find('}', offset) == std::string_view::npos)
+        return fmt::format("cut off after byte {}", text.size());
+    return quoted(field.name) + " is not " + std::string(field.value);
+}
+
 std::string why_incomplete(std::uint64_t seen, bool merged) {
     for (std::size_t i = 0; i < kNone; i++) {
         const Field& field = kFields[i];
@@ -259,7 +266,7 @@ std::string FleetLineReader::read(std::string_view text) {
         if (i == kNone) return in.skip();
         guess = i + 1;
         seen |= std::uint64_t{1} << i;
-        if (!kFields[i].read(in, draft)) why = quoted(key) + " is not " + std::string(kFields[i].value);
+        if (!kFields[i].read(in, draft)) why = why_not_read(kFields[i], text, in.offset());
         if (i == 0 && why.empty() && draft.version != kVersion)
             why = fmt::format("version {}; this program reads {}", draft.version, kVersion);
         return why.empty();

@@ -164,7 +164,8 @@ TEST(FleetLine, NumbersThatJsonDoesNotHaveAreRefused) {
 TEST(FleetLine, NoPrefixIsALine) {
     for (const FleetLine& line : {a_line(), a_merged_line()}) {
         const std::string text = text_of(line);
-        for (std::size_t n = 0; n < text.size(); n++) EXPECT_NE(refusal(text.substr(0, n)), "") << n;
+        for (std::size_t n = 0; n < text.size(); n++)
+            EXPECT_THAT(refusal(text.substr(0, n)), HasSubstr("cut off")) << n;
         Random random(3);
         for (int i = 0; i < 2000; i++) {
             std::string bad = text;
@@ -172,6 +173,10 @@ TEST(FleetLine, NoPrefixIsALine) {
             (void)refusal(bad);
         }
     }
+    const std::string inside = R"({"v":1,"machine":{"arch":"x86_)";
+    EXPECT_EQ(refusal(inside), "cut off after byte " + std::to_string(inside.size()));
+    EXPECT_EQ(refusal(inside + "\\"), "cut off after byte " + std::to_string(inside.size() + 1));
+    EXPECT_EQ(refusal(R"({"v":1,"machine":[]})"), "\"machine\" is not a machine");
     EXPECT_NE(refusal(std::string(200'000, '[')), "");
     EXPECT_NE(refusal(R"({"later":)" + std::string(60'000, '[')), "");
     EXPECT_THAT(refusal(text_of(a_line()) + std::string(kMostLine, ' ')), HasSubstr("longer"));
