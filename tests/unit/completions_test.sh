@@ -40,7 +40,7 @@ got=$(offers 'wq-tunectl ' | grep -v ^-)
 [ "$got" = "$commands" ] || complain "commands; < is --help: $(diff <(echo "$commands") <(echo "$got"))"
 for command in '' $commands; do
   # shellcheck disable=SC2046,SC2086 # words, or none
-  expect "wq-tunectl ${command:+$command }--" $(options $command)
+  expect "wq-tunectl ${command:+$command }--" $(options $command) $(options)
 done
 
 workqueues=$tree/sys/devices/virtual/workqueue
@@ -76,6 +76,14 @@ expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
 expect "wq-tunectl diagnose --seconds "
 expect "wq-tunectl status --is" --isolation
+# A flag takes no value: the word after it is one of its own.
+# shellcheck disable=SC2046 # words
+expect "wq-tunectl plan --json --" $(options plan) $(options)
+expect "wq-tunectl --no-pager pl" plan
+expect "wq-tunectl plan --no" --no-pager
+expect "wq-tunectl --root $tree explain --json " "${targets[@]}"
+expect "wq-tunectl top --once --so" --sort
+expect "wq-tunectl top --functions --sort wo" workqueue
 expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl fleet " merge show policy
 expect "wq-tunectl fleet --fdr 5% p" policy

@@ -86,11 +86,13 @@ class Completion {
 
   private:
     static std::string line(const std::string& word, const std::string& help) { return word + "\t" + help; }
+    // The type size of a flag is 1, like that of an option with one value.
+    static bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
     void pass_option(const std::string& word) {
         const auto equals = word.find('=');
         const CLI::Option* option = find_option(word.substr(0, equals));
-        if (option == nullptr || option->get_type_size() == 0) return;
+        if (option == nullptr || is_flag(*option)) return;
         if (equals != std::string::npos)
             take(*option, word.substr(equals + 1));
         else
@@ -114,13 +116,18 @@ class Completion {
         if (given_ < all.size()) return all[given_];
         return all.back()->get_items_expected_max() > 1 ? all.back() : nullptr;
     }
+    // Every command accepts the global options too.
     [[nodiscard]] Words option_words(const std::string& part) const {
         Words out;
-        for (const CLI::Option* option :
-             at_->get_options([](const CLI::Option* o) { return o->nonpositional(); }))
-            for (const std::string& name : option->get_lnames())
-                if (("--" + name).starts_with(part))
-                    out.push_back(line("--" + name, option->get_description()));
+        const auto add = [&](const CLI::App& from) {
+            for (const CLI::Option* option :
+                 from.get_options([](const CLI::Option* o) { return o->nonpositional(); }))
+                for (const std::string& name : option->get_lnames())
+                    if (("--" + name).starts_with(part) && find_option("--" + name) == option)
+                        out.push_back(line("--" + name, option->get_description()));
+        };
+        add(*at_);
+        if (at_ != &app_) add(app_);
         return out;
     }
     [[nodiscard]] Words command_words(const std::string& part) const {
