@@ -158,6 +158,21 @@ TEST_F(TopRecordingTest, WithoutFunctionsHasNoneToShow) {
     EXPECT_NE(printed(of_file(true, false)), "");
 }
 
+TEST_F(TopRecordingTest, IsBegunAnewByTheFirstIntervalAlone) {
+    tree_.write("recording", "older\n");
+    TopOptions options;
+    options.record = file_;
+    FakeMonitor denied;
+    denied.attached_ = fail("BPF is denied");
+    CaptureStderr();
+    EXPECT_EQ(top(options, denied), kFailure);
+    EXPECT_EQ(GetCapturedStderr(), "wq-tunectl: BPF is denied\n");
+    EXPECT_EQ(tree_.read("recording"), "older\n");
+    tree_.write("recording", std::string(100'000, 'x'));
+    const auto seen = record(true, true);
+    EXPECT_EQ(tree_.read("recording"), seen);
+}
+
 TEST_F(TopRecordingTest, CannotBeWrittenWhereNothingCan) {
     file_ = "/dev/full";
     TopOptions options;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 namespace wq::ctl {
 namespace {
@@ -100,12 +101,15 @@ Result<RecordedInterval> interval_of(const json& line, std::set<unsigned>& reset
 }
 
 Result<TopRecorder> TopRecorder::open(const std::string& path) {
-    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
     if (!file) return fail_errno(path, errno);
     return TopRecorder(path, std::move(file));
 }
 
 Status TopRecorder::add(const std::string& line) {
+    // EINVAL: a pipe or a device.
+    if (!std::exchange(emptied_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
+        return fail_errno(path_, errno);
     for (std::string_view rest = line; !rest.empty();) {
         const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
         if (done < 0 && errno == EINTR) continue;

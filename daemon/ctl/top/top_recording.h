@@ -32,7 +32,7 @@ Result<RecordedInterval> interval_of(const nlohmann::json& line, std::set<unsign
 // Writes a recording. Each line is in the file once add() returns.
 class TopRecorder {
   public:
-    // Begins the file PATH anew.
+    // Opens the file PATH, which the first add() empties: an older recording outlives a start that fails.
     static Result<TopRecorder> open(const std::string& path);
     Status add(const std::string& line);
 
@@ -40,6 +40,7 @@ class TopRecorder {
     TopRecorder(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
     std::string path_;
     Fd file_;
+    bool emptied_ = false;
 };
 
 // Reads a recording.
