@@ -319,6 +319,21 @@ code=0
 "$bin/wq-tunectl" plan --topology "$synthetic" 2>"$root/err" <&- >&- || code=$?
 [ "$code $(cat "$root/err")" = "1 wq-tunectl: writing: Bad file descriptor" ] || complain "plan >&-: exit $code, $(cat "$root/err")"
 
+# On a terminal. (script may also be the one of BSD, or not installed.)
+on_terminal() { # VARIABLE=VALUE ARGUMENTS...
+  local code=0
+  env SHELL=/bin/sh "$1" script -qec "$(printf '%q ' "$bin/wq-tunectl" "${@:2}")" /dev/null </dev/null >"$root/out" 2>&1 || code=$?
+  [ $code = 0 ] || complain "$* on a terminal: exit $code: $(cat "$root/out")"
+}
+export TERM=xterm
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+  # A pager that cannot be run loses nothing.
+  for pager in /nonexistent "$root" 'tr T t'; do
+    on_terminal "SYSTEMD_PAGER=$pager" plan --topology "$synthetic"
+    grep -qi 'target.*scope.*reason' "$root/out" || complain "SYSTEMD_PAGER='$pager': $(cat "$root/out")"
+  done
+else echo "not tested here: output on a terminal"; fi
+
 # What the unit does not try again.
 mkdir -p "$root/held/run/wq-tuned"
 # shellcheck disable=SC2016

@@ -24,13 +24,19 @@ std::string pager_command() {
     return "command -v less >/dev/null && exec less; exec cat";
 }
 
+// PAGER, or `cat` if the shell cannot run it: the output must not be lost. SIGINT is for the pager, and the
+// shell waits for its end.
+std::string or_cat(const std::string& pager) {
+    return "trap : INT\n" + pager + "\ncase $? in 126|127) exec cat;; esac";
+}
+
 void become(const std::string& command, int end) {
     ::dup2(end, STDIN_FILENO);
     // Like systemd's tools: exit if it fits, keep colours, do not chop lines; root cannot run commands from
     // it.
     ::setenv("LESS", "FRXMK", 0);
     if (::geteuid() == 0) ::setenv("LESSSECURE", "1", 0);
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::execl("/bin/sh", "sh", "-c", or_cat(command).c_str(), nullptr);
     ::_exit(127);
 }
 
