@@ -332,6 +332,10 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     on_terminal "SYSTEMD_PAGER=$pager" plan --topology "$synthetic"
     grep -qi 'target.*scope.*reason' "$root/out" || complain "SYSTEMD_PAGER='$pager': $(cat "$root/out")"
   done
+  for term in '' dumb unknown; do # nor what a dumb terminal would show as it is
+    TERM=$term on_terminal SYSTEMD_PAGER=false plan --topology "$synthetic"
+    grep -q '^TARGET' "$root/out" || complain "TERM='$term': $(cat "$root/out")"
+  done
 else echo "not tested here: output on a terminal"; fi
 
 # What the unit does not try again.

@@ -150,13 +150,15 @@ TEST(ProgressText, TheSummaryCountsOutcomes) {
     EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "without a daemon";
 }
 
-TEST(ProgressLine, OnATerminalIsOneLineHoweverNarrow) {
+// What a progress line shows on a narrow terminal with this TERM.
+std::string shown_on(const char* term) {
     int ends[2];
     const winsize size{24, 40, 0, 0};
-    ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, &size), 0);
+    if (::openpty(&ends[0], &ends[1], nullptr, nullptr, &size) != 0) return "no terminal";
     const Fd master(ends[0]);
     const Fd before(::dup(STDERR_FILENO));
     ::dup2(ends[1], STDERR_FILENO);
+    ::setenv("TERM", term, 1);
     {
         ctl::ProgressLine line;
         line.show("one");
@@ -171,7 +173,16 @@ TEST(ProgressLine, OnATerminalIsOneLineHoweverNarrow) {
     std::array<char, 4096> part{};
     for (ssize_t n = 0; (n = ::read(master.get(), part.data(), part.size())) > 0;)
         shown.append(part.data(), static_cast<std::size_t>(n));
-    EXPECT_EQ(shown, "\r\033[K\033[?7lone\033[?7h\r\033[K\033[?7l" + std::string(60, 'x') + "\033[?7h\r\n");
+    return shown;
+}
+
+TEST(ProgressLine, OnATerminalIsOneLineHoweverNarrow) {
+    EXPECT_EQ(shown_on("xterm"),
+              "\r\033[K\033[?7lone\033[?7h\r\033[K\033[?7l" + std::string(60, 'x') + "\033[?7h\r\n");
+}
+
+TEST(ProgressLine, OnADumbTerminalIsALineForEachChange) {
+    EXPECT_EQ(shown_on("dumb"), "one\r\n" + std::string(60, 'x') + "\r\n");
 }
 
 }  // namespace

@@ -132,6 +132,20 @@ TEST(Terminal, TakesItsWidthFromColumns) {
     ::unsetenv("COLUMNS");
 }
 
+TEST(Terminal, IsDumbWhereTermSaysSoOrNothing) {
+    for (const char* dumb : {"", "dumb", "unknown"}) {
+        ::setenv("TERM", dumb, 1);
+        EXPECT_TRUE(terminal_is_dumb()) << dumb;
+        EXPECT_FALSE(wants_colour()) << dumb;
+    }
+    ::unsetenv("TERM");
+    EXPECT_TRUE(terminal_is_dumb());
+    for (const char* other : {"xterm", "linux", "vt220"}) {
+        ::setenv("TERM", other, 1);
+        EXPECT_FALSE(terminal_is_dumb()) << other;
+    }
+}
+
 TEST(Terminal, HasNoColourWhereTheUserSaysSo) {
     ::setenv("NO_COLOR", "1", 1);
     EXPECT_FALSE(wants_colour());

@@ -43,7 +43,8 @@ void become(const std::string& command, int end) {
 }  // namespace
 
 Pager::Pager(bool wanted) {
-    const std::string command = wanted && ::isatty(STDOUT_FILENO) == 1 ? pager_command() : "";
+    const std::string command =
+        wanted && ::isatty(STDOUT_FILENO) == 1 && !terminal_is_dumb() ? pager_command() : "";
     int ends[2];
     if (command.empty()) return;
     remember_terminal();

@@ -7,8 +7,8 @@ namespace wq::ctl {
 
 // While this object exists, stdout goes through a pager, like in systemctl: $SYSTEMD_PAGER, else $PAGER,
 // else `less`, which exits at once if the output fits on the terminal. There is no pager if stdout is not a
-// terminal, if none is wanted, if the variable is "" or "cat", or if no pager can be run. The functions for
-// the terminal's columns and colours (terminal.h) keep their previous results.
+// terminal or is a dumb one, if none is wanted, if the variable is "" or "cat", or if no pager can be run.
+// The functions for the terminal's columns and colours (terminal.h) keep their previous results.
 class Pager {
   public:
     explicit Pager(bool wanted);

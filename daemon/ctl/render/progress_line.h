@@ -10,8 +10,8 @@
 
 namespace wq::ctl {
 
-// Progress on stderr: one line per change. On a terminal, it rewrites one line and disables wrapping,
-// because it could not erase the rows above the cursor.
+// Progress on stderr: one line per change. On a terminal that is not dumb, it rewrites one line and disables
+// wrapping, because it could not erase the rows above the cursor.
 class ProgressLine {
   public:
     void show(const std::string& text) {
@@ -25,7 +25,7 @@ class ProgressLine {
     }
 
   private:
-    bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+    bool terminal_ = ::isatty(STDERR_FILENO) == 1 && !terminal_is_dumb();
     std::string shown_;
 };
 

@@ -85,9 +85,15 @@ void say(const std::string& text) {
     std::fputs(text.c_str(), stderr);
 }
 
+bool terminal_is_dumb() {
+    const char* term = ::getenv("TERM");
+    const std::string_view name = term == nullptr ? "" : term;
+    return name.empty() || name == "dumb" || name == "unknown";
+}
+
 bool wants_colour() {
     const char* no = ::getenv("NO_COLOR");
-    return look_at_terminal().is_there && (no == nullptr || *no == '\0');
+    return look_at_terminal().is_there && !terminal_is_dumb() && (no == nullptr || *no == '\0');
 }
 
 std::string local_time(std::int64_t seconds) {

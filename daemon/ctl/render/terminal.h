@@ -14,7 +14,10 @@ namespace wq::ctl {
 // file).
 std::size_t terminal_columns();
 
-// Whether to use colours on stdout: it is a terminal, and NO_COLOR is not set.
+// Whether TERM is of a terminal that understands no control sequences, or unset.
+bool terminal_is_dumb();
+
+// Whether to use colours on stdout: it is a terminal, not a dumb one, and NO_COLOR is not set.
 bool wants_colour();
 
 // Whether stdout is a terminal.

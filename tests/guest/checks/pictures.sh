@@ -12,7 +12,7 @@ load_on c0
 trap load_off EXIT
 systemctl start wq-tuned
 wait_until 700 ended 1 || fail "no verdict: $(wq-tunectl status)"
-COLUMNS=108 script -qec "wq-tunectl --no-pager status" /dev/null </dev/null >/run/wq-tests/status
+TERM=xterm COLUMNS=108 script -qec "wq-tunectl --no-pager status" /dev/null </dev/null >/run/wq-tests/status
 wq-tunectl report -o /run/wq-tests/report.html
 bring_out /run/wq-tests/status
 bring_out /run/wq-tests/report.html
