@@ -66,6 +66,8 @@ int run(int argc, char** argv) {
     }
     argc = wq::ctl::cut_command(argc, argv, invocation.command);
     try {
+        if (const auto flag = wq::ctl::flag_with_value(app, {argv + 1, argv + argc}); !flag.empty())
+            throw CLI::ValidationError(flag, "it takes no value");
         app.parse(argc, argv);
         const auto given = app.get_subcommands();
         const auto& [command, what] = runs[given.empty() ? app.get_subcommand("status") : given.front()];

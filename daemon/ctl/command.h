@@ -57,4 +57,7 @@ inline constexpr const char* kFleetAction = "merge|show|policy";
 //   :nospace    the word is not complete yet
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
+// The first flag that WORDS give a value, which CLI11 would take; "" if none. `--json=false` is a mistake.
+std::string flag_with_value(const CLI::App& app, const std::vector<std::string>& words);
+
 }  // namespace wq::ctl

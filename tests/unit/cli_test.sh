@@ -83,6 +83,11 @@ says 2 'did you mean "status"?' stat
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
 says 2 'name a target, or give --all' revert
 says 2 'see wq-tunectl plan --help' plan --nothing
+for flag in --json=false --json=true --boot=-1 --no-pager=0 --experiments=; do
+  says 2 "${flag%=*}: it takes no value" plan --topology "$synthetic" $flag
+done
+says 2 '--restore: it takes no value' ab --restore=0
+expect 1 plan --topology "$synthetic" --config --json=1 # a file
 expect 3 --root "$root"
 grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
 expect 0 plan --root "$root" --topology "$synthetic"
