@@ -81,6 +81,7 @@ says() { # EXIT-CODE WORDS ARGUMENTS...
 }
 says 2 'did you mean "status"?' stat
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
+says 2 "--arm: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" trial x --arm foo
 says 2 'name a target, or give --all' revert
 says 2 'see wq-tunectl plan --help' plan --nothing
 for flag in --json=false --json=true --boot=-1 --no-pager=0 --experiments=; do
@@ -94,7 +95,12 @@ expect 0 plan --root "$root" --topology "$synthetic"
 expect 0 --root "$root" undo
 expect 0 --version
 grep -qx 'wq-tunectl [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
-for bad in fsroot:/nowhere xml:/nowhere synthetic:nonsense live:x nothing; do
+for bad in live:x nothing xml: fsroot: synthetic:; do
+  for command in topology plan report; do
+    says 2 "'$bad' is not live, fsroot:DIR, xml:FILE or synthetic:DESC" "$command" --topology "$bad"
+  done
+done
+for bad in fsroot:/nowhere xml:/nowhere synthetic:nonsense; do
   for command in topology plan; do
     expect 1 "$command" --topology "$bad"
     one_line "$command --topology $bad"
@@ -302,7 +308,7 @@ expect 0 report -o - --topology "$synthetic"
 [ "$(grep -o ' data-core="' "$root/out" | wc -l) $(tail -n 1 "$root/out")" = "24 </html>" ] || complain "report -o -"
 
 # Who cannot be told is no reason to abort; results that cannot be written are a failure.
-for command in "plan --topology nothing" "dump no-such-workqueue" "topology --config /nowhere.toml" "bogus"; do
+for command in "plan --topology xml:/nowhere" "plan --topology nothing" "dump no-such-workqueue" "topology --config /nowhere.toml" "bogus"; do
   code=0
   # shellcheck disable=SC2086
   "$bin/wq-tunectl" $command >/dev/null 2>/dev/full || code=$?

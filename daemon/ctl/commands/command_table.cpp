@@ -57,10 +57,18 @@ void add_config(CLI::App& command, Given& g) {
         ->check(not_empty);
 }
 
+// Why WORD does not name a source of a topology, or "".
+std::string source_error(const std::string& word) {
+    if (word == "live") return "";
+    for (const std::string_view kind : {"fsroot:", "xml:", "synthetic:"})
+        if (word.starts_with(kind) && word.size() > kind.size()) return "";
+    return fmt::format("'{}' is not live, fsroot:DIR, xml:FILE or synthetic:DESC", word);
+}
+
 void add_source(CLI::App& command, Given& g) {
     command.add_option("--topology", g.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
         ->type_name(word::kSource)
-        ->check(not_empty);
+        ->check(source_error);
     command.add_option("--shard-size", g.options.shard_size, "Cores per shard")
         ->type_name(word::kNumber)
         ->check(decimal)
@@ -182,10 +190,12 @@ CommandRun set_up_cat_config(CLI::App& command, const Invocation& invocation) {
     return later(given, invocation, [](const Given& g) { return cat_config(g.options); });
 }
 
-std::string all_scopes() {
+// Throws a ValidationError of OPTION unless WORD is a scope.
+void check_scope(const char* option, const std::string& word) {
+    if (scope_named(word)) return;
     std::vector<std::string_view> names;
     for (const Scope scope : kAllScopes) names.push_back(name_of(scope));
-    return fmt::format("{}", fmt::join(names, ", "));
+    throw CLI::ValidationError(option, fmt::format("'{}' is not one of {}", word, fmt::join(names, ", ")));
 }
 
 CommandRun set_up_pin(CLI::App& command, const Invocation& invocation) {
@@ -193,8 +203,7 @@ CommandRun set_up_pin(CLI::App& command, const Invocation& invocation) {
     add_target(command, *given)->required();
     command.add_option("SCOPE", given->scope, "The scope to hold")->type_name(word::kScope)->required();
     return later(given, invocation, [](const Given& g) {
-        if (!scope_named(g.scope))
-            throw CLI::ValidationError("SCOPE", fmt::format("'{}' is not one of {}", g.scope, all_scopes()));
+        check_scope("SCOPE", g.scope);
         return pin(g.options, g.target, g.scope);
     });
 }
@@ -223,7 +232,10 @@ CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
         ->type_name(word::kScope)
         ->check(not_empty);
     add_json(command, *given);
-    return later(given, invocation, [](const Given& g) { return trial(g.options, g.target, g.scope); });
+    return later(given, invocation, [](const Given& g) {
+        if (!g.scope.empty()) check_scope("--arm", g.scope);
+        return trial(g.options, g.target, g.scope);
+    });
 }
 
 CommandRun set_up_undo(CLI::App& command, const Invocation& invocation) {
