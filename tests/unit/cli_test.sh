@@ -277,7 +277,14 @@ for text in 'host=[{name="x"}]\n[host.shard]' 'host=[{name="x", workqueue=[{matc
   expect 1 check "$root/odd.toml"
   grep -q 'odd.toml:[12]:[0-9]*: .*cannot redefine existing array' "$root/err" || complain "check of $text: $(cat "$root/err")"
 done
+mkdir -p "$root/judged/var/lib/wq-tuned"
+printf '%s' '{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "baseline": "cache",' \
+  '"candidate": "smt", "judge": "alpha 0.05", "target": "kcryptd-7", "time": 1000000000, "trial": 1, "judged": true, "verdict": "regressed",' \
+  '"reason": "", "counter": "latency", "pairs": 7, "dropped": 0, "lost": 0, "e_regressed": 41.5, "e_improved": 0.1, "effect_percent": 12.5,' \
+  '"interval_percent": null}]}' >"$root/judged/var/lib/wq-tuned/verdicts.json"
 for columns in 40 80; do
+  fits $columns 0 --root "$root/judged" history
+  grep -q overstated "$root/out" || complain "history: $(cat "$root/out")"
   for source in "$synthetic" "$interleaved"; do
     fits $columns 0 plan --topology "$source"
     fits $columns 0 explain '*' --topology "$source"

@@ -45,10 +45,10 @@ int history(const Options& options) {
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    fmt::print(
+    const std::string note =
         "Effects are of the cost of the counter, in percent: above zero is worse. They describe the pairs up "
-        "to\n"
-        "the verdict, which came when there was enough evidence, and so tend to be overstated.\n");
+        "to the verdict, which came when there was enough evidence, and so tend to be overstated.";
+    for (const std::string& line : wrap(note, terminal_columns())) fmt::print("{}\n", line);
     return kOk;
 }
 
