@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/version.h"
 #include "ctl/ab/ab_command.h"
@@ -28,18 +31,48 @@ std::string nearest_command(const std::string& word) {
     return nearest.empty() ? "; --help lists them" : nearest;
 }
 
+// Returns "; did you mean ...?" with a long option of APPS, or "".
+std::string nearest_option(const std::string& word, const std::vector<const CLI::App*>& apps) {
+    std::vector<std::string_view> names;
+    for (const CLI::App* app : apps)
+        for (const CLI::Option* option : app->get_options())
+            names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+    const std::string nearest = word.starts_with("--") ? wq::nearest_word(word.substr(2), names) : "";
+    return nearest.empty() ? "" : fmt::format("; did you mean \"--{}\"?", nearest);
+}
+
+// The text of ERROR, in other words where CLI11 only counts.
+std::string text_of(const CLI::ParseError& error, const std::vector<const CLI::App*>& apps) {
+    const std::string text = error.what();
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) return text;
+    for (const CLI::App* app : apps)
+        for (const CLI::Option* option : app->get_options())
+            if (option->count() > 1 && option->get_items_expected_max() == 1 &&
+                option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw)
+                return option->get_name() + " is given twice";
+    return text.ends_with(" missing") ? text.substr(0, text.find(':')) + " needs a value" : text;
+}
+
 // Prints one line with the error and where to read more. Help and version are not errors.
 int usage(const CLI::App& app, const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? wq::ctl::kOk : wq::ctl::kFailure;
     const auto given = app.get_subcommands();
-    const auto words = app.remaining();
-    if (given.empty() && !words.empty()) {
-        const bool option = words.front().starts_with('-');
-        wq::ctl::complain(fmt::format("unknown {} '{}'{}", option ? "option" : "command", words.front(),
-                                      option ? "; --help lists them" : nearest_command(words.front())));
+    std::vector<const CLI::App*> apps(given.begin(), given.end());
+    apps.push_back(&app);
+    const std::string help =
+        fmt::format("; see wq-tunectl {}--help", given.empty() ? "" : given.front()->get_name() + " ");
+    auto words = app.remaining();  // also of the command, which falls through
+    std::erase(words, "--");
+    if (words.empty()) {
+        wq::ctl::complain(text_of(error, apps) + help);
+    } else if (const std::string& word = words.front(); word.starts_with('-')) {
+        const std::string name = word.substr(0, word.find('='));
+        const std::string nearest = nearest_option(name, apps);
+        wq::ctl::complain(fmt::format("unknown option '{}'{}", name, nearest.empty() ? help : nearest));
+    } else if (given.empty()) {
+        wq::ctl::complain(fmt::format("unknown command '{}'{}", word, nearest_command(word)));
     } else {
-        const std::string command = given.empty() ? "" : given.front()->get_name() + " ";
-        wq::ctl::complain(fmt::format("{}; see wq-tunectl {}--help", error.what(), command));
+        wq::ctl::complain(fmt::format("unexpected argument '{}'{}", word, help));
     }
     return wq::ctl::kUsage;
 }

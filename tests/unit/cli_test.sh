@@ -83,7 +83,14 @@ says 2 'did you mean "status"?' stat
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
 says 2 "--arm: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" trial x --arm foo
 says 2 'name a target, or give --all' revert
-says 2 'see wq-tunectl plan --help' plan --nothing
+says 2 "unknown option '--nothing'; see wq-tunectl plan --help" plan --nothing
+says 2 "unknown option '--jsn'; did you mean \"--json\"?" plan --jsn=3 more
+says 2 "unknown option '--no-pagr'; did you mean \"--no-pager\"?" plan --no-pagr
+says 2 "unknown option '--vrsion'; did you mean \"--version\"?" --vrsion
+says 2 "unknown option '-x'; see wq-tunectl explain --help" explain -x
+says 2 "unexpected argument 'more'; see wq-tunectl pin --help" pin x smt more
+says 2 "--config is given twice; see wq-tunectl plan --help" plan --config a --config b
+says 2 "--config needs a value; see wq-tunectl plan --help" plan --config
 for flag in --json=false --json=true --boot=-1 --no-pager=0 --experiments=; do
   says 2 "${flag%=*}: it takes no value" plan --topology "$synthetic" $flag
 done
