@@ -146,6 +146,9 @@ TEST_F(TopRecordingTest, OfSomethingElseIsAnErrorThatNamesTheLine) {
     tree_.remove("recording");
     printed(of_file(true, true), kFailure);
     EXPECT_THAT(error_, HasSubstr("No such file"));
+    tree_.add(test::Dir("recording"));
+    printed(of_file(true, true), kFailure);
+    EXPECT_EQ(error_, "wq-tunectl: " + file_ + ": Is a directory\n");
 }
 
 TEST_F(TopRecordingTest, WithoutFunctionsHasNoneToShow) {

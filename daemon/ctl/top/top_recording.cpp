@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,6 +121,8 @@ Status TopRecorder::add(const std::string& line) {
 }
 
 Result<TopRecording> TopRecording::open(const std::string& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) return fail_errno(path, EISDIR);
     errno = 0;
     std::ifstream file(path);
     if (!file) return fail_errno(path, errno != 0 ? errno : EIO);
