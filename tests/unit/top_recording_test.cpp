@@ -114,6 +114,17 @@ TEST_F(TopRecordingTest, ShowsTheNamedAlone) {
     EXPECT_EQ(first.at("functions"), json::array());
 }
 
+TEST_F(TopRecordingTest, WithNoneOfTheNamedIsAnErrorAtItsEnd) {
+    record(true, true);
+    auto options = of_file(true, true);
+    options.names = {"nothing"};
+    printed(options, kFailure);
+    EXPECT_EQ(error_, "wq-tunectl: there is no workqueue 'nothing' in " + file_ + "\n");
+    options.names = {"nothing", "bh"};
+    printed(options);
+    EXPECT_EQ(error_, "");
+}
+
 TEST_F(TopRecordingTest, IsShownUpToWhereItWasCutOff) {
     const auto seen = record(true, true);
     const auto third = seen.find('\n', seen.find('\n') + 1) + 1;

@@ -121,7 +121,9 @@ class ReplayFeed : public Feed {
         if (!out) return out;
         if (!*out) {
             over_ = true;
-            return out;
+            if (seen_) return out;
+            return fail(fmt::format("there is no workqueue '{}' in {}", fmt::join(options_.names, "', '"),
+                                    options_.replay));
         }
         if (options_.functions && !(**out).has_functions)
             return fail(options_.replay + ": it has no functions");
@@ -136,7 +138,7 @@ class ReplayFeed : public Feed {
     }
 
   private:
-    void keep_named(TopInterval& interval) const {
+    void keep_named(TopInterval& interval) {
         const auto& names = options_.names;
         if (names.empty()) return;
         const auto other = [&](const std::string& name) {
@@ -144,12 +146,14 @@ class ReplayFeed : public Feed {
         };
         std::erase_if(interval.workqueues, [&](const WorkqueueRow& row) { return other(row.now.name); });
         std::erase_if(interval.functions, [&](const FunctionRow& row) { return other(row.workqueue); });
+        seen_ = seen_ || !interval.workqueues.empty();
     }
 
     TopRecording recording_;
     const TopOptions& options_;
     Clock::time_point due_ = Clock::now();
     bool over_ = false;
+    bool seen_ = options_.names.empty();  // one of those that are named, so far
 };
 
 std::string text_of(const RecordedInterval& one, const TopOptions& options) {
