@@ -31,7 +31,7 @@ Result<double> parse_tolerance(std::string_view text) {
 
 Result<unsigned> parse_max_pairs(std::string_view text) {
     unsigned value = 0;
-    if (!read_number(text, 1U, kMaxPairs, value)) return fail("max-pairs must be 1 to 10000");
+    if (!read_number(text, 1U, kMaxPairs, value)) return fail("must be 1 to 10000");
     return value;
 }
 

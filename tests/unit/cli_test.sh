@@ -83,6 +83,8 @@ says 2 'did you mean "status"?' stat
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
 says 2 "--arm: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" trial x --arm foo
 says 2 'name a target, or give --all' revert
+says 2 '--pairs: must be 1 to 10000' ab --target x --arms cache,smt --pairs 0 -- true
+says 2 '--max-pairs: must be 1 to 10000' judge --max-pairs 0 x
 says 2 "unknown option '--nothing'; see wq-tunectl plan --help" plan --nothing
 says 2 "unknown option '--jsn'; did you mean \"--json\"?" plan --jsn=3 more
 says 2 "unknown option '--no-pagr'; did you mean \"--no-pager\"?" plan --no-pagr
