@@ -159,6 +159,11 @@ for order in "pin one smt" "unpin one" "revert --all" "revert one" pause resume 
   one_line "--root $order"
 done
 
+for order in pause "trial one --arm smt"; do
+  # shellcheck disable=SC2086
+  DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere says 3 'a daemon cannot be asked: system bus: ' $order
+done
+
 mkdir -p "$root/learned/var/lib/wq-tuned" "$root/learned/sys"
 ln -s /sys/devices "$root/learned/sys/devices"
 expect 1 --root "$root/learned" history --export-policy
