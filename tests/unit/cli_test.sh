@@ -130,6 +130,8 @@ expect 2 --root "$root/typo" ab --target x --arms cache,smt -- true
 
 expect 0 --help
 expect 0 --version
+expect 0 ab --help
+grep -q 'Usage: .* \[OPTIONS\] -- COMMAND\.\.\.$' "$root/out" || complain "ab --help: $(cat "$root/out")"
 expect 0 plan --topology "$synthetic"
 expect 0 explain '*' --topology "$synthetic"
 expect 0 topology --topology "$synthetic" --json

@@ -14,6 +14,14 @@ namespace {
 constexpr unsigned kMostWarmups = 1000;
 constexpr const char* kBaselineArm = "baseline";  // beside a single arm of commands: nothing is done
 
+// --help names the command too, which CLI11 does not see.
+struct AbHelp : CLI::Formatter {
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        std::string text = CLI::Formatter::make_usage(app, std::move(name));
+        return text.insert(text.find_last_not_of('\n') + 1, " -- COMMAND...");
+    }
+};
+
 // The words of an option that may be given more than once.
 CLI::Option* add_words(CLI::App& command, const char* name, std::vector<std::string>& out, const char* text) {
     const auto take = [&out](const std::string& word) { out.push_back(word); };
@@ -122,6 +130,7 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     const auto what = std::make_shared<AbOptions>();
     CLI::App* const ab = &command;
+    ab->formatter(std::make_shared<AbHelp>());
     auto* target = ab->add_option("--target", what->target, "Compare scopes: a workqueue's name, or @default")
                        ->type_name(word::kTarget)
                        ->check(not_empty);
