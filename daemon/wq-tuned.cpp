@@ -4,6 +4,7 @@
 #include <syslog.h>
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "base/journal.h"
 #include "base/version.h"
@@ -17,7 +18,7 @@ int main(int argc, char** argv) {
     bool pods = false;
     CLI::App app(
         "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
-    app.set_version_flag("--version", wq::version());
+    app.set_version_flag("--version", "wq-tuned " + std::string(wq::version()));
     app.add_flag("--pods", pods,
                  "Read the kernel's pods, leave them in /run/wq-tuned for the daemon, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");

@@ -379,6 +379,7 @@ flock "$root/held/run/wq-tuned/lock" sh -c '"$0" --root "$1" >/dev/null 2>&1; ec
 [ "$(cat "$root/out")" = 75 ] || complain "wq-tuned under a held lock: exit $(cat "$root/out")"
 grep -qx "RestartPreventExitStatus=75" "${0%/*}/../../units/wq-tuned.service.in" || complain "the unit tries 75 again"
 
+"$bin/wq-tuned" --version | grep -qx 'wq-tuned [0-9.]*' || complain "wq-tuned --version: $("$bin/wq-tuned" --version)"
 code=0
 "$bin/wq-tuned" --nothing >/dev/null 2>&1 || code=$?
 [ $code = 2 ] || complain "wq-tuned --nothing: exit $code"
