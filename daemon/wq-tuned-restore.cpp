@@ -6,9 +6,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "base/journal.h"
+#include "base/version.h"
 #include "service/restorer.h"
 
 namespace {
@@ -17,16 +20,28 @@ constexpr const char* kUsage =
     "usage: wq-tuned-restore [--all] [--root DIR]\n"
     "Puts back what a wq-tuned that is gone left in force.\n"
     "  --all       also what the policy keeps (on_exit = \"keep\")\n"
-    "  --root DIR  directory that stands for /: a tree of a test\n";
+    "  --root DIR  directory that stands for /: a tree of a test\n"
+    "  -h, --help  this text\n"
+    "  --version   the version\n";
+
+// Prints TEXT and ends.
+[[noreturn]] void tell(const std::string& text) {
+    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    std::exit(written ? 0 : 1);
+}
 
 // Returns nullopt if the options are not valid.
 std::optional<wq::RestoreOptions> parse(int argc, char** argv) {
     static const option kOptions[] = {{"all", no_argument, nullptr, 'a'},
                                       {"root", required_argument, nullptr, 'r'},
+                                      {"help", no_argument, nullptr, 'h'},
+                                      {"version", no_argument, nullptr, 'v'},
                                       {nullptr, 0, nullptr, 0}};
     wq::RestoreOptions out;
     struct stat st {};
-    for (int c = 0; (c = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    for (int c = 0; (c = ::getopt_long(argc, argv, "h", kOptions, nullptr)) != -1;) {
+        if (c == 'h') tell(kUsage);
+        if (c == 'v') tell(std::string("wq-tuned-restore ") + wq::version() + "\n");
         if (c == 'a') out.all = true;
         if (c == 'r') out.root = ::optarg;
         // An empty or wrong DIR must not select the real machine, and must not create folders.

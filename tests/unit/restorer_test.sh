@@ -24,6 +24,10 @@ for usage in --nothing "--root" "--root /nowhere" "--root $restorer" extra; do
   expect 2 $usage
 done
 expect 2 --root ''
+expect 0 --help
+grep -q '^usage: wq-tuned-restore ' "$root/out" || complain "--help: $(cat "$root/out")"
+expect 0 --version
+grep -qx 'wq-tuned-restore [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
 
 # A workqueue that holds what a daemon wrote, and what the policy in force was.
 tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
