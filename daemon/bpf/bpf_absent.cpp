@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
 #include "bpf/bpf_counters.h"
-
-#include <cstdint>
 #include "bpf/bpf_dump.h"
 #include "bpf/bpf_pods.h"
 #include "bpf/bpf_profile.h"
 #include "bpf/bpf_statistics.h"
 #include "bpf/bpf_top.h"
+#include "bpf/no_counters.h"
 #include "kernel/btf_types.h"
 
 namespace wq {
 namespace {
-
-class AbsentCounters : public WorkCounters {
-  public:
-    Status attach(const std::vector<std::string>&, bool) override { return absent(); }
-    void sample(unsigned, unsigned) override {}
-    Status begin(unsigned, unsigned) override { return absent(); }
-    void pause(unsigned) override {}
-    Result<WorkCount> read(unsigned, unsigned) override { return absent(); }
-    void detach() override {}
-    void watch(const CpuSet&) override {}
-    [[nodiscard]] Watched watched() override { return {}; }
-    Result<std::vector<StartedWork>> started_on(const CpuSet&) override { return absent(); }
-    Result<std::map<std::string, Traffic>> traffic() override { return absent(); }
-    Result<Traffic> traffic_of(unsigned) override { return absent(); }
-    [[nodiscard]] std::string limits() const override { return ""; }
-
-  private:
-    static tl::unexpected<Error> absent() { return fail("built without BPF"); }
-};
 
 class AbsentMonitor : public WorkMonitor {
   public:
@@ -66,7 +46,7 @@ Result<KernelPods> read_kernel_pods() {
 }
 
 std::unique_ptr<WorkCounters> make_bpf_counters() {
-    return std::make_unique<AbsentCounters>();
+    return std::make_unique<NoCounters>("built without BPF");
 }
 
 std::unique_ptr<WorkProfile> make_bpf_profile() {
