@@ -8,7 +8,7 @@
 namespace wq {
 
 // A monitor without a probe: only what the kernel itself counts of each workqueue. It has no times and no
-// functions. Needs the same as list_kernel_workqueues().
+// functions. Needs the same as WorkqueueWalk.
 std::unique_ptr<WorkMonitor> make_statistics_monitor();
 
 }  // namespace wq

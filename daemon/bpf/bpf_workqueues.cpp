@@ -163,12 +163,6 @@ Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& address
     return out;
 }
 
-Result<std::vector<KernelWorkqueue>> list_kernel_workqueues() {
-    auto walk = WorkqueueWalk::load();
-    if (!walk) return tl::unexpected(walk.error());
-    return walk->list();
-}
-
 Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,
                                        const std::string& name) {
     const KernelWorkqueue* found = nullptr;

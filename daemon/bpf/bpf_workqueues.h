@@ -84,9 +84,6 @@ class WorkqueueWalk {
     std::unique_ptr<Loaded> loaded_;
 };
 
-// All workqueues of the running kernel. Loads one BPF program, reads it through, and leaves nothing.
-Result<std::vector<KernelWorkqueue>> list_kernel_workqueues();
-
 // The one of WORKQUEUES that is called NAME: the one in sysfs, or else the only one. Error: none, or several.
 Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,
                                        const std::string& name);

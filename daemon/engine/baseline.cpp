@@ -241,11 +241,6 @@ BaselineEntry* BaselineStore::find(const std::string& name) {
     return found == entries_.end() ? nullptr : &found->second;
 }
 
-const BaselineEntry* BaselineStore::find(const std::string& name) const {
-    const auto found = entries_.find(name);
-    return found == entries_.end() ? nullptr : &found->second;
-}
-
 void BaselineStore::put(BaselineEntry entry) {
     entry.on_disk.yes = false;
     entries_[entry.name] = std::move(entry);

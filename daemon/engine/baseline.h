@@ -126,7 +126,6 @@ class BaselineStore {
     Status save();
 
     [[nodiscard]] BaselineEntry* find(const std::string& name);
-    [[nodiscard]] const BaselineEntry* find(const std::string& name) const;
     void put(BaselineEntry entry);
     void remove(const std::string& name);
     [[nodiscard]] const std::map<std::string, BaselineEntry>& entries() const { return entries_; }

@@ -95,12 +95,10 @@ class Engine {
     // From here on a process that finds a target puts it back, even if settings are kept. A Status for each
     // of NAMES, in their order.
     std::vector<Status> begin_trials(const std::vector<std::string>& names);
-    Status begin_trial(const std::string& name) { return begin_trials({name}).front(); }
     // Writes each arm, in this order, even if it is in place. Every outcome but `done` ends the trial for
     // that target alone. CLOCK: us, for how long a write takes.
     std::vector<Switched> switch_to(const std::vector<Switch>& switches,
                                     const std::function<std::uint64_t()>& clock);
-    Outcome switch_to(const std::string& name, const Arm& arm);
     // Back to what policy and ledger say; nothing for those that are not on trial.
     void end_trials(const std::vector<std::string>& names);
     void end_trial(const std::string& name) { end_trials({name}); }

@@ -126,10 +126,6 @@ std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
     return out;
 }
 
-Outcome Engine::switch_to(const std::string& name, const Arm& arm) {
-    return switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front().outcome;
-}
-
 void Engine::end_trials(const std::vector<std::string>& names) {
     bool any = false;
     for (const std::string& name : names) {

@@ -134,11 +134,6 @@ MaskEntry* MaskStore::find(const std::string& name) {
     return found == entries_.end() ? nullptr : &found->second;
 }
 
-const MaskEntry* MaskStore::find(const std::string& name) const {
-    const auto found = entries_.find(name);
-    return found == entries_.end() ? nullptr : &found->second;
-}
-
 MaskEntry& MaskStore::put(MaskEntry entry) {
     entry.on_disk.yes = false;
     MaskEntry& place = entries_[entry.name];

@@ -49,7 +49,6 @@ class MaskStore {
     Status save();
 
     [[nodiscard]] MaskEntry* find(const std::string& name);
-    [[nodiscard]] const MaskEntry* find(const std::string& name) const;
     MaskEntry& put(MaskEntry entry);
     void remove(const std::string& name) { entries_.erase(name); }
     [[nodiscard]] const std::map<std::string, MaskEntry>& entries() const { return entries_; }

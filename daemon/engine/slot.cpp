@@ -31,10 +31,6 @@ unsigned SlotClock::window() const {
     return kRows.at(step_).window;
 }
 
-bool SlotClock::is_over() const {
-    return step_ == kRows.size();
-}
-
 void SlotClock::done(std::uint64_t now) {
     switch (action()) {
         case SlotAction::put:

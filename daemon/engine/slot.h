@@ -35,7 +35,6 @@ class SlotClock {
     [[nodiscard]] SlotAction action() const;
     [[nodiscard]] unsigned window() const;
     [[nodiscard]] std::uint64_t due() const { return due_; }
-    [[nodiscard]] bool is_over() const;
     // The action came to its end at NOW.
     void done(std::uint64_t now);
     [[nodiscard]] const SlotTimes& times() const { return times_; }

@@ -101,7 +101,7 @@ TEST_F(EngineHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) 
     const Arms arms = put_strict_candidate_in_place();
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     engine_->look();
-    EXPECT_EQ(engine_->switch_to("kcryptd", arms.baseline).kind, Outcome::Kind::foreign);
+    EXPECT_EQ(test::switch_to(*engine_, "kcryptd", arms.baseline).kind, Outcome::Kind::foreign);
     engine_->end_trial("kcryptd");
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
     EXPECT_EQ(state("kcryptd"), State::external);
@@ -112,8 +112,8 @@ TEST_F(EngineHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
     engine_->reconcile();
     ASSERT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1") << "applied without a trial";
     const Arms arms{{Scope::cache, "default", false}, {Scope::numa, "numa", false}};
-    ASSERT_TRUE(engine_->begin_trial("kcryptd"));
-    ASSERT_EQ(engine_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    ASSERT_TRUE(engine_->begin_trials({"kcryptd"}).front());
+    ASSERT_EQ(test::switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     tree_.write(test::wq_path("kcryptd"), "default (cache)\n");
     engine_->end_trial("kcryptd");
     EXPECT_EQ(state("kcryptd"), State::external);

@@ -75,8 +75,8 @@ Arms Rig::put_strict_candidate_in_place() {
     engine_->set_policy(guard);
     engine_->reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    EXPECT_TRUE(engine_->begin_trial("kcryptd"));
-    EXPECT_EQ(engine_->switch_to("kcryptd", arms.candidate).kind, Outcome::Kind::done);
+    EXPECT_TRUE(engine_->begin_trials({"kcryptd"}).front());
+    EXPECT_EQ(switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;
 }
 

@@ -25,6 +25,11 @@ inline void PrintTo(State state, std::ostream* out) {
 
 namespace wq::test {
 
+// Writes ARM alone, as a slot of one target does.
+inline Outcome switch_to(Engine& engine, const std::string& name, const Arm& arm) {
+    return engine.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front().outcome;
+}
+
 // An Engine between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
 // kernel no cache_shard: `auto` means smt. Two workqueues, kcryptd and writeback, are on `default (cache)`.
 class Rig : public testing::Test {

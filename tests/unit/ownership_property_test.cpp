@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "engine/step.h"
+#include "fake_rig.h"
 #include "ownership_world.h"
 
 namespace wq {
@@ -215,7 +216,7 @@ void Walk::trial() {
         return run(
             fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.baseline.name()),
             [&] {
-                if (engine.begin_trial(name)) (void)engine.switch_to(name, arms.candidate);
+                if (engine.begin_trials({name}).front()) (void)test::switch_to(engine, name, arms.candidate);
             },
             true);
     if (world_.chance(30))
@@ -223,7 +224,8 @@ void Walk::trial() {
             "end of the trial of " + name, [&] { engine.end_trial(name); }, true);
     const Arm arm = world_.chance(50) ? arms.baseline : arms.candidate;
     run(
-        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)engine.switch_to(name, arm); }, true);
+        fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(engine, name, arm); },
+        true);
 }
 
 void Walk::step_running() {

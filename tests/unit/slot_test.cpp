@@ -29,7 +29,8 @@ std::string name_of(SlotAction action) {
 std::vector<std::string> walk(const SlotTimes& times, std::uint64_t late = 0) {
     SlotClock clock(times, 0);
     std::vector<std::string> out;
-    while (!clock.is_over()) {
+    for (bool over = false; !over;) {
+        over = clock.action() == SlotAction::finish;
         out.push_back(std::to_string(clock.due() / 1000) + " " + name_of(clock.action()) + " " +
                       std::to_string(clock.window()));
         clock.done(clock.due() + late * 1000);
