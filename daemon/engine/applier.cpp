@@ -8,13 +8,6 @@
 #include "base/clock.h"
 
 namespace wq {
-namespace {
-
-bool failed(const Outcome& outcome) {
-    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
-}
-
-}  // namespace
 
 void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
     if (wish.wants()) target.stuck = 0;  // it is not to be put back any more
@@ -100,7 +93,7 @@ void Applier::look_again(Target& target) {
 void Applier::take_failure(Target& target, const std::string& word, const Outcome& outcome) {
     using Kind = Outcome::Kind;
     settle_entry(target, outcome);
-    if (failed(outcome)) write_errors_++;
+    if (outcome.failed()) write_errors_++;
     switch (outcome.kind) {
         case Kind::done:
             return;
@@ -151,7 +144,7 @@ void Applier::put_back(Target& target) {
     if (target.is_stuck()) return target.show({State::quarantined, target.stuck_why});
     std::uint64_t took = 0;
     const Outcome outcome = timed(took, [&] { return writer_.put_back(target.now.name, target.seen()); });
-    if (failed(outcome)) return not_put_back(target, outcome);
+    if (outcome.failed()) return not_put_back(target, outcome);
     target.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) {
         settle_entry(target, outcome);

@@ -345,7 +345,7 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
     const Outcome outcome = writer_.put_back(name);
     look_again(name, mask);
     if (outcome.kind == End::foreign) return leave_to_writer(name, mask);
-    if (is_failure(outcome)) {
+    if (outcome.failed()) {
         mask.stuck++;
         mask.failed = fmt::format("not put back to {}: {}", baseline, outcome.text);
         mask.show({State::quarantined, mask.failed});

@@ -11,21 +11,6 @@ namespace {
 
 using End = Outcome::Kind;
 
-Outcome error_outcome(const Error& error, bool wrote) {
-    return {kind_of_error(error.code), wrote, error.text, error.code};
-}
-
-Outcome not_announced(const std::string& name) {
-    return {End::permanent, false, name + ": its baseline is not on disk", EPERM};
-}
-
-// A busy kernel gets three tries; this runs when there is no later.
-Outcome restore_with_retries(MaskWriter& writer, const std::string& name) {
-    Outcome outcome = writer.put_back(name);
-    for (int i = 1; i < 3 && outcome.kind == End::transient; i++) outcome = writer.put_back(name);
-    return outcome;
-}
-
 // How it ended, for the journal; nothing is said of what was at its baseline anyway.
 void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
     if (outcome.kind == End::done && outcome.wrote)
@@ -39,7 +24,7 @@ void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
                    fmt::format("{}: cpumask has CPUs {}, which is not ours; left as found", entry.name,
                                outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", outcome.text}}});
-    else if (is_failure(outcome))
+    else if (outcome.failed())
         log.write(
             {LOG_ERR,
              Event::quarantined,
@@ -48,10 +33,6 @@ void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
 }
 
 }  // namespace
-
-bool is_failure(const Outcome& outcome) {
-    return outcome.kind == End::permanent || outcome.kind == End::transient;
-}
 
 Outcome MaskWriter::set(const MaskEntry& entry, const CpuSet& cpus, const std::string& text) {
     const auto now = files_.read_mask(entry.name);
@@ -113,9 +94,9 @@ unsigned restore_masks(MaskFiles& files, MaskStore& store, Log& log) {
     (void)store.save();
     unsigned stayed = 0;
     for (const std::string& name : names) {
-        const Outcome outcome = restore_with_retries(writer, name);
+        const Outcome outcome = put_back_with_retries(writer, name);
         report(*store.find(name), outcome, log);
-        if (is_failure(outcome))
+        if (outcome.failed())
             stayed++;
         else
             store.remove(name);

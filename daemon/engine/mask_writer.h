@@ -34,9 +34,6 @@ class MaskWriter {
     MaskStore& store_;
 };
 
-// Whether the attempt failed, so that something of ours may be left: `permanent` or `transient`.
-bool is_failure(const Outcome& outcome);
-
 // Puts every baseline of STORE back where what the file holds is ours, and removes each entry that is settled
 // so. What could not be restored stays in STORE and is logged with its errno. Returns how many stayed.
 unsigned restore_masks(MaskFiles& files, MaskStore& store, Log& log);

@@ -25,18 +25,11 @@ void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
                    Event::external,
                    fmt::format("{}: holds '{}', which is not ours; left as found", entry.name, outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", outcome.text}}});
-    else if (outcome.kind == Kind::permanent || outcome.kind == Kind::transient)
+    else if (outcome.failed())
         log.write({LOG_ERR,
                    Event::quarantined,
                    fmt::format("{}: not put back to '{}': {}", entry.name, entry.scope, outcome.text),
                    {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
-}
-
-// A busy kernel gets three tries; this runs when there is no later.
-Outcome restore_with_retries(ScopeWriter& writer, const std::string& name) {
-    Outcome outcome = writer.put_back(name);
-    for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = writer.put_back(name);
-    return outcome;
 }
 
 // The entries that are to go back. On disk they may be back from here on; where that cannot be saved they go
@@ -57,9 +50,9 @@ unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool
     unsigned stayed = 0;
     for (const std::string& name : announce(store, only_trials)) {
         BaselineEntry& entry = *store.find(name);
-        const Outcome outcome = restore_with_retries(writer, name);
+        const Outcome outcome = put_back_with_retries(writer, name);
         report(entry, outcome, log);
-        if (outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient) {
+        if (outcome.failed()) {
             stayed++;
             (void)look_at(files, entry);
         } else {

@@ -6,10 +6,6 @@
 namespace wq {
 namespace {
 
-Outcome error_outcome(const Error& error, bool wrote) {
-    return {kind_of_error(error.code), wrote, error.text, error.code};
-}
-
 // What a kernel stores for WORD is the beginning of it, or nothing: then the file holds what it held.
 // Anything else was written by somebody else since.
 bool is_made_of(const std::string& stored, const std::string& word, const BaselineEntry& entry) {
@@ -18,10 +14,6 @@ bool is_made_of(const std::string& stored, const std::string& word, const Baseli
 
 Outcome foreign_strictness(bool strict) {
     return {Outcome::Kind::foreign, false, strict ? "strict" : "not strict", 0, "", true};
-}
-
-bool left_ours(const Outcome& outcome) {
-    return outcome.kind == Outcome::Kind::permanent || outcome.kind == Outcome::Kind::transient;
 }
 
 // ENTRY as far as the files were like it when they were SEEN: what has changed since, before WORD is written,
@@ -61,13 +53,13 @@ Outcome::Kind kind_of_error(int code) {
     }
 }
 
-namespace {
+Outcome error_outcome(const Error& error, bool wrote) {
+    return {kind_of_error(error.code), wrote, error.text, error.code};
+}
 
 Outcome not_announced(const std::string& name) {
     return {Outcome::Kind::permanent, false, name + ": its baseline is not on disk", EPERM};
 }
-
-}  // namespace
 
 // The entry of the store, not what was SEEN of it, says what may be written.
 Status ScopeWriter::write_scope(const BaselineEntry& entry, const std::string& word) {
@@ -162,7 +154,7 @@ Outcome ScopeWriter::put_back(const BaselineEntry& entry) {
     const Outcome strict = set_strict(entry, *entry.strict, false);
     // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
     const Outcome& worse =
-        left_ours(scope) || (scope.kind != Outcome::Kind::done && !left_ours(strict)) ? scope : strict;
+        scope.failed() || (scope.kind != Outcome::Kind::done && !strict.failed()) ? scope : strict;
     return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code, "", worse.of_strict};
 }
 

@@ -27,6 +27,9 @@ struct Outcome {
     bool of_strict = false;   // what was foreign is the strictness; the word is ours or the baseline
     bool wrote_word = false;  // which of the two files `wrote` is about
     bool wrote_strict = false;
+
+    // Something of ours may be left.
+    [[nodiscard]] bool failed() const { return kind == Kind::permanent || kind == Kind::transient; }
 };
 
 // What the files of ENTRY hold now. SCOPE and STRICT are empty where they cannot be read.
@@ -45,6 +48,18 @@ bool is_back(const ScopeFiles& files, const BaselineEntry& entry);
 
 // Sorts an errno.
 Outcome::Kind kind_of_error(int code);
+
+Outcome error_outcome(const Error& error, bool wrote);
+// `permanent`: what NAME held before us is not on disk, and so nothing is written.
+Outcome not_announced(const std::string& name);
+
+// A busy kernel gets three tries; this runs when there is no later. WRITER: of scopes, or of masks.
+template <class Writer>
+Outcome put_back_with_retries(Writer& writer, const std::string& name) {
+    Outcome outcome = writer.put_back(name);
+    for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = writer.put_back(name);
+    return outcome;
+}
 
 // What a caller last saw in the files of a target. An empty word: it does not know.
 struct Seen {
