@@ -16,7 +16,7 @@ namespace wq {
 Engine::Engine(Edges edges, KernelInfo kernel)
     : edges_(std::move(edges)),
       kernel_(std::move(kernel)),
-      inventory_({edges_.files, edges_.log, edges_.read_topology, edges_.opted_out}, kernel_),
+      inventory_({edges_.log, edges_.read_topology, edges_.opted_out}, kernel_),
       ownership_(edges_.store),
       log_(edges_.log),
       applier_(edges_.files, edges_.store, ownership_, log_),
@@ -106,12 +106,12 @@ void Engine::look_at_topology() {
 }
 
 void Engine::look_at_targets() {
-    const auto names = inventory_.names();
+    const auto names = edges_.files.names();
     if (!names) return log_.write_once(LOG_ERR, Event::none, names.error().text);
     std::set<std::string> seen(names->begin(), names->end());
     for (const auto& [name, entry] : ownership_.store().entries()) seen.insert(name);
     for (const auto& [name, target] : targets_) seen.insert(name);
-    const CpuSet unbound_mask = inventory_.unbound_mask();
+    const CpuSet unbound_mask = edges_.files.unbound_mask();
     for (const std::string& name : seen) look_at(name, unbound_mask);
 }
 
@@ -121,7 +121,7 @@ void Engine::look_and_plan() {
 }
 
 void Engine::look_at(const std::string& name, const CpuSet& unbound_mask) {
-    const auto now = inventory_.read(name, unbound_mask);
+    const auto now = edges_.files.read(name, unbound_mask);
     if (!now && kind_of_error(now.error().code) == Outcome::Kind::gone) return forget(name);
     const auto known = targets_.find(name);
     if (known != targets_.end() && now && known->second.now.inode != now->inode) forget(name);

@@ -16,6 +16,7 @@
 #include "engine/keys.h"
 #include "engine/orders.h"
 #include "engine/ownership.h"
+#include "kernel/workqueue_fs.h"
 
 namespace wq {
 
@@ -81,7 +82,7 @@ class Engine {
 
     // What orders ask for. Looks at NAME; the error says why nobody may give an order about it now.
     Result<const Target*> look_for_order(const std::string& name);
-    void look_at(const std::string& name) { look_at(name, inventory_.unbound_mask()); }
+    void look_at(const std::string& name) { look_at(name, edges_.files.unbound_mask()); }
     void look_and_plan();
     // HOLDER (SCOPE: of a pin) is what the entry of NAME says from now on, and write() follows it.
     void order(const std::string& name, Holder holder, const std::string& scope = "");

@@ -12,7 +12,7 @@ std::optional<Engine::Glance> Engine::glance(const std::string& name) {
     const auto found = targets_.find(name);
     if (found == targets_.end()) return {};
     Workqueue& target = found->second.now;
-    const auto now = inventory_.read(name, inventory_.unbound_mask());
+    const auto now = edges_.files.read(name, edges_.files.unbound_mask());
     if (!now || now->inode != target.inode || now->unread || now->effective.empty()) return {};
     target.effective = now->effective;
     return Glance{keys_.cpus_of(target), now->scope.word, now->scope.word != found->second.last_word};

@@ -4,23 +4,19 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/journal.h"
 #include "engine/target.h"
 #include "kernel/udev.h"
-#include "kernel/workqueue_fs.h"
 #include "model/kernel_info.h"
 #include "model/known_cpus.h"
 
 namespace wq {
 
-// What exists: the topology, the workqueues and what their files hold, and what udev says of them. Reads
-// only.
+// The topology, and what udev says of workqueues. Reads only.
 class Inventory {
   public:
     struct Edges {
-        WorkqueueFs& files;
         Log& log;
         std::function<Result<Topology>()> read_topology;
         // WQ_TUNED_IGNORE by udev. Empty: udev has not processed the workqueue yet, and is about to.
@@ -36,11 +32,6 @@ class Inventory {
     // Whether the topology was read.
     bool look_at_topology();
 
-    [[nodiscard]] Result<std::vector<std::string>> names() const { return edges_.files.names(); }
-    [[nodiscard]] CpuSet unbound_mask() const { return edges_.files.unbound_mask(); }
-    [[nodiscard]] Result<Workqueue> read(const std::string& name, const CpuSet& unbound_mask) const {
-        return edges_.files.read(name, unbound_mask);
-    }
     // ITEM is what was read NOW; udev is asked, if it may have news.
     void fill(Listed& item, Workqueue now) const;
 
