@@ -17,10 +17,10 @@
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/histogram.h"
+#include "bpf/skeleton.h"
 #include "bpf/watched.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
-#include "kernel/bpf_errors.h"
 #include "kernel/btf_types.h"
 #include "model/workqueue.h"
 
@@ -32,10 +32,7 @@ constexpr unsigned kTargets = WorkCounters::kMostTargets;
 constexpr std::uint32_t kNumbers = 63;      // of windows: a tag has six bits for it; 0 is none
 constexpr std::uint32_t kMostEach = 65535;  // every N-th
 
-struct Destroy {
-    void operator()(counters_bpf* skeleton) const { counters_bpf::destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<counters_bpf, Destroy>;
+using Skeleton = OwnedSkeleton<counters_bpf>;
 
 // A word that programs read while they run.
 void set(std::uint32_t& word, std::uint32_t value) {
@@ -214,20 +211,16 @@ void BpfCounters::detach() {
     targets_.clear();
 }
 
-// What the kernel's map has by now. Of an entry that comes or goes meanwhile nothing is promised: none go.
+// What the kernel's map has by now; nothing deletes its entries.
 void BpfCounters::add_watched(WatchedSums& sums) const {
     if (!skeleton_ || !skeleton_->rodata->watching) return;
     const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
     sums.add_seconds(attached.count());
     sums.add_lost(skeleton_->bss->watched_lost);
-    wq_watch_key key{};
-    const wq_watch_key* before = nullptr;
-    while (bpf_map__get_next_key(skeleton_->maps.watched, before, &key, sizeof(key)) == 0) {
-        wq_watched found{};
-        before = &key;
-        if (bpf_map__lookup_elem(skeleton_->maps.watched, &key, sizeof(key), &found, sizeof(found), 0) == 0)
+    for_each<wq_watch_key, wq_watched>(
+        skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
             sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
-    }
+        });
 }
 
 Watched BpfCounters::watched() {

@@ -16,8 +16,8 @@
 #include "bpf/bpf_pods_map.h"
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
+#include "bpf/skeleton.h"
 #include "dump.skel.h"
-#include "kernel/bpf_errors.h"
 
 namespace wq {
 namespace {
@@ -25,10 +25,7 @@ namespace {
 constexpr auto kWhat = "reading the kernel's workqueues";
 constexpr int kTries = 3;
 
-struct Destroy {
-    void operator()(dump_bpf* skeleton) const { dump_bpf::destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<dump_bpf, Destroy>;
+using Skeleton = OwnedSkeleton<dump_bpf>;
 
 // The highest possible node plus one (the kernel's nr_node_ids).
 Result<std::uint32_t> read_nr_nodes() {

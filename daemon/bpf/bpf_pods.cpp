@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "bpf/bpf_pods.h"
 
-#include <bpf/libbpf.h>
-
 #include <cerrno>
-#include <memory>
 
 #include "all_pods.skel.h"
 #include "bpf/bpf_masks.h"
 #include "bpf/bpf_pods_map.h"
-#include "kernel/bpf_errors.h"
+#include "bpf/skeleton.h"
 
 namespace wq {
 namespace {
 
 constexpr auto kWhat = "reading the kernel's pods";
 
-struct Destroy {
-    void operator()(all_pods_bpf* skeleton) const { all_pods_bpf::destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<all_pods_bpf, Destroy>;
+using Skeleton = OwnedSkeleton<all_pods_bpf>;
 
 Result<Skeleton> loaded(const MaskLayout& layout) {
     const BpfErrors errors;

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
 #include <map>
@@ -12,7 +11,7 @@
 
 #include "bpf/bpf_shared.h"
 #include "bpf/profile_shared.h"
-#include "kernel/bpf_errors.h"
+#include "bpf/skeleton.h"
 #include "kernel/btf_types.h"
 #include "profile.skel.h"
 
@@ -20,12 +19,8 @@ namespace wq {
 namespace {
 
 constexpr const char* kLoading = "loading the programs that profile kworkers";
-constexpr const char* kAttaching = "attaching the programs that profile kworkers";
 
-struct Destroy {
-    void operator()(profile_bpf* skeleton) const { profile_bpf::destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<profile_bpf, Destroy>;
+using Skeleton = OwnedSkeleton<profile_bpf>;
 
 // The length of a scheduler tick: the kernel's coarse clocks advance by one.
 std::uint64_t tick_ns() {
@@ -36,21 +31,14 @@ std::uint64_t tick_ns() {
 }
 
 Status attach_all(profile_bpf& skeleton) {
-    const BpfErrors errors;
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;
     // The timer's place comes before the queue's: no item is taken for a task's that a timer has queued.
-    const std::array<std::pair<const bpf_program*, bpf_link**>, 4> all{
-        {{programs.wqt_profile_timer, &links.wqt_profile_timer},
-         {programs.wqt_profile_queue, &links.wqt_profile_queue},
-         {programs.wqt_profile_start, &links.wqt_profile_start},
-         {programs.wqt_profile_tick, &links.wqt_profile_tick}}};
-    for (const auto& [program, link] : all) {
-        if (!bpf_program__autoload(program)) continue;
-        *link = bpf_program__attach(program);
-        if (*link == nullptr) return errors.fail(kAttaching, errno);
-    }
-    return {};
+    return attach_in_order("attaching the programs that profile kworkers",
+                           {{programs.wqt_profile_timer, &links.wqt_profile_timer},
+                            {programs.wqt_profile_queue, &links.wqt_profile_queue},
+                            {programs.wqt_profile_start, &links.wqt_profile_start},
+                            {programs.wqt_profile_tick, &links.wqt_profile_tick}});
 }
 
 // FENTRY: with the two programs at functions of the kernel, which some kernels refuse.
@@ -70,18 +58,6 @@ Result<Skeleton> attached(const CpuSet& isolated, bool fentry) {
     if (int code = profile_bpf::load(skeleton.get())) return errors.fail(kLoading, code);
     if (auto done = attach_all(*skeleton); !done) return tl::unexpected(done.error());
     return skeleton;
-}
-
-// Calls USE for every entry of MAP. Nothing deletes entries.
-template <class Key, class Value, class Use>
-void for_each(const bpf_map* map, Use use) {
-    Key key{};
-    const Key* before = nullptr;
-    while (bpf_map__get_next_key(map, before, &key, sizeof(key)) == 0) {
-        Value value{};
-        before = &key;
-        if (bpf_map__lookup_elem(map, &key, sizeof(key), &value, sizeof(value), 0) == 0) use(key, value);
-    }
 }
 
 class BpfProfile : public WorkProfile {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "bpf/bpf_shared.h"
-#include "kernel/bpf_errors.h"
+#include "bpf/skeleton.h"
 #include "kernel/btf_types.h"
 #include "top.skel.h"
 
@@ -20,10 +20,7 @@ namespace {
 
 static_assert(kTimeBits == WQ_TOP_BITS);
 
-struct Destroy {
-    void operator()(top_bpf* skeleton) const { top_bpf::destroy(skeleton); }
-};
-using Skeleton = std::unique_ptr<top_bpf, Destroy>;
+using Skeleton = OwnedSkeleton<top_bpf>;
 
 bool is_named(const KernelWorkqueue& workqueue, const std::vector<std::string>& names) {
     return names.empty() || std::ranges::find(names, workqueue.name) != names.end();
@@ -55,34 +52,13 @@ Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
 // Attaches the last place that an item passes first, so that an item seen at one place is also seen at the
 // next.
 Status attach_all(top_bpf& skeleton) {
-    const BpfErrors errors;
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;
-    const std::pair<const bpf_program*, bpf_link**> backwards[] = {
-        {programs.wqt_top_end, &links.wqt_top_end},
-        {programs.wqt_top_start, &links.wqt_top_start},
-        {programs.wqt_top_queue, &links.wqt_top_queue},
-        {programs.wqt_top_enter, &links.wqt_top_enter}};
-    for (const auto& [program, link] : backwards) {
-        if (!bpf_program__autoload(program)) continue;
-        *link = bpf_program__attach(program);
-        if (*link == nullptr) return errors.fail("attaching the programs that watch work", errno);
-    }
-    return {};
-}
-
-// Calls USE for every entry of MAP. Only this process deletes entries. An entry added meanwhile may be
-// missed until the next call.
-template <class Key, class Value, class Use>
-void for_each(const bpf_map* map, Use use) {
-    Key key{};
-    const Key* before = nullptr;
-    const auto value = std::make_unique<Value>();
-    while (bpf_map__get_next_key(map, before, &key, sizeof(key)) == 0) {
-        before = &key;
-        if (bpf_map__lookup_elem(map, &key, sizeof(key), value.get(), sizeof(Value), 0) == 0)
-            use(key, *value);
-    }
+    return attach_in_order("attaching the programs that watch work",
+                           {{programs.wqt_top_end, &links.wqt_top_end},
+                            {programs.wqt_top_start, &links.wqt_top_start},
+                            {programs.wqt_top_queue, &links.wqt_top_queue},
+                            {programs.wqt_top_enter, &links.wqt_top_enter}});
 }
 
 WorkTimes summed(std::uint64_t address, const wq_times& times) {
