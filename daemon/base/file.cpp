@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -82,6 +83,10 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
 
 std::vector<std::string> names_or_none(const std::string& folder) {
     return names_in(folder).value_or(std::vector<std::string>());
+}
+
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
 }
 
 namespace {
@@ -167,6 +172,17 @@ Status replace_file(const std::string& path, const std::string& text, unsigned m
     auto done = rename_into_place(write_synced(path + ".new", text, mode), path);
     if (!done) return done;
     return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
+}
+
+Status replace_state_file(const std::string& path, const std::string& text) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    return replace_file(path, text);
+}
+
+Status remove_file(const std::string& path) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path + ": removing", errno);
+    return {};
 }
 
 Status publish_file(const std::string& path, const std::string& text) {

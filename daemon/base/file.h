@@ -32,9 +32,19 @@ Result<std::vector<std::string>> names_in(const std::string& folder);
 // Like names_in(), but none after any error, for callers to whom such a folder is as good as an empty one.
 std::vector<std::string> names_or_none(const std::string& folder);
 
+// Whether PATH is there and can be reached; a link is followed.
+bool exists(const std::string& path);
+
 // Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. After
 // an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.
 Status replace_file(const std::string& path, const std::string& text, unsigned mode = 0644);
+
+// Like replace_file(), and makes the folder: the unit's StateDirectory= has made it for the daemon, but not
+// for one that is run by hand.
+Status replace_state_file(const std::string& path, const std::string& text);
+
+// Removes PATH, if it is there.
+Status remove_file(const std::string& path);
 
 // Like replace_file() without fsync, for files that need not survive a crash of the machine. The mode is
 // 0644 whatever the umask is. An existing file or link with the temporary name is removed, not followed.

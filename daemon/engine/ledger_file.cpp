@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/file.h"
 
@@ -47,13 +46,7 @@ void LedgerFile::save(std::uint64_t now) {
     const std::uint64_t number = ++saves_;
     if (!saving_since_) saving_since_ = now;
     record_.put(
-        path_,
-        [path = path_, text = ledger_.text()] {
-            // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
-            std::error_code ignored;
-            std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-            return replace_file(path, text);
-        },
+        path_, [path = path_, text = ledger_.text()] { return replace_state_file(path, text); },
         [this, number](const Status& done) { saved(number, done); });
 }
 

@@ -2,7 +2,6 @@
 #include "kernel/probe.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -16,10 +15,6 @@
 
 namespace wq {
 namespace {
-
-bool exists(const std::string& path) {
-    return ::access(path.c_str(), F_OK) == 0;
-}
 
 // Checks the mode bits: access(2) always succeeds for root, but the write would then fail.
 bool is_writable(const std::string& path) {

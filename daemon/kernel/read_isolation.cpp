@@ -46,7 +46,7 @@ class Walk {
     // Whether the cgroup has cpusets. "root invalid (...)" is not a partition.
     bool look_at(const std::string& cgroup) {
         const std::string file = root_ + cgroup + "/cpuset.cpus.partition";
-        if (::access(file.c_str(), F_OK) != 0) return false;
+        if (!exists(file)) return false;
         const std::string type = read_first_line(file);
         if (type != "root" && type != "isolated") return true;
         if (CpuSet cpus = list_in(root_ + cgroup + "/cpuset.cpus.effective"); !cpus.empty())

@@ -43,10 +43,6 @@ Status unlink_if_there(const std::string& path) {
     return fail_errno(path + ": removing", error);
 }
 
-bool is_there(const std::string& file) {
-    return ::access(file.c_str(), F_OK) == 0;
-}
-
 // After an error, removes the file: no metrics are better than old ones, because alerts detect that they are
 // missing.
 Status publish(const std::string& file, const std::string& text) {
@@ -87,7 +83,7 @@ void MetricsFile::write() {
     writer_.put(
         file,
         [file, text = *std::exchange(next_, {}), same] {
-            return same && is_there(file) ? Status() : publish(file, text);
+            return same && exists(file) ? Status() : publish(file, text);
         },
         [this, file, hash](const Status& done) {
             writing_ = false;

@@ -3,29 +3,10 @@
 
 #include <fmt/format.h>
 #include <syslog.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <filesystem>
 
 #include "base/file.h"
 
 namespace wq {
-namespace {
-
-Status put_file(const std::string& path) {
-    // The unit's StateDirectory= has made the folder; a daemon run by hand makes it itself.
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    return replace_file(path, "");
-}
-
-Status remove_file(const std::string& path) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path, errno);
-    return {};
-}
-
-}  // namespace
 
 void Pause::load() {
     const auto file = read_if_there(path_);
@@ -41,7 +22,7 @@ void Pause::set(bool paused) {
                     paused ? "experiments are paused by an order" : "experiments go on, by an order"});
     paused_ = paused;
     record_.put(
-        path_, [path = path_, paused] { return paused ? put_file(path) : remove_file(path); },
+        path_, [path = path_, paused] { return paused ? replace_state_file(path, "") : remove_file(path); },
         [this](const Status& done) {
             if (!done)
                 log_.write({LOG_WARNING, Event::none,

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -34,9 +33,7 @@ std::string restart_mark(const Paths& paths) {
 
 // A mark says something by being there: what cannot be read or was never written means "put back".
 Status set_mark(const std::string& path, bool there) {
-    if (there) return replace_file(path, "");
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path + ": removing", errno);
-    return {};
+    return there ? replace_file(path, "") : remove_file(path);
 }
 
 bool is_marked(const std::string& path) {

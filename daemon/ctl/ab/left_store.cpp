@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/ab/left_store.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
@@ -59,8 +57,7 @@ Status LeftStore::save(const Left& left) const {
 }
 
 Status LeftStore::clear() const {
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return fail_errno(path_ + ": removing", errno);
-    return {};
+    return remove_file(path_);
 }
 
 }  // namespace wq::ab

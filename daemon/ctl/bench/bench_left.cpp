@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -80,8 +79,7 @@ Status LeftStore::save(const Left& left) const {
 }
 
 Status LeftStore::clear() const {
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return fail_errno(path_ + ": removing", errno);
-    return {};
+    return remove_file(path_);
 }
 
 // The scope first, while the workqueue is there for certain: after a deferred removal the kernel may still be

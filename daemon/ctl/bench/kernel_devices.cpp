@@ -32,10 +32,6 @@ std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
 }
 
-bool is_there(const std::string& path) {
-    return ::access(path.c_str(), F_OK) == 0;
-}
-
 // Tries TRY again, up to LOOKS times, until it returns true.
 template <class Try>
 bool wait_until(unsigned looks, const Try& attempt) {
@@ -62,14 +58,14 @@ std::string random_key() {
 }  // namespace
 
 bool KernelDevices::has_driver() const {
-    return is_there(root_ + "/sys/module/null_blk");
+    return exists(root_ + "/sys/module/null_blk");
 }
 
 Status KernelDevices::load_driver() {
     if (!has_driver())
         if (auto loaded = run_({"modprobe", "--quiet", "null_blk", "nr_devices=0"}); !loaded)
             return fail("null_blk, the device below: " + loaded.error().text);
-    if (wait_until(kDriverLooks, [&] { return is_there(drivers_folder()); })) return {};
+    if (wait_until(kDriverLooks, [&] { return exists(drivers_folder()); })) return {};
     return fail(drivers_folder() +
                 ": is not there; if configfs is not mounted: mount -t configfs none /sys/kernel/config");
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -31,8 +29,7 @@ Words workqueues_with(const std::string& root, const char* file) {
     Words out;
     const std::string folder = Paths{root}.workqueues();
     for (const std::string& name : names_or_none(folder))
-        if (is_plain(name) && ::access((folder + "/" + name + "/" + file).c_str(), F_OK) == 0)
-            out.push_back(name);
+        if (is_plain(name) && exists(folder + "/" + name + "/" + file)) out.push_back(name);
     return out;
 }
 
