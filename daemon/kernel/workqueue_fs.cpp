@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "kernel/workqueue_fs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <memory>
 
 #include "base/file.h"
 
@@ -151,34 +149,20 @@ bool is_failed_read(int code) {
     return code != EINVAL && code != EOVERFLOW && code != EFBIG && code != ENOENT && code != ENODEV;
 }
 
-bool has_file(DIR* dir, const std::string& path) {
-    return ::faccessat(::dirfd(dir), path.c_str(), F_OK, 0) == 0;
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> WorkqueueFs::names() const {
-    std::vector<std::string> out;
-    bool has_scopes = false;
-    const std::string path = paths_.workqueues();
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-    if (!dir && errno != ENOENT) return fail_errno(path, errno);
-    while (dir) {
-        errno = 0;
-        const dirent* entry = ::readdir(dir.get());
-        if (entry == nullptr && errno != 0) return fail_errno(path, errno);
-        if (entry == nullptr) break;
-        const std::string name = entry->d_name;
-        // Folders without a per_cpu file are not workqueues ("power").
-        if (!is_safe(name) || !has_file(dir.get(), name + "/per_cpu")) continue;
-        has_scopes = has_scopes || has_file(dir.get(), name + "/affinity_scope");
-        out.push_back(name);
-    }
-    std::sort(out.begin(), out.end());
-    if (::access((paths_.parameters() + "/" + kDefaultFile).c_str(), F_OK) == 0)
-        out.insert(out.begin(), kDefaultTarget);
-    else if (!has_scopes)
-        out.clear();  // before 6.6 there is nothing to set
+    const std::string folder = paths_.workqueues() + "/";
+    auto out = names_in(paths_.workqueues());
+    if (!out && out.error().code != ENOENT) return out;
+    if (!out) out.emplace();
+    // Folders without a per_cpu file are not workqueues ("power").
+    std::erase_if(*out, [&](const std::string& name) { return !exists(folder + name + "/per_cpu"); });
+    if (exists(paths_.parameters() + "/" + kDefaultFile))
+        out->insert(out->begin(), kDefaultTarget);
+    else if (std::ranges::none_of(
+                 *out, [&](const auto& name) { return exists(folder + name + "/affinity_scope"); }))
+        out->clear();  // before 6.6 there is nothing to set
     return out;
 }
 
