@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 
 namespace wq {
+
+inline constexpr std::uint64_t kSecond = 1'000'000;  // us
+
+inline std::uint64_t us(std::chrono::microseconds time) {
+    return static_cast<std::uint64_t>(time.count());
+}
 
 // Current time of CLOCK, in ns.
 std::int64_t clock_ns(clockid_t clock);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "counters/counter_table.h"
 #include "engine/candidates.h"
@@ -19,7 +20,6 @@
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000;
 constexpr std::uint64_t kLookTime = 5 * kSecond;  // between two looks at the traffic
 constexpr std::uint64_t kFreshRate = 12 * kSecond;
 constexpr std::uint64_t kFactsTime = 60 * kSecond;
@@ -102,7 +102,7 @@ void Experiment::find_before_upgrade() {
 
 // Hosts of a fleet that start, or whose hours open, at the same time shall not begin at the same time.
 void Experiment::draw_delay() {
-    const auto most = static_cast<std::uint64_t>(edges_.engine.policy().judge.jitter.count()) * kSecond;
+    const std::uint64_t most = us(edges_.engine.policy().judge.jitter);
     not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
 }
 
@@ -400,9 +400,7 @@ void Experiment::look() {
     if (!only_orders) explain("not busy, or its next pair is not due");
     edges_.engine.set_compared(compared);
     const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
-    if (!dense && ready.empty())
-        look_at_ =
-            now + static_cast<std::uint64_t>(edges_.engine.policy().judge.holdback.count()) * kSecond / 2;
+    if (!dense && ready.empty()) look_at_ = now + us(edges_.engine.policy().judge.holdback) / 2;
     if (ready.empty()) return idle();
     begin_slot(choose(std::move(ready)));
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/clock.h"
 #include "counters/counter_table.h"
 #include "engine/candidates.h"
 #include "engine/experiment.h"
@@ -14,17 +15,12 @@
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000;
 constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
 constexpr unsigned kMostDropped = 10;     // pairs running, before the candidate is set aside
 constexpr std::uint64_t kMostStuck = 20;  // one item in so many
 constexpr unsigned kMostStarved = 2;      // pairs running
 constexpr double kClearGain = -10;  // percent: while the whole interval is beyond it, the watch slows down
-
-std::uint64_t us(std::chrono::seconds time) {
-    return static_cast<std::uint64_t>(time.count()) * kSecond;
-}
 
 TrialOutcome outcome_of(Judgement judgement) {
     switch (judgement) {

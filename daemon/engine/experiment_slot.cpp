@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
 #include "counters/sampling.h"
 #include "engine/candidates.h"
 #include "engine/experiment.h"
@@ -20,10 +21,6 @@ namespace {
 constexpr std::int64_t kJump = 500'000'000;        // ns
 constexpr std::uint64_t kLongWindow = 30'000'000;  // us, of every fourth pair of the watch
 constexpr std::uint64_t kLongEvery = 4;
-
-std::uint64_t us(std::chrono::milliseconds time) {
-    return static_cast<std::uint64_t>(std::chrono::microseconds(time).count());
-}
 
 }  // namespace
 

@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000;
 constexpr std::uint64_t kSlow = 2 * kSecond;
 constexpr std::uint64_t kMinute = 60 * kSecond;
 constexpr std::size_t kMaxLedger = 64U << 20;  // bytes; a thousand entries of eight counters have 20 MB
