@@ -217,6 +217,8 @@ class Experiment {
     [[nodiscard]] Member member_of(const std::string& name, const Order& order) const;
     void sample(Member& member, double seconds);
     void say_begun(const Member& member);
+    void say(int priority, Event event, const std::string& text, const std::string& name, const Arms& arms,
+             const std::optional<std::string>& why = {});
     void act();
     void put(unsigned window);
     void put_failed(Member& member, const Outcome& outcome);

@@ -198,14 +198,10 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
     notes_[name].rests[arms.key()] = {edges_.now() + time, why};
     totals_.rests++;
     turned_ = true;
-    edges_.log.write({LOG_NOTICE,
-                      Event::none,
-                      fmt::format("{}: {} against {} rests for {} min: {}", name, arms.candidate.name(),
-                                  arms.baseline.name(), time / kSecond / 60, why),
-                      {{"WQ_NAME", name},
-                       {"WQ_ARM_BASELINE", arms.baseline.name()},
-                       {"WQ_ARM_CANDIDATE", arms.candidate.name()},
-                       {"WQ_REASON", why}}});
+    say(LOG_NOTICE, Event::none,
+        fmt::format("{}: {} against {} rests for {} min: {}", name, arms.candidate.name(),
+                    arms.baseline.name(), time / kSecond / 60, why),
+        name, arms, why);
 }
 
 // The watch of what is clearly better slows down, to a pair a day. A pair that says otherwise ends that.

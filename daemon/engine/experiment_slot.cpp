@@ -149,13 +149,22 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
 void Experiment::say_begun(const Member& member) {
     const auto& [name, arms] = std::tie(member.taker.name, member.taker.arms);
     if (!begun_.insert(name + "\n" + member.key.text()).second) return;
-    edges_.log.write(
-        {LOG_INFO,
-         Event::trial_begun,
-         fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.baseline.name()),
-         {{"WQ_NAME", name},
-          {"WQ_ARM_BASELINE", arms.baseline.name()},
-          {"WQ_ARM_CANDIDATE", arms.candidate.name()}}});
+    say(LOG_INFO, Event::trial_begun,
+        fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.baseline.name()), name,
+        arms);
+}
+
+// TEXT, which is about ARMS of target NAME, and WHY if given.
+void Experiment::say(int priority, Event event, const std::string& text, const std::string& name,
+                     const Arms& arms, const std::optional<std::string>& why) {
+    LogLine line{priority,
+                 event,
+                 text,
+                 {{"WQ_NAME", name},
+                  {"WQ_ARM_BASELINE", arms.baseline.name()},
+                  {"WQ_ARM_CANDIDATE", arms.candidate.name()}}};
+    if (why) line.fields.emplace_back("WQ_REASON", *why);
+    edges_.log.write(line);
 }
 
 // N is fixed for both windows of a pair, by what was there before it.
@@ -272,14 +281,10 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
         give_up(member, why);
     else
         put_off(name, why);
-    edges_.log.write({LOG_INFO,
-                      Event::trial_cut_off,
-                      fmt::format("{}: {} against {}: cut off: {}", name, member.taker.arms.candidate.name(),
-                                  member.taker.arms.baseline.name(), why),
-                      {{"WQ_NAME", name},
-                       {"WQ_ARM_BASELINE", member.taker.arms.baseline.name()},
-                       {"WQ_ARM_CANDIDATE", member.taker.arms.candidate.name()},
-                       {"WQ_REASON", why}}});
+    const Arms& arms = member.taker.arms;
+    say(LOG_INFO, Event::trial_cut_off,
+        fmt::format("{}: {} against {}: cut off: {}", name, arms.candidate.name(), arms.baseline.name(), why),
+        name, arms, why);
     edges_.engine.end_trial(name);
 }
 
