@@ -31,17 +31,13 @@ int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);
 int status(const Options& options);
-int pin(const Options& options, const std::string& target, const std::string& scope);
-int unpin(const Options& options, const std::string& target);
-int revert(const Options& options, const std::optional<std::string>& target);
 int undo(const Options& options);
 int trial(const Options& options, const std::string& target, const std::string& arm);
 int history(const Options& options);
 int export_policy(const Options& options);  // history --export-policy
 // Writes the report to the file OUTPUT; "-" is stdout.
 int report(const Options& options, const std::string& output);
-int pause(const Options& options);
-int resume(const Options& options);
-int reload(const Options& options);
+// Calls METHOD of the daemon, for pin, unpin, revert, pause, resume and reload.
+int order(const Options& options, const char* method, const std::vector<std::string>& arguments = {});
 
 }  // namespace wq::ctl

@@ -204,14 +204,14 @@ CommandRun set_up_pin(CLI::App& command, const Invocation& invocation) {
     command.add_option("SCOPE", given->scope, "The scope to hold")->type_name(word::kScope)->required();
     return later(given, invocation, [](const Given& g) {
         check_scope("SCOPE", g.scope);
-        return pin(g.options, g.target, g.scope);
+        return order(g.options, "Pin", {g.target, g.scope});
     });
 }
 
 CommandRun set_up_unpin(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     add_target(command, *given)->required();
-    return later(given, invocation, [](const Given& g) { return unpin(g.options, g.target); });
+    return later(given, invocation, [](const Given& g) { return order(g.options, "Unpin", {g.target}); });
 }
 
 // An order for all targets needs --all: a script with an unset variable must not give it.
@@ -221,7 +221,7 @@ CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
     command.add_flag("--all", given->all, "All targets")->excludes(target);
     return later(given, invocation, [](const Given& g) {
         if (g.target.empty() && !g.all) throw CLI::ValidationError("revert", "name a target, or give --all");
-        return revert(g.options, g.all ? std::nullopt : std::optional(g.target));
+        return order(g.options, "Revert", {g.target});  // "": all
     });
 }
 
@@ -244,16 +244,14 @@ CommandRun set_up_undo(CLI::App& command, const Invocation& invocation) {
     return later(given, invocation, [](const Given& g) { return undo(g.options); });
 }
 
-CommandRun set_up_pause(CLI::App& /*command*/, const Invocation& invocation) {
-    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return pause(g.options); });
-}
+constexpr char kPause[] = "Pause";
+constexpr char kResume[] = "Resume";
+constexpr char kReload[] = "Reload";
 
-CommandRun set_up_resume(CLI::App& /*command*/, const Invocation& invocation) {
-    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return resume(g.options); });
-}
-
-CommandRun set_up_reload(CLI::App& /*command*/, const Invocation& invocation) {
-    return later(std::make_shared<Given>(), invocation, [](const Given& g) { return reload(g.options); });
+template <const char* method>
+CommandRun set_up_order(CLI::App& /*command*/, const Invocation& invocation) {
+    return later(std::make_shared<Given>(), invocation,
+                 [](const Given& g) { return order(g.options, method); });
 }
 
 constexpr std::array kCommands = {
@@ -279,10 +277,10 @@ constexpr std::array kCommands = {
     Command{"unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
     Command{"revert", "Put a target, or all, back to the baseline until a reload", set_up_revert},
     Command{"trial", "Compare a scope on a target now, and follow it to the verdict", set_up_trial},
-    Command{"pause", "Begin no experiment until `resume`, also after a reboot", set_up_pause},
-    Command{"resume", "Let experiments begin again", set_up_resume},
+    Command{"pause", "Begin no experiment until `resume`, also after a reboot", set_up_order<kPause>},
+    Command{"resume", "Let experiments begin again", set_up_order<kResume>},
     Command{"undo", "Shell commands that would put everything back", set_up_undo},
-    Command{"reload", "Read the policy again", set_up_reload},
+    Command{"reload", "Read the policy again", set_up_order<kReload>},
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// pin, unpin, revert, pause, resume, reload: each is one call to the daemon.
-#include <fmt/format.h>
-
+// Orders: each is one call to the daemon.
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +10,13 @@
 #include "service/bus.h"
 
 namespace wq::ctl {
-namespace {
+
+Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
+    const PasswordAgent agent;
+    const auto answer = call_daemon(bus, method, arguments, ::geteuid() != 0);
+    if (!answer) return tl::unexpected(answer.error());
+    return {};
+}
 
 int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
     if (!options.root.empty()) {
@@ -28,39 +32,6 @@ int order(const Options& options, const char* method, const std::vector<std::str
     if (answer) return kOk;
     complain(answer.error().text);
     return answer.error().code == ESRCH ? kNoDaemon : kFailure;
-}
-
-}  // namespace
-
-Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
-    const PasswordAgent agent;
-    const auto answer = call_daemon(bus, method, arguments, ::geteuid() != 0);
-    if (!answer) return tl::unexpected(answer.error());
-    return {};
-}
-
-int pin(const Options& options, const std::string& target, const std::string& scope) {
-    return order(options, "Pin", {target, scope});
-}
-
-int unpin(const Options& options, const std::string& target) {
-    return order(options, "Unpin", {target});
-}
-
-int revert(const Options& options, const std::optional<std::string>& target) {
-    return order(options, "Revert", {target.value_or("")});
-}
-
-int pause(const Options& options) {
-    return order(options, "Pause", {});
-}
-
-int resume(const Options& options) {
-    return order(options, "Resume", {});
-}
-
-int reload(const Options& options) {
-    return order(options, "Reload", {});
 }
 
 }  // namespace wq::ctl
