@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdint>
 #include <ctime>
 
@@ -23,8 +22,7 @@ int export_policy(const Options& options) {
     const std::string fingerprint = machine_fingerprint(kernel_of(options), *topology);
     const std::int64_t now = ::time(nullptr);
     // What improved is watched, and what regressed is tried again: a verdict holds until there is another.
-    const auto lessons = lessons_of(
-        {store.records(), kernel_of(options).release, fingerprint, std::chrono::seconds::max(), now});
+    const auto lessons = lessons_of({store.records(), kernel_of(options).release, fingerprint, now});
     const std::string text = exported_policy({facts(), fingerprint, lessons, now});
     if (text.empty())
         return complain(

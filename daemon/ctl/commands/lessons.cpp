@@ -9,9 +9,9 @@
 //
 // Where masks give the workqueues of a class different CPUs, or the class other CPUs than before, the
 // verdicts on the CPUs of the last one count. On one pair of arms the last verdict counts, whatever it was
-// judged by; of several that improved on one setting, the last. A step on the way that is too old still tells
-// that its candidate was one of ours and not the kernel's; that much is known, and no more, so that nothing
-// is said.
+// judged by; of several that improved on one setting, the last. A step on the way by a wrong clock still
+// tells that its candidate was one of ours and not the kernel's; that much is known, and no more, so that
+// nothing is said.
 #include "ctl/commands/lessons.h"
 
 #include <algorithm>
@@ -37,9 +37,8 @@ class Class {
     [[nodiscard]] Lesson lesson() const;
 
   private:
-    [[nodiscard]] bool is_trusted(const VerdictRecord& verdict) const {
-        return wq::is_trusted(verdict, in_.retry_after, in_.now);
-    }
+    // One of the future was reached while the clock was wrong.
+    [[nodiscard]] bool is_trusted(const VerdictRecord& verdict) const { return verdict.time <= in_.now; }
     // The latest that passes, or nullptr.
     template <class Pass>
     [[nodiscard]] const VerdictRecord* latest(Pass pass) const {
@@ -56,7 +55,7 @@ class Class {
     const Verdicts& verdicts_;
 };
 
-// What improved, of any age, from what the kernel had to SETTING.
+// What improved, by any clock, from what the kernel had to SETTING.
 std::vector<VerdictRecord> Class::steps_to(const std::string& setting) const {
     std::vector<VerdictRecord> out;
     std::set<std::string> seen{setting};
@@ -114,12 +113,12 @@ Lesson Class::lesson() const {
     const VerdictRecord* last = latest(conclusive);
     if (last == nullptr) {
         last = latest([](const VerdictRecord&) { return true; });
-        return nothing(*last, is_trusted(*last) ? "is undecided" : "is too old, or of a wrong clock");
+        return nothing(*last, is_trusted(*last) ? "is undecided" : "is of a wrong clock");
     }
     const std::string& incumbent = last->key.baseline;
     auto steps = steps_to(incumbent);
     if (!std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return is_trusted(step); }))
-        return nothing(*last, "rests on one that is too old");
+        return nothing(*last, "rests on one of a wrong clock");
     if (!add_steps_from(incumbent, steps)) return nothing(*last, "contradicts an earlier one");
     if (!steps.empty()) return use(*last, std::move(steps));
     return {Lesson::Kind::leave, last->target, {}, regressed(incumbent), ""};
@@ -176,9 +175,9 @@ std::vector<Lesson> lessons_of(const LessonInput& in) {
     for (const auto& [kind, verdicts] : classes) {
         Lesson& lesson = out.emplace_back(Class(in, verdicts).lesson());
         for (const VerdictRecord* record : all.at(kind))
-            if (is_trusted(*record, in.retry_after, in.now) &&
-                std::ranges::any_of(lesson.verdicts,
-                                    [&](const VerdictRecord& v) { return are_opposite(v, *record); }))
+            if (record->time <= in.now && std::ranges::any_of(lesson.verdicts, [&](const VerdictRecord& v) {
+                    return are_opposite(v, *record);
+                }))
                 lesson.opposed.push_back(*record);
     }
     const auto moved = classes.find(kDefaultTarget);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +30,6 @@ struct LessonInput {
     const std::vector<VerdictRecord>& records;  // VerdictStore::records()
     std::string kernel;                         // only what was learned on this release,
     std::string topology;                       // and on this fingerprint()
-    std::chrono::seconds retry_after;           // older verdicts are not relied on
     std::int64_t now = 0;                       // s since 1970
 };
 
