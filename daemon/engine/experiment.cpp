@@ -495,6 +495,12 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     return {};
 }
 
+double Experiment::lost_today() const {
+    double out = 0;
+    for (const auto& [name, notes] : notes_) out += notes.lost.on(edges_.wall() / 86'400);
+    return out;
+}
+
 std::optional<ComparisonView> Experiment::view_of(const std::string& name) const {
     const auto found = edges_.engine.targets().find(name);
     if (found == edges_.engine.targets().end()) return {};

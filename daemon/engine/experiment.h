@@ -99,6 +99,8 @@ class Experiment {
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
     [[nodiscard]] std::optional<ComparisonView> view_of(const std::string& target) const;
     [[nodiscard]] const ExperimentTotals& totals() const { return totals_; }
+    // Seconds that all targets lost to experiments today (UTC).
+    [[nodiscard]] double lost_today() const;
     [[nodiscard]] const Ledger& ledger() const { return ledger_.ledger(); }
     // One reason for all targets why no slot begins: "settling after boot (4 min left)", "outside
     // judge.hours", "paused by `wq-tunectl pause`"; "" if nothing speaks against it.

@@ -120,6 +120,11 @@ bool Experiment::is_stuck(Member& member, const PairResult& result) {
         notes.items / 2 < edges_.engine.policy().judge.settings.min_items)
         return false;
     notes.items = notes.stuck = 0;
+    // A watch goes on: what is in force can still become worse.
+    if (member.taker.course == Course::watched) {
+        drop_pair(member, kStuckReason);
+        return true;
+    }
     totals_.pairs_dropped++;
     rest(member.taker.name, member.taker.arms, us(edges_.engine.policy().judge.retry_after), kStuckReason);
     const LedgerEntry entry = entry_of(member);

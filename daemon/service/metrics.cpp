@@ -172,13 +172,11 @@ void add_running(Exposition& out, const MetricsInput& in) {
     constexpr Course kCourses[] = {Course::dense, Course::sparse, Course::resting, Course::watched};
     std::map<Course, std::size_t> courses;
     std::size_t measured = 0;
-    double lost = 0;
     for (const auto& [name, target] : in.engine.targets()) {
         const auto view = in.experiment.view_of(name);
         if (!view) continue;
         courses[view->course]++;
         measured += view->measuring ? 1 : 0;
-        lost += view->lost_seconds;
     }
     out.gauge("wq_tuned_comparisons", "Targets with a comparison, by its course.");
     for (const Course course : kCourses)
@@ -186,7 +184,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.gauge("wq_tuned_targets_measured", "Targets in the slot that runs.");
     out.sample(number(measured));
     out.gauge("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).");
-    out.sample(lost);
+    out.sample(in.experiment.lost_today());
 }
 
 // Those with the most items are told of.

@@ -171,6 +171,21 @@ TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
     EXPECT_EQ(log_.count(Event::verdict), 2U) << "said once for each";
 }
 
+TEST_F(ExperimentTest, TheWatchGoesOnWhereWorkStaysOnOldPools) {
+    costs("smt", 0.8);
+    start(guard());
+    ASSERT_TRUE(run_to_verdict());
+    run(10);
+    const std::size_t said = log_.count(Event::verdict);
+    stuck_ = 1500;
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().pairs_dropped > 1; }, 24 * 3600));
+    EXPECT_EQ(log_.count(Event::verdict), said);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    stuck_ = 0;
+    costs("smt", 2);
+    EXPECT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 24 * 3600));
+}
+
 TEST_F(ExperimentTest, TheVerdictOfAClassHoldsForAllOfIt) {
     tree_.add(test::Dir("sys/devices/virtual/workqueue",
                         {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),

@@ -72,7 +72,7 @@ void add_source(CLI::App& command, Given& g) {
     command.add_option("--shard-size", g.options.shard_size, "Cores per shard")
         ->type_name(word::kNumber)
         ->check(decimal)
-        ->check(CLI::Range(1, 65536));
+        ->check(CLI::Range(1U, kMaxShardSize));
 }
 
 void add_kernel_scopes(CLI::App& command, Given& g) {
