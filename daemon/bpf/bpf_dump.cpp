@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <set>
 
 #include "base/file.h"

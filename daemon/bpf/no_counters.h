@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cerrno>
-#include <cstdint>
 #include <utility>
 
 #include "bpf/work_counters.h"

@@ -4,7 +4,6 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <tuple>
 #include <utility>

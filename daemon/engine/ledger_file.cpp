@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
-#include <cerrno>
 #include <cstdio>
 
 #include "base/clock.h"

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "evidence/ledger.h"
 #include "judge/verdicts.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <set>

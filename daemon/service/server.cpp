@@ -3,7 +3,6 @@
 
 #include <malloc.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <utility>

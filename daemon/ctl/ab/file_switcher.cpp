@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace wq::ab {
 
 FileSwitcher::FileSwitcher(ValueFiles& files, const LeftStore& store, std::string path,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
 #include "ctl/ab/ab_comparison.h"
 #include "ctl/bench/bench_load.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cctype>
-#include <optional>
 #include <string_view>
 
 #include "base/file.h"

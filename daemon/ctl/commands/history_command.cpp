@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"

@@ -3,9 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "ctl/machine.h"
 #include "engine/baseline.h"
 #include "engine/mask_store.h"

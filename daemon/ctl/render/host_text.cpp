@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ctl/render/terminal.h"

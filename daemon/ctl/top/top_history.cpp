@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/top/top_history.h"
 
-#include <utility>
-
 namespace wq::ctl {
 
 void TopHistory::add(const RowKey& key, HistoryPoint point) {
