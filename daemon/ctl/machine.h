@@ -55,6 +55,11 @@ void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
 int complain(const std::string& text);
 
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
 // A plan line in the format of `plan --json`.
 nlohmann::json plan_json(const PlanLine& line);
 nlohmann::json kernel_json(const KernelInfo& kernel);

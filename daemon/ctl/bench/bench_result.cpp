@@ -8,20 +8,17 @@
 
 #include "ctl/ab/ab_comparison.h"
 #include "ctl/bench/bench_load.h"
+#include "ctl/machine.h"
 
 namespace wq::bench {
 namespace {
 
+using ctl::or_null;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostRows = 64;
 constexpr std::size_t kMostRuns = 100'000;
-
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
-}
 
 template <class T>
 std::optional<T> optional_of(const json& value) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/diagnose/diagnose_command.h"
+#include "ctl/machine.h"
 
 namespace wq::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
 Json word_or_null(const std::string& word) {
     return word.empty() ? Json(nullptr) : Json(word);
 }

@@ -7,14 +7,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-Json or_null(const std::optional<Scope>& scope) {
+Json name_or_null(const std::optional<Scope>& scope) {
     return scope ? Json(name_of(*scope)) : Json(nullptr);
 }
-Json or_null(const std::optional<CpuSet>& cpus) {
+Json list_or_null(const std::optional<CpuSet>& cpus) {
     return cpus ? Json(cpus->list()) : Json(nullptr);
 }
 Json node_or_null(int node) {
@@ -56,7 +52,7 @@ Json workqueue_json(const DumpedWorkqueue& wq) {
     Json json = {{"name", wq.name}, {"kind", wq.kind}, {"flags", wq.flags}};
     if (wq.attrs) {
         json["scope"] = wq.attrs->scope;
-        json["effective"] = or_null(wq.attrs->effective);
+        json["effective"] = name_or_null(wq.attrs->effective);
         json["strict"] = wq.attrs->strict;
         json["nice"] = wq.attrs->nice;
         json["cpus"] = wq.attrs->cpus.list();
@@ -82,11 +78,11 @@ Json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel) {
     Json workqueues = Json::array();
     for (const auto& wq : dump.workqueues) workqueues.push_back(workqueue_json(wq));
     return {{"kernel", kernel_json(kernel)},
-            {"default_scope", or_null(dump.default_scope)},
+            {"default_scope", name_or_null(dump.default_scope)},
             {"masks",
              {{"unbound", dump.unbound.list()},
-              {"requested", or_null(dump.requested)},
-              {"isolated", or_null(dump.isolated)}}},
+              {"requested", list_or_null(dump.requested)},
+              {"isolated", list_or_null(dump.isolated)}}},
             {"scopes", scopes},
             {"pools", pools},
             {"workqueues", workqueues}};

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ctl/machine.h"
 #include "ctl/top/top_command.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json or_null(const std::optional<double>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
-}
 
 ordered_json count_or_null(bool applies, std::uint64_t value) {
     return applies ? ordered_json(value) : ordered_json(nullptr);
