@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Boots one guest and has it run checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
-#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers]
+#           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers|distro]
 #           [--machine-args "..."] [--arch arm64] [--caches L2,L3] [--acpi] [--bare] CHECK...
 #
 # --caches: the device tree names caches, one L2 per so many CPUs and one L3 per so many, 0 for none (arm64).
@@ -46,7 +46,7 @@ done
 kernel_dir=$(kernel_folder "$kernel")
 modules=$kernel_dir/$(if [ "$tree" = bench ]; then echo modules-bench; else echo modules; fi).cpio
 tree=$(tree_file "$tree")
-{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--arm64]"
+{ [ -e "$kernel_dir" ] && [ -e "$tree" ]; } || die "kernel $kernel or the guest tree is not in the cache: run ./dev fetch [--bench|--peers|--distro|--arm64]"
 qemu_is_good || die "QEMU 10 or later is needed: run ./dev fetch"
 
 rm -rf "$results"
@@ -66,7 +66,7 @@ lib=$overlay/usr/lib/wq-tests
 mkdir -p "$overlay"
 cp -a "$stage/." "$overlay/"
 mkdir -p "$lib/checks" "$overlay/etc/systemd/system/multi-user.target.wants"
-cp "$guest_dir"/{lib,runner,bare}.sh "$lib/"
+cp "$guest_dir"/{lib,runner,bare,selinux-init}.sh "$lib/"
 for check in "$@"; do cp "$guest_dir/checks/$check.sh" "$lib/checks/"; done
 printf '%s\n' "$@" >"$lib/todo"
 {

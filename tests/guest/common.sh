@@ -68,14 +68,17 @@ qemu_is_good() {
 bench_packages=nfs-kernel-server,nfs-common
 
 # And the peers' tree: the daemons that `./dev bench peers` has beside ours, and bpftrace.
-peer_packages=irqbalance,tuned,systemd-oomd,bpftrace
+peers_packages=irqbalance,tuned,systemd-oomd,bpftrace
+
+# And for conf/selinux and conf/tuned: Debian's SELinux policy, what builds a module for it, and tuned.
+distro_packages=selinux-policy-default,selinux-policy-dev,make,tuned
 
 # What an arm64 tree has to name: minbase, and what pack-tree.sh has mmdebstrap install.
 arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianutils diffutils dpkg findutils grep gzip hostname init-system-helpers
   libc-bin login mount ncurses-base ncurses-bin passwd perl-base sed sysvinit-utils tar util-linux mawk
   systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1"
 
-# The tree of a guest of this architecture: `tree_file guest`, `tree_file bench` or `tree_file peers`.
+# The tree of a guest of this architecture: `tree_file guest|bench|peers|distro`.
 tree_file() {
   local made=("$guest_dir"/{pack,settle}-tree.sh)
   case $1-$arch in
@@ -85,7 +88,10 @@ tree_file() {
       printf '%s/tree-arm64-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$arm64_tree_packages"))"
       ;;
     bench-amd64) printf '%s/tree-bench-%s.cpio\n' "$cache" "$(recipe "${made[@]}" <(echo "$bench_packages"))" ;;
-    peers-amd64) printf '%s/tree-peers-%s.cpio\n' "$cache" "$(recipe "${made[@]}" "$guest_dir/pack-peers.sh" <(echo "$peer_packages"))" ;;
+    peers-amd64 | distro-amd64)
+      local packages=$1_packages
+      printf '%s/tree-%s-%s.cpio\n' "$cache" "$1" "$(recipe "${made[@]}" "$guest_dir/pack-more.sh" <(echo "${!packages}"))"
+      ;;
     *) die "no $1 tree for $arch" ;;
   esac
 }

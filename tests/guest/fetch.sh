@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--arm64] [KERNEL...] (default: 6.12 7.2).
-# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`; --arm64: all of it for guests of
-# that architecture instead. fetch.sh --sysroot: only what `./dev build arm64` builds against.
+# Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--distro|--arm64] [KERNEL...] (default: 6.12 7.2).
+# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`; --distro: that with SELinux and tuned;
+# --arm64: all of it for guests of that architecture instead. fetch.sh --sysroot: only what `./dev build arm64` builds against.
 #
 # Every piece is made in a temporary directory and renamed into place when it is
 # whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
@@ -133,21 +133,21 @@ get_tree() { # guest|bench [PACKAGE,...]
   say "$1 tree: $(du -h "$file" | cut -f1)"
 }
 
-get_peers_tree() {
+get_more_tree() { # peers|distro PACKAGE,...
   local work file
-  file=$(tree_file peers)
+  file=$(tree_file "$1")
   [ -e "$file" ] && return
-  say "peers tree: building (a minute)"
+  say "$1 tree: building (a minute)"
   work=$(mktemp -d "$cache/tmp.XXXXXX")
-  as_root "$guest_dir/pack-peers.sh" "$(source_line bookworm)" "$(tree_file guest)" "$work/tree.cpio" "$peer_packages" >"$work/log" 2>&1 ||
-    { tail -n 20 "$work/log"; die "the peers tree could not be built"; }
+  as_root "$guest_dir/pack-more.sh" "$(source_line bookworm)" "$(tree_file guest)" "$work/tree.cpio" "$2" >"$work/log" 2>&1 ||
+    { tail -n 20 "$work/log"; die "the $1 tree could not be built"; }
   mv "$work/tree.cpio" "$file"
   rm -rf "$work"
-  say "peers tree: $(du -h "$file" | cut -f1)"
+  say "$1 tree: $(du -h "$file" | cut -f1)"
 }
 
 more=none
-case ${1:-} in --bench | --peers | --arm64 | --sysroot) more=${1#--} && shift ;; esac
+case ${1:-} in --bench | --peers | --distro | --arm64 | --sysroot) more=${1#--} && shift ;; esac
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock --nonblock 9 || { say "another run is filling the cache; waiting for it"; flock 9; }
@@ -163,7 +163,8 @@ get_qemu
 get_tree guest
 case $more in
   bench) get_tree bench "$bench_packages" ;;
-  peers) get_peers_tree ;;
+  peers) get_more_tree peers "$peers_packages" ;;
+  distro) get_more_tree distro "$distro_packages" ;;
 esac
 for version in "${@:-6.12 7.2}"; do
   for one in $version; do get_kernel "$one"; done

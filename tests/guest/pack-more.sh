@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The tree of `./dev bench peers` and `./dev bench overhead-peers`: pack-peers.sh SOURCE-LINE GUEST.cpio OUTPUT.cpio
-# PACKAGE,..., as root. The usual tree GUEST.cpio with, after it, what PACKAGEs bring that is not in it: that keeps its
-# own settings, and its recipe knows nothing of this one.
+# The tree of one kind of guest: pack-more.sh SOURCE-LINE GUEST.cpio OUTPUT.cpio PACKAGE,..., as root. The usual tree
+# GUEST.cpio with, after it, what PACKAGEs bring that is not in it: that keeps its own settings, and its recipe knows
+# nothing of this one.
 set -euo pipefail
 line=$1 guest=$2 output=$3 packages=$4
 tree=$(mktemp -d /tmp/wq-tuned-tree.XXXXXX)
