@@ -134,7 +134,7 @@ TEST_F(PolicyStateTest, WithoutADaemonRecordsThatCannotBeReadAreTold) {
         "no daemon runs, and the record of masks cannot be read: " + tree_.path("run/wq-tuned/masks.json") +
             ": empty, and the verdicts cannot be read: " + tree_.path("var/lib/wq-tuned/verdicts.json") +
             ": cut off, and the ledger cannot be read: " + tree_.path("var/lib/wq-tuned/ledger.json") +
-            ": Is a directory");
+            ": reading: Is a directory");
     ASSERT_EQ(document["masks"].size(), 1U);
     EXPECT_TRUE(document["masks"][0]["baseline"].is_null()) << "what the file holds may be ours";
 }
