@@ -167,7 +167,8 @@ class Experiment {
         std::uint64_t served = 0;
         std::map<std::string, Rest> rests;  // by arms
         unsigned starved = 0;               // pairs running in which the candidate's window was cut
-        unsigned dropped = 0;               // pairs running
+        unsigned dropped = 0;               // pairs running, but for those of the watch
+        unsigned missed = 0;                // pairs of the watch running
         std::uint64_t items = 0;
         std::uint64_t stuck = 0;
         unsigned failures = 0;  // running: its slots came to nothing
@@ -239,6 +240,7 @@ class Experiment {
     // experiment_pair.cpp: what a pair comes to.
     void take_pair(Member& member, const PairResult& result, const std::vector<double>& others);
     void drop_pair(Member& member, const std::string& why);
+    void miss(const Member& member, const std::string& why);
     bool is_stuck(Member& member, const PairResult& result);
     void take(Member& member, const PairEvidence& evidence, double seconds);
     void be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence);

@@ -137,11 +137,23 @@ bool Experiment::is_stuck(Member& member, const PairResult& result) {
 void Experiment::drop_pair(Member& member, const std::string& why) {
     totals_.pairs_dropped++;
     Notes& notes = notes_[member.taker.name];
+    if (member.taker.course == Course::watched) return miss(member, why);
     if (++notes.dropped < kMostDropped) return;
     notes.dropped = 0;
     rest(member.taker.name, member.taker.arms, kHour,
          fmt::format("{} pairs running were dropped: {}", kMostDropped, why));
     if (member.taker.by_hand) give_up(member, why);
+}
+
+// A watch never rests: that it sees nothing is said once.
+void Experiment::miss(const Member& member, const std::string& why) {
+    const std::string& name = member.taker.name;
+    const Arms& arms = member.taker.arms;
+    if (++notes_[name].missed != kMostDropped) return;
+    say(LOG_NOTICE, Event::none,
+        fmt::format("{}: the watch of {} sees nothing: {} pairs running were dropped: {}", name,
+                    arms.candidate.name(), kMostDropped, why),
+        name, arms, why);
 }
 
 void Experiment::take(Member& member, const PairEvidence& evidence, double in_place) {
@@ -154,7 +166,8 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
         if (const std::string why = comparison.why_refused(evidence.values); !why.empty())
             return drop_pair(member, why);
     const Accrual accrual = accrue(entry, evidence, rule_for(member));
-    notes.dropped = notes.failures = 0;
+    (member.taker.course == Course::watched ? notes.missed : notes.dropped) = 0;
+    notes.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
     if (const auto d = added(before, entry)) {
