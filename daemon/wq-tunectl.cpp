@@ -99,8 +99,10 @@ int run(int argc, char** argv) {
     }
     argc = wq::ctl::cut_command(argc, argv, invocation.command);
     try {
-        if (const auto flag = wq::ctl::flag_with_value(app, {argv + 1, argv + argc}); !flag.empty())
-            throw CLI::ValidationError(flag, "it takes no value");
+        if (const auto flag = wq::ctl::flag_with_value(app, {argv + 1, argv + argc}); !flag.empty()) {
+            wq::ctl::complain(fmt::format("option '{}' takes no value", flag));
+            return wq::ctl::kUsage;
+        }
         app.parse(argc, argv);
         const auto given = app.get_subcommands();
         const auto& [command, what] = runs[given.empty() ? app.get_subcommand("status") : given.front()];

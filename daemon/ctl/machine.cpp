@@ -126,9 +126,9 @@ std::string why_held_back(const KernelInfo& kernel, const Paths& paths) {
     std::vector<std::string> out;
     if (kernel.switched_off) out.emplace_back("wq_tuned=off on the kernel command line");
     if (std::string why = why_disabled(paths); !why.empty()) out.push_back(std::move(why));
-    const auto paused = read_if_there(paths.paused());
-    if (!paused) out.push_back(paused.error().text);
-    if (paused && *paused) out.emplace_back("experiments are paused");
+    // As for the daemon, a mark that cannot be read does not pause.
+    if (const auto paused = read_if_there(paths.paused()); paused && *paused)
+        out.emplace_back("experiments are paused");
     return fmt::format("{}", fmt::join(out, ", and "));
 }
 

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -234,10 +233,7 @@ std::string VerdictStore::text() const {
 }
 
 Status VerdictStore::write(const std::string& path, const std::string& text) {
-    // The unit's StateDirectory= has made it; a daemon run by hand makes it itself.
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    return replace_file(path, text);
+    return replace_state_file(path, text);
 }
 
 }  // namespace wq

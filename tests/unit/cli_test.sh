@@ -94,9 +94,9 @@ says 2 "unexpected argument 'more'; see wq-tunectl pin --help" pin x smt more
 says 2 "--config is given twice; see wq-tunectl plan --help" plan --config a --config b
 says 2 "--config needs a value; see wq-tunectl plan --help" plan --config
 for flag in --json=false --json=true --boot=-1 --no-pager=0 --experiments=; do
-  says 2 "${flag%=*}: it takes no value" plan --topology "$synthetic" $flag
+  says 2 "option '${flag%=*}' takes no value" plan --topology "$synthetic" $flag
 done
-says 2 '--restore: it takes no value' ab --restore=0
+says 2 "option '--restore' takes no value" ab --restore=0
 expect 1 plan --topology "$synthetic" --config --json=1 # a file
 expect 3 --root "$root"
 grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
