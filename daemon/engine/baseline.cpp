@@ -77,7 +77,7 @@ ino_t inode_from(const json& value) {
     return value.get<ino_t>();
 }
 
-BaselineEntry from_json(const json& j) {
+BaselineEntry baseline_from_json(const json& j) {
     BaselineEntry out{j.at("name").get<std::string>(),
                       inode_from(j.at("inode")),
                       j.at("scope").get<std::string>(),
@@ -91,7 +91,7 @@ BaselineEntry from_json(const json& j) {
 }
 
 // A copy of all entries, to tell whether they changed, would be as large as they are.
-std::uint64_t hash_of(const std::map<std::string, BaselineEntry>& entries) {
+std::uint64_t hash_of_entries(const std::map<std::string, BaselineEntry>& entries) {
     XXH64_state_t state;
     XXH64_reset(&state, 0);
     const auto add_number = [&](std::uint64_t n) { XXH64_update(&state, &n, sizeof(n)); };
@@ -119,7 +119,7 @@ std::uint64_t hash_of(const std::map<std::string, BaselineEntry>& entries) {
 
 }  // namespace
 
-BaselineStore::BaselineStore(std::string path) : path_(std::move(path)), saved_(hash_of({})) {}
+BaselineStore::BaselineStore(std::string path) : path_(std::move(path)), saved_(hash_of_entries({})) {}
 
 bool BaselineEntry::may_be_ours(const std::string& word) const {
     return std::find(may_hold.begin(), may_hold.end(), word) != may_hold.end();
@@ -197,11 +197,11 @@ Status BaselineStore::load() {
         const json document = json::parse(**text);
         std::map<std::string, BaselineEntry> entries;
         for (const json& item : document.at("entries")) {
-            BaselineEntry entry = from_json(item);
+            BaselineEntry entry = baseline_from_json(item);
             entries[entry.name] = std::move(entry);
         }
         entries_ = std::move(entries);
-        saved_ = hash_of(entries_);
+        saved_ = hash_of_entries(entries_);
         mark_saved();
         broken_ = false;
     } catch (const json::exception& e) {
@@ -212,7 +212,7 @@ Status BaselineStore::load() {
 
 Status BaselineStore::save() {
     if (broken_) return fail(path_ + ": could not be read, and is not replaced", EBADMSG);
-    const std::uint64_t hash = hash_of(entries_);
+    const std::uint64_t hash = hash_of_entries(entries_);
     if (hash == saved_) return mark_saved();
     json list = json::array();
     for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));

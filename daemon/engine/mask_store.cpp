@@ -30,7 +30,7 @@ Result<CpuSet> cpus_from(const Result<CpuSet>& cpus, const char* what) {
 }
 
 // Throws what json does. An error: the entry is not one of ours.
-Result<MaskEntry> from_json(const json& j) {
+Result<MaskEntry> mask_from_json(const json& j) {
     if (!j.at("inode").is_number_unsigned()) return fail("inode is not one", EBADMSG);
     MaskEntry out{j.at("name").get<std::string>(), j.at("inode").get<ino_t>(),
                   j.at("baseline").get<std::string>()};
@@ -91,7 +91,7 @@ Status MaskStore::load() {
     try {
         const json document = json::parse(**text);
         for (const json& item : document.at("entries")) {
-            auto entry = from_json(item);
+            auto entry = mask_from_json(item);
             if (!entry) return tl::unexpected(entry.error().in(path_));
             entries[entry->name] = std::move(*entry);
         }

@@ -13,7 +13,7 @@
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kLineVersion = 1;
 constexpr double kMostNumber = 1e12;  // of what hosts add up
 constexpr double kMostTop = 7;        // above ln 900.1
 constexpr double kMostWeight = 1e24;  // of hosts, squared and added up
@@ -267,8 +267,8 @@ std::string FleetLineReader::read(std::string_view text) {
         guess = i + 1;
         seen |= std::uint64_t{1} << i;
         if (!kFields[i].read(in, draft)) why = why_not_read(kFields[i], text, in.offset());
-        if (i == 0 && why.empty() && draft.version != kVersion)
-            why = fmt::format("version {}; this program reads {}", draft.version, kVersion);
+        if (i == 0 && why.empty() && draft.version != kLineVersion)
+            why = fmt::format("version {}; this program reads {}", draft.version, kLineVersion);
         return why.empty();
     });
     if (!why.empty()) return why;
@@ -333,7 +333,7 @@ std::string text_of(const FleetLine& line) {
     const FleetKey& key = line.key;
     const Pooled& p = line.pooled;
     const bool merged = line.is_merged();
-    Json out{{"v", kVersion}};
+    Json out{{"v", kLineVersion}};
     if (!merged) out["host"] = line.host;
     out["at"] = line.at;
     if (merged) out["hosts"] = p.hosts;

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kLedgerVersion = 1;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw json::other_error::create(501, why, nullptr);
@@ -156,7 +156,7 @@ std::string LedgerKey::text() const {
 Result<Ledger> Ledger::from_text(std::string_view text) {
     try {
         const json document = json::parse(text);
-        if (document.at("version") != kVersion) refuse("another version");
+        if (document.at("version") != kLedgerVersion) refuse("another version");
         Ledger out;
         out.lacks = document.at("lacks").get<std::string>();
         for (const json& j : document.at("entries")) out.put(entry_from(j));
@@ -170,7 +170,7 @@ std::string Ledger::text() const {
     json entries = json::array();
     for (const auto& [key, entry] : entries_) entries.push_back(to_json(entry));
     // A workqueue's name need not be UTF-8.
-    return json{{"version", kVersion}, {"lacks", lacks}, {"entries", entries}}.dump(
+    return json{{"version", kLedgerVersion}, {"lacks", lacks}, {"entries", entries}}.dump(
                1, ' ', false, json::error_handler_t::replace) +
            "\n";
 }

@@ -16,7 +16,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kMaxName = 255;
+constexpr std::size_t kMaxHostName = 255;
 
 // Keys are read in the code's order; sort errors by their place in the file.
 void sort_by_place(PolicyErrors& errors) {
@@ -124,8 +124,8 @@ class Loader {
         const auto name = table.string("name");
         if (!table.has("name"))
             table.error(table.place(), "a host table needs a name, such as name = \"epyc\"");
-        if (name && name->size() > kMaxName)
-            table.error(table.place_of("name"), fmt::format("name is longer than {} bytes", kMaxName));
+        if (name && name->size() > kMaxHostName)
+            table.error(table.place_of("name"), fmt::format("name is longer than {} bytes", kMaxHostName));
         return name.value_or("");
     }
 

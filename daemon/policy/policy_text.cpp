@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "policy/glob.h"
 #include "policy/settings.h"
 #include "policy/source_text.h"
 
@@ -86,6 +87,10 @@ std::string toml_text(const Json& value) {
 
 std::string toml_comment(const std::string& text) {
     return "# " + printable(text.substr(0, kMaxComment));
+}
+
+Json glob_or_null(const std::string& text) {
+    return text.empty() || printable(text) != text ? Json() : Json(glob_of(text));
 }
 
 std::string policy_toml(const Policy& policy, const std::vector<std::string>& files) {

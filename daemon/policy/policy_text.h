@@ -35,5 +35,7 @@ std::vector<std::string> host_lines(const Policy& policy);
 std::string toml_text(const nlohmann::ordered_json& value);
 // TEXT as a TOML comment, short enough for a line of a policy and without terminal control characters.
 std::string toml_comment(const std::string& text);
+// The glob that matches TEXT alone, for a condition; null if TEXT is empty or has control characters.
+nlohmann::ordered_json glob_or_null(const std::string& text);
 
 }  // namespace wq

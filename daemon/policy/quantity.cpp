@@ -25,7 +25,7 @@ constexpr std::array<Unit, 6> kUnits = {{{"d", std::chrono::hours(24)},
                                          {"ms", milliseconds(1)}}};
 constexpr const char* kUnitNames = "ms, s, m or min, h, d";
 
-constexpr unsigned kDay = 24 * 60;  // minutes
+constexpr unsigned kMinutesOfDay = 24 * 60;  // minutes
 
 // Removes the leading CHARACTERS from TEXT and returns them.
 std::string_view take(std::string_view& text, std::string_view characters) {
@@ -72,7 +72,7 @@ bool read_clock(std::string_view text, unsigned& minutes) {
     if (text.size() != 5 || text[2] != ':') return false;
     if (!read_number(text.substr(0, 2), hour) || !read_number(text.substr(3), minute)) return false;
     minutes = hour * 60 + minute;
-    return minute < 60 && minutes <= kDay;
+    return minute < 60 && minutes <= kMinutesOfDay;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ Result<double> parse_percentage(std::string_view text) {
 Result<Hours> parse_hours(std::string_view text) {
     Hours hours;
     if (text.size() != 11 || text[5] != '-' || !read_clock(text.substr(0, 5), hours.begin) ||
-        !read_clock(text.substr(6), hours.end) || hours.begin == kDay)
+        !read_clock(text.substr(6), hours.end) || hours.begin == kMinutesOfDay)
         return fail("must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\"");
     if (hours.begin == hours.end) return fail("must not end when it begins (all day is \"00:00-24:00\")");
     return hours;

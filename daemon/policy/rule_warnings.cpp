@@ -13,7 +13,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kMaxName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.10
+constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.10
 
 // One element of a pattern.
 struct Piece {
@@ -107,8 +107,8 @@ std::string why_never_matches(const std::string& pattern) {
     for (const Piece& piece : pieces)
         if (auto why = why_never_matches(piece); !why.empty()) return why;
     const auto stars = std::ranges::count(pieces, Kind::star, &Piece::kind);
-    if (pieces.size() - static_cast<std::size_t>(stars) <= kMaxName) return "";
-    return fmt::format("a name has at most {} characters", kMaxName);
+    if (pieces.size() - static_cast<std::size_t>(stars) <= kLongestWorkqueueName) return "";
+    return fmt::format("a name has at most {} characters", kLongestWorkqueueName);
 }
 
 bool covers(const std::string& earlier, const std::string& later) {

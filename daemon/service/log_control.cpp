@@ -38,7 +38,7 @@ int get_identifier(sd_bus* /*bus*/, const char* /*path*/, const char* /*interfac
 
 // Only root may set it; the bus policy (conf/org.wqtuned1.conf) ensures that. Without
 // SD_BUS_VTABLE_UNPRIVILEGED, sd-bus would ask the bus for the caller and block until the answer.
-const sd_bus_vtable kVtable[] = {
+const sd_bus_vtable kLogLevel[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("LogTarget", "s", get_target, 0, 0),
@@ -49,7 +49,7 @@ const sd_bus_vtable kVtable[] = {
 
 int add_log_control(sd_bus* bus, Journal& journal) {
     return ::sd_bus_add_object_vtable(bus, nullptr, "/org/freedesktop/LogControl1",
-                                      "org.freedesktop.LogControl1", kVtable, &journal);
+                                      "org.freedesktop.LogControl1", kLogLevel, &journal);
 }
 
 }  // namespace wq

@@ -23,17 +23,6 @@
 namespace wq {
 namespace {
 
-struct Job {
-    std::string name;
-    RecordWriter::Work work;
-    std::vector<RecordWriter::Done> done;
-};
-
-struct Finished {
-    std::vector<RecordWriter::Done> done;
-    Status status;
-};
-
 // Runs WORK and converts exceptions to errors. An exception that leaves a thread would end the daemon.
 Status result_of(const RecordWriter::Work& work) {
     try {
@@ -55,6 +44,17 @@ void close_all_but(int fd) {
 }  // namespace
 
 struct RecordThread::Shared {
+    struct Job {
+        std::string name;
+        RecordWriter::Work work;
+        std::vector<RecordWriter::Done> done;
+    };
+
+    struct Finished {
+        std::vector<RecordWriter::Done> done;
+        Status status;
+    };
+
     std::mutex mutex;
     std::condition_variable ended;
     std::deque<Job> waiting;
@@ -88,9 +88,10 @@ Status RecordThread::start(sd_event* event, std::function<void()> after) {
 void RecordThread::put(const std::string& name, Work work, Done done) {
     {
         const std::scoped_lock lock(shared_->mutex);
-        const auto known = std::ranges::find(shared_->waiting, name, &Job::name);
-        Job& job =
-            known != shared_->waiting.end() ? *known : shared_->waiting.emplace_back(Job{name, {}, {}});
+        const auto known = std::ranges::find(shared_->waiting, name, &Shared::Job::name);
+        Shared::Job& job = known != shared_->waiting.end()
+                               ? *known
+                               : shared_->waiting.emplace_back(Shared::Job{name, {}, {}});
         job.work = std::move(work);
         job.done.push_back(std::move(done));
     }
@@ -110,7 +111,7 @@ void RecordThread::begin_thread() {
     } catch (const std::system_error& error) {
         const std::scoped_lock lock(shared_->mutex);
         shared_->running = false;
-        for (Job& job : shared_->waiting)
+        for (Shared::Job& job : shared_->waiting)
             shared_->finished.push_back({std::move(job.done), fail_errno("no thread", error.code().value())});
         shared_->waiting.clear();
         (void)::eventfd_write(shared_->wake.get(), 1);
@@ -124,7 +125,7 @@ void RecordThread::run(const std::shared_ptr<Shared>& shared) {
     close_all_but(shared->wake.get());
     std::unique_lock lock(shared->mutex);
     while (!shared->waiting.empty()) {
-        Job job = std::move(shared->waiting.front());
+        Shared::Job job = std::move(shared->waiting.front());
         shared->waiting.pop_front();
         shared->doing = job.name;
         lock.unlock();
@@ -148,12 +149,12 @@ int RecordThread::on_wake(sd_event_source* /*source*/, int fd, std::uint32_t /*e
 }
 
 void RecordThread::call_done() {
-    std::vector<Finished> finished;
+    std::vector<Shared::Finished> finished;
     {
         const std::scoped_lock lock(shared_->mutex);
         finished.swap(shared_->finished);
     }
-    for (const Finished& each : finished)
+    for (const Shared::Finished& each : finished)
         for (const Done& done : each.done) done(each.status);
 }
 
@@ -174,7 +175,7 @@ std::vector<std::string> RecordThread::give_up() {
     {
         const std::scoped_lock lock(shared_->mutex);
         if (!shared_->doing.empty()) lost.push_back(shared_->doing);
-        for (const Job& job : shared_->waiting) lost.push_back(job.name);
+        for (const Shared::Job& job : shared_->waiting) lost.push_back(job.name);
         shared_->waiting.clear();
         if (shared_->running && thread_.joinable()) thread_.detach();
     }

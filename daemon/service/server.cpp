@@ -51,7 +51,7 @@ int on_status(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     });
 }
 
-using Text = const std::string&;
+using Argument = const std::string&;
 
 int on_pin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, server, "org.wqtuned1.pin", 2, handlers(server).pin);
@@ -59,11 +59,11 @@ int on_pin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
 
 int on_unpin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, server, "org.wqtuned1.unpin", 1,
-                      [server](Text target, Text) { return handlers(server).unpin(target); });
+                      [server](Argument target, Argument) { return handlers(server).unpin(target); });
 }
 
 int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, server, "org.wqtuned1.revert", 1, [server](Text target, Text) {
+    return give_order(message, server, "org.wqtuned1.revert", 1, [server](Argument target, Argument) {
         return handlers(server).revert(target.empty() ? std::nullopt : std::optional(target));
     });
 }
@@ -74,20 +74,20 @@ int on_trial(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
 
 int on_reload(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, server, "org.wqtuned1.reload", 0,
-                      [server](Text, Text) { return handlers(server).reload(); });
+                      [server](Argument, Argument) { return handlers(server).reload(); });
 }
 
 int on_pause(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, server, "org.wqtuned1.pause", 0,
-                      [server](Text, Text) { return handlers(server).pause(true); });
+                      [server](Argument, Argument) { return handlers(server).pause(true); });
 }
 
 int on_resume(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return give_order(message, server, "org.wqtuned1.resume", 0,
-                      [server](Text, Text) { return handlers(server).pause(false); });
+                      [server](Argument, Argument) { return handlers(server).pause(false); });
 }
 
-const sd_bus_vtable kVtable[] = {
+const sd_bus_vtable kOrders[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), on_status,
                             SD_BUS_VTABLE_UNPRIVILEGED),
@@ -111,7 +111,7 @@ const sd_bus_vtable kVtable[] = {
 Result<std::unique_ptr<BusServer>> BusServer::serve(BusPtr bus, Journal& journal, BusHandlers handlers) {
     std::unique_ptr<BusServer> server(new BusServer(std::move(bus), std::move(handlers)));
     int r =
-        ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kVtable, server.get());
+        ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kOrders, server.get());
     if (r >= 0) r = add_log_control(server->bus(), journal);
     if (r < 0) return fail_errno(kBusInterface, -r);
     return server;

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-struct Question {
+struct Machine {
     Topology topology;
     KernelInfo kernel = kernel_72();
     Policy policy = rule_for_all();
@@ -35,7 +35,7 @@ struct Question {
     Scope now = Scope::cache_shard;  // what `default` means
 };
 
-BootAdvice advice(const Question& q) {
+BootAdvice advice(const Machine& q) {
     return advise_boot({q.topology,
                         q.kernel,
                         q.policy,
@@ -71,7 +71,7 @@ class BootAdviceTable : public testing::TestWithParam<Row> {};
 
 TEST_P(BootAdviceTable, AreAdvisedWhereNoScopeMakesThem) {
     const Row& row = GetParam();
-    Question q{machine(row.shape), kernel_72(row.kernels)};
+    Machine q{machine(row.shape), kernel_72(row.kernels)};
     if (row.asked > 0) q.size = row.asked;
     const BootAdvice found = advice(q);
     if (*row.option == '\0')
@@ -124,12 +124,12 @@ TEST(BootAdviceShards, SayWhoAskedAndForWhom) {
 }
 
 TEST(BootAdviceShards, AreForThoseThatArePlanned) {
-    const Question q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
+    const Machine q{.topology = machine({.cores = 32}), .policy = rule_for_all(leave()), .size = 4};
     EXPECT_THAT(options(advice(q)), IsEmpty());
 }
 
 TEST(BootAdviceShards, OfARuleThatNamesThem) {
-    Question q{
+    Machine q{
         .topology = machine({.cores = 8}), .policy = rule_for_all(fixed(Scope::cache_shard)), .size = 4};
     EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.cache_shard_size=4"));
     q.policy = rule_for_all(fixed(Scope::numa));
@@ -170,7 +170,7 @@ Policy managed(const ScopeWish& wish = {}) {
 }
 
 // 12 cores in one LLC and a kernel without shards: the plan is smt.
-Question twelve(const Policy& policy) {
+Machine twelve(const Policy& policy) {
     return {.topology = machine({.cores = 12, .threads = 2}),
             .kernel = kernel_612(),
             .policy = policy,
@@ -178,13 +178,13 @@ Question twelve(const Policy& policy) {
 }
 
 TEST(BootAdviceDefault, IsNotNeededWhereTheParameterIsWritten) {
-    const Question q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
+    const Machine q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
     EXPECT_THAT(options(advice(q)), IsEmpty());
     EXPECT_THAT(advice(q).notes, IsEmpty());
 }
 
 TEST(BootAdviceDefault, IsNeededWhereItCannotBeWritten) {
-    Question q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
+    Machine q{.topology = machine({.cores = 32}), .policy = managed(), .now = Scope::cache};
     q.kernel.default_writable = false;
     EXPECT_THAT(options(advice(q)), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
     q.now = Scope::cache_shard;
@@ -195,7 +195,7 @@ TEST(BootAdviceDefault, IsNeededWhereItCannotBeWritten) {
 }
 
 TEST(BootAdviceDefault, OfARuleWherePodsAreUnknown) {
-    Question q = twelve(managed(fixed(Scope::smt)));
+    Machine q = twelve(managed(fixed(Scope::smt)));
     q.pods_unknown = "CPUs 4-5 are isolated";
     const BootAdvice found = advice(q);
     ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=smt"));
@@ -209,21 +209,21 @@ TEST(BootAdviceDefault, OfARuleWherePodsAreUnknown) {
 }
 
 TEST(BootAdviceDefault, IsNoGuessWherePodsAreUnknown) {
-    Question q = twelve(managed());
+    Machine q = twelve(managed());
     q.pods_unknown = "CPUs 4-5 are isolated";
     EXPECT_THAT(options(advice(q)), IsEmpty());
     EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("cannot plan @default")));
 }
 
 TEST(BootAdviceDefault, LeavesTheAdministratorsWord) {
-    Question q = twelve(managed());
+    Machine q = twelve(managed());
     q.kernel.default_on_cmdline = true;
     EXPECT_THAT(options(advice(q)), IsEmpty());
     EXPECT_THAT(advice(q).notes, testing::Contains(HasSubstr("without it @default (cache) would be smt")));
 }
 
 TEST(BootAdviceDefault, ReachesWorkThatStaysOnOldPools) {
-    Question q{.topology = machine({.cores = 32}), .on_old_pools = {"writeback"}, .now = Scope::cache};
+    Machine q{.topology = machine({.cores = 32}), .on_old_pools = {"writeback"}, .now = Scope::cache};
     const BootAdvice found = advice(q);
     ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
     EXPECT_THAT(found.options[0].reason, HasSubstr("writeback: its work stays"));

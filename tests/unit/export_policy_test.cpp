@@ -27,7 +27,7 @@ using testing::SizeIs;
 using testing::StartsWith;
 using enum TrialOutcome;
 
-constexpr std::int64_t kNow = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
+constexpr std::int64_t kExportedAt = 1'700'000'000;  // 2023-11-14 22:13:20 UTC
 
 HostFacts epyc() {
     HostFacts facts;
@@ -50,14 +50,14 @@ Lesson lesson(const std::string& name, TrialOutcome outcome, const std::string& 
     VerdictRecord r;
     r.key = {"6.12.57+deb13-amd64", "8 CPUs", class_of(name), baseline, candidate, ""};
     r.target = name;
-    r.time = kNow - 3600;
+    r.time = kExportedAt - 3600;
     r.outcome = outcome;
     r.standing = {"latency", 9, 4.5, -2, {-3.1, Effect::Interval{-5.2, -1.0}}};
-    return lessons_of({{r}, r.key.kernel, r.key.topology, kNow}).at(0);
+    return lessons_of({{r}, r.key.kernel, r.key.topology, kExportedAt}).at(0);
 }
 
 std::string exported(const std::vector<Lesson>& lessons, const HostFacts& facts = epyc()) {
-    return ctl::exported_policy({facts, "8 CPUs", lessons, kNow});
+    return ctl::exported_policy({facts, "8 CPUs", lessons, kExportedAt});
 }
 
 Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {

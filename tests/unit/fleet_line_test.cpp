@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kNow = test::kFleetTime + 1000;
+constexpr std::int64_t kReadAt = test::kFleetTime + 1000;
 
 FleetLine a_line() {
     Random random(1);
@@ -31,12 +31,12 @@ FleetLine a_merged_line() {
 }
 
 std::string refusal(const std::string& text) {
-    return FleetLineReader(kNow).read(text);
+    return FleetLineReader(kReadAt).read(text);
 }
 
 TEST(FleetLine, OfAHostComesBackFromItsTextToTheLastBit) {
     const FleetLine line = a_line();
-    FleetLineReader reader(kNow);
+    FleetLineReader reader(kReadAt);
     ASSERT_EQ(reader.read(text_of(line)), "");
     EXPECT_EQ(reader.line().key, line.key);
     EXPECT_EQ(reader.line().host, line.host);
@@ -47,7 +47,7 @@ TEST(FleetLine, OfAHostComesBackFromItsTextToTheLastBit) {
 
 TEST(FleetLine, OfManyHostsComesBackFromItsTextToTheLastBit) {
     const FleetLine line = a_merged_line();
-    FleetLineReader reader(kNow);
+    FleetLineReader reader(kReadAt);
     ASSERT_EQ(reader.read(text_of(line)), "");
     EXPECT_EQ(reader.line().key, line.key);
     EXPECT_EQ(reader.line().pooled, line.pooled);
@@ -81,7 +81,7 @@ TEST(FleetLine, ReadsOtherOrdersBlanksEscapesAndUnknownKeys) {
     const Json line = Json::parse(text_of(a_line()));
     for (auto it = line.rbegin(); it != line.rend(); ++it) reversed[it.key()] = it.value();
     reversed["later"] = {{"a", {1, "]", true, nullptr}}};
-    FleetLineReader reader(kNow);
+    FleetLineReader reader(kReadAt);
     std::string text = reversed.dump(1);
     std::ranges::replace(text, '\n', ' ');
     ASSERT_EQ(reader.read(text + "  \r"), "");
@@ -94,7 +94,7 @@ TEST(FleetLine, ReadsOtherOrdersBlanksEscapesAndUnknownKeys) {
 TEST(FleetLine, WhatIsNotKnownOfAMachineIsNull) {
     Json line = Json::parse(text_of(a_line()));
     line["machine"] = {{"arch", nullptr}, {"cores", nullptr}};
-    FleetLineReader reader(kNow);
+    FleetLineReader reader(kReadAt);
     ASSERT_EQ(reader.read(line.dump()), "");
     EXPECT_EQ(reader.line().key.machine, FleetMachine{});
 }
@@ -110,8 +110,8 @@ TEST(FleetLine, EachMistakeIsNamed) {
     EXPECT_THAT(changed("host", "web-1.example.org"), HasSubstr("\"host\""));
     EXPECT_THAT(changed("host", ""), HasSubstr("\"host\""));
     EXPECT_THAT(changed("at", 0), HasSubstr("\"at\""));
-    EXPECT_THAT(changed("at", kNow + kClockSlack + 1), HasSubstr("future"));
-    EXPECT_EQ(changed("at", kNow + kClockSlack), "");
+    EXPECT_THAT(changed("at", kReadAt + kClockSlack + 1), HasSubstr("future"));
+    EXPECT_EQ(changed("at", kReadAt + kClockSlack), "");
     EXPECT_THAT(changed("machine", 1), HasSubstr("\"machine\""));
     EXPECT_THAT(changed("class", "a\nb"), HasSubstr("\"class\""));
     EXPECT_THAT(changed("class", "\u0085"), HasSubstr("\"class\""));

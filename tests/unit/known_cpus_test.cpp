@@ -31,7 +31,7 @@ std::vector<std::string> nodes_of(const Topology& topology) {
     return out;
 }
 
-const Topology kTwoSockets = machine({.sockets = 2, .cores = 2, .threads = 2});  // n and n+4 are siblings
+const Topology kEightCpus = machine({.sockets = 2, .cores = 2, .threads = 2});  // n and n+4 are siblings
 
 void expect_all_of_two_sockets(const KnownCpus& known) {
     EXPECT_EQ(known.cpus().list(), "0-7");
@@ -49,32 +49,32 @@ TEST(KnownCpus, StayInTheirGroupsWhenTheyGoOffline) {
     // One thread, a core, all second threads, a whole socket, CPU 0.
     for (const char* offline : {"4", "1,5", "4-7", "2-3,6-7", "0"}) {
         KnownCpus known;
-        known.see(kTwoSockets);
-        known.see(without(kTwoSockets, offline));
+        known.see(kEightCpus);
+        known.see(without(kEightCpus, offline));
         expect_all_of_two_sockets(known);
-        known.see(kTwoSockets);
+        known.see(kEightCpus);
         expect_all_of_two_sockets(known);
     }
 }
 
 TEST(KnownCpus, AreFoundOneAfterAnother) {
     KnownCpus known;
-    known.see(without(kTwoSockets, "4-7"));
+    known.see(without(kEightCpus, "4-7"));
     EXPECT_EQ(known.cpus().list(), "0-3");
     EXPECT_THAT(cores_of(known.topology()), ElementsAre("0", "1", "2", "3"));
-    known.see(without(kTwoSockets, "0-3"));  // never all at once
+    known.see(without(kEightCpus, "0-3"));  // never all at once
     EXPECT_EQ(known.cpus().list(), "0-7");
-    known.see(kTwoSockets);
+    known.see(kEightCpus);
     expect_all_of_two_sockets(known);
 }
 
 TEST(KnownCpus, DoNotCountWhileIsolated) {
-    Topology isolated = kTwoSockets;
+    Topology isolated = kEightCpus;
     isolated.isolated = {3, 7};
     KnownCpus known;
     known.see(isolated);
     EXPECT_EQ(known.cpus().list(), "0-2,4-6");
-    known.see(kTwoSockets);
+    known.see(kEightCpus);
     EXPECT_EQ(known.cpus().list(), "0-7");
     known.see(isolated);  // a cpuset partition, made later: the pods of boot stay
     EXPECT_EQ(known.cpus().list(), "0-7");
@@ -83,21 +83,21 @@ TEST(KnownCpus, DoNotCountWhileIsolated) {
 
 // Its files still tell core and node, but not the LLC.
 TEST(KnownCpus, KeepTheirLlcWhenIsolatedLater) {
-    Topology later = kTwoSockets;
+    Topology later = kEightCpus;
     later.isolated = {3, 7};
     later.llcs[1].cpus = {2, 6};
     KnownCpus known;
-    known.see(kTwoSockets);
+    known.see(kEightCpus);
     known.see(later);
     expect_all_of_two_sockets(known);
     EXPECT_EQ(known.topology().isolated.list(), "3,7");
-    known.see(kTwoSockets);
+    known.see(kEightCpus);
     expect_all_of_two_sockets(known);
     EXPECT_EQ(known.topology().isolated.list(), "");
 }
 
 Topology in_doubt() {
-    Topology out = kTwoSockets;
+    Topology out = kEightCpus;
     out.llcs.clear();
     for (const CpuSet& core : out.cores) out.llcs.push_back({core, std::nullopt});
     out.warnings = {"garbage"};
@@ -109,7 +109,7 @@ TEST(KnownCpus, LearnNothingFromALookInDoubt) {
     known.see(in_doubt());
     EXPECT_THAT(known.topology().warnings, ElementsAre("garbage"));
     EXPECT_EQ(known.topology().online.list(), "0-7") << "to be shown";
-    known.see(without(kTwoSockets, "7"));
+    known.see(without(kEightCpus, "7"));
     EXPECT_THAT(llcs_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6"));
     EXPECT_EQ(known.cpus().list(), "0-6");
     EXPECT_TRUE(known.topology().warnings.empty());
@@ -117,19 +117,19 @@ TEST(KnownCpus, LearnNothingFromALookInDoubt) {
 
 TEST(KnownCpus, StayInTheirGroupsThroughALookInDoubt) {
     KnownCpus known;
-    known.see(kTwoSockets);
+    known.see(kEightCpus);
     known.see(in_doubt());
     EXPECT_THAT(known.topology().warnings, ElementsAre("garbage"));
     expect_all_of_two_sockets(known);
-    known.see(without(kTwoSockets, "7"));
+    known.see(without(kEightCpus, "7"));
     EXPECT_TRUE(known.topology().warnings.empty());
     expect_all_of_two_sockets(known);
 }
 
 TEST(KnownCpus, PassOnWhatIsPresentNow) {
     KnownCpus known;
-    known.see(kTwoSockets);
-    Topology fewer = without(kTwoSockets, "7");
+    known.see(kEightCpus);
+    Topology fewer = without(kEightCpus, "7");
     fewer.present = CpuSet::range(0, 6);
     fewer.possible = CpuSet::range(0, 15);
     fewer.warnings = {"careful"};

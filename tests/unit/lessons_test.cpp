@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using enum TrialOutcome;
 
-constexpr std::int64_t kNow = 1'000'000'000;
+constexpr std::int64_t kAskedAt = 1'000'000'000;
 constexpr std::int64_t kHour = 3600;
 
 class Lessons : public testing::Test {
@@ -25,12 +25,14 @@ class Lessons : public testing::Test {
         VerdictRecord r;
         r.key = {"6.12", "8 CPUs", class_of(target), baseline, candidate, "alpha 0.05"};
         r.target = target;
-        r.time = kNow - age;
+        r.time = kAskedAt - age;
         r.outcome = outcome;
         records_.push_back(r);
         return records_.back();
     }
-    [[nodiscard]] std::vector<Lesson> all() const { return lessons_of({records_, "6.12", "8 CPUs", kNow}); }
+    [[nodiscard]] std::vector<Lesson> all() const {
+        return lessons_of({records_, "6.12", "8 CPUs", kAskedAt});
+    }
     // The only lesson, for people: "smt strict", "leave", or why there is none.
     [[nodiscard]] std::string lesson() const {
         const auto lessons = all();
@@ -76,7 +78,7 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
     };
     using enum Lesson::Kind;
     EXPECT_THAT(kinds(), ElementsAre(use, leave)) << "others get smt by @default";
-    records_[0].time = kNow + kHour;
+    records_[0].time = kAskedAt + kHour;
     EXPECT_THAT(kinds(), ElementsAre(nothing, nothing)) << "others stay at cache, which was not tried";
     records_[0].time = moved.time;
     records_[0].outcome = inconclusive;
@@ -98,11 +100,11 @@ TEST_F(Lessons, OnlyOnTheCpusOfTheLastVerdict) {
 }
 
 TEST_F(Lessons, OnlyWhatIsTrusted) {
-    VerdictRecord& record = verdict("cache", "smt", improved, kNow);
+    VerdictRecord& record = verdict("cache", "smt", improved, kAskedAt);
     EXPECT_EQ(lesson(), "smt") << "however old";
-    record.time = kNow + kHour;
+    record.time = kAskedAt + kHour;
     EXPECT_EQ(lesson(), "is of a wrong clock");
-    record.time = kNow;
+    record.time = kAskedAt;
     EXPECT_EQ(lesson(), "smt");
     record.judged = false;
     EXPECT_THAT(all(), IsEmpty()) << "cut off";
@@ -132,7 +134,7 @@ TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
     verdict("cache", "smt", regressed, kHour);
     EXPECT_EQ(all()[0].kind, Lesson::Kind::leave);
     ASSERT_THAT(all()[0].opposed, SizeIs(1));
-    EXPECT_EQ(all()[0].opposed[0].time, kNow - 4 * kHour);
+    EXPECT_EQ(all()[0].opposed[0].time, kAskedAt - 4 * kHour);
     EXPECT_THAT(all()[1].opposed, IsEmpty()) << "another class";
     verdict("cache", "smt", improved, 0);
     ASSERT_THAT(all()[0].opposed, SizeIs(1));

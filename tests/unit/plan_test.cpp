@@ -19,8 +19,8 @@ using test::unbound;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const Topology kOneLlc = machine({.cores = 12, .threads = 2});
-const Topology kTwoSockets = machine({.sockets = 2, .cores = 4, .threads = 2});
+const Topology kOneSocket = machine({.cores = 12, .threads = 2});
+const Topology kTwoLlcs = machine({.sockets = 2, .cores = 4, .threads = 2});
 
 // The line of TARGET alone.
 PlanLine plan(const Topology& topology, const KernelInfo& kernel, const Workqueue& target,
@@ -34,7 +34,7 @@ PlanLine plan(const Topology& topology, const KernelInfo& kernel, unsigned size 
 }
 
 // "system 1x8..8": scope, pools, cores of the smallest and the largest.
-std::vector<std::string> candidates(const PlanLine& line) {
+std::vector<std::string> candidates_of(const PlanLine& line) {
     std::vector<std::string> out;
     for (const Candidate& c : line.candidates)
         out.push_back(std::string(name_of(c.scope)) + " " + std::to_string(c.pools) + "x" +
@@ -57,47 +57,48 @@ void expect_none(const PlanLine& line, Finding finding, std::optional<Scope> pla
 // ---- the rule
 
 TEST(Plan, CutsALargeLlcToItsCoresWhereThereAreNoShards) {
-    const PlanLine line = plan(kOneLlc, kernel_612());
+    const PlanLine line = plan(kOneSocket, kernel_612());
     expect_write(line, Scope::smt);
-    EXPECT_THAT(candidates(line), ElementsAre("system 1x12..12", "smt 12x1..1", "cpu 24x1..1"));
+    EXPECT_THAT(candidates_of(line), ElementsAre("system 1x12..12", "smt 12x1..1", "cpu 24x1..1"));
     EXPECT_THAT(line.reason,
                 HasSubstr("`smt`: pools of 1 core; `system` (12 cores) exceeds the limit of 11"));
 }
 
 TEST(Plan, LeavesShardsWhereTheKernelHasThem) {
-    const PlanLine line = plan(kOneLlc, kernel_72());
+    const PlanLine line = plan(kOneSocket, kernel_72());
     expect_none(line, Finding::in_place, Scope::cache_shard);
-    EXPECT_THAT(candidates(line),
+    EXPECT_THAT(candidates_of(line),
                 ElementsAre("system 1x12..12", "cache_shard 2x6..6", "smt 12x1..1", "cpu 24x1..1"));
     EXPECT_THAT(line.reason,
                 HasSubstr("in place: `cache_shard`: pools of 6 cores; `system` (12 cores) exceeds"));
 }
 
 TEST(Plan, ChoosesShardsForAWorkqueueOnAnotherScope) {
-    expect_write(plan(kOneLlc, kernel_72(), unbound(kOneLlc, Scope::cache)), Scope::cache_shard);
+    expect_write(plan(kOneSocket, kernel_72(), unbound(kOneSocket, Scope::cache)), Scope::cache_shard);
 }
 
 TEST(Plan, OfTwoSmallSocketsIsToLeaveThem) {
-    const PlanLine line = plan(kTwoSockets, kernel_612());
+    const PlanLine line = plan(kTwoLlcs, kernel_612());
     expect_none(line, Finding::in_place, Scope::cache);
-    EXPECT_THAT(candidates(line), ElementsAre("system 1x8..8", "numa 2x4..4", "smt 8x1..1", "cpu 16x1..1"));
-    expect_none(plan(kTwoSockets, kernel_72()), Finding::in_place, Scope::cache_shard);
+    EXPECT_THAT(candidates_of(line),
+                ElementsAre("system 1x8..8", "numa 2x4..4", "smt 8x1..1", "cpu 16x1..1"));
+    expect_none(plan(kTwoLlcs, kernel_72()), Finding::in_place, Scope::cache_shard);
 }
 
 TEST(Plan, NamesEqualPodsByTheCoarsest) {
-    const PlanLine line = plan(kTwoSockets, kernel_72());
+    const PlanLine line = plan(kTwoLlcs, kernel_72());
     ASSERT_EQ(line.candidates.size(), 4U);
     EXPECT_THAT(line.candidates[1].same, ElementsAre(Scope::cache_shard, Scope::cache, Scope::numa));
     EXPECT_THAT(line.candidates[2].same, ElementsAre(Scope::smt));
     const Topology flat = machine({.cores = 4});  // one LLC, no siblings
-    EXPECT_THAT(candidates(plan(flat, kernel_72())), ElementsAre("system 1x4..4", "smt 4x1..1"));
+    EXPECT_THAT(candidates_of(plan(flat, kernel_72())), ElementsAre("system 1x4..4", "smt 4x1..1"));
 }
 
 TEST(Plan, IsNothingOnOneCpu) {
     const Topology one = machine({.cores = 1});
     const PlanLine line = plan(one, kernel_612());
     expect_none(line, Finding::in_place, Scope::cache);
-    EXPECT_THAT(candidates(line), ElementsAre("system 1x1..1"));
+    EXPECT_THAT(candidates_of(line), ElementsAre("system 1x1..1"));
 }
 
 TEST(Plan, RoundsCoresToShards) {
@@ -129,7 +130,7 @@ TEST(Plan, WidensSocketsOfOneCpu) {
         const PlanLine line = plan(vm, kernel_612());
         expect_write(line, Scope::system);
         EXPECT_THAT(line.reason, HasSubstr("no LLC grouping; `system` gives pools of 8 cores (target 8)"));
-        EXPECT_THAT(candidates(line),
+        EXPECT_THAT(candidates_of(line),
                     ElementsAre("system 1x8..8", one_node ? "cache 8x1..1" : "numa 8x1..1"));
         expect_write(plan(vm, kernel_72()), Scope::system);
     }
@@ -191,15 +192,15 @@ TEST(Plan, SaysWhatCrossesLlcs) {
 // ---- masks
 
 TEST(Plan, LooksAtTheCpusOfTheWorkqueueOnly) {
-    Workqueue few = unbound(kOneLlc, Scope::cache);
+    Workqueue few = unbound(kOneSocket, Scope::cache);
     few.effective = *CpuSet::parse_list("0-3,12-15");
-    const PlanLine line = plan(kOneLlc, kernel_612(), few);
+    const PlanLine line = plan(kOneSocket, kernel_612(), few);
     expect_none(line, Finding::in_place, Scope::cache);  // 4 cores are one shard
-    EXPECT_THAT(candidates(line), ElementsAre("system 1x4..4", "smt 4x1..1", "cpu 8x1..1"));
+    EXPECT_THAT(candidates_of(line), ElementsAre("system 1x4..4", "smt 4x1..1", "cpu 8x1..1"));
 
-    Workqueue one = unbound(kOneLlc, Scope::cache);
+    Workqueue one = unbound(kOneSocket, Scope::cache);
     one.effective = {5};
-    EXPECT_THAT(candidates(plan(kOneLlc, kernel_612(), one)), ElementsAre("system 1x1..1"));
+    EXPECT_THAT(candidates_of(plan(kOneSocket, kernel_612(), one)), ElementsAre("system 1x1..1"));
 }
 
 TEST(Plan, DoesNotWidenAWorkqueueThatHasOneCpu) {
@@ -212,12 +213,12 @@ TEST(Plan, DoesNotWidenAWorkqueueThatHasOneCpu) {
 }
 
 TEST(Plan, GivesEachTargetItsOwnMask) {
-    Workqueue few = unbound(kOneLlc, Scope::cache, "few");
+    Workqueue few = unbound(kOneSocket, Scope::cache, "few");
     few.effective = *CpuSet::parse_list("0-3");
     const Policy policy = rule_for_all();
     const KernelInfo kernel = kernel_612();
     const auto lines =
-        make_plan({kOneLlc, kernel, policy, {unbound(kOneLlc, Scope::cache, "all"), few}, "", 8});
+        make_plan({kOneSocket, kernel, policy, {unbound(kOneSocket, Scope::cache, "all"), few}, "", 8});
     expect_write(lines.at(0), Scope::smt);
     expect_none(lines.at(1), Finding::in_place, Scope::cache);
 }
@@ -226,7 +227,7 @@ TEST(Plan, GivesEachTargetItsOwnMask) {
 
 TEST(Plan, FollowsARuleThatNamesAScope) {
     const PlanLine line =
-        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::cpu)));
+        plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), rule_for_all(fixed(Scope::cpu)));
     expect_write(line, Scope::cpu);  // though it splits siblings
     ASSERT_TRUE(line.rule);
     EXPECT_EQ(line.rule->text(), "rules.toml:1");
@@ -235,20 +236,21 @@ TEST(Plan, FollowsARuleThatNamesAScope) {
 
 TEST(Plan, DoesNotWriteANamedScopeThatMakesTheSamePods) {
     const PlanLine line =
-        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::system)));
+        plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), rule_for_all(fixed(Scope::system)));
     expect_none(line, Finding::in_place, Scope::cache);
     EXPECT_EQ(line.reason, "in place as `cache`: the rule names `system`");
 }
 
 TEST(Plan, SaysThatAKernelHasNoSuchScope) {
-    const PlanLine line =
-        plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(fixed(Scope::cache_shard)));
+    const PlanLine line = plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache),
+                               rule_for_all(fixed(Scope::cache_shard)));
     expect_none(line, Finding::unsupported, Scope::cache);
     EXPECT_EQ(line.reason, "unsupported: this kernel has no cache_shard");
 }
 
 TEST(Plan, LeavesWhatARuleLeaves) {
-    const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), rule_for_all(leave()));
+    const PlanLine line =
+        plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), rule_for_all(leave()));
     expect_none(line, Finding::leave, Scope::cache);
     EXPECT_THAT(line.candidates, testing::IsEmpty());
 }
@@ -256,7 +258,7 @@ TEST(Plan, LeavesWhatARuleLeaves) {
 TEST(Plan, LeavesWhatNoRuleMatches) {
     Policy policy = rule_for_all();
     policy.rules[0].match = "nvme*";
-    const PlanLine line = plan(kOneLlc, kernel_612(), unbound(kOneLlc, Scope::cache), policy);
+    const PlanLine line = plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), policy);
     expect_none(line, Finding::unmanaged, Scope::cache);
     EXPECT_EQ(line.reason, "no rule matches");
     EXPECT_FALSE(line.rule);
@@ -266,16 +268,16 @@ TEST(Plan, TakesTheFirstRuleThatMatches) {
     Policy policy = rule_for_all(leave());
     policy.rules.insert(policy.rules.begin(), {"kcrypt*", fixed(Scope::numa), {}, {"rules.toml", 7}});
     policy.rules.insert(policy.rules.begin(), {"nvme*", fixed(Scope::cpu), {}, {"rules.toml", 9}});
-    const PlanLine line = plan(kTwoSockets, kernel_612(), unbound(kTwoSockets, Scope::system), policy);
+    const PlanLine line = plan(kTwoLlcs, kernel_612(), unbound(kTwoLlcs, Scope::system), policy);
     expect_write(line, Scope::numa);
     EXPECT_EQ(line.rule->line, 7U);
 }
 
 TEST(Plan, PassesOverWhatCannotBeTouched) {
     for (const char* why : {"ordered", "max_active is 1", "affinity_scope: not an affinity scope"}) {
-        Workqueue target = unbound(kOneLlc, Scope::cache);
+        Workqueue target = unbound(kOneSocket, Scope::cache);
         target.untouchable = why;
-        const PlanLine line = plan(kOneLlc, kernel_612(), target, rule_for_all(fixed(Scope::smt)));
+        const PlanLine line = plan(kOneSocket, kernel_612(), target, rule_for_all(fixed(Scope::smt)));
         EXPECT_EQ(line.action, Action::skip);
         EXPECT_EQ(line.finding, Finding::untouchable);
         EXPECT_EQ(line.reason, why);
@@ -284,10 +286,10 @@ TEST(Plan, PassesOverWhatCannotBeTouched) {
 }
 
 TEST(Plan, KnowsNoPodsForAMaskOfCpusThatAreNotOnline) {
-    Workqueue target = unbound(kOneLlc, Scope::cache);
+    Workqueue target = unbound(kOneSocket, Scope::cache);
     target.effective = *CpuSet::parse_list("64-71");
     for (const Policy& policy : {rule_for_all(), rule_for_all(fixed(Scope::smt))}) {
-        const PlanLine line = plan(kOneLlc, kernel_612(), target, policy);
+        const PlanLine line = plan(kOneSocket, kernel_612(), target, policy);
         expect_none(line, Finding::pods_unknown, Scope::cache);
         EXPECT_THAT(line.reason, HasSubstr("none of its CPUs is online"));
         EXPECT_THAT(line.candidates, testing::IsEmpty());
@@ -298,11 +300,11 @@ TEST(Plan, KeepsTheOrderOfTheTargets) {
     const Policy policy = rule_for_all();
     const KernelInfo kernel = kernel_612();
     const auto lines =
-        make_plan({kOneLlc,
+        make_plan({kOneSocket,
                    kernel,
                    policy,
-                   {unbound(kOneLlc, Scope::cache, "b"), test::default_target(kOneLlc, Scope::cache),
-                    unbound(kOneLlc, Scope::cache, "a")},
+                   {unbound(kOneSocket, Scope::cache, "b"), test::default_target(kOneSocket, Scope::cache),
+                    unbound(kOneSocket, Scope::cache, "a")},
                    "",
                    8});
     ASSERT_EQ(lines.size(), 3U);
@@ -312,7 +314,7 @@ TEST(Plan, KeepsTheOrderOfTheTargets) {
 }
 
 TEST(PodsUnknown, WhereTheTopologyIsInDoubt) {
-    Topology doubtful = kOneLlc;
+    Topology doubtful = kOneSocket;
     EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()), "");
     doubtful.warnings = {"CPU 3: garbage", "CPU 4: garbage"};
     EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()),
@@ -320,9 +322,9 @@ TEST(PodsUnknown, WhereTheTopologyIsInDoubt) {
 }
 
 TEST(Plan, OfAScopeThatWeDoNotKnowIsToSetOurs) {
-    Workqueue target = unbound(kOneLlc, Scope::cache);
+    Workqueue target = unbound(kOneSocket, Scope::cache);
     target.scope = {"pony", std::nullopt};
-    expect_write(plan(kOneLlc, kernel_612(), target), Scope::smt);
+    expect_write(plan(kOneSocket, kernel_612(), target), Scope::smt);
 }
 
 }  // namespace

@@ -16,13 +16,13 @@ using test::TempTree;
 using testing::IsEmpty;
 using Json = nlohmann::json;
 
-struct Outcome {
+struct CheckRun {
     int code;
     std::string out;
     std::string err;
 };
 
-Outcome run_check(const ctl::Options& options, const std::vector<std::string>& files = {}) {
+CheckRun run_check(const ctl::Options& options, const std::vector<std::string>& files = {}) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     const int code = ctl::check(options, files);
@@ -38,7 +38,7 @@ TEST(Check, TellsTheFilesInForceAndTheirRules) {
                              Dir("wq-tuned.toml.d", {File("a.toml", "[[workqueue]]\nmatch = \"c\"\n")})})};
     ctl::Options options;
     options.root = tree.root();
-    const Outcome run = run_check(options);
+    const CheckRun run = run_check(options);
     EXPECT_EQ(run.code, ctl::kOk);
     EXPECT_EQ(run.out, tree.path("etc/wq-tuned/wq-tuned.toml") + ": ok, 2 rules\n" +
                            tree.path("etc/wq-tuned/wq-tuned.toml.d/a.toml") + ": ok, 1 rule\n");
@@ -48,10 +48,10 @@ TEST(Check, TellsTheFilesInForceAndTheirRules) {
 TEST(Check, WarnsOfARuleThatHasExpired) {
     const TempTree tree{File("a.toml", "[[workqueue]]\nmatch = \"a\"\nexpires = \"2020-01-01\"\n"),
                         File("b.toml", "[[workqueue]]\nmatch = \"a\"\nexpires = \"soon\"\n")};
-    const Outcome expired = run_check({}, {tree.path("a.toml")});
+    const CheckRun expired = run_check({}, {tree.path("a.toml")});
     EXPECT_EQ(expired.code, ctl::kOk);
     EXPECT_EQ(expired.err, tree.path("a.toml") + ":1:1: warning: this rule has expired\n");
-    const Outcome bad = run_check({}, {tree.path("b.toml")});
+    const CheckRun bad = run_check({}, {tree.path("b.toml")});
     EXPECT_EQ(bad.code, ctl::kFailure);
     EXPECT_THAT(bad.err,
                 testing::HasSubstr("b.toml:3:11: expires must be a day, such as \"2027-01-31\", not"));
@@ -64,9 +64,9 @@ TEST(Check, TellsHostTablesAndTheirMistakes) {
     const TempTree tree{File("a.toml", kTwoRules + hosts), File("b.toml", hosts + "scope = \"no\"\n")};
     ctl::Options options;
     options.topology = "synthetic:l3:1 core:4 pu:1";
-    const Outcome good = run_check(options, {tree.path("a.toml")});
+    const CheckRun good = run_check(options, {tree.path("a.toml")});
     EXPECT_EQ(good.out, tree.path("a.toml") + ": ok, 3 rules, 2 host tables of which 1 matches here\n");
-    const Outcome bad = run_check(options, {tree.path("b.toml")});
+    const CheckRun bad = run_check(options, {tree.path("b.toml")});
     EXPECT_EQ(bad.code, ctl::kFailure);
     EXPECT_THAT(bad.err, testing::HasSubstr("b.toml:11:9: scope must be one of"));
 }
@@ -75,7 +75,7 @@ TEST(Check, SaysSoWhereThereIsNoPolicy) {
     const TempTree tree;
     ctl::Options options;
     options.root = tree.root();
-    const Outcome run = run_check(options);
+    const CheckRun run = run_check(options);
     EXPECT_EQ(run.code, ctl::kOk);
     EXPECT_EQ(run.out, "no policy file: as the shipped one, every workqueue, auto\n");
 }
@@ -92,7 +92,7 @@ TEST(Check, ConfigAndFilesTakeThePlaceOfWhatIsInForce) {
 
 TEST(Check, PrintsEveryMistakeUnderlined) {
     const TempTree tree{File("a.toml", "[shard]\nsize = 0\nsiez = 1\n")};
-    const Outcome run = run_check({}, {tree.path("a.toml")});
+    const CheckRun run = run_check({}, {tree.path("a.toml")});
     EXPECT_EQ(run.code, ctl::kFailure);
     EXPECT_THAT(run.out, IsEmpty());
     EXPECT_EQ(run.err, tree.path("a.toml") + ":2:8: size must be a whole number from 1 to 1024, not 0\n" +
@@ -105,7 +105,7 @@ TEST(Check, JsonIsForMachines) {
     const TempTree tree{File("a.toml", "[shard]\nsize = 0\n"), File("b.toml")};
     ctl::Options options;
     options.json = true;
-    const Outcome bad = run_check(options, {tree.path("a.toml")});
+    const CheckRun bad = run_check(options, {tree.path("a.toml")});
     EXPECT_EQ(bad.code, ctl::kFailure);
     EXPECT_THAT(bad.err, IsEmpty());
     EXPECT_EQ(
@@ -120,7 +120,7 @@ TEST(Check, JsonIsForMachines) {
     const Json absent = Json::parse(run_check(options, {tree.path("absent.toml")}).out);
     EXPECT_TRUE(absent["errors"][0]["line"].is_null()) << "no place in a file that is not there";
     EXPECT_TRUE(absent["errors"][0]["column"].is_null());
-    const Outcome good = run_check(options, {tree.path("b.toml")});
+    const CheckRun good = run_check(options, {tree.path("b.toml")});
     EXPECT_EQ(good.code, ctl::kOk);
     EXPECT_EQ(Json::parse(good.out), (Json{{"ok", true},
                                            {"files", {tree.path("b.toml")}},
@@ -131,14 +131,14 @@ TEST(Check, JsonIsForMachines) {
 TEST(Check, WarnsOfWhatCannotBeMeant) {
     const TempTree tree{File("a.toml", "[[workqueue]]\nmatch = \"kcryptd-[\"\n")};
     ctl::Options options;
-    const Outcome text = run_check(options, {tree.path("a.toml")});
+    const CheckRun text = run_check(options, {tree.path("a.toml")});
     EXPECT_EQ(text.code, ctl::kOk);
     EXPECT_EQ(text.out, tree.path("a.toml") + ": ok, 1 rule\n");
     EXPECT_EQ(text.err, tree.path("a.toml") +
                             ":2:1: warning: \"kcryptd-[\" matches no workqueue: its bracket is not closed\n"
                             "    2 | match = \"kcryptd-[\"\n      | ^\n");
     options.json = true;
-    const Outcome run = run_check(options, {tree.path("a.toml")});
+    const CheckRun run = run_check(options, {tree.path("a.toml")});
     EXPECT_EQ(run.code, ctl::kOk);
     const Json report = Json::parse(run.out);
     EXPECT_EQ(report["ok"], true);

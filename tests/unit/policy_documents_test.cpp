@@ -12,11 +12,13 @@
 
 #include "policy/load_policy.h"
 #include "policy/toml_table.h"
+#include "policy_texts.h"
 #include "temp_tree.h"
 
 namespace wq {
 namespace {
 
+using test::repeated;
 using test::TempTree;
 using testing::SizeIs;
 
@@ -36,18 +38,12 @@ Texts words(const std::string& text) {
     return {std::istream_iterator<std::string>(in), {}};
 }
 
-std::string repeat(const std::string& piece, std::size_t times) {
-    std::string out;
-    for (std::size_t i = 0; i < times; ++i) out += piece;
-    return out;
-}
-
 // TEMPLATE with WORD for its '@'.
 std::string fill(std::string text, const std::string& word) {
     return text.replace(text.find('@'), 1, word);
 }
 
-bool is_toml(const std::string& text) {
+bool is_valid(const std::string& text) {
     const SourceText source("policy.toml", text);
     PolicyErrors errors;
     return TomlTable::parse(source, errors).has_value();
@@ -90,7 +86,7 @@ class PolicyDocuments : public testing::Test {
     // Not TOML, which is the one error and has a place.
     void expect_refused(const Document& document) {
         const std::string shown = document.text.substr(0, 200);
-        EXPECT_FALSE(is_toml(document.text)) << shown;
+        EXPECT_FALSE(is_valid(document.text)) << shown;
         const auto policy = load(document.text);
         ASSERT_FALSE(policy) << shown;
         ASSERT_THAT(policy.error(), SizeIs(1)) << shown;
@@ -444,12 +440,12 @@ TEST_F(PolicyDocuments, LongLinesAndLargeFiles) {
         const std::string x(size, 'x');
         for (const std::string& line :
              {"#" + x, "a = \"" + x + "\"", x + " = 1", "[" + x + "]", "a = " + std::string(size, '1'),
-              "a = [" + repeat("1, ", size / 3) + "]", std::string(size, ' '),
+              "a = [" + repeated("1, ", size / 3) + "]", std::string(size, ' '),
               "a = 0b" + std::string(size, '1'), "a = '''" + x})
             for (const char* before : {"", "[shard]\n\n"})
                 expect_refused({before + line + "\nsize = 8\n", *before == '\0' ? 1U : 3U});
     }
-    for (const std::string& text : {repeat("x", 10'000'000), repeat("# a comment\n", 1'000'000)}) {
+    for (const std::string& text : {repeated("x", 10'000'000), repeated("# a comment\n", 1'000'000)}) {
         const auto policy = load(text);
         ASSERT_FALSE(policy);
         EXPECT_THAT(policy.error(), SizeIs(1));
@@ -460,26 +456,27 @@ TEST_F(PolicyDocuments, LongLinesAndLargeFiles) {
 TEST_F(PolicyDocuments, DeepNesting) {
     for (const unsigned depth : {129U, 1'000U, 10'000U, 100'000U}) {
         for (const std::string& line :
-             {repeat("[", depth), repeat("[", depth) + "1" + repeat("]", depth), repeat("{a=", depth),
-              repeat("{a=", depth) + "1" + repeat("}", depth), repeat("[{a=", depth),
-              repeat("a.", depth) + "a = 1", repeat("a . ", depth) + "a = 1",
-              "{" + repeat("a.", depth) + "a = 1}"}) {
+             {repeated("[", depth), repeated("[", depth) + "1" + repeated("]", depth), repeated("{a=", depth),
+              repeated("{a=", depth) + "1" + repeated("}", depth), repeated("[{a=", depth),
+              repeated("a.", depth) + "a = 1", repeated("a . ", depth) + "a = 1",
+              "{" + repeated("a.", depth) + "a = 1}"}) {
             expect_refused({"\nx = " + line + "\n", 2});
             expect_refused({"[shard]\nsize = 8\nx." + line + "\n", 3});
         }
-        expect_refused({"[" + repeat("a.", depth) + "a]\n", 1});
-        expect_refused({"\n[[" + repeat("a.", depth) + "a]]\n", 2});
-        expect_refused({"x = " + repeat("[\n", depth), 17});
+        expect_refused({"[" + repeated("a.", depth) + "a]\n", 1});
+        expect_refused({"\n[[" + repeated("a.", depth) + "a]]\n", 2});
+        expect_refused({"x = " + repeated("[\n", depth), 17});
     }
 }
 
 // The deepest tree there can be: each inline table begins a line of its own, behind a string of two lines. It
 // fits the stack, to be built and to be thrown away.
 TEST_F(PolicyDocuments, DeepestTree) {
-    const std::string key = repeat("a.", 128) + "a";
+    const std::string key = repeated("a.", 128) + "a";
     const std::string deepest = "[" + key + "]\n" + key + " = " +
-                                repeat("{x = '''\n''', " + key + " = ", 15) + "1" + repeat("}", 15) + "\n";
-    EXPECT_TRUE(is_toml(deepest));
+                                repeated("{x = '''\n''', " + key + " = ", 15) + "1" + repeated("}", 15) +
+                                "\n";
+    EXPECT_TRUE(is_valid(deepest));
     expect_refused({deepest + "=", 18});
 }
 
@@ -488,12 +485,12 @@ TEST_F(PolicyDocuments, ManyElementsAndManyMistakes) {
         const auto policy = load(text);
         return policy ? "no error" : policy.error()[0].message;
     };
-    EXPECT_EQ(first("judge.counters = [\n" + repeat("'latency',\n", 30'000) + "]\n"),
+    EXPECT_EQ(first("judge.counters = [\n" + repeated("'latency',\n", 30'000) + "]\n"),
               "counters has more than 64 elements");
-    EXPECT_EQ(first("judge.counters = [\n" + repeat("7,\n", 30'000) + "]\n"),
+    EXPECT_EQ(first("judge.counters = [\n" + repeated("7,\n", 30'000) + "]\n"),
               "counters has more than 64 elements");
-    EXPECT_EQ(first("workqueue = [\n" + repeat("7,\n", 30'000) + "]\n"), kMany);
-    const auto policy = load(repeat("[[workqueue]]\nmatch = 1\nscope = 2\n", 1000));
+    EXPECT_EQ(first("workqueue = [\n" + repeated("7,\n", 30'000) + "]\n"), kMany);
+    const auto policy = load(repeated("[[workqueue]]\nmatch = 1\nscope = 2\n", 1000));
     ASSERT_FALSE(policy);
     EXPECT_THAT(policy.error(), SizeIs(1001)) << "mistakes of all kinds are counted";
     EXPECT_EQ(policy.error()[0].message, kMany);

@@ -7,12 +7,13 @@
 #include "base/text.h"
 #include "policy/load_policy.h"
 #include "policy/toml_table.h"
-#include "temp_tree.h"
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
 using test::File;
+using test::repeated;
 using test::TempTree;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -27,25 +28,19 @@ PolicyErrors errors_of(const std::string& text) {
     return errors;
 }
 
-std::vector<std::string> mistakes(const std::string& text) {
+std::vector<std::string> mistakes_in(const std::string& text) {
     std::vector<std::string> out;
     for (const PolicyError& error : errors_of(text)) out.push_back(error.text());
     return out;
 }
 
-std::string repeat(const std::string& piece, std::size_t times) {
-    std::string out;
-    for (std::size_t i = 0; i < times; ++i) out += piece;
-    return out;
-}
-
-struct Case {
+struct WrongText {
     std::string text;
     std::string error;  // how the one error begins
 };
 
-void expect_one_error(const Case& wrong) {
-    EXPECT_THAT(mistakes(wrong.text), ElementsAre(StartsWith("policy.toml:" + wrong.error)))
+void expect_one_error_in(const WrongText& wrong) {
+    EXPECT_THAT(mistakes_in(wrong.text), ElementsAre(StartsWith("policy.toml:" + wrong.error)))
         << wrong.text.substr(0, 100);
 }
 
@@ -53,7 +48,7 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
     const std::string textfile =
         "textfile must be an absolute path that ends in \".prom\", or empty for none";
     const std::string scopes = R"("auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system")";
-    const std::vector<Case> cases = {
+    const std::vector<WrongText> cases = {
         // Wrong types.
         {"[shard]\nsize = \"8\"\n", "2:8: size must be a whole number from 1 to 1024, not the string \"8\""},
         {"[shard]\n  size=3.5\n",
@@ -100,7 +95,7 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[[workqueue]]\nmatch = \"\"\n", "2:9: match must be a string that is not empty"},
         {"[[workqueue]]\nmatch = \"" + std::string(256, 'x') + "\"\n", "2:1: match is longer than 255 bytes"},
         {"\n[[workqueue]]\nscope = \"smt\"\n", "2:1: a rule needs a match"},
-        {repeat("[[workqueue]]\nmatch = \"*\"\n", 1025), "2049:1: more than 1024 rules"},
+        {repeated("[[workqueue]]\nmatch = \"*\"\n", 1025), "2049:1: more than 1024 rules"},
         // Unknown keys: the place is the key's.
         {"[shard]\nsiez = 8\n", "2:1: unknown key \"siez\" in [shard]; did you mean \"size\"?"},
         {"[shard]\n\t\"si ze\"  =  8\n", "2:2: unknown key \"si ze\" in [shard]; did you mean \"size\"?"},
@@ -137,11 +132,11 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[metrics]\ntextfile = \"/a.prom/\"\n", "2:12: " + textfile + ", not the string \"/a.prom/\""},
         {"[metrics]\ntextfile = \"/a/.prom\"\n", "2:12: " + textfile + ", not the string \"/a/.prom\""},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongText& wrong : cases) expect_one_error_in(wrong);
 }
 
 TEST(PolicyError, WrongWordsHaveTheirPlace) {
-    const std::vector<Case> cases = {
+    const std::vector<WrongText> cases = {
         {"a = \"abc\nb = 1\n", "1:9: the string is not closed on its line"},
         {"[shard]\nsize = 8\nx = 'abc", "3:9: in the literal string: encountered end-of-file"},
         {"[shard]\nsize = 8\nx = 'abc\n", "3:9: the string is not closed on its line"},
@@ -171,18 +166,18 @@ TEST(PolicyError, WrongWordsHaveTheirPlace) {
         {"x = \"\xe2\x82", "1:6: not UTF-8"},
         {"#" + std::string(5000, 'x') + "\n", "1:4097: line longer than 4096 bytes"},
         {"a = " + std::string(4000, '['), "1:21: values nested deeper than 16 levels"},
-        {"a = " + repeat("[\n", 100000), "17:1: values nested deeper than 16 levels"},
-        {"a = " + repeat("{a=", 1000), "1:53: values nested deeper than 16 levels"},
-        {repeat("a.", 1000) + "a = 1\n", "1:258: more than 128 dots in a line"},
-        {"[" + repeat("a.", 1000) + "a]\n", "1:259: more than 128 dots in a line"},
+        {"a = " + repeated("[\n", 100000), "17:1: values nested deeper than 16 levels"},
+        {"a = " + repeated("{a=", 1000), "1:53: values nested deeper than 16 levels"},
+        {repeated("a.", 1000) + "a = 1\n", "1:258: more than 128 dots in a line"},
+        {"[" + repeated("a.", 1000) + "a]\n", "1:259: more than 128 dots in a line"},
         {"[shard]\nsize = 0b1" + std::string(62, '0') + "1\n", "2:74: in the binary integer: '0b1000"},
         {"[judge]\ncounters = [ # none\n\n]\n", "2:12: counters must have an element, or be left out"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongText& wrong : cases) expect_one_error_in(wrong);
 }
 
 TEST(PolicyError, WrongSyntaxIsOneSentenceAndItsPlace) {
-    const std::vector<Case> cases = {
+    const std::vector<WrongText> cases = {
         {"a = 1\nb = 2\na = 3\n", "3:5: in the key-value pair: cannot redefine existing integer 'a'"},
         {"a = 1\na.b = 2\n",
          "2:1: in the key-value pair: cannot redefine existing integer as dotted key-value pair"},
@@ -224,14 +219,14 @@ TEST(PolicyError, WrongSyntaxIsOneSentenceAndItsPlace) {
         {"\xef\xbb\xbfx = [}\n", "1:9: "},
         {"\xef\xbb\xbfx = 1\nx = [}\n", "2:5: in the key-value pair: cannot redefine existing integer 'x'"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongText& wrong : cases) expect_one_error_in(wrong);
 }
 
 // toml++ notices some conflicts only behind the header's line.
 TEST(PolicyError, AHeaderThatConflictsHasItsOwnPlace) {
     const std::string array = "in the table header: cannot redefine existing array ";
     const std::string sub = array + "'host.shard' as table";
-    const std::vector<Case> cases = {
+    const std::vector<WrongText> cases = {
         {"host=[{name='x'}]\n[host.shard]\n", "2:1: " + sub},
         {"host=[{name='x'}]\n[host.shard]", "2:1: " + sub},
         {"host=[{name='x'}]\n \t[ host . shard ] # [c]\nsize = 8\n", "2:3: " + sub},
@@ -253,7 +248,7 @@ TEST(PolicyError, AHeaderThatConflictsHasItsOwnPlace) {
         {"[a]\nb = 1\n[a.b]\n", "3:1: in the table header: cannot redefine existing integer 'a.b' as table"},
         {"a=[{}]\n[a.'" + std::string(1000, 'x') + "']\n[b]\n", "2:1: " + array + "'a.'xxx"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongText& wrong : cases) expect_one_error_in(wrong);
 }
 
 TEST(PolicyError, WhatTomlAllowsIsAllowed) {
@@ -264,7 +259,7 @@ TEST(PolicyError, WhatTomlAllowsIsAllowed) {
           "[[workqueue]]\nmatch = \"\"\"a\"\"\"\"\"\n", "[[workqueue]]\nmatch = \"\"\"\\  \n\n  a\"\"\"\n",
           "[[workqueue]]\nmatch = \"\\u00e9\\U0001F600\\t\\\"\"\n",
           "workqueue = [\n  {match = '*'}, # one\n]\n"})
-        EXPECT_THAT(mistakes(text), SizeIs(0)) << text;
+        EXPECT_THAT(mistakes_in(text), SizeIs(0)) << text;
 }
 
 TEST(PolicyError, AllMistakesOfAllFilesAreToldInOrder) {
@@ -295,7 +290,7 @@ TEST(PolicyError, ALongLineIsCutAroundThePlace) {
         for (const char* tail :
              {"", " # the end", " # and some more words than fit into what is shown of a long line"}) {
             const auto errors =
-                errors_of("shard = {size = 8, '" + repeat("é", length) + "' = 1, X = 1}" + tail);
+                errors_of("shard = {size = 8, '" + repeated("é", length) + "' = 1, X = 1}" + tail);
             ASSERT_THAT(errors, SizeIs(2));
             EXPECT_EQ(errors[1].excerpt[errors[1].caret - 1], 'X') << errors[1].underlined();
             EXPECT_LE(errors[1].excerpt.size(), 100U);
@@ -310,7 +305,7 @@ TEST(PolicyError, NothingReachesATerminalThatItWouldObey) {
          {"x = \"" + clear + "\"\n", std::string("\"\\u001b[2J\" = 1\n"),
           std::string("daemon.mode = \"\\u001b\\u009b\"\n"), std::string("x = 1\xc2\x9b"),
           std::string("\xc2\x9b"),
-          "a = 1\n'" + repeat("\xc2\x9b", 400) + "' = 1\n'" + repeat("\xc2\x9b", 400) + "' = 2\n"}) {
+          "a = 1\n'" + repeated("\xc2\x9b", 400) + "' = 1\n'" + repeated("\xc2\x9b", 400) + "' = 2\n"}) {
         const auto errors = errors_of(text);
         EXPECT_FALSE(errors.empty());
         for (const PolicyError& error : errors)
@@ -319,9 +314,9 @@ TEST(PolicyError, NothingReachesATerminalThatItWouldObey) {
 }
 
 TEST(PolicyError, ALongWordIsNotRepeatedWhole) {
-    const auto errors = errors_of("daemon.mode = \"" + repeat("é", 1000) + "\"\n");
+    const auto errors = errors_of("daemon.mode = \"" + repeated("é", 1000) + "\"\n");
     ASSERT_THAT(errors, SizeIs(1));
-    EXPECT_THAT(errors[0].message, HasSubstr("the string \"" + repeat("é", 32) + "...\""));
+    EXPECT_THAT(errors[0].message, HasSubstr("the string \"" + repeated("é", 32) + "...\""));
 }
 
 TEST(PolicyError, AFileFullOfMistakesIsReadInBearableTime) {

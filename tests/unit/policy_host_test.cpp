@@ -4,13 +4,14 @@
 
 #include <array>
 
-#include "policy/load_policy.h"
-#include "temp_tree.h"
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
 using test::File;
+using test::load_texts;
+using test::mistakes_in_texts;
 using test::TempTree;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -35,27 +36,13 @@ HostFacts grace() {
     return facts;
 }
 
-// The policy of files "0.toml", "1.toml", ... with these texts.
-tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts,
-                                        const HostFacts& facts = grace()) {
-    TempTree tree;
-    std::vector<std::string> files;
-    for (const std::string& text : texts) {
-        const std::string name = std::to_string(files.size()) + ".toml";
-        tree.add(File(name, text));
-        files.push_back(tree.path(name));
-    }
-    return load_policy(files, [&] { return facts; });
+tl::expected<Policy, PolicyErrors> load_on(const std::vector<std::string>& texts,
+                                           const HostFacts& facts = grace()) {
+    return load_texts(texts, [&] { return facts; });
 }
 
-std::vector<std::string> mistakes(const std::vector<std::string>& texts) {
-    const auto policy = load(texts);
-    std::vector<std::string> out;
-    for (const PolicyError& error : policy ? PolicyErrors{} : policy.error()) {
-        const std::string text = error.text();
-        out.push_back(text.substr(text.find(".toml") - 1));
-    }
-    return out;
+std::vector<std::string> mistakes_on_grace(const std::vector<std::string>& texts) {
+    return mistakes_in_texts(texts, grace);
 }
 
 std::string host(const std::string& when, const std::string& name = "grace-canary") {
@@ -64,7 +51,7 @@ std::string host(const std::string& when, const std::string& name = "grace-canar
 
 // Why a host table with these conditions is not for the host; empty where it is.
 std::vector<std::string> misses(const std::string& when, const HostFacts& facts = grace()) {
-    return load({host(when)}, facts).value().hosts.at(0).misses;
+    return load_on({host(when)}, facts).value().hosts.at(0).misses;
 }
 
 std::vector<std::string> matches_of(const Policy& policy) {
@@ -74,7 +61,7 @@ std::vector<std::string> matches_of(const Policy& policy) {
 }
 
 TEST(PolicyHost, TheExampleOfTheDesignMatches) {
-    const auto policy = load({R"([[host]]
+    const auto policy = load_on({R"([[host]]
 name = "grace-canary"
 when = { arch = "aarch64", cpu_model = "*Grace*", llc_cores = ">=16", kernel = ">=6.6", hostname = "web-*", virtual = false, canary = "55.97%" }
 judge = { alpha = 0.01 }
@@ -139,7 +126,7 @@ TEST(PolicyHost, AFeatureIsOneThatStatusLists) {
         };
         EXPECT_THAT(misses(when, facts), IsEmpty());
     }
-    EXPECT_THAT(mistakes({host("has = \"cache_shart\"")}),
+    EXPECT_THAT(mistakes_on_grace({host("has = \"cache_shart\"")}),
                 ElementsAre("0.toml:3:16: has must be one of \"cache_shard\", \"exact_parsing\", "
                             "\"deferred_wakeups\", \"pwlocks\", not the string \"cache_shart\"; did you mean "
                             "\"cache_shard\"?"));
@@ -158,12 +145,12 @@ TEST(PolicyHost, FeaturesAreReadForAConditionOnly) {
 
 TEST(PolicyHost, AllConditionsMustHoldAndEachThatDoesNotIsTold) {
     EXPECT_THAT(misses(R"(arch = "aarch64", cores = "<8", smt = true)"), SizeIs(2));
-    EXPECT_FALSE(load({host(R"(arch = "aarch64", cores = "<8")") + "shard.size = 2\n"})->shard_size == 2);
+    EXPECT_FALSE(load_on({host(R"(arch = "aarch64", cores = "<8")") + "shard.size = 2\n"})->shard_size == 2);
 }
 
 TEST(PolicyHost, WithoutConditionsATableIsForEveryHost) {
-    EXPECT_EQ(load({"[[host]]\nname = \"a\"\nshard.size = 2\n"}, {})->shard_size, 2U);
-    EXPECT_EQ(load({host("") + "shard.size = 2\n"}, {})->shard_size, 2U);
+    EXPECT_EQ(load_on({"[[host]]\nname = \"a\"\nshard.size = 2\n"}, {})->shard_size, 2U);
+    EXPECT_EQ(load_on({host("") + "shard.size = 2\n"}, {})->shard_size, 2U);
 }
 
 TEST(PolicyHost, TheCanaryIsASharpShare) {
@@ -176,13 +163,13 @@ TEST(PolicyHost, MatchingTablesWinOverDropInsAndTheLastOverTheFirst) {
         host("arch = \"aarch64\"", "yes") + "shard = { size = 3 }\ndaemon.mode = \"tune\"\n";
     const std::string no = host("arch = \"x86_64\"", "no") + "shard = { size = 4 }\n";
     const std::string last = host("smt = false", "last") + "[host.shard]\nsize = 5\n";
-    EXPECT_EQ(load({yes + no, "[shard]\nsize = 2\n"})->shard_size, 3U);
-    const auto policy = load({yes + no + last, "[shard]\nsize = 2\n[daemon]\nkeep = \"if-improved\"\n"});
+    EXPECT_EQ(load_on({yes + no, "[shard]\nsize = 2\n"})->shard_size, 3U);
+    const auto policy = load_on({yes + no + last, "[shard]\nsize = 2\n[daemon]\nkeep = \"if-improved\"\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     EXPECT_EQ(policy->shard_size, 5U);
     EXPECT_EQ(policy->mode, Mode::tune);
     EXPECT_EQ(policy->keep, Keep::if_improved);
-    EXPECT_EQ(load({last, yes})->shard_size, 3U);
+    EXPECT_EQ(load_on({last, yes})->shard_size, 3U);
 }
 
 TEST(PolicyHost, RulesOfTheLastMatchingTableAreTriedFirst) {
@@ -191,15 +178,15 @@ TEST(PolicyHost, RulesOfTheLastMatchingTableAreTriedFirst) {
                "2\"\n";
     };
     const auto policy =
-        load({"[[workqueue]]\nmatch = \"main\"\n" + host("smt = false", "a") + rules("a") +
-                  host("smt = true", "b") + rules("b"),
-              host("cores = \">1\"", "c") + rules("c") + "[[workqueue]]\nmatch = \"drop-in\"\n"});
+        load_on({"[[workqueue]]\nmatch = \"main\"\n" + host("smt = false", "a") + rules("a") +
+                     host("smt = true", "b") + rules("b"),
+                 host("cores = \">1\"", "c") + rules("c") + "[[workqueue]]\nmatch = \"drop-in\"\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     EXPECT_THAT(matches_of(*policy), ElementsAre("c1", "c2", "a1", "a2", "drop-in", "main"));
 }
 
 TEST(PolicyHost, TheDefaultScopeMayBeAHosts) {
-    const auto policy = load(
+    const auto policy = load_on(
         {"[default_scope]\nmanage = false\n" + host("smt = false") + "default_scope = { manage = true }\n"});
     EXPECT_TRUE(policy->default_scope.manage);
     EXPECT_EQ(policy->default_scope.origin.line, 6U);
@@ -258,12 +245,12 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
          "0.toml:4:8: unknown key \"host\" in [[host]]; it belongs at the top level"},
     };
     for (const auto& [text, error] : cases)
-        EXPECT_THAT(mistakes({text}), ElementsAre(StartsWith(error))) << text;
+        EXPECT_THAT(mistakes_on_grace({text}), ElementsAre(StartsWith(error))) << text;
 }
 
 TEST(PolicyHost, ANameIsTakenOnce) {
     const std::string one = host("smt = true", "one");
-    const auto errors = mistakes({one, host("", "two") + one});
+    const auto errors = mistakes_on_grace({one, host("", "two") + one});
     ASSERT_THAT(errors, SizeIs(1));
     EXPECT_THAT(errors[0], StartsWith("1.toml:5:1: host \"one\" already exists ("));
     EXPECT_THAT(errors[0], HasSubstr("0.toml:1)"));
@@ -272,13 +259,13 @@ TEST(PolicyHost, ANameIsTakenOnce) {
 TEST(PolicyHost, ThereAreNotTooMany) {
     std::string text;
     for (unsigned i = 0; i <= kMaxHosts; i++) text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\n";
-    EXPECT_THAT(mistakes({text}), ElementsAre("0.toml:513:1: more than 256 host tables"));
+    EXPECT_THAT(mistakes_on_grace({text}), ElementsAre("0.toml:513:1: more than 256 host tables"));
 }
 
 TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {
     const std::string window = host("arch = \"no\"", "a") + "judge = { window = \"30s\" }\n";
-    EXPECT_TRUE(load({window}));
-    EXPECT_THAT(mistakes({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
+    EXPECT_TRUE(load_on({window}));
+    EXPECT_THAT(mistakes_on_grace({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
                 ElementsAre(StartsWith("0.toml:4:11: window must be more than washout, which is 35s (")));
 }
 
@@ -288,13 +275,13 @@ TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
     const auto on = [](std::string text, const std::string& arch) {
         return text.replace(text.find("ARCH"), 4, "arch = \"" + arch + "\"");
     };
-    EXPECT_TRUE(load({on(washout, "aarch64"), on(window, "x86_64")}));
-    EXPECT_THAT(mistakes({on(washout, "aarch64"), on(window, "aarch64")}),
+    EXPECT_TRUE(load_on({on(washout, "aarch64"), on(window, "x86_64")}));
+    EXPECT_THAT(mistakes_on_grace({on(washout, "aarch64"), on(window, "aarch64")}),
                 ElementsAre(StartsWith("1.toml:4:11: window must be more than washout, which is 1s (")));
 }
 
 TEST(PolicyHost, OriginsTellWhatIsNotBuiltIn) {
-    const auto policy = load({"[daemon]\nmode = \"tune\"\n", "[judge]\n\nalpha = 0.01\n"});
+    const auto policy = load_on({"[daemon]\nmode = \"tune\"\n", "[judge]\n\nalpha = 0.01\n"});
     ASSERT_THAT(policy->origins, SizeIs(2));
     EXPECT_THAT(policy->origins.at("daemon.mode").text(), testing::EndsWith("/0.toml:2"));
     EXPECT_THAT(policy->origins.at("judge.alpha").text(), testing::EndsWith("/1.toml:3"));

@@ -4,37 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/load_policy.h"
-#include "temp_tree.h"
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
 using namespace std::chrono_literals;
-using test::File;
-using test::TempTree;
+using test::load_texts;
+using test::mistakes_in_texts;
 using testing::ElementsAre;
 using testing::StartsWith;
-
-// The policy of files "0.toml", "1.toml", ... with these texts; errors name them so.
-tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts) {
-    TempTree tree;
-    std::vector<std::string> files;
-    for (const std::string& text : texts) {
-        const std::string name = std::to_string(files.size()) + ".toml";
-        tree.add(File(name, text));
-        files.push_back(tree.path(name));
-    }
-    auto policy = load_policy(files);
-    if (policy) return policy;
-    const std::string folder = tree.root() + "/";
-    for (PolicyError& error : policy.error()) {
-        error.file.erase(0, folder.size());
-        if (const auto at = error.message.find(folder); at != std::string::npos)
-            error.message.erase(at, folder.size());
-    }
-    return policy;
-}
 
 // [judge] with this line in it.
 std::string judge(const std::string& line) {
@@ -42,36 +21,29 @@ std::string judge(const std::string& line) {
 }
 
 Judging judging(const std::string& line) {
-    const auto policy = load({judge(line)});
+    const auto policy = load_texts({judge(line)});
     if (policy) return policy->judge;
     ADD_FAILURE() << policy.error()[0].text();
     return {};
 }
 
-std::vector<std::string> mistakes(const std::vector<std::string>& texts) {
-    std::vector<std::string> out;
-    if (const auto policy = load(texts); !policy)
-        for (const PolicyError& error : policy.error()) out.push_back(error.text());
-    return out;
-}
-
-struct Case {
+struct WrongLine {
     std::string line;   // of [judge]
     std::string error;  // how the one error begins, from its column on
 };
 
-void expect_one_error(const Case& wrong) {
-    EXPECT_THAT(mistakes({judge(wrong.line)}), ElementsAre(StartsWith("0.toml:2:" + wrong.error)))
+void expect_one_error_of(const WrongLine& wrong) {
+    EXPECT_THAT(mistakes_in_texts({judge(wrong.line)}), ElementsAre(StartsWith("0.toml:2:" + wrong.error)))
         << wrong.line;
 }
 
 TEST(PolicyJudge, ReadsEveryKey) {
-    const auto policy =
-        load({"[judge]\nalpha = 0.01\ntolerance = \"2%\"\nwindow = \"20s\"\nwashout = \"1500ms\"\n"
-              "max_pairs = 32\nmin_items = 0\ncounters = [\"tail\", \"items\"]\n"
-              "guards = [{ counter = \"cpu\", tolerance = \"7%\" }]\n"
-              "concurrent = 3\nholdback = \"5s\"\nrun_length = 1000\nbudget = \"2min\"\nsettle = \"1h\"\n"
-              "retry_after = \"1d 12h\"\njitter = \"0s\"\nhours = \"22:00-06:00\"\n"});
+    const auto policy = load_texts(
+        {"[judge]\nalpha = 0.01\ntolerance = \"2%\"\nwindow = \"20s\"\nwashout = \"1500ms\"\n"
+         "max_pairs = 32\nmin_items = 0\ncounters = [\"tail\", \"items\"]\n"
+         "guards = [{ counter = \"cpu\", tolerance = \"7%\" }]\n"
+         "concurrent = 3\nholdback = \"5s\"\nrun_length = 1000\nbudget = \"2min\"\nsettle = \"1h\"\n"
+         "retry_after = \"1d 12h\"\njitter = \"0s\"\nhours = \"22:00-06:00\"\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     const Judging expected{.settings = {0.01, 0.02, 32, 0},
                            .window = 20s,
@@ -90,7 +62,7 @@ TEST(PolicyJudge, ReadsEveryKey) {
 }
 
 TEST(PolicyJudge, WithoutItTheDefaultsHold) {
-    EXPECT_EQ(load({"", "[judge]\n"})->judge, Judging{});
+    EXPECT_EQ(load_texts({"", "[judge]\n"})->judge, Judging{});
     EXPECT_EQ(judging("min_items = 7").settings.min_items, 7U);
 }
 
@@ -127,7 +99,7 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
     const std::string unit =
         "must be a time with its unit (ms, s, m or min, h, d), such as \"1h 30min\", not ";
     const std::string day = "must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\", not ";
-    const std::vector<Case> cases = {
+    const std::vector<WrongLine> cases = {
         {"alpha = 0", "9: alpha must be above 0 and at most 0.5, not 0"},
         {"alpha = 1", "9: alpha must be above 0 and at most 0.5, not 1"},
         {"alpha = 0.51", "9: alpha must be above 0 and at most 0.5, not the floating-point number 0.51"},
@@ -181,7 +153,7 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"windows = \"10s\"", "1: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
         {"max-pairs = 16", "1: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
 }
 
 TEST(PolicyJudge, ACounterIsACostUnlessItCountsWhatIsDone) {
@@ -213,7 +185,7 @@ TEST(PolicyJudge, ATableMaySayWhichWayIsBetter) {
 TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
     const std::string nine =
         R"("latency", "tail", "exec", "lock", "items", "psi:io.some", "file:/1", "file:/2", "file:/3")";
-    const std::vector<Case> cases = {
+    const std::vector<WrongLine> cases = {
         {"counters = []", "12: counters must have an element, or be left out"},
         {"counters = [ # none\n]", "12: counters must have an element, or be left out"},
         {"counters = \"latency\"", "12: counters must be an array, not the string \"latency\""},
@@ -242,8 +214,8 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
         {"counters = [{ counter = \"tail\", lower = \"better\" }]",
          "33: unknown key \"lower\" in an element of counters, which may have counter, higher"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
-    EXPECT_THAT(mistakes({judge("counters = [\"tail\", { higher = \"worse\" }]")}),
+    for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
+    EXPECT_THAT(mistakes_in_texts({judge("counters = [\"tail\", { higher = \"worse\" }]")}),
                 ElementsAre("0.toml:2:21: this needs the name of a counter, such as counter = \"latency\""));
 }
 
@@ -260,7 +232,7 @@ TEST(PolicyJudge, EachMistakeInTheGuardsHasItsPlace) {
     std::string nine;
     for (char i = '1'; i <= '9'; i++)
         nine += std::string("{ counter = \"file:/") + i + "\", tolerance = \"1%\" },";
-    const std::vector<Case> cases = {
+    const std::vector<WrongLine> cases = {
         {"guards = \"cpu\"", "10: guards must be an array, not the string \"cpu\""},
         {"guards = [\"cpu\"]",
          "11: an element of guards must be a table, such as { counter = \"cpu\", tolerance = \"5%\" }"},
@@ -277,12 +249,13 @@ TEST(PolicyJudge, EachMistakeInTheGuardsHasItsPlace) {
          "52: counter \"cpu\" is there twice"},
         {"guards = [" + nine + "]", "1: guards must be at most 8, not 9"},
     };
-    for (const Case& wrong : cases) expect_one_error(wrong);
+    for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
 }
 
 TEST(PolicyJudge, LaterFilesWinByKeyAndAnArrayIsReplaced) {
-    const auto policy = load({judge("window = \"20s\"\nwashout = \"4s\"\ncounters = [\"tail\", \"exec\"]"),
-                              judge("washout = \"5s\"\ncounters = [\"lock\"]"), "[shard]\nsize = 2\n"});
+    const auto policy =
+        load_texts({judge("window = \"20s\"\nwashout = \"4s\"\ncounters = [\"tail\", \"exec\"]"),
+                    judge("washout = \"5s\"\ncounters = [\"lock\"]"), "[shard]\nsize = 2\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     EXPECT_EQ(policy->judge.window, 20s);
     EXPECT_EQ(policy->judge.washout, 5s);
@@ -290,26 +263,26 @@ TEST(PolicyJudge, LaterFilesWinByKeyAndAnArrayIsReplaced) {
 }
 
 TEST(PolicyJudge, TheWashoutIsLessThanTheWindow) {
-    EXPECT_THAT(mistakes({judge("washout = \"2s\"")}),
+    EXPECT_THAT(mistakes_in_texts({judge("washout = \"2s\"")}),
                 ElementsAre("0.toml:2:1: washout must be less than window, which is 2s (built-in)"));
-    EXPECT_THAT(mistakes({judge(" window = \"500ms\"")}),
+    EXPECT_THAT(mistakes_in_texts({judge(" window = \"500ms\"")}),
                 ElementsAre("0.toml:2:2: window must be more than washout, which is 500ms (built-in)"));
-    EXPECT_THAT(mistakes({judge("washout = \"3s\"\nwindow = \"1s\"")}),
+    EXPECT_THAT(mistakes_in_texts({judge("washout = \"3s\"\nwindow = \"1s\"")}),
                 ElementsAre("0.toml:2:1: washout must be less than window, which is 1s (0.toml:3)"));
 }
 
 TEST(PolicyJudge, OfSeveralFilesTheLastToSetEitherIsWrong) {
-    EXPECT_THAT(mistakes({judge("washout = \"1s\""), judge("\nwindow = \"600ms\""), ""}),
+    EXPECT_THAT(mistakes_in_texts({judge("washout = \"1s\""), judge("\nwindow = \"600ms\""), ""}),
                 ElementsAre("1.toml:3:1: window must be more than washout, which is 1s (0.toml:2)"));
-    EXPECT_THAT(mistakes({judge("window = \"4s\""), "", judge("washout = \"5s\"")}),
+    EXPECT_THAT(mistakes_in_texts({judge("window = \"4s\""), "", judge("washout = \"5s\"")}),
                 ElementsAre("2.toml:2:1: washout must be less than window, which is 4s (0.toml:2)"));
-    EXPECT_TRUE(load({judge("washout = \"30s\""), judge("window = \"1min\"")}));
-    EXPECT_TRUE(load({judge("window = \"1s\""), judge("washout = \"0s\"")}));
+    EXPECT_TRUE(load_texts({judge("washout = \"30s\""), judge("window = \"1min\"")}));
+    EXPECT_TRUE(load_texts({judge("window = \"1s\""), judge("washout = \"0s\"")}));
 }
 
 // A default that stands in for a wrong value is nobody's mistake.
 TEST(PolicyJudge, AWrongValueIsNotToldTwice) {
-    EXPECT_THAT(mistakes({judge("window = \"1day\"\nwashout = \"30s\"")}),
+    EXPECT_THAT(mistakes_in_texts({judge("window = \"1day\"\nwashout = \"30s\"")}),
                 ElementsAre(StartsWith("0.toml:2:10: window")));
 }
 

@@ -6,26 +6,15 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "temp_tree.h"
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
 using test::File;
+using test::load_texts;
 using test::TempTree;
 using testing::ElementsAre;
-
-// The policy of files "0.toml", "1.toml", ... with these texts, in this order.
-tl::expected<Policy, PolicyErrors> load(const std::vector<std::string>& texts) {
-    TempTree tree;
-    std::vector<std::string> files;
-    for (const std::string& text : texts) {
-        const std::string name = std::to_string(files.size()) + ".toml";
-        tree.add(File(name, text));
-        files.push_back(tree.path(name));
-    }
-    return load_policy(files);
-}
 
 std::vector<std::string> matches(const Policy& policy) {
     std::vector<std::string> out;
@@ -36,8 +25,8 @@ std::vector<std::string> matches(const Policy& policy) {
 TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
     constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
     auto policy =
-        load({"[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nexpires = \"2027-01-15\"\n"
-              "evidence = \"fleet, fdr 5%\"\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"});
+        load_texts({"[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nexpires = \"2027-01-15\"\n"
+                    "evidence = \"fleet, fdr 5%\"\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->rules[0].evidence, "fleet, fdr 5%");
     EXPECT_FALSE(policy->is_outdated(kNoon)) << "the last day";
@@ -54,11 +43,11 @@ TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
 
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
-        load({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
-              "keep = \"if-improved\"\n"
-              "[shard]\nsize = 16\n"
-              "[default_scope]\nmanage = true\nscope = \"numa\"\n"
-              "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
+        load_texts({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
+                    "keep = \"if-improved\"\n"
+                    "[shard]\nsize = 16\n"
+                    "[default_scope]\nmanage = true\nscope = \"numa\"\n"
+                    "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
@@ -75,7 +64,7 @@ TEST(Policy, ReadsEveryKey) {
 }
 
 TEST(Policy, WhatIsNotSetIsTuneWithTheDefaultScope) {
-    const auto policy = load({""});
+    const auto policy = load_texts({""});
     EXPECT_EQ(policy->mode, Mode::tune);
     EXPECT_TRUE(policy->default_scope.manage);
 }
@@ -109,29 +98,31 @@ TEST(Policy, KeepInModeTuneIsAWarning) {
 
 TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
     for (const auto mode : {Mode::observe, Mode::guard, Mode::tune})
-        EXPECT_EQ(load({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode) << name_of(mode);
+        EXPECT_EQ(load_texts({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode)
+            << name_of(mode);
     for (const auto keep : {Keep::unless_regressed, Keep::if_improved})
-        EXPECT_EQ(load({fmt::format("daemon.keep = '{}'", name_of(keep))})->keep, keep) << name_of(keep);
+        EXPECT_EQ(load_texts({fmt::format("daemon.keep = '{}'", name_of(keep))})->keep, keep)
+            << name_of(keep);
 }
 
 TEST(Policy, EveryWordForAScopeIsUnderstood) {
     for (const char* word : {"auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system"}) {
-        const auto policy = load({std::string("default_scope.scope = '") + word + "'\n"});
+        const auto policy = load_texts({std::string("default_scope.scope = '") + word + "'\n"});
         ASSERT_TRUE(policy) << word;
         EXPECT_EQ(policy->default_scope.wish.text(), word);
     }
 }
 
 TEST(Policy, ARuleNeedsOnlyAMatch) {
-    const auto policy = load({"[[workqueue]]\nmatch = \"*\"\n"});
+    const auto policy = load_texts({"[[workqueue]]\nmatch = \"*\"\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->rules[0].wish.text(), "auto");
     EXPECT_EQ(policy->rules[0].strict, std::nullopt);
 }
 
 TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
-    const auto policy = load({"[daemon]\nmode = \"guard\"\napply_unjudged = true\n[shard]\nsize = 4\n",
-                              "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
+    const auto policy = load_texts({"[daemon]\nmode = \"guard\"\napply_unjudged = true\n[shard]\nsize = 4\n",
+                                    "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->apply_unjudged);
@@ -140,7 +131,7 @@ TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
 }
 
 TEST(Policy, ALaterFileMaySetADefaultAgain) {
-    const auto policy = load(
+    const auto policy = load_texts(
         {"[daemon]\non_exit = \"keep\"\napply_unjudged = true\n[default_scope]\nscope = \"cpu\"\n",
          "[daemon]\non_exit = \"restore\"\napply_unjudged = false\n[default_scope]\nscope = \"auto\"\n"});
     ASSERT_TRUE(policy);
@@ -149,18 +140,18 @@ TEST(Policy, ALaterFileMaySetADefaultAgain) {
 }
 
 TEST(Policy, RulesOfTheLatestFileAreTriedFirstAndWithinOneFromTheTop) {
-    const auto policy = load({"[[workqueue]]\nmatch = \"a\"\n[[workqueue]]\nmatch = \"b\"\n", "[shard]\n",
-                              "[[workqueue]]\nmatch = \"c\"\n[[workqueue]]\nmatch = \"d\"\n",
-                              "workqueue = [{match = \"e\"}]\n"});
+    const auto policy = load_texts(
+        {"[[workqueue]]\nmatch = \"a\"\n[[workqueue]]\nmatch = \"b\"\n", "[shard]\n",
+         "[[workqueue]]\nmatch = \"c\"\n[[workqueue]]\nmatch = \"d\"\n", "workqueue = [{match = \"e\"}]\n"});
     ASSERT_TRUE(policy);
     EXPECT_THAT(matches(*policy), ElementsAre("e", "c", "d", "a", "b"));
 }
 
 TEST(Policy, TheFirstRuleWhoseGlobMatchesDecides) {
     const auto policy =
-        load({"[[workqueue]]\nmatch = \"*\"\n",
-              "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n"
-              "[[workqueue]]\nmatch = \"nvme-[a-z]?-wq\"\n"});
+        load_texts({"[[workqueue]]\nmatch = \"*\"\n",
+                    "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n"
+                    "[[workqueue]]\nmatch = \"nvme-[a-z]?-wq\"\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->rule_for("kcryptd-253:0")->match, "kcryptd-*");
     EXPECT_EQ(policy->rule_for("nvme-id-wq")->match, "nvme-[a-z]?-wq");
@@ -187,7 +178,7 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
         ASSERT_NE(at, std::string::npos) << key;
         text.erase(at + 1, 1);
     }
-    const auto policy = load({text});
+    const auto policy = load_texts({text});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     const Policy defaults;
     EXPECT_EQ(policy->mode, defaults.mode);

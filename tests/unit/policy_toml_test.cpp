@@ -5,17 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "policy/toml_table.h"
+#include "policy_texts.h"
 
 namespace wq {
 namespace {
 
+using test::repeated;
 using Texts = std::vector<std::string>;
-
-std::string repeat(const std::string& piece, std::size_t times) {
-    std::string out;
-    for (std::size_t i = 0; i < times; ++i) out += piece;
-    return out;
-}
 
 PolicyErrors toml_errors(const std::string& text) {
     const SourceText source("policy.toml", text);
@@ -30,8 +26,8 @@ bool is_toml(const std::string& text) {
 
 TEST(PolicyToml, KnownToBeRefusedThoughToml) {
     EXPECT_FALSE(is_toml("a = \"\\u0000\""));
-    EXPECT_FALSE(is_toml("x = " + repeat("[", 16) + "1" + repeat("]", 16)));
-    EXPECT_FALSE(is_toml(repeat("a.", 129) + "a = 1"));
+    EXPECT_FALSE(is_toml("x = " + repeated("[", 16) + "1" + repeated("]", 16)));
+    EXPECT_FALSE(is_toml(repeated("a.", 129) + "a = 1"));
     EXPECT_FALSE(is_toml("#" + std::string(4096, 'x')));
     EXPECT_FALSE(is_toml("x = 1e400"));
     EXPECT_FALSE(is_toml("x = 2016-12-31T23:59:60Z"));  // a leap second
@@ -62,14 +58,14 @@ TEST(PolicyToml, WhatIsAllowedIsTaken) {
         "x = [\n  1, # c\n  2\n  # c\n  ,\n]", "x = [1, 'a', 2.5, true, 07:32:00, {a = 1}, [2]]",
         "x = [{a = 1}, {}]", "x = [ # [\n  '#', \"]\", # ]\n]", "x = [''']''', '[']", "x = {}\ny = {  }",
         "x = {a = {b = {c = {}}}}", "x = { a.b = 1, a.c = 2 }", "x = {a = [1,\n2]}", "x = {a = '''\nb\n'''}",
-        "x = {'a b' = 1, \"c\" = 2}", "x = " + repeat("[", 15) + "1" + repeat("]", 15),
-        "x = " + repeat("{a = ", 15) + "1" + repeat("}", 15), "x = [" + repeat("1, ", 1300) + "]",
+        "x = {'a b' = 1, \"c\" = 2}", "x = " + repeated("[", 15) + "1" + repeated("]", 15),
+        "x = " + repeated("{a = ", 15) + "1" + repeated("}", 15), "x = [" + repeated("1, ", 1300) + "]",
         // Keys.
         "a-b_c9 = 1", "1234 = 1\n1.2 = 1\n3.14159 = 'pi'", "-1 = 1\n_ = 1\n- = 1",
         "true = 1\ninf = 1\nnan = 2", "0b = 1\n0x = 1\n0xF = 1", "1979-05-27 = 1",
         std::string(30, '9') + " = 1", "'' = 1", "'a.b' = 1\n'a\"b' = 1\n\"a'b\" = 1",
         "a . b = 1\na\t.\tc\t=\t1", "a.'b.c'.\"d\" = 1", "\"\\u00e9\" = 1", "\ta = 1\t# c", "a='1'#c",
-        repeat("a.", 128) + "a = 1", "[" + repeat("a.", 128) + "a]",
+        repeated("a.", 128) + "a = 1", "[" + repeated("a.", 128) + "a]",
         // Tables, in any order.
         "[a]\n[ b ]\n[ c . d ]\n[e.'b c']\n['']\n[f.\"\"]", "[1]\n[true]\n[-]\n\t[a]#c",
         "[[ a ]]\n[[b . c]]\n[[a]] # c", "[a]\n[a.b]\n[c]\n[a.d]", "[a.b]\n[a]\nc = 1",

@@ -44,7 +44,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kCpu = "sys/devices/system/cpu/";
+const std::string kCpuFolder = "sys/devices/system/cpu/";
 const std::string kNode = "sys/devices/system/node/";
 
 std::vector<std::string> lists(const std::vector<CpuSet>& sets) {
@@ -91,14 +91,14 @@ void share(TempTree& tree, const std::string& list, const std::string& file) {
     const std::string twin =
         file.ends_with("_map") ? file.substr(0, file.size() - 4) + "_list" : file + "_list";
     for (unsigned cpu : CpuSet::parse_list(list)->cpus()) {
-        tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, file), mask_of(list));
-        tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, twin), list + "\n");
+        tree.write(fmt::format("{}cpu{}/{}", kCpuFolder, cpu, file), mask_of(list));
+        tree.write(fmt::format("{}cpu{}/{}", kCpuFolder, cpu, twin), list + "\n");
     }
 }
 
 void remove_from_all(TempTree& tree, unsigned cpus, const std::vector<std::string>& files) {
     for (unsigned cpu = 0; cpu < cpus; cpu++)
-        for (const auto& file : files) tree.remove(fmt::format("{}cpu{}/{}", kCpu, cpu, file));
+        for (const auto& file : files) tree.remove(fmt::format("{}cpu{}/{}", kCpuFolder, cpu, file));
 }
 
 // --- machines as they should be ---
@@ -177,7 +177,7 @@ TEST(Topology, NeverCutsACore) {
 TEST(Topology, OfMasksWithoutListsAndWithoutAnOnlineFile) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 2, .threads = 4, .neighbours = true, .offline = "5"})};
     for (const char* file : {"online", "present", "possible", "isolated", "offline"})
-        tree.remove(kCpu + file);
+        tree.remove(kCpuFolder + file);
     remove_from_all(tree, 16,
                     {"topology/thread_siblings_list", "topology/core_cpus", "topology/core_cpus_list",
                      "topology/package_cpus", "topology/package_cpus_list", "cache/index0/shared_cpu_list",
@@ -223,14 +223,14 @@ TEST(Topology, CountsCoresByThreadSiblingsNotByHwloc) {
 TEST(Topology, BelievesTheMaskWhereTheListDiffers) {
     TempTree tree{cpu_tree({.cores = 4})};
     for (unsigned cpu = 0; cpu < 4; cpu++)
-        tree.write(fmt::format("{}cpu{}/cache/index3/shared_cpu_list", kCpu, cpu), "0\n");
+        tree.write(fmt::format("{}cpu{}/cache/index3/shared_cpu_list", kCpuFolder, cpu), "0\n");
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
 }
 
 TEST(Topology, SeesThroughTheNulThatSomeKernelsPrint) {
     TempTree tree{cpu_tree({.cores = 4})};
     for (const char* file : {"cpu0/topology/thread_siblings", "cpu0/cache/index3/shared_cpu_map"})
-        tree.write(kCpu + file, tree.read(kCpu + file) + std::string(1, '\0'));
+        tree.write(kCpuFolder + file, tree.read(kCpuFolder + file) + std::string(1, '\0'));
     const Topology topology = read(tree);
     EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
     EXPECT_THAT(topology.warnings, IsEmpty());
@@ -282,12 +282,12 @@ class AbsurdFiles : public testing::TestWithParam<Absurd> {
 };
 
 TEST_P(AbsurdFiles, OnlineIsAnError) {
-    tree_.write(kCpu + "online", text_);
+    tree_.write(kCpuFolder + "online", text_);
     EXPECT_THAT(why_not("fsroot:" + tree_.root()), HasSubstr("cpu/online"));
 }
 
 TEST_P(AbsurdFiles, ThreadSiblingsCostTheCpuItsCore) {
-    const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
+    const Topology topology = read_with(kCpuFolder + "cpu5/topology/thread_siblings");
     EXPECT_THAT(lists(topology.cores), ElementsAre("0,4", "1", "2,6", "3,7", "5"));
     EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
     ASSERT_EQ(topology.warnings.size(), 1U);
@@ -297,7 +297,7 @@ TEST_P(AbsurdFiles, ThreadSiblingsCostTheCpuItsCore) {
 // hwloc asks a cache's first CPU only: CPU 0 must not take the cache from all others.
 TEST_P(AbsurdFiles, SharedCpusCostTheCpuItsCache) {
     for (const char* file : {"shared_cpu_map", "shared_cpu_list"}) {
-        const std::string path = kCpu + "cpu0/cache/index3/" + file;
+        const std::string path = kCpuFolder + "cpu0/cache/index3/" + file;
         const std::string sane = tree_.read(path);
         const Topology topology = read_with(path);
         tree_.write(path, sane);
@@ -308,14 +308,14 @@ TEST_P(AbsurdFiles, SharedCpusCostTheCpuItsCache) {
 }
 
 TEST_P(AbsurdFiles, SharedCpusOfAWholeCoreLeaveItAlone) {
-    tree_.write(kCpu + "cpu0/cache/index3/shared_cpu_map", text_);
-    const Topology topology = read_with(kCpu + "cpu4/cache/index3/shared_cpu_map");
+    tree_.write(kCpuFolder + "cpu0/cache/index3/shared_cpu_map", text_);
+    const Topology topology = read_with(kCpuFolder + "cpu4/cache/index3/shared_cpu_map");
     EXPECT_THAT(llcs(topology), ElementsAre("0,4", "1-3,5-7"));
     EXPECT_EQ(topology.warnings.size(), 2U);
 }
 
 TEST_P(AbsurdFiles, LevelCostsTheCpuItsCache) {
-    const Topology topology = read_with(kCpu + "cpu0/cache/index3/level");
+    const Topology topology = read_with(kCpuFolder + "cpu0/cache/index3/level");
     EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
     EXPECT_EQ(topology.warnings.size(), 1U);
 }
@@ -328,16 +328,16 @@ TEST_P(AbsurdFiles, NodesAreLeftOut) {
 }
 
 TEST_P(AbsurdFiles, OthersAreIgnored) {
-    for (const char* file : {"present", "possible", "isolated"}) tree_.write(kCpu + file, text_);
+    for (const char* file : {"present", "possible", "isolated"}) tree_.write(kCpuFolder + file, text_);
     tree_.write(kNode + "online", text_);
     tree_.write(kNode + "has_memory", text_);
     tree_.write(kNode + "node0/meminfo", text_);
     tree_.write(kNode + "node0/distance", text_);
     tree_.write("proc/cpuinfo", text_);
     tree_.write("proc/self/cgroup", text_);
-    tree_.write(kCpu + "cpu1/topology/core_id", text_);
-    tree_.write(kCpu + "cpu1/topology/package_cpus", text_);
-    tree_.write(kCpu + "cpu1/cache/index3/size", text_);
+    tree_.write(kCpuFolder + "cpu1/topology/core_id", text_);
+    tree_.write(kCpuFolder + "cpu1/topology/package_cpus", text_);
+    tree_.write(kCpuFolder + "cpu1/cache/index3/size", text_);
     const Topology topology = read(tree_);
     EXPECT_EQ(topology.possible.list(), "0-7");
     EXPECT_THAT(llcs(topology), ElementsAre("0-7"));
@@ -345,7 +345,7 @@ TEST_P(AbsurdFiles, OthersAreIgnored) {
 }
 
 TEST_P(AbsurdFiles, AreShownInPrintableBytes) {
-    const Topology topology = read_with(kCpu + "cpu5/topology/thread_siblings");
+    const Topology topology = read_with(kCpuFolder + "cpu5/topology/thread_siblings");
     for (char c : topology.warnings.at(0)) EXPECT_TRUE(c >= ' ' && c <= '~');
     EXPECT_LT(topology.warnings[0].size(), 300U);
     const std::string json = ctl::topology_json(topology, {}, 8).dump();
@@ -361,17 +361,17 @@ INSTANTIATE_TEST_SUITE_P(All, AbsurdFiles, testing::ValuesIn(kAbsurdities), [](c
 
 TEST(AbsurdTree, WithEmptyFiles) {
     TempTree tree{cpu_tree({.cores = 4})};
-    tree.write(kCpu + "cpu1/topology/thread_siblings", "");
-    tree.write(kCpu + "cpu2/cache/index3/shared_cpu_map", "");
+    tree.write(kCpuFolder + "cpu1/topology/thread_siblings", "");
+    tree.write(kCpuFolder + "cpu2/cache/index3/shared_cpu_map", "");
     tree.write(kNode + "online", "");
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0-1,3", "2"));
-    tree.write(kCpu + "online", "");
+    tree.write(kCpuFolder + "online", "");
     EXPECT_THAT(why_not("fsroot:" + tree.root()), HasSubstr("no CPU is online"));
 }
 
 TEST(AbsurdTree, WithCpusOfNoFolder) {
     TempTree tree{cpu_tree({.cores = 4})};
-    tree.write(kCpu + "online", "0-65535\n");
+    tree.write(kCpuFolder + "online", "0-65535\n");
     const Topology topology = read(tree);
     EXPECT_EQ(topology.online.list(), "0-3");
     EXPECT_THAT(topology.warnings, ElementsAre(HasSubstr("CPUs 4-65535 have no folder")));
@@ -381,7 +381,7 @@ TEST(AbsurdTree, WithFoldersOfNoCpu) {
     TempTree tree{cpu_tree({.cores = 4})};
     for (const char* cpu :
          {"cpu65536", "cpu4294967295", "cpu99999999999999999999", "cpu-1", "cpu1x", "cpufreq"})
-        tree.add(Dir(kCpu + cpu));
+        tree.add(Dir(kCpuFolder + cpu));
     for (const char* node : {"node4294967295", "nodes"}) tree.add(Dir(kNode + node));
     const Topology topology = read(tree);
     EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
@@ -390,7 +390,7 @@ TEST(AbsurdTree, WithFoldersOfNoCpu) {
 
 TEST(AbsurdTree, WithCpusOfNoTopology) {
     TempTree tree{cpu_tree({.cores = 4})};
-    tree.remove(kCpu + "cpu2/topology");
+    tree.remove(kCpuFolder + "cpu2/topology");
     const Topology topology = read(tree);
     EXPECT_EQ(topology.cores.size(), 4U);
     EXPECT_THAT(llcs(topology), ElementsAre("0-1,3", "2"));
@@ -399,12 +399,12 @@ TEST(AbsurdTree, WithCpusOfNoTopology) {
 
 TEST(AbsurdTree, WithPackagesThatDisagree) {
     TempTree tree{cpu_tree({.sockets = 2, .cores = 2})};
-    tree.write(kCpu + "cpu1/topology/core_siblings", "f\n");
-    tree.write(kCpu + "cpu2/topology/core_siblings", "f\n");
+    tree.write(kCpuFolder + "cpu1/topology/core_siblings", "f\n");
+    tree.write(kCpuFolder + "cpu2/topology/core_siblings", "f\n");
     EXPECT_THAT(lists(read(tree).packages), ElementsAre("0-1", "2-3")) << "a CPU is in one";
-    tree.write(kCpu + "cpu0/topology/core_siblings", "garbage\n");
-    tree.write(kCpu + "cpu1/topology/core_siblings", "2\n");
-    tree.write(kCpu + "cpu2/topology/core_siblings", "3\n");
+    tree.write(kCpuFolder + "cpu0/topology/core_siblings", "garbage\n");
+    tree.write(kCpuFolder + "cpu1/topology/core_siblings", "2\n");
+    tree.write(kCpuFolder + "cpu2/topology/core_siblings", "3\n");
     const Topology topology = read(tree);
     EXPECT_THAT(lists(topology.packages), ElementsAre("1", "2-3")) << "CPU 0 is in none";
     EXPECT_THAT(topology.warnings, IsEmpty());
@@ -412,7 +412,7 @@ TEST(AbsurdTree, WithPackagesThatDisagree) {
 }
 
 TEST(AbsurdTree, WithFoldersOnly) {
-    const TempTree tree{Dir(kCpu, {Dir("cpu0"), Dir("cpu1"), File("online", "0-1\n")})};
+    const TempTree tree{Dir(kCpuFolder, {Dir("cpu0"), Dir("cpu1"), File("online", "0-1\n")})};
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0", "1"));
 }
 
@@ -424,8 +424,8 @@ TEST(AbsurdTree, WithAnEmptyNodeFolder) {  // an assert of hwloc's
 
 TEST(AbsurdTree, WithSiblingsThatDisagree) {
     TempTree tree{cpu_tree({.cores = 4})};
-    tree.write(kCpu + "cpu1/topology/thread_siblings", mask_of("0-1"));
-    tree.write(kCpu + "cpu2/topology/thread_siblings", mask_of("1-2"));
+    tree.write(kCpuFolder + "cpu1/topology/thread_siblings", mask_of("0-1"));
+    tree.write(kCpuFolder + "cpu2/topology/thread_siblings", mask_of("1-2"));
     const Topology topology = read(tree);
     CpuSet all;
     for (const auto& core : topology.cores) {
@@ -439,8 +439,8 @@ TEST(AbsurdTree, WithSiblingsThatDisagree) {
 // CPU 3 is of CPU 1's core, which CPU 1 itself is not.
 TEST(AbsurdTree, WithALeaderOfAnotherCore) {
     TempTree tree{cpu_tree({.cores = 4})};
-    tree.write(kCpu + "cpu1/topology/thread_siblings", mask_of("0-1"));
-    tree.write(kCpu + "cpu3/topology/thread_siblings", mask_of("1,3"));
+    tree.write(kCpuFolder + "cpu1/topology/thread_siblings", mask_of("0-1"));
+    tree.write(kCpuFolder + "cpu3/topology/thread_siblings", mask_of("1,3"));
     EXPECT_THAT(lists(read(tree).cores), ElementsAre("0-1", "2", "3")) << "ascending";
 }
 
@@ -457,7 +457,7 @@ TEST(AbsurdTree, WithOverlappingNodes) {
 TEST(AbsurdTree, IsSaidInFewLines) {
     TempTree tree{cpu_tree({.cores = 100})};
     for (unsigned cpu = 0; cpu < 100; cpu++)
-        tree.write(fmt::format("{}cpu{}/topology/thread_siblings", kCpu, cpu), "?");
+        tree.write(fmt::format("{}cpu{}/topology/thread_siblings", kCpuFolder, cpu), "?");
     const Topology topology = read(tree);
     EXPECT_EQ(topology.warnings.size(), 33U);
     EXPECT_EQ(topology.warnings.back(), "and 68 more");
@@ -483,7 +483,7 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
         for (const std::string& text : texts) {
             TempTree tree{cpu_tree({.cores = 24})};
             for (unsigned cpu = 0; cpu < 24; cpu++)
-                tree.write(fmt::format("{}cpu{}/{}", kCpu, cpu, file), text);
+                tree.write(fmt::format("{}cpu{}/{}", kCpuFolder, cpu, file), text);
             EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: CPU 0: "))
                 << file << " " << text;
         }

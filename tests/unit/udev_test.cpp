@@ -68,7 +68,7 @@ bool enter_own_namespace() {
     return mapped;
 }
 
-struct Seen {
+struct Received {
     unsigned workqueue = 0, cpu = 0, cpu_online = 0, lost = 0;
 };
 
@@ -91,7 +91,7 @@ void play(Scene scene) {
         if (!enter_own_namespace() || !has_monitor()) ::_exit(kSkipped);
         const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
         sd_event* event = nullptr;
-        Seen seen;
+        Received seen;
         auto udev = ::sd_event_new(&event) < 0 ? Result<std::unique_ptr<Udev>>(fail_errno("sd-event", errno))
                                                : Udev::start(event, [&](Udev::Change change) {
                                                      if (change == Udev::Change::workqueue) seen.workqueue++;
@@ -121,7 +121,7 @@ TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
         if (!send(fd, event_of("workqueue", 0)) || !send(fd, event_of("cpu", 0, "offline")) ||
             !send(fd, event_of("cpu", 0, "online")))
             return false;
-        const Seen seen = read_all();
+        const Received seen = read_all();
         return seen.workqueue == 1 && seen.cpu == 1 && seen.cpu_online == 1 && seen.lost == 0;
     });
 }
@@ -133,10 +133,10 @@ TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
         constexpr unsigned kSent = 10'000;  // of 7 kB, into at most 16 MiB
         for (unsigned i = 0; i < kSent; i++)
             if (!send(fd, large)) return false;
-        const Seen full = read_all();
+        const Received full = read_all();
         if (full.lost == 0 || full.workqueue == 0 || full.workqueue >= kSent) return false;
         if (!send(fd, event_of("cpu", 0))) return false;
-        const Seen after = read_all();
+        const Received after = read_all();
         return after.cpu == 1 && after.lost == 0;
     });
 }

@@ -30,7 +30,6 @@ namespace {
 
 constexpr std::size_t kAlign = 4096;  // of a buffer for O_DIRECT
 constexpr int kStep = 50;             // ms between two looks at the writers
-constexpr double kNs = 1e9;
 
 enum class Phase { settle, count, stop };
 
@@ -157,7 +156,7 @@ class Writer {
 
 // Waits; errors: a writer's, a signal.
 Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrupts) {
-    const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * kNs);
+    const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * kNsPerSecond);
     for (;;) {
         if (const int code = shared.error; code != 0) return fail_errno("writing", code);
         const std::int64_t left = until - clock_ns(CLOCK_MONOTONIC);
@@ -221,7 +220,7 @@ Result<LoadFigures> AioLoad::run(const LoadJob& job, const std::function<void()>
     for (std::thread& thread : threads) thread.join();
     if (!done && done.error().code == EINTR) return tl::unexpected(done.error());
     if (!done) return tl::unexpected(done.error().in(job.path));
-    const LoadFigures out = figures_of(writers, static_cast<double>(ended - began) / kNs);
+    const LoadFigures out = figures_of(writers, static_cast<double>(ended - began) / kNsPerSecond);
     if (out.writes == 0) return fail(job.path + ": no write ended in time; give it more --seconds");
     return out;
 }

@@ -28,7 +28,6 @@ namespace {
 constexpr std::uint64_t kReserve = 128U
                                    << 20U;  // bytes, for the devices and for what else needs memory meanwhile
 constexpr double kSettle = 0.25;            // of a run's seconds, before what counts
-constexpr double kNs = 1e9;
 constexpr double kMega = 1e6;
 
 // What the kernel has counted of the workqueue, and when.
@@ -187,7 +186,7 @@ void Run::take_counts(Figures& figures) const {
     if (counts_.size() != 2) return;
     const Count& first = counts_[0];
     const Count& last = counts_[1];
-    const double seconds = static_cast<double>(last.ns - first.ns) / kNs;
+    const double seconds = static_cast<double>(last.ns - first.ns) / kNsPerSecond;
     if (last.traffic.completed <= first.traffic.completed || seconds <= 0) return;
     const auto items = static_cast<double>(last.traffic.completed - first.traffic.completed);
     figures.items_per_s = items / seconds;

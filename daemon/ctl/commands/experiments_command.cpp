@@ -20,7 +20,7 @@
 namespace wq::ctl {
 namespace {
 
-std::string time_text(double seconds) {
+std::string whole_seconds(double seconds) {
     return rough_time(static_cast<std::uint64_t>(std::ceil(seconds)));
 }
 
@@ -45,7 +45,8 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
         "after "
         "at most {}, if all targets are busy.",
-        plan.slot_seconds, judge.settings.max_pairs, text_of(judge.holdback), time_text(plan.most_seconds)));
+        plan.slot_seconds, judge.settings.max_pairs, text_of(judge.holdback),
+        whole_seconds(plan.most_seconds)));
     out.push_back(fmt::format("A target loses at most {} a day to its candidates.", text_of(judge.budget)));
     if (!named_only.empty())
         out.push_back(
@@ -96,7 +97,7 @@ int plan_experiments(const Options& options) {
         const bool none = target.candidates.empty();
         const double seconds = static_cast<double>(pairs * target.candidates.size()) * plan.slot_seconds;
         table.add({target.name, target.reference.empty() ? "-" : target.reference,
-                   none ? "-" : time_text(seconds),
+                   none ? "-" : whole_seconds(seconds),
                    none ? "none: " + target.reason : fmt::format("{}", fmt::join(target.candidates, ", "))});
     }
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));

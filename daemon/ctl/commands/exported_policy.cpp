@@ -52,10 +52,6 @@ struct Condition {
     Json value;  // null if not known
 };
 
-Json text_or_null(const std::string& text) {
-    return text.empty() || printable(text) != text ? Json() : Json(glob_of(text));
-}
-
 template <class T>
 Json value_or_null(const std::optional<T>& value) {
     return value ? Json(*value) : Json();
@@ -73,15 +69,15 @@ std::string series_of(const std::string& release) {
 }
 
 std::vector<Condition> conditions(const HostFacts& facts) {
-    return {{"arch", text_or_null(facts.arch)},
-            {"cpu_vendor", text_or_null(facts.cpu_vendor)},
-            {"cpu_model", facts.cpu_models.empty() ? Json() : text_or_null(facts.cpu_models.front())},
+    return {{"arch", glob_or_null(facts.arch)},
+            {"cpu_vendor", glob_or_null(facts.cpu_vendor)},
+            {"cpu_model", facts.cpu_models.empty() ? Json() : glob_or_null(facts.cpu_models.front())},
             {"llc_cores", value_or_null(facts.llc_cores)},
             {"cores", value_or_null(facts.cores)},
             {"numa_nodes", value_or_null(facts.numa_nodes)},
             {"smt", value_or_null(facts.smt)},
             {"virtual", value_or_null(facts.is_virtual)},
-            {"kernel", text_or_null(series_of(facts.kernel))}};
+            {"kernel", glob_or_null(series_of(facts.kernel))}};
 }
 
 // Host tables of one policy need different names, so the name contains all conditions.

@@ -27,7 +27,7 @@ using nlohmann::json;
 
 // How long to wait for the record on disk. A trial that ended without one also costs this time.
 constexpr std::chrono::seconds kForTheDisk{30};
-constexpr useconds_t kPause = 200'000;  // us between two looks
+constexpr useconds_t kLookEvery = 200'000;  // us between two looks
 
 // The trial of TARGET in a status document; null if there is none.
 json trial_in(const json& status, const std::string& target) {
@@ -75,7 +75,7 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
         if (found != records.rend()) return *found;
         if (std::chrono::steady_clock::now() >= end)
             return fail("the trial ended, and no verdict of it was saved; the journal says how");
-        ::usleep(kPause);
+        ::usleep(kLookEvery);
     }
 }
 

@@ -7,9 +7,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json word_or_null(const std::string& word) {
-    return word.empty() ? Json(nullptr) : Json(word);
-}
 Json number_or_null(std::size_t number) {
     return number == 0 ? Json(nullptr) : Json(number);
 }

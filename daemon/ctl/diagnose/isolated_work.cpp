@@ -17,10 +17,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostFindings = 12;
 constexpr std::size_t kMostOrigins = 3;
 
-Json word_or_null(const std::string& word) {
-    return word.empty() ? Json(nullptr) : Json(word);
-}
-
 IsolatedFinding finding_of(const IsolatedWork& one,
                            const std::map<std::uint64_t, KernelWorkqueue>& workqueues) {
     IsolatedFinding out{"", "", one.function, one.items, one.origins};
@@ -50,6 +46,10 @@ std::string text_of(const WorkOrigin& origin) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json word_or_null(const std::string& word) {
+    return word.empty() ? Json(nullptr) : Json(word);
+}
 
 std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
                                                const std::map<std::uint64_t, KernelWorkqueue>& workqueues) {

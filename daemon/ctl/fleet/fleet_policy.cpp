@@ -24,7 +24,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
-constexpr std::string_view kStrict = " strict";
 
 bool is_default(const FleetRule& rule) {
     return rule.target == kDefaultTarget;
@@ -32,16 +31,16 @@ bool is_default(const FleetRule& rule) {
 
 // The scope of an arm: "smt" of "smt strict". Empty if this version does not know it.
 std::optional<Scope> scope_of(std::string_view arm) {
-    if (arm.ends_with(kStrict)) arm.remove_suffix(kStrict.size());
+    if (arm.ends_with(kStrictSuffix)) arm.remove_suffix(kStrictSuffix.size());
     return scope_named(arm);
 }
 
 bool is_strict(const FleetRule& rule) {
-    return rule.strict || rule.arm.ends_with(kStrict);
+    return rule.strict || rule.arm.ends_with(kStrictSuffix);
 }
 
 bool was_strict(const FleetRule& rule) {
-    return rule.evidence.front().key.reference.ends_with(kStrict);
+    return rule.evidence.front().key.reference.ends_with(kStrictSuffix);
 }
 
 // A kernel whose release has no number could only be named by a condition that holds for others too.
@@ -91,10 +90,6 @@ std::string condition(const char* key, const Json& value) {
                            : fmt::format("{} = {}\n", key, toml_text(value));
 }
 
-Json text_or_null(const std::string& text) {
-    return text.empty() || printable(text) != text ? Json() : Json(glob_of(text));
-}
-
 Json count_or_null(const std::optional<std::uint64_t>& count) {
     return count ? Json(*count) : Json();
 }
@@ -105,9 +100,9 @@ std::string host_table(const FleetRule& first) {
     std::string out = fmt::format(
         "\n[[host]]\nname = {}\n\n[host.when]\n",
         toml_text(fmt::format("fleet: {}, kernel {}", printable(machine_text(named)), first.series)));
-    out += condition("arch", text_or_null(first.machine.arch));
-    out += condition("cpu_vendor", text_or_null(first.machine.vendor));
-    out += condition("cpu_model", text_or_null(first.machine.model));
+    out += condition("arch", glob_or_null(first.machine.arch));
+    out += condition("cpu_vendor", glob_or_null(first.machine.vendor));
+    out += condition("cpu_model", glob_or_null(first.machine.model));
     out += condition("llc_cores", count_or_null(first.machine.llc_cores));
     out += condition("cores", count_or_null(first.machine.cores));
     return out + condition("kernel", first.series);

@@ -41,7 +41,7 @@ std::string machine_text(const FleetMachine& m) {
 
 std::string arms_text(const FleetKey& key) {
     const char* origin = key.reference_origin == "policy" ? " (policy)" : "";
-    const bool named = key.candidate.ends_with(" strict");
+    const bool named = key.candidate.ends_with(kStrictSuffix);
     return fmt::format("{}{} -> {}{}", key.reference, origin, key.candidate,
                        key.strict && !named ? " strict" : "");
 }

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "evidence/fleet_line.h"
 
 namespace wq::ctl {
+
+// Follows the scope in the name of an arm whose affinity is strict.
+inline constexpr std::string_view kStrictSuffix = " strict";
 
 // An e-value whose logarithm is LOG: "0.031", "14.2", "3e+12". Also where it is too large for a double.
 std::string e_text(double log);

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "ctl/fleet/fleet_text.h"
 #include "ctl/machine.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/paths.h"
@@ -17,7 +18,6 @@ namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kMaxLedger = 64U << 20U;  // bytes
-constexpr std::string_view kStrict = " strict";
 
 std::string bytes_of(const std::string& hex) {
     std::string out;
@@ -49,7 +49,7 @@ FleetKey key_of(const LedgerKey& key, const FleetMachine& machine, const Compare
     out.reference_origin = key.reference_origin;
     out.candidate = key.candidate;
     out.partitions = {pools_of(key.partitions[0]), pools_of(key.partitions[1])};
-    out.strict = key.candidate.ends_with(kStrict);
+    out.strict = key.candidate.ends_with(kStrictSuffix);
     out.counter = counter.name;
     out.guard = counter.guard;
     out.tolerance = counter.tolerance;

@@ -62,7 +62,7 @@ const One* found(const std::map<Key, const One*>& all, const Key& key) {
 }
 
 using FunctionKey = std::pair<std::uint64_t, std::uint64_t>;
-FunctionKey key_of(const FunctionTimes& one) {
+FunctionKey function_key(const FunctionTimes& one) {
     return {one.workqueue, one.function};
 }
 
@@ -99,9 +99,9 @@ void TopRates::fill(TopInterval& out, const WorkSample& now) {
         row.was_reset = known.was_reset = known.was_reset || row.reset;
         rows[one.address] = &out.workqueues.emplace_back(std::move(row));
     }
-    const auto functions_before = indexed<FunctionKey>(before_->functions, key_of);
+    const auto functions_before = indexed<FunctionKey>(before_->functions, function_key);
     for (const auto& one : now.functions) {
-        FunctionRow row = function_row(one, found(functions_before, key_of(one)), out.seconds);
+        FunctionRow row = function_row(one, found(functions_before, function_key(one)), out.seconds);
         const auto workqueue = rows.find(one.workqueue);
         if (row.items == 0 || workqueue == rows.end()) continue;
         row.id = workqueue->second->id;
