@@ -48,9 +48,10 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
             ${CMAKE_CURRENT_SOURCE_DIR}/bpf/bpf_work.h ${CMAKE_CURRENT_SOURCE_DIR}/bpf/profile_shared.h)
         list(APPEND bpf_objects ${CMAKE_CURRENT_BINARY_DIR}/bpf/${name}.bpf.o)
     endforeach()
-    target_sources(wq-tuned-core PRIVATE
-        bpf/bpf_counters.cpp bpf/bpf_dump.cpp kernel/bpf_errors.cpp bpf/bpf_masks.cpp bpf/bpf_pods.cpp bpf/bpf_pods_map.cpp bpf/bpf_profile.cpp bpf/bpf_statistics.cpp
-        bpf/bpf_top.cpp kernel/btf_types.cpp bpf/bpf_workqueues.cpp)
+    set(loaders bpf/bpf_counters.cpp bpf/bpf_dump.cpp bpf/bpf_masks.cpp bpf/bpf_pods.cpp bpf/bpf_pods_map.cpp bpf/bpf_profile.cpp
+        bpf/bpf_statistics.cpp bpf/bpf_top.cpp bpf/bpf_workqueues.cpp)
+    set_source_files_properties(${loaders} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # skeletons share names
+    target_sources(wq-tuned-core PRIVATE ${loaders} kernel/bpf_errors.cpp kernel/btf_types.cpp)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)
     message(FATAL_ERROR "WQ_TUNED_BPF=${WQ_TUNED_BPF}, but these are missing: ${bpf_lacks}")
