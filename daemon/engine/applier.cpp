@@ -121,7 +121,7 @@ void Applier::take_failure(Target& target, const std::string& word, const Outcom
 
 // Said once, not tried again until a reload.
 void Applier::refuse(Target& target, State as, const std::string& word, const std::string& reason, int code) {
-    target.refused = std::make_unique<Refusal>(Refusal{word, as, reason});
+    if (!target.refuses(word)) target.refused.push_back({word, as, reason});
     target.show({as, reason});
     target.failures = 0;
     log_.write(LOG_WARNING, as == State::unsupported ? Event::unsupported : Event::quarantined, target,

@@ -68,10 +68,11 @@ std::vector<Arm> Search::challengers() const {
     return out;
 }
 
-// A coarser arm than the reference only where it is the plan.
+// A coarser arm than the reference only where it is the plan; what the kernel refused ends no search.
 bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
     if (std::ranges::find(references_, challenger) != references_.end()) return false;
     if (!searches(in_.target, in_.policy)) return true;
+    if (in_.refuses && in_.refuses(challenger.word)) return false;
     const Candidate* c = candidate_with(in_.plan, challenger.scope);
     const Candidate* r = candidate_with(in_.plan, reference.scope);
     if (c == nullptr || r == nullptr) return true;

@@ -44,12 +44,12 @@ Wish hands_off(Shown shown) {
     return out;
 }
 
-Wish refused(const Target& target) {
-    return baseline(target.refused->as, target.refused->reason);
+Wish refused(const Refusal& refusal) {
+    return baseline(refusal.as, refusal.reason);
 }
 
 Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
-    if (f.target.refuses(arm.word)) return refused(f.target);
+    if (const Refusal* why = f.target.refusal_of(arm.word)) return refused(*why);
     // A strictness of ours that no rule names any more goes back.
     const bool strict_is_ours = f.entry != nullptr && f.entry->may_strict;
     return {
@@ -59,7 +59,7 @@ Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
 // A pin holds a scope, and no strictness: one of ours goes back. Nothing new is written while pods are
 // unknown, not for an old order either.
 Wish by_pin(const Facts& f) {
-    if (f.target.refuses(f.entry->pinned)) return refused(f.target);
+    if (const Refusal* why = f.target.refusal_of(f.entry->pinned)) return refused(*why);
     return {{State::pinned, "by an operator's order"},
             f.entry->pinned,
             f.entry->may_strict ? f.entry->strict : std::nullopt,
@@ -77,9 +77,12 @@ Wish by_waiting(const Facts& f) {
     const Arm planned = planned_arm(as_before_us(f.target, f.entry), plan);
     if (f.all.policy.apply_unjudged && plan.finding == Finding::change)
         return for_arm(f, State::applied, plan.reason, planned);
-    if (f.target.refuses(step.trial ? step.trial->candidate.word : planned.word)) return refused(f.target);
-    return baseline(is_compared(f) ? State::trial : State::waiting,
-                    fmt::format("{}; plan: {}", f.all.waiting_why, plan.reason));
+    const std::string& next = step.trial ? step.trial->candidate.word : planned.word;
+    if (const Refusal* why = f.target.refusal_of(next)) return refused(*why);
+    std::string reason = fmt::format("{}; plan: {}", f.all.waiting_why, plan.reason);
+    if (const Refusal* why = f.target.refusal_of(planned.word))
+        reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
+    return baseline(is_compared(f) ? State::trial : State::waiting, std::move(reason));
 }
 
 Wish by_step(const Facts& f) {

@@ -31,7 +31,7 @@ void Engine::set_policy(Policy policy) {
         target.external.reset();
         target.last_word.clear();
         target.last_strict.reset();
-        target.refused.reset();
+        target.refused.clear();
         target.failures = target.stuck = 0;
     }
     if (targets_.empty()) return;  // at the start, which is no reload
@@ -184,7 +184,7 @@ void Engine::order(const std::string& name, Holder holder, const std::string& sc
     entry.hold(holder, scope);
     if (found == targets_.end()) return;
     Target& target = found->second;
-    if (target.refuses(scope)) target.refused->word.clear();
+    std::erase_if(target.refused, [&](const Refusal& one) { return one.word == scope; });
     target.in_slot = false;
     target.stuck = 0;
 }
@@ -268,7 +268,7 @@ void Engine::make_step(Target& target) {
         {before, plan, policy_, effective_shard_size(kernel_, policy_),
          [&](const Arms& arms, bool from_policy) { return keys_.ledger_key(target.now, arms, from_policy); },
          [&](const Arms& arms) { return edges_.verdicts.latest(keys_.verdict_key(target.now, arms)); },
-         edges_.now()});
+         [&](const std::string& word) { return target.refuses(word); }, edges_.now()});
 }
 
 void Engine::refresh_circumstances() {

@@ -459,7 +459,7 @@ void Experiment::cpus_changed() {
 // Why no pair of an order on TARGET can be measured, now or later.
 std::string Experiment::why_no_order(const Target& target, const Arms& arms) const {
     if (const std::string why = edges_.engine.observing(); !why.empty()) return "nothing is written: " + why;
-    if (target.refuses(arms.candidate.word)) return target.refused->reason;
+    if (const Refusal* why = target.refusal_of(arms.candidate.word)) return why->reason;
     return means_another(arms) ? "@default is not what it is to be" : "";
 }
 

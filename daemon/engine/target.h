@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/scope_writer.h"
 #include "engine/step.h"
@@ -77,14 +78,19 @@ struct Target : Listed, Shown {
     std::string last_word;
     std::optional<bool> last_strict;
 
-    std::unique_ptr<Refusal> refused;
+    std::vector<Refusal> refused;
     unsigned failures = 0;  // transient ones in a row
     unsigned stuck = 0;     // baselines refused in a row
     std::string stuck_why;  // of the last of them
     bool gone = false;      // found to have vanished while it was written
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
-    [[nodiscard]] bool refuses(const std::string& word) const { return refused && refused->word == word; }
+    // nullptr where WORD was not refused.
+    [[nodiscard]] const Refusal* refusal_of(const std::string& word) const {
+        const auto found = std::ranges::find(refused, word, &Refusal::word);
+        return found == refused.end() ? nullptr : &*found;
+    }
+    [[nodiscard]] bool refuses(const std::string& word) const { return refusal_of(word) != nullptr; }
     [[nodiscard]] Seen seen() const { return last_word.empty() ? Seen{} : Seen{now.scope.word, now.strict}; }
     // The kernel refused to take the baseline back too often: this waits for a reload, or the end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }

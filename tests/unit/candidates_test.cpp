@@ -52,7 +52,9 @@ class CandidatesTest : public testing::Test {
         const auto rests = [this](const Arms& arms) {
             return resting_ == arms.baseline.name() + "/" + arms.candidate.name();
         };
-        return next_step({plan_.target, plan_, policy_, 8, key, {}, kNow}, {entry, rests, before_upgrade_});
+        const auto refuses = [this](const std::string& word) { return word == refused_; };
+        return next_step({plan_.target, plan_, policy_, 8, key, {}, refuses, kNow},
+                         {entry, rests, before_upgrade_});
     }
     static std::string text_of(const std::optional<Arms>& arms) {
         return arms ? arms->baseline.name() + "/" + arms->candidate.name() : "";
@@ -75,6 +77,7 @@ class CandidatesTest : public testing::Test {
     PlanLine plan_;
     std::map<std::string, LedgerEntry> entries_;
     std::string resting_;
+    std::string refused_;
     std::string before_upgrade_;
 };
 
@@ -146,6 +149,17 @@ TEST_F(CandidatesTest, TuneTriesWhatIsFinerAndTheWinnerIsTheNextReference) {
     EXPECT_EQ(step().hold->word, "cpu");
     EXPECT_EQ(text_of(step().watch), "cache_shard/cpu") << "against the baseline";
     EXPECT_EQ(next(), "");
+}
+
+TEST_F(CandidatesTest, WhatTheKernelRefusedEndsNoSearch) {
+    tune();
+    refused_ = "smt";
+    EXPECT_EQ(next(), "cache_shard/cpu dense");
+    known("cache_shard", "smt", improved);
+    EXPECT_FALSE(step().hold) << "it cannot be written here";
+    policy_ = rule_for_all(fixed(Scope::smt));
+    EXPECT_EQ(text_of(step().trial), "") << "held: what is said of it is the engine's";
+    EXPECT_EQ(step().hold->word, "smt");
 }
 
 TEST_F(CandidatesTest, TuneKeepsOnlyWhatImproved) {

@@ -50,8 +50,7 @@ class DecideTest : public testing::Test {
         return *entry_;
     }
     void refuse(const std::string& word) {
-        target_.refused =
-            std::make_unique<Refusal>(Refusal{word, State::quarantined, "Operation not permitted"});
+        target_.refused = {{word, State::quarantined, "Operation not permitted"}};
     }
     [[nodiscard]] const BaselineEntry* entry() const { return entry_ ? &*entry_ : nullptr; }
     [[nodiscard]] Wish wish() const { return decide(target_, entry(), all_); }

@@ -181,13 +181,28 @@ TEST_F(ExperimentEnds, AWriteThatFailsIsTriedLessAndLess) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
 
-TEST_F(ExperimentEnds, AKernelThatStoresAnotherWordEndsItForGood) {
+TEST_F(ExperimentEnds, AKernelThatRefusesThePlanEndsItForGood) {
     files_->on_write = [](const std::string& name, const std::string& word) {
         return name == "kcryptd" && word == "smt" ? EINVAL : 0;
     };
+    use(guard());
     run(600);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_EQ(experiment_->totals().cut_off, 1U);
+}
+
+TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
+    files_->on_write = [](const std::string& name, const std::string& word) {
+        return name == "kcryptd" && word == "smt" ? EINVAL : 0;
+    };
+    run(60);
+    EXPECT_EQ(experiment_->totals().cut_off, 1U);
+    EXPECT_THAT(engine_->targets().at("kcryptd").reason, HasSubstr("; 'smt' was refused: "));
+    ASSERT_TRUE(run_until([this] {
+        const auto view = experiment_->view_of("kcryptd");
+        return view && view->arms.candidate.word == "cpu" && view->measuring;
+    }));
+    EXPECT_EQ(experiment_->totals().cut_off, 1U) << "smt was not tried again";
 }
 
 TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
