@@ -217,9 +217,10 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
     }
     line.planned = now;
     const bool follows = now != line.target.scope.effective;
-    std::string reason = follows          ? fmt::format("follows @default to {}", name_of(*now))
-                         : *now == wanted ? "in place: " + why
-                                          : fmt::format("in place as `{}`: {}", name_of(*now), why);
+    std::string reason = follows ? fmt::format("follows @default to {}", name_of(*now))
+                         : *now == wanted
+                             ? "in place: " + why
+                             : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why);
     if (strict_differs)
         put(line, Finding::change, Action::write, fmt::format("affinity_strict only; {}", reason));
     else

@@ -238,7 +238,7 @@ TEST(Plan, DoesNotWriteANamedScopeThatMakesTheSamePods) {
     const PlanLine line =
         plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), rule_for_all(fixed(Scope::system)));
     expect_none(line, Finding::in_place, Scope::cache);
-    EXPECT_EQ(line.reason, "in place as `cache`: the rule names `system`");
+    EXPECT_EQ(line.reason, "in place: `cache` makes the same pods; the rule names `system`");
 }
 
 TEST(Plan, SaysThatAKernelHasNoSuchScope) {

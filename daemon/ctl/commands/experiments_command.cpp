@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,14 +15,15 @@
 #include "engine/conditions.h"
 #include "kernel/read_swap.h"
 #include "model/lacks_scopes.h"
-#include "policy/quantity.h"
 #include "service/status.h"
 
 namespace wq::ctl {
 namespace {
 
-std::string whole_seconds(double seconds) {
-    return rough_time(static_cast<std::uint64_t>(std::ceil(seconds)));
+using Seconds = std::chrono::duration<double>;
+
+std::string duration_text(Seconds time) {
+    return rough_time(static_cast<std::uint64_t>(std::ceil(time.count())));
 }
 
 std::vector<std::string> that_serve_swap(const ExperimentPlan& plan, const std::set<std::string>& devices) {
@@ -43,11 +45,11 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
     if (compared == 0) return out;
     out.push_back(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
-        "after "
-        "at most {}, if all targets are busy.",
-        plan.slot_seconds, judge.settings.max_pairs, text_of(judge.holdback),
-        whole_seconds(plan.most_seconds)));
-    out.push_back(fmt::format("A target loses at most {} a day to its candidates.", text_of(judge.budget)));
+        "after at most {}, if all targets are busy.",
+        plan.slot_seconds, judge.settings.max_pairs, duration_text(Seconds(judge.holdback)),
+        duration_text(Seconds(plan.most_seconds))));
+    out.push_back(fmt::format("A target loses at most {} a day to its candidates.",
+                              duration_text(Seconds(judge.budget))));
     if (!named_only.empty())
         out.push_back(
             fmt::format("This host has {}: only targets that a rule names are compared.", named_only));
@@ -95,9 +97,9 @@ int plan_experiments(const Options& options) {
     const unsigned pairs = machine->policy.judge.settings.max_pairs;
     for (const TargetExperiments& target : plan.targets) {
         const bool none = target.candidates.empty();
-        const double seconds = static_cast<double>(pairs * target.candidates.size()) * plan.slot_seconds;
+        const Seconds most(static_cast<double>(pairs * target.candidates.size()) * plan.slot_seconds);
         table.add({target.name, target.reference.empty() ? "-" : target.reference,
-                   none ? "-" : whole_seconds(seconds),
+                   none ? "-" : duration_text(most),
                    none ? "none: " + target.reason : fmt::format("{}", fmt::join(target.candidates, ", "))});
     }
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
