@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "base/text.h"
 #include "evidence/json_scan.h"
@@ -14,9 +15,15 @@ namespace wq {
 namespace {
 
 constexpr std::uint64_t kLineVersion = 1;
-constexpr double kMostNumber = 1e12;  // of what hosts add up
-constexpr double kMostTop = 7;        // above ln 900.1
-constexpr double kMostWeight = 1e24;  // of hosts, squared and added up
+// A host's numbers have narrower bounds than a sum, so that a sum of hosts can always be read again.
+constexpr std::uint64_t kMostOfHost = UINT32_MAX;  // pairs, alarms; parts of a machine
+constexpr std::uint64_t kMostHosts = 1'000'000'000;
+constexpr double kMostNumber = 1e24;     // of anything
+constexpr double kMostDifference = 20;   // |d|, on average: one arm costs 5e8 times as much
+constexpr double kRounding = 1e-6;       // of a sum, as a fraction
+constexpr std::size_t kMostText = 255;   // bytes
+constexpr std::size_t kMostModel = 128;  // bytes, of a machine's model
+constexpr std::size_t kMostName = 64;    // bytes, of a class, and of a machine's arch and vendor
 
 // What a key's value is read into.
 struct Draft {
@@ -32,36 +39,36 @@ struct Draft {
     double squares = 0;
 };
 
-bool bounded(JsonScan& in, double& out, double most) {
-    return in.number(out) && std::abs(out) <= most;
+bool bounded(JsonScan& in, double& out, double least = -kMostNumber) {
+    return in.number(out) && out >= least && out <= kMostNumber;
 }
 
-bool stakes(JsonScan& in, StakeLogs& out, double most) {
+bool stakes(JsonScan& in, StakeLogs& out) {
     std::size_t count = 0;
     const bool read = in.array([&](std::size_t i) {
         count = i + 1;
-        return i < out.size() && bounded(in, out[i], most);
+        return i < out.size() && bounded(in, out[i]);
     });
     return read && count == out.size();
 }
 
-bool text_or_null(JsonScan& in, std::string& out) {
-    if (!in.null()) return in.string(out);
+bool text_or_null(JsonScan& in, std::string& out, std::size_t most) {
+    if (!in.null()) return in.string(out) && out.size() <= most;
     out.clear();
     return true;
 }
 
 bool count_or_null(JsonScan& in, std::optional<std::uint64_t>& out) {
     out.reset();
-    return in.null() || in.count(out.emplace());
+    return in.null() || (in.count(out.emplace()) && *out <= kMostOfHost);
 }
 
 bool read_machine(JsonScan& in, FleetMachine& m) {
     m = {};
     return in.object([&](std::string_view key) {
-        if (key == "arch") return text_or_null(in, m.arch);
-        if (key == "vendor") return text_or_null(in, m.vendor);
-        if (key == "model") return text_or_null(in, m.model);
+        if (key == "arch") return text_or_null(in, m.arch, kMostName);
+        if (key == "vendor") return text_or_null(in, m.vendor, kMostName);
+        if (key == "model") return text_or_null(in, m.model, kMostModel);
         if (key == "packages") return count_or_null(in, m.packages);
         if (key == "cores") return count_or_null(in, m.cores);
         if (key == "llc_cores") return count_or_null(in, m.llc_cores);
@@ -80,7 +87,7 @@ bool read_partitions(JsonScan& in, FleetKey& key) {
 
 bool read_host(JsonScan& in, std::string& out) {
     return in.string(out) && !out.empty() && out.size() <= kMostHostDigits &&
-           out.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+           out.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 bool read_shards(JsonScan& in, Shards& out) {
@@ -99,7 +106,7 @@ bool read_spread_host(JsonScan& in, Spread::Host& out) {
     std::size_t count = 0;
     const bool read = in.array([&](std::size_t i) {
         count = i + 1;
-        return i < 2 && bounded(in, i == 0 ? out.mean : out.weight, kMostWeight);
+        return i < 2 && (i == 0 ? bounded(in, out.mean) : bounded(in, out.weight, 0));
     });
     return read && count == 2;
 }
@@ -110,10 +117,10 @@ bool read_spread(JsonScan& in, Spread& out) {
     const bool read = in.object([&](std::string_view key) {
         found++;
         if (key == "hosts") return in.count(s.hosts);
-        if (key == "weight") return bounded(in, s.weight, kMostWeight);
-        if (key == "weight_squares") return bounded(in, s.weight_squares, kMostWeight);
-        if (key == "sum") return bounded(in, s.sum, kMostWeight);
-        if (key == "squares") return bounded(in, s.squares, kMostWeight);
+        if (key == "weight") return bounded(in, s.weight, 0);
+        if (key == "weight_squares") return bounded(in, s.weight_squares, 0);
+        if (key == "sum") return bounded(in, s.sum);
+        if (key == "squares") return bounded(in, s.squares, 0);
         if (key == "least") return read_spread_host(in, s.least);
         if (key == "most") return read_spread_host(in, s.most);
         found--;
@@ -136,25 +143,39 @@ struct Field {
 
 template <std::string FleetKey::*text>
 bool read_text(JsonScan& in, Draft& d) {
-    return in.string(d.line.key.*text);
+    return in.string(d.line.key.*text) && (d.line.key.*text).size() <= kMostText;
+}
+
+bool read_class(JsonScan& in, std::string& out) {
+    return in.string(out) && !out.empty() && out.size() <= kMostName;
+}
+
+// "-0" would make another key that compares as equal.
+bool read_tolerance(JsonScan& in, double& out) {
+    if (!in.number(out) || out < 0 || out > 1) return false;
+    out += 0.0;
+    return true;
 }
 
 // In the order in which lines are written, which is also the order in which most of them are read.
-constexpr std::string_view kText = "a string without control characters";
+constexpr std::string_view kText = "a string of at most 255 bytes without control characters";
 constexpr std::string_view kCount = "a whole number, 0 to 2^53";
 constexpr std::string_view kStakeText = "an array of 7 finite numbers within bounds";
 constexpr std::string_view kNumberText = "a finite number within bounds";
 const Field kFields[] = {
     {"v", In::both, "a version", [](auto& in, auto& d) { return in.count(d.version); }},
-    {"host", In::host, "1 to 64 hex digits", [](auto& in, auto& d) { return read_host(in, d.line.host); }},
+    {"host", In::host, "1 to 64 hex digits in lower case",
+     [](auto& in, auto& d) { return read_host(in, d.line.host); }},
     {"at", In::both, kCount, [](auto& in, auto& d) { return in.count(d.at); }},
-    {"hosts", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.hosts) && d.hosts > 0; }},
+    {"hosts", In::merged, "a whole number, 1 to 10^9",
+     [](auto& in, auto& d) { return in.count(d.hosts) && d.hosts > 0 && d.hosts <= kMostHosts; }},
     {"machine", In::both, "a machine",
      [](auto& in, auto& d) { return read_machine(in, d.line.key.machine); }},
     {"kernel", In::both, kText, read_text<&FleetKey::kernel>},
     {"topology", In::both, kText, read_text<&FleetKey::topology>},
     {"scheduler", In::both, kText, read_text<&FleetKey::scheduler>},
-    {"class", In::both, kText, read_text<&FleetKey::kind>},
+    {"class", In::both, "a string of 1 to 64 bytes without control characters",
+     [](auto& in, auto& d) { return read_class(in, d.line.key.kind); }},
     {"reference", In::both, kText, read_text<&FleetKey::reference>},
     {"reference_origin", In::both, "kernel or policy",
      [](auto& in, auto& d) {
@@ -168,17 +189,14 @@ const Field kFields[] = {
     {"guard", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.guard); },
      false},
     {"tolerance", In::both, "a number, 0 to 1",
-     [](auto& in, auto& d) {
-         return in.number(d.line.key.tolerance) && d.line.key.tolerance >= 0 && d.line.key.tolerance <= 1;
-     }},
+     [](auto& in, auto& d) { return read_tolerance(in, d.line.key.tolerance); }},
     {"window", In::both, kText, read_text<&FleetKey::window>},
     {"n", In::both, kCount, [](auto& in, auto& d) { return in.count(d.alarms); }},
     {"pairs", In::both, kCount, [](auto& in, auto& d) { return in.count(d.pairs); }},
-    {"better", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.better, kMostNumber); }},
-    {"worse", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.worse, kMostNumber); }},
-    {"sum", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.sum, kMostNumber); }},
-    {"squares", In::both, kNumberText,
-     [](auto& in, auto& d) { return bounded(in, d.squares, kMostNumber) && d.squares >= 0; }},
+    {"better", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.better); }},
+    {"worse", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.worse); }},
+    {"sum", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.sum); }},
+    {"squares", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.squares, 0); }},
     {"hosts_better", In::merged, kCount,
      [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_better); }},
     {"hosts_worse", In::merged, kCount,
@@ -188,9 +206,9 @@ const Field kFields[] = {
     {"hosts_above", In::merged, kCount,
      [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_above); }},
     {"top_better", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better, kMostTop); }},
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better); }},
     {"top_worse", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse, kMostTop); }},
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse); }},
     {"spread", In::merged, "seven sums of hosts",
      [](auto& in, auto& d) { return read_spread(in, d.line.pooled.spread); }},
     {"shards", In::merged, R"(an array of shards like "1/4" that do not overlap)",
@@ -229,8 +247,51 @@ std::string why_incomplete(std::uint64_t seen, bool merged) {
     return {};
 }
 
-bool within(const StakeLogs& logs, double most) {
-    return std::ranges::all_of(logs, [&](double log) { return std::abs(log) <= most; });
+// Whether so many pairs can have these sums.
+bool are_sums(std::uint64_t pairs, double sum, double squares) {
+    const double n = static_cast<double>(pairs) * (1 + kRounding);
+    return std::abs(sum) <= n * kMostDifference && squares <= n * kMostDifference * kMostDifference &&
+           sum * sum <= n * squares + 1e-12;
+}
+
+// Whether so many pairs can give these e-values. A pair gives a factor of at most 2. Of n pairs, one is at
+// most sqrt(n) times the scale, so that its factor is at least exp(-8 sqrt(n)).
+bool are_logs(const StakeLogs& logs, std::uint64_t pairs) {
+    const auto n = static_cast<double>(pairs);
+    const double most = std::min(n * std::numbers::ln2, kMostLog) + kRounding;
+    const double least = std::max(-kStakes.back() * n * std::sqrt(n), -kMostLog) - kRounding;
+    return std::ranges::all_of(logs, [&](double log) { return log >= least && log <= most; });
+}
+
+// Whether so many hosts can have shares with this sum, the largest of which is TOP.
+bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t hosts) {
+    static const double kLeastShare = share_of(-kMostLog);
+    static const double kMostShare = share_of(kMostLog);
+    const auto n = static_cast<double>(hosts);
+    const double rounding = n * kRounding;
+    for (std::size_t i = 0; i < sums.size(); i++) {
+        if (sums[i] < n * kLeastShare - rounding || sums[i] > n * kMostShare + rounding) return false;
+        if (tops[i] < 0 || tops[i] > kMostShare + kRounding) return false;
+        if (sums[i] - tops[i] > (n - 1) * kMostShare + rounding) return false;
+    }
+    return true;
+}
+
+bool is_of_hosts(const Pooled& p) {
+    const std::uint64_t most =
+        std::max({p.hosts_better, p.hosts_worse, p.hosts_below, p.hosts_above, p.spread.state().hosts});
+    return most <= p.hosts && are_shares(p.better, p.top_better, p.hosts) &&
+           are_shares(p.worse, p.top_worse, p.hosts);
+}
+
+// Whether what was read is what pairs, and hosts, can give.
+bool is_possible(const FleetLine& line) {
+    const HostEvidence& own = line.own;
+    const Pooled& p = line.pooled;
+    if (line.is_merged()) return are_sums(p.pairs, p.sum, p.squares) && is_of_hosts(p);
+    return own.pairs <= kMostOfHost && own.alarms <= kMostOfHost &&
+           are_sums(own.pairs, own.sum, own.squares) && are_logs(own.better, own.pairs) &&
+           are_logs(own.worse, own.pairs);
 }
 
 void put_together(const Draft& d) {
@@ -278,9 +339,8 @@ std::string FleetLineReader::read(std::string_view text) {
     if (!why.empty()) return why;
     if (draft.at == 0) return "\"at\" is 0";
     if (static_cast<std::int64_t>(draft.at) > now_ + kClockSlack) return "\"at\" is in the future";
-    if (!merged && !(within(draft.better, kMostLog) && within(draft.worse, kMostLog)))
-        return "evidence out of bounds";
     put_together(draft);
+    if (!is_possible(line_)) return "evidence out of bounds: so many pairs and hosts cannot give it";
     return {};
 }
 
@@ -327,6 +387,10 @@ FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
     out.cores = count(facts.cores);
     out.llc_cores = count(facts.llc_cores);
     return out;
+}
+
+std::string series_of(const std::string& kernel) {
+    return kernel.substr(0, kernel.find(' '));
 }
 
 std::string text_of(const FleetLine& line) {

@@ -50,6 +50,9 @@ struct FleetKey {
     friend bool operator==(const FleetKey&, const FleetKey&) = default;
 };
 
+// "6.12" for "6.12 cpu smt cache numa system": what a policy's condition on the kernel can name.
+std::string series_of(const std::string& kernel);
+
 // A line of `wq-tunectl history --ledger` (what one host knows of a key), or of `fleet merge` (what many
 // know). docs/fleet.md describes the format. It has a version; a line of another one is not read.
 struct FleetLine {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "base/hash.h"
 
@@ -23,25 +24,28 @@ void append(std::string& out, const std::optional<std::uint64_t>& count) {
     append(out, count ? std::string_view(std::to_string(*count)) : "?");
 }
 
-// Strings of a key have no control characters, so a line feed separates them.
-void set_text(std::string& out, const FleetKey& key) {
+// Strings of a key have no control characters, so a line feed separates them. Returns how much of OUT is the
+// question: what rules tell apart (evidence/promote.cpp).
+std::size_t set_text(std::string& out, const FleetKey& key) {
     out.clear();
-    append(out, key.machine.arch);
-    append(out, key.machine.vendor);
-    append(out, key.machine.model);
-    append(out, key.machine.packages);
+    for (const std::string* text : {&key.machine.arch, &key.machine.vendor, &key.machine.model, &key.kind,
+                                    &key.reference, &key.reference_origin, &key.candidate, &key.counter})
+        append(out, *text);
     append(out, key.machine.cores);
     append(out, key.machine.llc_cores);
-    for (const std::string* text : {&key.kernel, &key.topology, &key.scheduler, &key.kind, &key.reference,
-                                    &key.reference_origin, &key.candidate, &key.counter, &key.window})
+    append(out, series_of(key.kernel));
+    out += key.strict ? 's' : '-';
+    const std::size_t question = out.size();
+    for (const std::string* text : {&key.kernel, &key.topology, &key.scheduler, &key.window})
         append(out, *text);
+    append(out, key.machine.packages);
     append(out, std::to_string(key.partitions[0]));
     append(out, std::to_string(key.partitions[1]));
-    out += key.strict ? 's' : '-';
     out += key.guard ? 'g' : '-';
     char tolerance[sizeof key.tolerance];
     std::memcpy(tolerance, &key.tolerance, sizeof tolerance);
     out.append(tolerance, sizeof tolerance);
+    return question;
 }
 
 // A hash of what two lines of one machine, key and time have in common.
@@ -50,6 +54,21 @@ std::uint32_t hash_of_numbers(const HostEvidence& e) {
     char bytes[sizeof e];
     std::memcpy(bytes, &e, sizeof bytes);
     return std::max(static_cast<std::uint32_t>(hash_of({bytes, sizeof bytes})), kLeastHash);
+}
+
+// Grows with each pair, and with each alarm, which begins pairs anew.
+std::uint32_t progress_of(const HostEvidence& e) {
+    constexpr std::uint64_t kPairs = 1U << 24U;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(e.alarms, 255) * kPairs +
+                                      std::min(e.pairs, kPairs - 1));
+}
+
+void merge_into(FleetEntry& sum, const FleetEntry& entry) {
+    if (sum.at == 0) sum.key = entry.key;
+    sum.pooled.add(entry.pooled);
+    sum.at = std::max(sum.at, entry.at);
+    for (const Shard& shard : entry.shards.all())
+        if (!sum.shards.overlaps(shard)) sum.shards.add(shard);
 }
 
 std::uint64_t bucket_of(std::uint64_t host_hash, std::uint64_t buckets) {
@@ -84,12 +103,13 @@ bool FleetMerge::skips(std::string_view line) const {
 }
 
 std::string FleetMerge::take(std::string_view text) {
+    note_.clear();
     if (skips(text)) return {};
     const bool reports = bucket_ == 0 && !repeats_;
     if (std::string why = reader_.read(text); !why.empty())
         return reports || (!repeats_ && !host_in(text).empty()) ? why : "";
     const FleetLine& line = reader_.line();
-    set_text(key_, line.key);
+    question_ = set_text(key_, line.key);
     if (!line.is_merged()) return take_host_line(line);
     return reports ? take_merged_line(line) : "";
 }
@@ -97,22 +117,22 @@ std::string FleetMerge::take(std::string_view text) {
 std::string FleetMerge::take_host_line(const FleetLine& line) {
     const std::uint64_t host = hash_of(line.host);
     if (!options_.shard.has(host) || bucket_of(host, buckets_) != bucket_) return {};
-    const std::uint64_t id = std::max<std::uint64_t>(host ^ hash_of(key_) * 0x9e3779b97f4a7c15U, 1);
+    const std::uint64_t id = std::max<std::uint64_t>(host ^ hash_of(question()) * 0x9e3779b97f4a7c15U, 1);
     const Row seen{id, static_cast<std::uint32_t>(std::min<std::int64_t>(line.at, UINT32_MAX)),
-                   hash_of_numbers(line.own)};
+                   static_cast<std::uint32_t>(hash_of(key_)), hash_of_numbers(line.own),
+                   progress_of(line.own)};
     if (!repeats_) {
         if (scan(seen)) count(line);
+        if (!note_.empty()) note_ = "host " + line.host + note_;
         return {};
     }
     Row& row = row_of(id);
-    if (row.at != seen.at) return {};
+    if (row.at != seen.at || row.key != seen.key) return {};
     if (row.numbers == kCloned)
         return "host " + line.host +
                " has other numbers for the same entry and time elsewhere: two machines " +
                "with one machine id (a cloned image?)";
-    const auto merged = merged_.find(key_);
-    if (merged != merged_.end() && merged->second.shards.has(host))
-        return "host " + line.host + " is in a shard that a merged line has";
+    if (is_covered(host)) return "host " + line.host + " is in a shard that a merged line has";
     if (row.numbers == kCounted) return {};
     row.numbers = kCounted;
     count(line);
@@ -130,13 +150,27 @@ bool FleetMerge::scan(const Row& seen) {
         if (used_ > rows_.size() / 4 * 3) grow();
         return true;
     }
-    if (seen.at < row.at || (seen.at == row.at && seen.numbers == row.numbers)) return false;
+    const Row& older = seen.at < row.at ? seen : row;
+    const Row& newer = seen.at < row.at ? row : seen;
+    if (seen.key == row.key && older.at < newer.at && older.progress > newer.progress)
+        note_ =
+            ": of two lines of one entry, the later one has fewer pairs, but counts: the ledger was lost or "
+            "began anew, or there are two machines with one machine id";
+    const auto order = std::tie(seen.at, seen.key) <=> std::tie(row.at, row.key);
+    if (order < 0 || (order == 0 && seen.numbers == row.numbers)) return false;
     wrong_ = true;
-    if (seen.at > row.at)
+    if (order > 0)
         row = seen;
     else
         row.numbers = kCloned;
     return false;
+}
+
+// Whether a merged line of the question may have this host.
+bool FleetMerge::is_covered(std::uint64_t host) const {
+    const auto found = covered_.find(std::string(question()));
+    return found != covered_.end() &&
+           std::ranges::any_of(found->second, [&](const Shard& shard) { return shard.has(host); });
 }
 
 std::string FleetMerge::take_merged_line(const FleetLine& line) {
@@ -152,24 +186,17 @@ std::string FleetMerge::take_merged_line(const FleetLine& line) {
         if (found != merged_.end() && found->second.shards.overlaps(shard))
             return "its shard " + shard.text() +
                    " overlaps those of an earlier merged line of the same entry";
-    FleetEntry& entry = entry_in(merged_, line.key);
-    entry.pooled.add(line.pooled);
-    entry.at = std::max(entry.at, line.at);
-    for (const Shard& shard : line.shards.all()) entry.shards.add(shard);
+    merge_into(merged_[key_], {line.key, line.pooled, line.at, line.shards});
+    covered_[std::string(question())].insert(line.shards.all().begin(), line.shards.all().end());
     if (used_ > 0) wrong_ = true;
     return {};
 }
 
 void FleetMerge::count(const FleetLine& line) {
-    FleetEntry& entry = entry_in(round_, line.key);
+    FleetEntry& entry = round_[key_];
+    if (entry.at == 0) entry.key = line.key;
     entry.pooled.add(pooled(line.own, line.key.tolerance));
     entry.at = std::max(entry.at, line.at);
-}
-
-FleetEntry& FleetMerge::entry_in(Entries& entries, const FleetKey& key) {
-    FleetEntry& out = entries[key_];
-    if (out.at == 0) out.key = key;
-    return out;
 }
 
 FleetMerge::Row& FleetMerge::row_of(std::uint64_t id) {
@@ -186,12 +213,7 @@ void FleetMerge::grow() {
 }
 
 void FleetMerge::end_round() {
-    for (auto& [text, entry] : round_) {
-        FleetEntry& sum = hosts_[text];
-        if (sum.at == 0) sum.key = std::move(entry.key);
-        sum.pooled.add(entry.pooled);
-        sum.at = std::max(sum.at, entry.at);
-    }
+    for (const auto& [text, entry] : round_) merge_into(hosts_[text], entry);
     round_.clear();
 }
 
@@ -212,18 +234,11 @@ bool FleetMerge::again() {
 std::vector<FleetEntry> FleetMerge::entries() const {
     std::map<FleetKey, FleetEntry> sorted;
     for (const auto& [text, entry] : hosts_) {
-        FleetEntry& out = sorted[entry.key] = entry;
-        out.shards.add(options_.shard);  // all merged lines are within it
-    }
-    for (const auto& [text, entry] : merged_) {
         FleetEntry& out = sorted[entry.key];
-        if (out.at == 0) {
-            out = entry;
-            continue;
-        }
-        out.pooled.add(entry.pooled);
-        out.at = std::max(out.at, entry.at);
+        merge_into(out, entry);
+        if (out.shards.empty()) out.shards.add(options_.shard);  // all merged lines are within it
     }
+    for (const auto& [text, entry] : merged_) merge_into(sorted[entry.key], entry);
     std::vector<FleetEntry> out;
     for (auto& [key, entry] : sorted) out.push_back(std::move(entry));
     return out;

@@ -45,13 +45,17 @@ struct Pooled {
     // remains without any one host.
     [[nodiscard]] double log_better_without_one() const;
     [[nodiscard]] double log_worse_without_one() const;
-    // What a rule may rest on: the same, but if hosts visibly differ, at most ln of the e-value for "most
-    // hosts are better" (or worse), in which each host but one has a vote. 0 for fewer than kLeastHosts.
+    // What a rule may rest on: the same, but at most a factor of 8 for each host but one. If hosts visibly
+    // differ, at most ln of the e-value for "most hosts are better" (or worse), in which each host but one
+    // has a vote. 0 for fewer than kLeastHosts.
     [[nodiscard]] double log_for_rule_better() const;
     [[nodiscard]] double log_for_rule_worse() const;
     // exp(mean of d) - 1 in percent: above zero is worse. 0 without pairs.
     [[nodiscard]] double effect_percent() const;
     friend bool operator==(const Pooled&, const Pooled&) = default;
+
+  private:
+    [[nodiscard]] double log_for_rule(double log, std::uint64_t votes) const;
 };
 
 // TOLERANCE of the counter: fraction, 0..1.

@@ -20,14 +20,17 @@
 // arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. Each such sum is asked
 // two things: is the candidate better (unless its counter is a guard), and is it worse? All these questions
 // together go through e-BH, so that at most the promised share of the rules is wrong, however many classes,
-// kinds and candidates a fleet has. The evidence that counts is what is left without the loudest host and,
-// where hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
+// kinds and candidates a fleet has. Sums of fewer than kLeastHosts hosts are not asked: they cannot pass, and
+// how many hosts there are does not depend on what they found. The evidence that counts is what is left
+// without the loudest host and, where hosts differ, at most what the votes of hosts give
+// (evidence/pooled.cpp).
 //
 // Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
 // any of its counters or guards,
 //   - more than 5% of the hosts, and more than one, are worse by their own evidence, or
 //   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1, its loudest host
 //     aside.
+// If the reference is the kernel's setting, this also holds for the candidate against any other reference.
 // A veto sets the e-value to 0 before e-BH, which leaves an e-value; so e-BH keeps its promise.
 //
 // From arm to arm. What improved on the kernel's setting is what a rule names; of several, the one with the
@@ -50,6 +53,7 @@ void reduce_to_row(FleetKey& key) {
     key.guard = false;
 }
 
+// A host counts once for each of these: set_text() in evidence/fleet_merge.cpp.
 void reduce_to_conditions(FleetKey& key) {
     reduce_to_row(key);
     key.machine.packages.reset();
@@ -76,21 +80,42 @@ bool are_many_worse(const Pooled& p) {
            static_cast<double>(p.hosts_worse) > kMostWorse * static_cast<double>(p.hosts);
 }
 
-// By comparison, the first reason why its candidate cannot be promoted.
-std::map<FleetKey, std::string> vetoes_of(const std::vector<FleetEntry>& entries,
-                                          const std::vector<FleetEntry>& sums) {
-    std::map<FleetKey, std::string> out;
-    for (const auto& [key, p, at, shards] : sums)
-        if (are_many_worse(p))
-            out.emplace(comparison_of(key),
-                        fmt::format("{} of {} hosts are worse by {}", p.hosts_worse, p.hosts, key.counter));
-    for (const auto& [key, p, at, shards] : shown_rows(entries))
-        if (p.log_worse_without_one() > 0)
-            out.emplace(comparison_of(key),
-                        fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
-                                    key.counter, std::exp(std::min(p.log_worse_without_one(), 700.0))));
+// The same candidate against the kernel's setting, whatever that is.
+FleetKey candidate_of(const FleetKey& key) {
+    FleetKey out = class_key_of(comparison_of(key));
+    out.candidate = key.candidate;
+    out.strict = key.strict;
     return out;
 }
+
+// Why candidates cannot be promoted, the first reason for each.
+class Vetoes {
+  public:
+    Vetoes(const std::vector<FleetEntry>& entries, const std::vector<FleetEntry>& sums) {
+        for (const auto& [key, p, at, shards] : sums)
+            if (are_many_worse(p))
+                add(key, fmt::format("{} of {} hosts are worse by {}", p.hosts_worse, p.hosts, key.counter));
+        for (const auto& [key, p, at, shards] : shown_rows(entries))
+            if (p.log_worse_without_one() > 0)
+                add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
+                                     key.counter, std::exp(std::min(p.log_worse_without_one(), 700.0))));
+    }
+    // "" if there is none.
+    [[nodiscard]] std::string of(const FleetKey& key) const {
+        if (const auto found = whys_.find(comparison_of(key)); found != whys_.end()) return found->second;
+        const auto found = whys_.find(candidate_of(key));
+        return found == whys_.end() ? "" : found->second;
+    }
+
+  private:
+    void add(const FleetKey& key, const std::string& why) {
+        whys_.emplace(comparison_of(key), why);
+        if (key.reference_origin == "kernel")
+            whys_.emplace(candidate_of(key), why + ", against " + key.reference);
+    }
+
+    std::map<FleetKey, std::string> whys_;
+};
 
 // A question that is asked of a sum.
 struct Hypothesis {
@@ -100,15 +125,13 @@ struct Hypothesis {
     std::string why;  // it is vetoed
 };
 
-std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums,
-                                      const std::map<FleetKey, std::string>& vetoes) {
+std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
     std::vector<Hypothesis> out;
     for (const FleetEntry& sum : sums) {
+        if (sum.pooled.hosts < kLeastHosts) continue;
         out.push_back({&sum, true, sum.pooled.log_for_rule_worse(), ""});
         if (sum.key.guard) continue;
-        const auto veto = vetoes.find(comparison_of(sum.key));
-        out.push_back(
-            {&sum, false, sum.pooled.log_for_rule_better(), veto == vetoes.end() ? "" : veto->second});
+        out.push_back({&sum, false, sum.pooled.log_for_rule_better(), vetoes.of(sum.key)});
     }
     return out;
 }
@@ -198,13 +221,9 @@ std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
     return regrouped(entries, reduce_to_row);
 }
 
-std::string series_of(const std::string& kernel) {
-    return kernel.substr(0, kernel.find(' '));
-}
-
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     const auto sums = regrouped(entries, reduce_to_conditions);
-    const auto hypotheses = hypotheses_of(sums, vetoes_of(entries, sums));
+    const auto hypotheses = hypotheses_of(sums, Vetoes(entries, sums));
     const auto passes = rejected(hypotheses, rate, true);
     const auto would_pass = rejected(hypotheses, rate, false);
     FleetRules out;

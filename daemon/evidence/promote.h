@@ -15,9 +15,6 @@ std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (
 // The rows of `fleet show`: pooled over topologies, schedulers, partitions, tolerances and windows.
 std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries);
 
-// "6.12" for "6.12 cpu smt cache numa system": what a policy's condition on the kernel can name.
-std::string series_of(const std::string& kernel);
-
 // What a fleet found out of one class of targets on machines that a policy's conditions cannot tell apart.
 struct FleetRule {
     enum class Kind {

@@ -41,7 +41,8 @@ Spread Spread::of_host(std::uint64_t pairs, double sum, double squares) {
     if (pairs < kLeastPairs) return {};
     const auto n = static_cast<double>(pairs);
     const double variance = std::max(0.0, squares - sum * sum / n) / (n * (n - 1));
-    const Host host{sum / n, 1 / std::max(variance, kLeastDeviation * kLeastDeviation)};
+    const Host host{std::clamp(sum / n, -kMostMean, kMostMean),
+                    1 / std::max(variance, kLeastDeviation * kLeastDeviation)};
     return Spread({1, host.weight, host.weight * host.weight, host.weight * host.mean,
                    host.weight * host.mean * host.mean, host, host});
 }

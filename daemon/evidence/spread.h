@@ -45,6 +45,8 @@ class Spread {
     // Differences between hosts that are smaller than this do not matter; a host's mean is never taken to be
     // known better.
     static constexpr double kLeastDeviation = 1e-3;
+    // |mean| of a host. The square of a larger one would leave no digits for the other hosts.
+    static constexpr double kMostMean = 10;
     friend bool operator==(const Spread&, const Spread&) = default;
 
   private:

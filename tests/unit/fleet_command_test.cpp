@@ -305,15 +305,93 @@ TEST_F(FleetCommand, SaysWhatIsBetterOnTheWholeButNotARule) {
     EXPECT_THAT(policy, HasSubstr(": 6 of 46 hosts are worse by latency\n"));
 }
 
-TEST_F(FleetCommand, UnknownFactsAreNoConditionsAndHostileNamesStayNames) {
+TEST_F(FleetCommand, AnUnknownVendorIsNoConditionAndHostileNamesStayNames) {
     FleetKey key = fleet_key("\"]\\ # *?[");
-    key.machine = {};
+    key.machine.vendor.clear();
     key.machine.model = "\" ]\\ \u00e9";
     const std::string policy = run({"policy", hosts("a", 40, -0.02, key)}).out;
     HostFacts here = facts();
     here.cpu_models = {key.machine.model};
     EXPECT_EQ(wish(policy, "\"]\\ 1 *?[", here), "smt");
-    EXPECT_THAT(policy, HasSubstr("# cores is not known of these hosts, so it is no condition\n"));
+    EXPECT_THAT(policy, HasSubstr("# cpu_vendor is not known of these hosts, so it is no condition\n"));
+}
+
+// A table without one of these conditions would also be for hosts that nobody measured.
+TEST_F(FleetCommand, WhatNoConditionsCanNameIsNotARule) {
+    const auto policy_of = [&](void (*change)(FleetKey & key)) {
+        FleetKey key = fleet_key();
+        change(key);
+        const std::string policy = run({"policy", hosts("a", 40, -0.02, key)}).out;
+        EXPECT_EQ(wish(policy, "kcryptd-254:0-1", facts()), "no rule") << policy;
+        EXPECT_THAT(policy, AllOf(HasSubstr("0 rules passed"), Not(HasSubstr("[[host]]")),
+                                  HasSubstr("\n# Enough evidence, but not a rule:\n#   kcryptd-#:#-#, "),
+                                  HasSubstr("latency, better: E ")));
+        return policy;
+    };
+    const auto unknown = [](const char* what) {
+        return HasSubstr(std::string(": not known of these hosts: ") + what + "\n");
+    };
+    EXPECT_THAT(policy_of([](auto& key) { key.machine = {}; }), unknown("arch, cpu_model, llc_cores, cores"));
+    EXPECT_THAT(policy_of([](auto& key) { key.machine.arch.clear(); }), unknown("arch"));
+    EXPECT_THAT(policy_of([](auto& key) { key.machine.model.clear(); }), unknown("cpu_model"));
+    EXPECT_THAT(policy_of([](auto& key) { key.machine.cores.reset(); }), unknown("cores"));
+    EXPECT_THAT(policy_of([](auto& key) { key.machine.llc_cores.reset(); }), unknown("llc_cores"));
+    EXPECT_THAT(policy_of([](auto& key) { key.kernel = "6"; }), unknown("kernel x.y"));
+    EXPECT_THAT(policy_of([](auto& key) { key.kernel = "6.12-rc1 smt"; }), unknown("kernel x.y"));
+    EXPECT_THAT(policy_of([](auto& key) { key.kernel = "6.1-6.18 smt"; }), unknown("kernel x.y"));
+    EXPECT_THAT(policy_of([](auto& key) { key.kernel = "6.12.1"; }), unknown("kernel x.y"));
+    EXPECT_THAT(policy_of([](auto& key) { key.kernel = ""; }), unknown("kernel x.y"));
+    EXPECT_THAT(policy_of([](auto& key) { key.candidate = "moon"; }),
+                HasSubstr(": this version does not know the scope moon\n"));
+}
+
+TEST_F(FleetCommand, TheLargestKeysMakeAPolicyThatIsAccepted) {
+    FleetKey key = fleet_key(std::string(29, '[') + "#");
+    key.machine = {std::string(64, 'a'), std::string(64, '"'), std::string(128, '['),
+                   UINT32_MAX,           UINT32_MAX,           UINT32_MAX};
+    key.kernel = "4294967295.4294967295";
+    HostFacts here;
+    here.arch = key.machine.arch;
+    here.cpu_vendor = key.machine.vendor;
+    here.cpu_models = {key.machine.model};
+    here.cores = here.llc_cores = UINT32_MAX;
+    here.kernel = key.kernel;
+    EXPECT_EQ(wish(run({"policy", hosts("a", 40, -0.02, key)}).out, std::string(29, '[') + "7", here), "smt");
+}
+
+TEST_F(FleetCommand, OneHostUnderManySchedulersMakesNoRule) {
+    std::string text;
+    const HostEvidence own = measured(64, -0.1, random_);
+    for (const char* scheduler : {"", "scx_lavd", "scx_rusty", "scx_flash", "scx_bpfland"}) {
+        FleetKey key = fleet_key();
+        key.scheduler = scheduler;
+        text += text_of(host_line(1, key, own)) + "\n";
+    }
+    const std::string ledger = file("one", text);
+    EXPECT_EQ(json::parse(run({"show", "--json", ledger}).out)["hosts"], 1);
+    EXPECT_THAT(run({"policy", ledger}).out, HasSubstr("0 rules passed"));
+}
+
+TEST_F(FleetCommand, TheEvidenceOfARuleIsThatOfTheArmThatItNames) {
+    FleetKey step = fleet_key();
+    step.reference = "smt";
+    step.reference_origin = "policy";
+    step.candidate = "cpu";
+    const std::string policy = run({"policy", hosts("a", 40, -0.02), hosts("b", 40, -0.02, step)}).out;
+    EXPECT_EQ(wish(policy, "kcryptd-254:0-1", facts()), "cpu");
+    EXPECT_THAT(policy, HasSubstr("\nevidence = \"the fleet: smt (policy) -> cpu, latency, better"));
+}
+
+TEST_F(FleetCommand, ALostLedgerIsNamedAndIsNoError) {
+    const auto line = [&](unsigned pairs, std::int64_t at) {
+        return text_of(host_line(1, fleet_key(), measured(pairs, 0, random_), at)) + "\n";
+    };
+    const std::string ledger = file("one", line(50, kFleetTime) + line(20, kFleetTime + 1));
+    const Ran ran = run({"show", "--json", ledger});
+    EXPECT_EQ(ran.code, kOk);
+    EXPECT_EQ(json::parse(ran.out)["pairs"], 20);
+    EXPECT_THAT(ran.err,
+                AllOf(StartsWith("wq-tunectl: " + ledger + ":2: host 00000001: "), HasSubstr("fewer pairs")));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "evidence/json_scan.h"
@@ -109,12 +111,22 @@ TEST(FleetLine, EachMistakeIsNamed) {
     EXPECT_THAT(changed("v", 2), HasSubstr("version 2"));
     EXPECT_THAT(changed("host", "web-1.example.org"), HasSubstr("\"host\""));
     EXPECT_THAT(changed("host", ""), HasSubstr("\"host\""));
+    EXPECT_THAT(changed("host", "0ABC"), HasSubstr("in lower case"));
     EXPECT_THAT(changed("at", 0), HasSubstr("\"at\""));
     EXPECT_THAT(changed("at", kReadAt + kClockSlack + 1), HasSubstr("future"));
     EXPECT_EQ(changed("at", kReadAt + kClockSlack), "");
     EXPECT_THAT(changed("machine", 1), HasSubstr("\"machine\""));
     EXPECT_THAT(changed("class", "a\nb"), HasSubstr("\"class\""));
     EXPECT_THAT(changed("class", "\u0085"), HasSubstr("\"class\""));
+    EXPECT_THAT(changed("class", ""), HasSubstr("\"class\""));
+    EXPECT_THAT(changed("class", std::string(65, 'a')), HasSubstr("\"class\""));
+    EXPECT_EQ(changed("class", std::string(64, 'a')), "");
+    EXPECT_THAT(changed("window", std::string(256, 'a')), HasSubstr("\"window\""));
+    EXPECT_EQ(changed("window", std::string(255, 'a')), "");
+    EXPECT_THAT(changed("machine", {{"arch", std::string(65, 'a')}}), HasSubstr("\"machine\""));
+    EXPECT_THAT(changed("machine", {{"vendor", std::string(65, 'a')}}), HasSubstr("\"machine\""));
+    EXPECT_THAT(changed("machine", {{"model", std::string(129, 'a')}}), HasSubstr("\"machine\""));
+    EXPECT_THAT(changed("machine", {{"cores", 1ULL << 32U}}), HasSubstr("\"machine\""));
     EXPECT_THAT(changed("reference_origin", "mine"), HasSubstr("\"reference_origin\""));
     EXPECT_THAT(changed("partitions", {1}), HasSubstr("\"partitions\""));
     EXPECT_THAT(changed("strict", 1), HasSubstr("\"strict\""));
@@ -133,6 +145,93 @@ TEST(FleetLine, EachMistakeIsNamed) {
     EXPECT_THAT(changed("shards", Json::array(), a_merged_line()), HasSubstr("\"shards\""));
     EXPECT_THAT(changed("shards", {"1/2", "3/4"}, a_merged_line()), HasSubstr("\"shards\""));
     EXPECT_THAT(changed("shards", {"0/2"}, a_merged_line()), HasSubstr("\"shards\""));
+}
+
+std::string refused_host(const std::function<void(HostEvidence&)>& change) {
+    FleetLine line = a_line();
+    change(line.own);
+    return refusal(text_of(line));
+}
+
+TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
+    const auto bounds = HasSubstr("out of bounds");
+    EXPECT_THAT(refused_host([](auto& own) { own.pairs = 1ULL << 32U; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.alarms = 1ULL << 32U; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.pairs = 0; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.sum = 401, own.squares = 1e5; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.sum = 10, own.squares = 4.99; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.squares = 8001; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.better[6] = 20 * 0.6932; }), bounds);
+    EXPECT_THAT(refused_host([](auto& own) { own.worse[0] = -800; }), bounds);
+    EXPECT_EQ(refused_host([](auto& own) { own.sum = 400, own.squares = 8000; }), "");
+    EXPECT_EQ(refused_host([](auto& own) { own.better[6] = 20 * std::log(2), own.worse[0] = -700; }), "");
+    EXPECT_EQ(refused_host([](auto& own) { own = {}; }), "");
+    // What pairs that are as large as can be really give, one after the other, and alternating.
+    for (const double sign : {1.0, -1.0}) {
+        EProcess better;
+        EProcess worse;
+        HostEvidence own;
+        for (double d = 20, step = 0; step < 300; step++, d *= sign) {
+            better.add(-d);
+            worse.add(d - 0.01);
+            own = {0,           own.pairs + 1,         better.state().logs, worse.state().logs,
+                   own.sum + d, better.state().squares};
+            EXPECT_EQ(refused_host([&](auto& out) { out = own; }), "") << own.pairs;
+        }
+    }
+}
+
+// However many such hosts there are, their sum can be read again.
+TEST(FleetLine, TheLoudestHostsMakeAMergedLine) {
+    for (const double side : {1.0, -1.0}) {
+        HostEvidence own;
+        own.pairs = own.alarms = UINT32_MAX;
+        own.better.fill(side * kMostLog);
+        own.worse.fill(-side * kMostLog);
+        own.sum = -side * 20 * UINT32_MAX;
+        own.squares = 400.0 * UINT32_MAX;
+        EXPECT_EQ(refused_host([&](auto& out) { out = own; }), "");
+        FleetLine line = a_merged_line();
+        line.pooled = {};
+        for (int host = 0; host < 10'000; host++) line.pooled.add(pooled(own, 0));
+        EXPECT_EQ(refusal(text_of(line)), "");
+    }
+}
+
+TEST(FleetLine, AMergedLineSaysOnlyWhatItsHostsCanGive) {
+    const auto bounds = HasSubstr("out of bounds");
+    const FleetLine line = a_merged_line();
+    const auto all = [](double value) { return std::vector<double>(7, value); };
+    EXPECT_THAT(changed("better", all(1e12), line), bounds);
+    EXPECT_THAT(changed("worse", all(-1e12), line), bounds);
+    EXPECT_THAT(changed("better", all(-4.61), line), bounds) << "2 ln 0.1 is -4.605";
+    EXPECT_EQ(changed("better", all(-4.6), line), "");
+    EXPECT_THAT(changed("worse", all(13.7), line), bounds) << "2 ln 900.1 is 13.6";
+    EXPECT_THAT(changed("top_better", all(-0.1), line), bounds);
+    EXPECT_THAT(changed("top_better", all(6.9), line), bounds);
+    EXPECT_THAT(changed("worse", all(8), line), bounds) << "without the loudest host it is too much";
+    for (const char* hosts : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above"})
+        EXPECT_THAT(changed(hosts, 3, line), bounds) << hosts;
+    EXPECT_THAT(changed("hosts", 1'000'000'001, line), HasSubstr("\"hosts\""));
+    EXPECT_THAT(changed("sum", 1e9, line), bounds);
+    for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{{"hosts", 3},
+                                                                              {"weight", -1},
+                                                                              {"weight_squares", -1},
+                                                                              {"squares", -1},
+                                                                              {"least", {0, -1}},
+                                                                              {"most", {0, -1}}}) {
+        Json spread = Json::parse(text_of(line))["spread"];
+        spread[key] = value;
+        EXPECT_NE(changed("spread", spread, line), "") << key;
+    }
+}
+
+TEST(FleetLine, ToleranceHasNoSign) {
+    std::string text = text_of(a_line());
+    text.replace(text.find("\"tolerance\":0.0"), 15, "\"tolerance\":-0");
+    FleetLineReader reader(kReadAt);
+    ASSERT_EQ(reader.read(text), "");
+    EXPECT_FALSE(std::signbit(reader.line().key.tolerance));
 }
 
 TEST(FleetLine, EachMissingKeyIsNamed) {

@@ -15,6 +15,7 @@ using test::fleet_key;
 using test::host_line;
 using test::kFleetTime;
 using test::measured;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -25,6 +26,7 @@ using Lines = std::vector<std::string>;
 struct Merged {
     Lines lines;
     Lines refused;
+    Lines notes;
     unsigned rounds = 0;
 };
 
@@ -35,8 +37,10 @@ Merged merge(const Lines& lines, Shard shard = {}, std::size_t most_rows = 1U <<
     Merged out;
     do {
         out.rounds++;
-        for (const std::string& line : lines)
+        for (const std::string& line : lines) {
             if (std::string why = merge.take(line); !why.empty()) out.refused.push_back(why);
+            if (!merge.note().empty()) out.notes.push_back(merge.note());
+        }
     } while (merge.again());
     for (const FleetEntry& entry : merge.entries()) {
         FleetLine line;
@@ -275,32 +279,104 @@ TEST(FleetMerge, InBucketsTheResultIsTheSame) {
     EXPECT_EQ(mixed.refused.size(), merge(joined({lines, shard})).refused.size());
 }
 
+// The first 10 are the same question to rules, the others are not.
+std::vector<FleetKey> different_keys() {
+    std::vector<FleetKey> keys(21, fleet_key());
+    keys[1].machine.packages.reset();
+    keys[2].kernel = "6.12 cpu smt";
+    keys[3].topology = "x";
+    keys[4].scheduler = "x";
+    keys[5].partitions = {192, 24};
+    keys[6].guard = true;
+    keys[7].tolerance = 0.01;
+    keys[8].window = "x";
+    keys[9].scheduler = "y";
+    keys[10].machine.arch = "";
+    keys[11].machine.vendor = "x";
+    keys[12].machine.model = "x";
+    keys[13].machine.cores = 1;
+    keys[14].machine.llc_cores = 1;
+    keys[15].kernel = "6.13 cpu smt cache numa system";
+    keys[16].kind = "x";
+    keys[17].reference_origin = "policy";
+    keys[18].candidate = "x";
+    keys[19].strict = true;
+    keys[20].counter = "x";
+    return keys;
+}
+constexpr std::size_t kOfOneQuestion = 10;
+
 TEST(FleetMerge, EachPartOfAKeyKeepsEntriesApart) {
     Random random(6);
-    std::vector<FleetKey> keys(20, fleet_key());
-    keys[1].machine.arch = "";
-    keys[2].machine.vendor = "x";
-    keys[3].machine.model = "x";
-    keys[4].machine.packages.reset();
-    keys[5].machine.cores = 1;
-    keys[6].machine.llc_cores = 1;
-    keys[7].kernel = "x";
-    keys[8].topology = "x";
-    keys[9].scheduler = "x";
-    keys[10].kind = "x";
-    keys[11].reference = "x";
-    keys[12].reference_origin = "policy";
-    keys[13].candidate = "x";
-    keys[14].partitions = {192, 24};
-    keys[15].strict = true;
-    keys[16].counter = "x";
-    keys[17].guard = true;
-    keys[18].tolerance = 0.01;
-    keys[19].window = "x";
     Lines lines;
-    for (const FleetKey& key : keys) lines.push_back(text_of(host_line(1, key, measured(16, 0, random))));
-    EXPECT_THAT(merge(lines).lines, SizeIs(keys.size()));
-    EXPECT_THAT(merge(merge(lines).lines).lines, SizeIs(keys.size()));
+    for (const FleetKey& key : different_keys())
+        lines.push_back(
+            text_of(host_line(static_cast<unsigned>(lines.size()), key, measured(16, 0, random))));
+    EXPECT_THAT(merge(lines).lines, SizeIs(lines.size()));
+    EXPECT_THAT(merge(merge(lines).lines).lines, SizeIs(lines.size()));
+}
+
+// As rules see it: they do not tell schedulers and topologies apart.
+TEST(FleetMerge, AHostCountsOnceForAQuestion) {
+    Random random(6);
+    Lines lines;
+    std::vector<FleetKey> keys = different_keys();
+    std::swap(keys[4], keys[kOfOneQuestion - 1]);  // the newest of the question is by scheduler
+    for (const FleetKey& key : keys)
+        lines.push_back(text_of(host_line(1, key, measured(16, 0, random),
+                                          kFleetTime + static_cast<std::int64_t>(lines.size()))));
+    const Lines counting(lines.begin() + kOfOneQuestion - 1, lines.end());
+    for (int i = 0; i < 20; i++) {
+        const Merged merged = merge(lines, {}, i % 2 == 0 ? 1U << 20U : 5);
+        EXPECT_THAT(merged.refused, IsEmpty());
+        EXPECT_THAT(merged.notes, IsEmpty());
+        expect_same(merged.lines, merge(counting).lines);
+        shuffle(lines, random);
+    }
+    // Of lines of one time any one counts, whatever their order.
+    lines.clear();
+    for (std::size_t i = 0; i < kOfOneQuestion; i++)
+        lines.push_back(text_of(host_line(1, keys[i], measured(16, 0, random))));
+    const Lines one = merge(lines).lines;
+    ASSERT_THAT(one, SizeIs(1));
+    std::ranges::reverse(lines);
+    expect_same(merge(lines).lines, one);
+}
+
+TEST(FleetMerge, AHostInAMergedLineDoesNotCountAgainUnderAnotherScheduler) {
+    const Lines merged = merge(fleet(20, 15)).lines;
+    FleetKey key = read(merged)[0].key;
+    key.scheduler = "other";
+    const Merged mixed = merge(joined({{text_of(host_line(1, key, {}))}, merged}));
+    EXPECT_THAT(mixed.refused, ElementsAre(HasSubstr("in a shard that a merged line has")));
+    expect_same(mixed.lines, merged);
+}
+
+// "-0" is another text than "0", but not another tolerance.
+TEST(FleetMerge, AKeyThatIsWrittenInAnotherWayHidesNoHosts) {
+    const std::string zero = "\"tolerance\":0.0";
+    Lines lines = fleet(20, 16);
+    const Lines once = merge(lines).lines;
+    for (std::size_t i = 0; i < lines.size(); i += 3)
+        lines[i].replace(lines[i].find(zero), zero.size(), "\"tolerance\":-0");
+    expect_same(merge(lines).lines, once);
+}
+
+TEST(FleetMerge, ALaterLineWithFewerPairsIsNamedAndCounts) {
+    Random random(7);
+    const auto line = [&](unsigned pairs, std::int64_t at, std::uint64_t alarms = 0) {
+        HostEvidence own = measured(pairs, 0, random);
+        own.alarms = alarms;
+        return text_of(host_line(0xc10e, fleet_key(), own, kFleetTime + at));
+    };
+    for (const Lines& lines : {Lines{line(50, 0), line(20, 1)}, Lines{line(20, 1), line(50, 0)}}) {
+        const Merged merged = merge(lines);
+        EXPECT_THAT(merged.refused, IsEmpty());
+        EXPECT_THAT(merged.notes, ElementsAre(AllOf(HasSubstr("host 0000c10e"), HasSubstr("two machines"))));
+        EXPECT_EQ(read(merged.lines)[0].pooled.pairs, 20U);
+    }
+    EXPECT_THAT(merge({line(50, 0), line(50, 1), line(51, 2)}).notes, IsEmpty());
+    EXPECT_THAT(merge({line(50, 0), line(20, 1, 1)}).notes, IsEmpty()) << "the watch's alarm began it anew";
 }
 
 }  // namespace

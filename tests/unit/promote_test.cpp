@@ -212,6 +212,53 @@ TEST(Promote, FollowsWhatImprovedFromArmToArm) {
                 ElementsAre("a: leave"));
 }
 
+TEST(Promote, WhatIsVetoedAgainstTheKernelIsNotReachedThroughAPolicy) {
+    const auto fleet = [] {
+        return Fleet(15)
+            .hosts(32, -0.03, arms("cache", "smt"))
+            .hosts(8, 0.05, arms("cache", "smt"))
+            .hosts(40, -0.03, arms("cpu", "smt", "policy"));
+    };
+    EXPECT_THAT(fleet().rules(), IsEmpty());
+    EXPECT_THAT(fleet().hosts(40, -0.02, arms("cache", "cpu")).rules(), ElementsAre("a: use cpu"));
+    const auto doubts = promoted(fleet().entries(), kRate).doubts;
+    ASSERT_FALSE(doubts.empty());
+    EXPECT_EQ(doubts.back().evidence.key.reference_origin, "policy");
+    EXPECT_EQ(doubts.back().why, "8 of 40 hosts are worse by latency, against cache");
+    // What is worse than a policy's arm may still be better than the kernel's setting.
+    EXPECT_THAT(Fleet(15)
+                    .hosts(40, -0.03, arms("cache", "smt"))
+                    .hosts(40, 0.03, arms("cpu", "smt", "policy"))
+                    .rules(),
+                ElementsAre("a: use smt"));
+}
+
+TEST(Promote, ClassesThatOneHostInventsAskNothing) {
+    Fleet fleet = Fleet(16).hosts(12, -0.005, fleet_key("a"));
+    const double log = fleet.entries()[0].pooled.log_for_rule_better();
+    EXPECT_GT(log, std::log(2 / kRate)) << "enough for two questions";
+    EXPECT_LT(log, std::log(600 / kRate)) << "but not for 600";
+    for (unsigned i = 0; i < 300; i++)
+        fleet.hosts(i % 3 + 1, -0.1, fleet_key("invented" + std::to_string(i)));
+    EXPECT_EQ(promoted(fleet.entries(), kRate).hypotheses, 2U);
+    EXPECT_THAT(fleet.rules(), ElementsAre("a: use smt"));
+}
+
+TEST(Spread, OneHostDoesNotHideThatTheOthersDiffer) {
+    Random random(17);
+    Spread fleet;
+    for (int i = 0; i < 20; i++) {
+        const HostEvidence own = measured(16, i % 2 == 0 ? -0.03 : 0.02, random);
+        fleet.add(Spread::of_host(own.pairs, own.sum, own.squares));
+    }
+    ASSERT_TRUE(fleet.is_visible());
+    for (const double mean : {1.0, 20.0, 1e8, -1e8}) {
+        Spread with = fleet;
+        with.add(Spread::of_host(16, 16 * mean, 16 * mean * mean));
+        EXPECT_TRUE(with.is_visible()) << mean;
+    }
+}
+
 TEST(Spread, AddsUpInAnyOrderAndSeesWhatNoiseDoesNotExplain) {
     Random random(14);
     const auto hosts = [&](unsigned count, double between) {

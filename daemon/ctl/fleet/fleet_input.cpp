@@ -158,6 +158,7 @@ FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard) 
         input.each_line(
             [&](std::string_view line, const FleetInput::Place& place) {
                 const std::string why = merge.take(line);
+                if (!merge.note().empty()) complain(place() + ": " + merge.note());
                 if (why.empty()) return;
                 complain(place() + ": " + why);
                 out.whole = false;

@@ -2,6 +2,7 @@
 #include "ctl/fleet/fleet_policy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMaxModel = 128;  // bytes; a host table's name has at most 255
+constexpr std::size_t kMaxModel = 96;  // bytes; a host table's name has at most 255
 
 bool is_default(const FleetRule& rule) {
     return rule.target == kDefaultTarget;
@@ -43,10 +44,22 @@ bool was_strict(const FleetRule& rule) {
     return rule.evidence.front().key.reference.ends_with(kStrictSuffix);
 }
 
-// A kernel whose release has no number could only be named by a condition that holds for others too.
-bool can_be_written(const FleetRule& rule) {
-    return !leading_numbers(rule.series).empty() &&
-           (rule.kind == FleetRule::Kind::leave || scope_of(rule.arm).has_value());
+// Why no table can be written for RULE; "" if one can. Without one of these conditions it would also be for
+// hosts of other kinds.
+std::string why_not_written(const FleetRule& rule) {
+    const FleetMachine& m = rule.machine;
+    std::vector<std::string_view> unknown;
+    if (m.arch.empty()) unknown.emplace_back("arch");
+    if (m.model.empty()) unknown.emplace_back("cpu_model");
+    if (!m.llc_cores) unknown.emplace_back("llc_cores");
+    if (!m.cores) unknown.emplace_back("cores");
+    const Numbers numbers = leading_numbers(rule.series);
+    if (fmt::format("{}", fmt::join(numbers, ".")) != rule.series || numbers.size() != 2)
+        unknown.emplace_back("kernel x.y");
+    if (!unknown.empty()) return fmt::format("not known of these hosts: {}", fmt::join(unknown, ", "));
+    if (rule.kind == FleetRule::Kind::use && !scope_of(rule.arm))
+        return "this version does not know the scope " + rule.arm;
+    return "";
 }
 
 bool are_of_one_table(const FleetRule& a, const FleetRule& b) {
@@ -81,8 +94,8 @@ std::string evidence_lines(const FleetRule& rule) {
 }
 
 std::string short_evidence(const FleetRule& rule) {
-    const std::string first = evidence_line(rule.evidence.front(), rule.kind == FleetRule::Kind::use);
-    return "the fleet: " + printable(first.substr(0, kMaxEvidence / 2));
+    const std::string last = evidence_line(rule.evidence.back(), rule.kind == FleetRule::Kind::use);
+    return "the fleet: " + printable(last.substr(0, kMaxEvidence / 2));
 }
 
 std::string condition(const char* key, const Json& value) {
@@ -169,14 +182,24 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
            "# [0-9]* stands for a number, and would match whatever follows its first digit.\n";
 }
 
+std::string why_no_rule(const FleetEntry& entry, const std::string& why, bool better) {
+    return toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
+                                    machine_text(entry.key.machine), entry.key.kernel, why)) +
+           "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
+}
+
 std::string doubts(const FleetRules& found) {
     std::string out;
-    for (const auto& [entry, why] : found.doubts)
-        out +=
-            toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
-                                     machine_text(entry.key.machine), entry.key.kernel, why)) +
-            "\n" + toml_comment("    " + evidence_line(entry, true)) + "\n";
+    for (const auto& [entry, why] : found.doubts) out += why_no_rule(entry, why, true);
     return out.empty() ? "" : "\n# Better on the whole, but not a rule:\n" + out;
+}
+
+std::string unwritten(const FleetRules& found) {
+    std::string out;
+    for (const FleetRule& rule : found.rules)
+        if (const std::string why = why_not_written(rule); !why.empty())
+            out += why_no_rule(rule.evidence.back(), why, rule.kind == FleetRule::Kind::use);
+    return out.empty() ? "" : "\n# Enough evidence, but not a rule:\n" + out;
 }
 
 // The rules from FIRST to LAST, which are for the same hosts.
@@ -195,7 +218,8 @@ std::string tables_of(std::vector<FleetRule>::iterator first, std::vector<FleetR
 std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now) {
     const FleetRules found = promoted(entries, rate);
     std::vector<FleetRule> rules;
-    std::ranges::copy_if(found.rules, std::back_inserter(rules), can_be_written);
+    std::ranges::copy_if(found.rules, std::back_inserter(rules),
+                         [](const FleetRule& rule) { return why_not_written(rule).empty(); });
     std::string out = heading(entries, found, rules.size(), rate, now);
     for (auto first = rules.begin(); first != rules.end();) {
         const auto last = std::find_if(
@@ -203,7 +227,7 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
         out += tables_of(first, last);
         first = last;
     }
-    return out + doubts(found);
+    return out + doubts(found) + unwritten(found);
 }
 
 }  // namespace wq::ctl
