@@ -23,7 +23,7 @@ TargetExperiments experiments_on(const Machine& machine, const PlanLine& line) {
     TargetExperiments out{line.target.name, "", {}, why_none(machine, line)};
     if (!out.reason.empty()) return out;
     out.reference = baseline_arm(line.target, line).name();
-    const StepInput input{line.target, line, machine.policy, machine.shard_size, {}, {}, 0};
+    const StepInput input{line.target, line, machine.policy, machine.shard_size, {}, {}, {}, 0};
     for (const Arm& arm : candidates_of(input)) out.candidates.push_back(arm.name());
     if (out.candidates.empty()) out.reason = "no finer scope makes other pools";
     return out;

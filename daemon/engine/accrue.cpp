@@ -63,7 +63,7 @@ void decide(LedgerEntry& entry, Judgement judgement, std::int64_t now) {
     entry.decided_pairs = pairs_of(entry);
 }
 
-Turn turn_of(LedgerEntry& entry, const Decision& decision, std::uint64_t before, const AccrualRule& rule) {
+Turn turn_of(LedgerEntry& entry, const Decision& decision, const AccrualRule& rule) {
     const std::uint64_t pairs = pairs_of(entry);
     switch (decision.judgement) {
         case Judgement::improved:
@@ -77,8 +77,12 @@ Turn turn_of(LedgerEntry& entry, const Decision& decision, std::uint64_t before,
             }
             break;
         case Judgement::undecided:
-            if (entry.judgement == Judgement::undecided && before < rule.max_pairs && pairs >= rule.max_pairs)
+            // Said once, also where a lost window was the last of these pairs.
+            if (entry.judgement == Judgement::undecided && entry.decided_pairs < rule.max_pairs &&
+                pairs >= rule.max_pairs) {
+                entry.decided_pairs = pairs;
                 return Turn::undecided;
+            }
             break;
     }
     if (entry.judgement == Judgement::regressed && pairs >= entry.decided_pairs + kRetryPairs)
@@ -106,21 +110,22 @@ double watch_log(const LedgerEntry& entry) {
 
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {
     const auto before = entry.columns;
-    const std::uint64_t pairs = pairs_of(entry);
+    // What was kept is watched, also by the pairs of an order.
+    const bool watched = rule.watched || entry.judgement == Judgement::improved;
     add(entry, pair);
     entry.updated = rule.now;
     Accrual out;
     out.decision = decision_of(entry, rule.alpha, rule.candidates);
     out.effect = Comparison(entry.columns).effect(out.decision.column);
-    if (rule.watched) add_to_watch(entry, before);
-    if (rule.watched && alarms(entry, rule.run_length)) {
+    if (watched) add_to_watch(entry, before);
+    if (watched && alarms(entry, rule.run_length)) {
         out.decision = alarm_of(entry);
         out.effect = Comparison(entry.columns).effect(out.decision.column);
         begin_anew(entry);
         decide(entry, Judgement::regressed, rule.now);
         out.turn = Turn::taken_back;
     } else if (entry.judgement != Judgement::improved) {
-        out.turn = turn_of(entry, out.decision, pairs, rule);
+        out.turn = turn_of(entry, out.decision, rule);
     }
     return out;
 }

@@ -39,7 +39,7 @@ std::string why_no_slot(const Conditions& c) {
     if (!c.system_state.empty() && c.system_state != "running" && c.system_state != "degraded")
         return fmt::format("systemd is '{}'", c.system_state);
     if (!c.in_hours) return "outside judge.hours";
-    if (c.delay > 0) return fmt::format("{} of the random delay are left", rough_time(c.delay));
+    if (c.delay > 0) return fmt::format("random delay: {} left", rough_time(c.delay));
     if (c.on_battery) return "on battery";
     if (c.memory_is_short) return "memory is short";
     if (c.hotplug) return "CPUs came or went just now";

@@ -75,7 +75,7 @@ Wish by_waiting(const Facts& f) {
     const Step& step = f.target.step;
     const Planned& plan = f.target.plan;
     const Arm planned = planned_arm(as_before_us(f.target, f.entry), plan);
-    if (f.all.policy.apply_unjudged && plan.finding == Finding::change)
+    if (f.all.policy.apply_unjudged && plan.finding == Finding::change && !f.target.refuses(planned.word))
         return for_arm(f, State::applied, plan.reason, planned);
     const std::string& next = step.trial ? step.trial->candidate.word : planned.word;
     if (const Refusal* why = f.target.refusal_of(next)) return refused(*why);
@@ -108,8 +108,14 @@ Wish by_plan(const Facts& f) {
     Wish out = baseline(state_of(plan.finding), plan.reason);
     out.lacks_scope = plan.finding == Finding::unsupported;
     if (plan.finding == Finding::pods_unknown) {
-        // What a slot left in place was never decided upon: that goes back.
-        if (f.entry != nullptr && f.entry->holder == Holder::slot) return out;
+        // A slot's arm was never decided upon: what was in force before it comes back, kept or baseline.
+        if (f.entry != nullptr && f.entry->holder == Holder::slot) {
+            const std::string& held = f.target.held;
+            if (held.empty() || held == f.entry->scope) return out;
+            out.state = State::applied;
+            out.word = held;
+            return out;
+        }
         if (holds_ours(f.target, f.entry)) out.state = State::applied;
         out.hands_off = true;
         return out;

@@ -53,6 +53,7 @@ void Experiment::recover() {
         if (found == ledger_.ledger().entries().end()) continue;
         LedgerEntry entry = found->second;
         add_lost_window(entry, (*coins)->side_of(member));
+        entry.updated = edges_.wall();
         totals_.windows_lost++;
         ledger_.change().put(std::move(entry));
     }
@@ -182,14 +183,14 @@ std::string Experiment::why_not(const Target& target) const {
     if (is_order(holder)) return "held by an operator's order";
     if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
         const Notes& notes = found->second;
-        if (edges_.now() < notes.not_before) return "its last slot came to nothing: " + notes.why;
+        if (edges_.now() < notes.not_before) return "its last pair failed: " + notes.why;
         const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
         if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "today's budget is spent";
     }
     if (!named_only_.empty() && !is_named(target))
-        return fmt::format("{}: only targets that a rule names are experimented upon", named_only_);
+        return fmt::format("{}: only targets that a rule names are compared", named_only_);
     if (serves_swap(target.now.name, swap_devices_) && !is_named(target))
-        return "it serves swap: experimented upon only if a rule names it";
+        return "it serves swap: compared only if a rule names it";
     switch (target.state) {
         case State::waiting:
         case State::trial:
@@ -256,8 +257,8 @@ std::vector<Experiment::Taker> Experiment::takers() const {
         if (step.trial && step.course == Course::dense) add(*step.trial, step.course, false, 0);
         if (step.trial && step.course == Course::sparse)
             add(*step.trial, step.course, false, notes.next_sparse);
-        if (step.watch)
-            add(*step.watch, Course::watched, false, in_doubt(target, *step.watch) ? 0 : notes.next_watch);
+        const bool at_once = step.watch && notes.missed < kMostDropped && in_doubt(target, *step.watch);
+        if (step.watch) add(*step.watch, Course::watched, false, at_once ? 0 : notes.next_watch);
     }
     return out;
 }
@@ -375,8 +376,9 @@ void Experiment::look() {
     if (only_orders) std::erase_if(all, [](const Taker& t) { return !t.by_hand; });
     if (only_orders) explain(why);
     const auto due = next_due(all);
-    if (!due || !edges_.engine.observing().empty()) return idle();
     const std::uint64_t now = edges_.now();
+    // An order waits for the disk too: what it measures could not be kept.
+    if (!due || !edges_.engine.observing().empty() || !ledger_.why_not(now).empty()) return idle();
     if (*due > now + kLookTime) {
         idle();
         look_at_ = *due - kLookTime;
@@ -438,6 +440,8 @@ void Experiment::tick() {
     const auto& targets = edges_.engine.targets();
     std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
     std::erase_if(orders_, [&](const auto& item) { return !targets.contains(item.first); });
+    std::erase_if(begun_,
+                  [&](const std::string& one) { return !targets.contains(one.substr(0, one.find('\n'))); });
     if (!slot_ && !look_at_) look();
 }
 
@@ -460,7 +464,7 @@ void Experiment::cpus_changed() {
 std::string Experiment::why_no_order(const Target& target, const Arms& arms) const {
     if (const std::string why = edges_.engine.observing(); !why.empty()) return "nothing is written: " + why;
     if (const Refusal* why = target.refusal_of(arms.candidate.word)) return why->reason;
-    return means_another(arms) ? "@default is not what it is to be" : "";
+    return means_another(arms) ? "@default has another scope than this comparison assumes" : "";
 }
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
@@ -484,8 +488,11 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     } else if (target.step.trial) {
         arms = *target.step.trial;
     } else if (arms.candidate == arms.baseline) {
-        return fail(fmt::format("{}: the plan is what is there; name a scope with --arm", name), EINVAL);
+        return fail(name + ": the planned scope is in force already; name another one with --arm", EINVAL);
     }
+    // What is in force is the reference.
+    const auto& kept = target.step.hold;
+    if (target.step.kind == Step::Kind::kept && kept && arms.candidate != *kept) arms.baseline = *kept;
     if (const std::string why = why_no_order(target, arms); !why.empty())
         return fail(name + ": " + why, EAGAIN);
     notes_[name].rests.erase(arms.key());

@@ -185,6 +185,8 @@ class Experiment {
         std::uint64_t pairs = 0;
     };
 
+    static constexpr unsigned kMostDropped = 10;  // pairs running, before the candidate is set aside
+
     // experiment.cpp: who takes part, and when.
     void recover();
     void measure_by(const std::string& lacks);
@@ -266,7 +268,7 @@ class Experiment {
     std::map<std::string, Notes> notes_;
     std::map<std::string, Order> orders_;            // by target
     std::map<std::string, TrialReadings> readings_;  // by comparison, since its last verdict
-    std::set<std::string> begun_;                    // comparisons that were said to begin
+    std::set<std::string> begun_;                    // "TARGET\nCOMPARISON" that were said to begin
     std::vector<Attached> attached_;                 // by index
     ExperimentTotals totals_;
     std::optional<std::uint64_t> look_at_;

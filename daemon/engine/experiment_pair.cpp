@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
-constexpr unsigned kMostDropped = 10;     // pairs running, before the candidate is set aside
 constexpr std::uint64_t kMostStuck = 20;  // one item in so many
 constexpr unsigned kMostStarved = 2;      // pairs running
 constexpr double kClearGain = -10;  // percent: while the whole interval is beyond it, the watch slows down
@@ -33,14 +32,15 @@ TrialOutcome outcome_of(Judgement judgement) {
     return TrialOutcome::inconclusive;
 }
 
-// The largest difference that the pair added to a judged counter; empty where it added none.
-std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after) {
+// The most that one arm cost more by a judged counter in the pair that was added: the candidate for SIGN 1,
+// the reference for -1. Empty where none was added.
+std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after, double sign) {
     std::optional<double> out;
     for (std::size_t i = 0; i < after.columns.size(); i++) {
         const Comparison::Column& column = after.columns[i];
         if (column.counter.guard || column.last.empty()) continue;
         if (i < before.columns.size() && before.columns[i].worse.count == column.worse.count) continue;
-        out = std::max(out.value_or(column.last.back()), column.last.back());
+        out = std::max(out.value_or(sign * column.last.back()), sign * column.last.back());
     }
     return out;
 }
@@ -141,7 +141,7 @@ void Experiment::drop_pair(Member& member, const std::string& why) {
     if (++notes.dropped < kMostDropped) return;
     notes.dropped = 0;
     rest(member.taker.name, member.taker.arms, kHour,
-         fmt::format("{} pairs running were dropped: {}", kMostDropped, why));
+         fmt::format("{} consecutive pairs were dropped: {}", kMostDropped, why));
     if (member.taker.by_hand) give_up(member, why);
 }
 
@@ -151,7 +151,7 @@ void Experiment::miss(const Member& member, const std::string& why) {
     const Arms& arms = member.taker.arms;
     if (++notes_[name].missed != kMostDropped) return;
     say(LOG_NOTICE, Event::none,
-        fmt::format("{}: the watch of {} sees nothing: {} pairs running were dropped: {}", name,
+        fmt::format("{}: the watch of {} sees nothing: {} consecutive pairs were dropped: {}", name,
                     arms.candidate.name(), kMostDropped, why),
         name, arms, why);
 }
@@ -170,10 +170,9 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     notes.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    if (const auto d = added(before, entry)) {
-        const bool watched = member.taker.course == Course::watched;
-        notes.lost.add(edges_.wall() / 86'400, watched ? -*d : *d, in_place);
-    }
+    // The arm that is on trial: of what was kept, the baseline.
+    if (const auto d = added(before, entry, member.taker.course == Course::watched ? -1 : 1))
+        notes.lost.add(edges_.wall() / 86'400, *d, in_place);
     if (!evidence.lost && member.taker.course == Course::dense) {
         TrialReadings& readings = readings_[member.key.text()];
         if (readings.counters.empty())
@@ -202,7 +201,7 @@ void Experiment::be_cautious(Member& member, const LedgerEntry& before, const Pa
     notes.starved = starved ? notes.starved + 1 : 0;
     std::string why;
     if (notes.starved >= kMostStarved)
-        why = "its work completed at less than a third of the pace, twice running";
+        why = "in two consecutive pairs its work completed at less than a third of the pace";
     else if (costs_too_much(before, evidence))
         why = "it cost three times as much, beyond what the noise explains";
     if (why.empty()) return;
@@ -362,6 +361,8 @@ void Experiment::count_orders(const Member& member, const std::optional<VerdictR
         orders_.erase(name);
         if (verdict && own) continue;  // turned() told of it
         VerdictRecord record = verdict.value_or(record_so_far(ordered));
+        // Without a turn, the verdict is what it was.
+        if (!verdict) record.outcome = outcome_of(entry_of(ordered).judgement);
         record.target = name;
         record.key = ordered.record_key;
         if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;

@@ -36,7 +36,9 @@ Experiment::Member Experiment::member_of(const Taker& taker) const {
 
 Experiment::Member Experiment::member_of(const std::string& name, const Order& order) const {
     Taker taker{.name = name, .arms = order.arms, .course = Course::dense, .by_hand = true};
-    taker.from_policy = is_held(edges_.engine.targets().at(name), order.arms.baseline);
+    const Target& target = edges_.engine.targets().at(name);
+    taker.candidates = target.step.candidates;
+    taker.from_policy = is_held(target, order.arms.baseline);
     return member_of(taker);
 }
 
@@ -273,9 +275,11 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
         totals_.windows_lost++;
         LedgerEntry entry = *known;
         add_lost_window(entry, member.side(*member.in_place));
+        entry.updated = edges_.wall();
         ledger_.change().put(std::move(entry));
     }
     const std::string& name = member.taker.name;
+    std::erase_if(slot_->coins.members, [&](const Coins::Member& one) { return one.target == name; });
     if (member.taker.by_hand)
         give_up(member, why);
     else
@@ -303,7 +307,7 @@ std::string Experiment::why_leave(const Member& member) const {
         return "the workqueue vanished";
     const Target& target = found->second;
     if (const std::string why = edges_.engine.observing(); !why.empty())
-        return "nothing is written any more: " + why;
+        return "the daemon observes now: " + why;
     if (target.external) return fmt::format("an external writer wrote '{}'", *target.external);
     if (const std::string now = edges_.engine.ownership().as_before_us(target).scope.word;
         now != member.before)
@@ -377,8 +381,9 @@ std::string Experiment::why_spoilt() const {
     if (std::llabs(now.suspended - slot_->clocks.suspended) > kJump) return "the machine was suspended";
     if (std::llabs(now.wall - slot_->clocks.wall) > kJump) return "the clock jumped";
     if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler)
-        return "the scheduler is another";
-    if (was_stolen(slot_->cpu_times, read_cpu_times(edges_.paths))) return "the hypervisor took the time";
+        return "the scheduler changed";
+    if (was_stolen(slot_->cpu_times, read_cpu_times(edges_.paths)))
+        return "the hypervisor took more than 2% of the CPU time";
     return "";
 }
 

@@ -38,9 +38,11 @@ struct LedgerEntry {
     std::vector<EDetector::State> watch;  // as many as columns, once there is an improvement to watch
     unsigned alarms = 0;                  // of the watch: the n-th comparison may use alpha / 2^(n+1)
     Judgement judgement = Judgement::undecided;
-    std::int64_t decided = 0;         // s since 1970; 0 while undecided
-    std::uint64_t decided_pairs = 0;  // pairs by then: a retrial has so many more before it rests again
-    std::int64_t updated = 0;         // s since 1970, the last pair
+    std::int64_t decided = 0;  // s since 1970; 0 while undecided
+    // Pairs by then: a retrial has so many more before it rests again. Of an undecided one: when that was
+    // said.
+    std::uint64_t decided_pairs = 0;
+    std::int64_t updated = 0;  // s since 1970, the last pair
 };
 
 // What the (ALARMS + 1)-th comparison of the same arms may use of ALPHA: alpha / 2^(alarms + 1), which adds

@@ -56,6 +56,24 @@ TEST(Accrue, MaxPairsAreSaidOnce) {
     EXPECT_EQ(entry.judgement, Judgement::undecided);
 }
 
+TEST(Accrue, MaxPairsAreSaidAlsoWhereALostWindowWasTheLastOfThem) {
+    Random random(2);
+    LedgerEntry entry = fresh();
+    for (int i = 0; i < 63; i++) EXPECT_EQ(accrue(entry, pair(0, random, 0.1), {}).turn, Turn::none);
+    add_lost_window(entry, Side::candidate);
+    EXPECT_EQ(pairs_of(entry), 64U);
+    EXPECT_EQ(accrue(entry, pair(0, random, 0.1), {}).turn, Turn::undecided);
+    EXPECT_EQ(accrue(entry, pair(0, random, 0.1), {}).turn, Turn::none);
+}
+
+TEST(Accrue, ThePairsOfAnOrderAreWatchedWhereItImproved) {
+    Random random(4);
+    LedgerEntry entry = fresh();
+    ASSERT_LE(pairs_to(entry, Turn::improved, -0.1, {}, random), 20U);
+    EXPECT_LE(pairs_to(entry, Turn::taken_back, 0.1, {}, random), 60U);
+    EXPECT_EQ(entry.judgement, Judgement::regressed);
+}
+
 // The e-process is the same one: nothing is overwritten, so that a retrial that tells nothing changes
 // nothing.
 TEST(Accrue, WhatRegressedStaysOutAfterAnUndecidedRetrial) {

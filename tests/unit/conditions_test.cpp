@@ -21,7 +21,7 @@ TEST(Conditions, EachIsAReason) {
     EXPECT_EQ(why_no_slot({.uptime = 360, .settle = std::chrono::seconds(600)}),
               "settling after boot (4 min left)");
     EXPECT_EQ(why_no_slot({.uptime = 600, .settle = std::chrono::seconds(600)}), "");
-    EXPECT_EQ(why_no_slot({.delay = 30}), "30 s of the random delay are left");
+    EXPECT_EQ(why_no_slot({.delay = 30}), "random delay: 30 s left");
     EXPECT_EQ(why_no_slot({.memory_is_short = true}), "memory is short");
     EXPECT_EQ(why_no_slot({.on_battery = true}), "on battery");
     EXPECT_EQ(why_no_slot({.hotplug = true}), "CPUs came or went just now");

@@ -221,6 +221,9 @@ TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
     entry_->hold(Holder::slot);
     expect(State::leave, "pods unknown");
     expect_baseline();
+    target_.held = "smt";
+    expect(State::applied, "pods unknown");
+    EXPECT_EQ(wish().word, "smt") << "it was kept before the slot";
 }
 
 TEST_F(DecideTest, UnjudgedItWaitsForAComparison) {
@@ -245,6 +248,16 @@ TEST_F(DecideTest, AScopeThatOnlyTheSearchNamesWaitsToo) {
     expect(State::waiting, "waiting: not busy; plan: in place");
     refuse("numa");
     expect(State::quarantined, "Operation not permitted");
+    expect_baseline();
+}
+
+TEST_F(DecideTest, WhereThePlanThatIsAppliedUnjudgedIsRefusedTheSearchGoesOn) {
+    refuse("smt");
+    expect(State::quarantined, "Operation not permitted");
+    target_.step.trial = Arms{kDefault, kNuma};
+    target_.step.course = Course::dense;
+    expect(State::waiting,
+           "waiting: not busy; plan: smt: one shard per core; 'smt' was refused: Operation not permitted");
     expect_baseline();
 }
 

@@ -185,18 +185,17 @@ TEST_F(ExperimentEnds, AKernelThatRefusesThePlanEndsItForGood) {
     files_->on_write = [](const std::string& name, const std::string& word) {
         return name == "kcryptd" && word == "smt" ? EINVAL : 0;
     };
-    use(guard());
     run(600);
     EXPECT_EQ(state("kcryptd"), State::quarantined);
     EXPECT_EQ(experiment_->totals().cut_off, 1U);
 }
 
 TEST_F(ExperimentEnds, TheSearchGoesOnWithoutWhatTheKernelRefuses) {
+    start(tune());
     files_->on_write = [](const std::string& name, const std::string& word) {
         return name == "kcryptd" && word == "smt" ? EINVAL : 0;
     };
-    run(60);
-    EXPECT_EQ(experiment_->totals().cut_off, 1U);
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().cut_off == 1; }, 60));
     EXPECT_THAT(engine_->targets().at("kcryptd").reason, HasSubstr("; 'smt' was refused: "));
     ASSERT_TRUE(run_until([this] {
         const auto view = experiment_->view_of("kcryptd");
@@ -422,6 +421,15 @@ TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
     ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_order; }, 1200));
     EXPECT_EQ(verdicts_->records().size(), before + 1);
     EXPECT_TRUE(last().judged);
+}
+
+TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {
+    cost_ = [](const auto&, const std::string& word) { return word == "smt" ? 0.7 : 1.0; };
+    use_traffic({"kcryptd"});
+    ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "smt" && !experiment_->is_measuring(); }));
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    EXPECT_EQ(view("kcryptd")->arms.baseline.name(), "smt");
+    EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "numa");
 }
 
 TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {

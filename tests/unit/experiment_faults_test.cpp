@@ -128,6 +128,24 @@ TEST_F(ExperimentFaults, ADiskThatDoesNotAnswerDelaysTheNextSlotAndNothingElse) 
     record_ = &at_once_;
 }
 
+TEST_F(ExperimentFaults, AnOrderWaitsForTheDiskToo) {
+    test::ManualWriter slow;
+    record_ = &slow;
+    start(tune());
+    experiment_->pause(true);
+    ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
+    run(120);
+    const std::uint64_t slots = experiment_->totals().slots;
+    EXPECT_GT(slots, 0U);
+    run(60);
+    EXPECT_EQ(experiment_->totals().slots, slots);
+    slow.answer();
+    run(30);
+    EXPECT_GT(experiment_->totals().slots, slots);
+    experiment_.reset();
+    record_ = &at_once_;
+}
+
 TEST_F(ExperimentFaults, NothingBeginsWhereTheLedgerCannotBeWritten) {
     tree_.write("var/lib/wq-tuned", "no folder");
     run(90);
@@ -147,7 +165,7 @@ TEST_F(ExperimentFaults, WorkThatCannotBeReadDropsThePair) {
     EXPECT_EQ(experiment_->totals().pairs, 0U);
     EXPECT_GT(experiment_->totals().pairs_dropped, 2U);
     run(600);
-    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("10 pairs running were dropped: no count"));
+    EXPECT_THAT(view("kcryptd")->waits, HasSubstr("10 consecutive pairs were dropped: no count"));
 }
 
 // One workqueue that BPF does not find keeps no other from its pairs.
