@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/version.h"
 #include "ctl/ab/ab_command.h"
 #include "ctl/command.h"
+#include "ctl/help_text.h"
 #include "ctl/machine.h"
 #include "ctl/render/pager.h"
 #include "policy/toml_table.h"
@@ -80,6 +82,7 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
     CLI::App app("Looks into wq-tuned and the kernel's workqueues, and gives orders.", "wq-tunectl");
+    app.formatter(std::make_shared<wq::ctl::HelpText>());  // the commands have it from here
     app.set_version_flag("--version", "wq-tunectl " + std::string(wq::version()));
     app.require_subcommand(0, 1);
     app.add_option("--root", invocation.root, "Directory that stands for /: a tree of a test")
@@ -98,12 +101,16 @@ int run(int argc, char** argv) {
         return wq::ctl::kOk;
     }
     argc = wq::ctl::cut_command(argc, argv, invocation.command);
+    std::vector<char*> words(argv, argv + argc);
+    char status[] = "status";
+    if (argc == 2 && std::string_view(argv[1]) == "--json") words.insert(words.begin() + 1, status);
     try {
-        if (const auto flag = wq::ctl::flag_with_value(app, {argv + 1, argv + argc}); !flag.empty()) {
+        if (const auto flag = wq::ctl::flag_with_value(app, {words.begin() + 1, words.end()});
+            !flag.empty()) {
             wq::ctl::complain(fmt::format("option '{}' takes no value", flag));
             return wq::ctl::kUsage;
         }
-        app.parse(argc, argv);
+        app.parse(static_cast<int>(words.size()), words.data());
         const auto given = app.get_subcommands();
         const auto& [command, what] = runs[given.empty() ? app.get_subcommand("status") : given.front()];
         const wq::ctl::Pager pager(command->paged && !no_pager);

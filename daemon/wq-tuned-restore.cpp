@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: wq-tuned-restore [--all] [--root DIR]\n"
-    "Puts back what a wq-tuned that is gone left in force.\n"
+    "Restores the kernel's settings after wq-tuned has ended.\n"
     "  --all       also what the policy keeps (on_exit = \"keep\")\n"
     "  --root DIR  directory that stands for /: a tree of a test\n"
     "  -h, --help  this text\n"

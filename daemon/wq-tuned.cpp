@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     wq::ServiceOptions options;
     bool pods = false;
     CLI::App app(
-        "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not pay.");
+        "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not improve.");
     app.set_version_flag("--version", "wq-tuned " + std::string(wq::version()));
     app.add_flag("--pods", pods,
                  "Read the kernel's pods, leave them in /run/wq-tuned for the daemon, then exit");

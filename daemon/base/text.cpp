@@ -49,12 +49,12 @@ std::size_t utf8_length(std::string_view text, std::size_t offset) {
     return length;
 }
 
-std::string rough_time(std::uint64_t seconds) {
+std::string rough_time(std::uint64_t seconds, Rounded rounded) {
     constexpr std::uint64_t kMinute = 60;
     constexpr std::uint64_t kHour = 60 * kMinute;
     constexpr std::uint64_t kDay = 24 * kHour;
     const auto in = [&](std::uint64_t unit, const char* name) {
-        return std::to_string((seconds + unit / 2) / unit) + name;
+        return std::to_string((seconds + (rounded == Rounded::up ? unit - 1 : unit / 2)) / unit) + name;
     };
     if (seconds < 2 * kMinute) return in(1, " s");
     if (seconds < 2 * kHour) return in(kMinute, " min");

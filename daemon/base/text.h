@@ -18,8 +18,9 @@ std::string in_quotes(std::string_view words);
 // Length in bytes of the UTF-8 character at OFFSET; 0 if it is not valid.
 std::size_t utf8_length(std::string_view text, std::size_t offset);
 
-// SECONDS as readable text: "90 s", "46 min", "5 h", "7 days", rounded to nearest.
-std::string rough_time(std::uint64_t seconds);
+// SECONDS as readable text: "90 s", "46 min", "5 h", "7 days". ROUNDED: up for a bound.
+enum class Rounded : std::uint8_t { to_nearest, up };
+std::string rough_time(std::uint64_t seconds, Rounded rounded = Rounded::to_nearest);
 
 // SECONDS since 1970 as "2026-11-21 12:31 UTC", for what is read on other machines.
 std::string utc_text(std::int64_t seconds);

@@ -34,9 +34,7 @@ class StatisticsMonitor : public WorkMonitor {
         return out;
     }
 
-    [[nodiscard]] std::string limits() const override {
-        return "no probes: waits and functions are not seen";
-    }
+    [[nodiscard]] std::string limits() const override { return "waits and functions (no probes)"; }
 
   private:
     std::vector<std::string> names_;

@@ -123,7 +123,7 @@ Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions)
         if (skeleton && !names.empty()) add_named(**skeleton, *there);
         Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
         if (done) {
-            if (!with_entry) limits_ = why_no_entry(*refused) + ": waiting for pool->lock is not seen";
+            if (!with_entry) limits_ = "the wait for pool->lock (" + why_no_entry(*refused) + ")";
             skeleton_ = std::move(*skeleton);
             return {};
         }

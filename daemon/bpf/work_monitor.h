@@ -48,7 +48,7 @@ class WorkMonitor {
     virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
     // All counts so far.
     virtual Result<WorkSample> sample() = 0;
-    // What cannot be measured on this kernel, as text; "" if nothing.
+    // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
 

@@ -8,6 +8,16 @@
 #include "base/clock.h"
 
 namespace wq {
+namespace {
+
+// What the kernel had where an external writer wrote TEXT, a word or a strictness; "" where it is TEXT.
+std::string baseline_of(const BaselineEntry& entry, const std::string& text) {
+    const bool of_strict = text == "strict" || text == "not strict";
+    std::string out = !of_strict ? entry.scope : entry.strict == true ? "strict" : "not strict";
+    return out == text ? "" : out;
+}
+
+}  // namespace
 
 void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
     if (wish.wants()) target.stuck = 0;  // it is not to be put back any more
@@ -48,6 +58,10 @@ void Applier::carry_out(Target& target, const Wish& wish) {
 void Applier::wrote(Target& target, const Wish& wish, std::uint64_t took) {
     const std::string& word = *wish.word;
     const std::string old = target.now.scope.word;
+    const bool strict_only = old == word && wish.strict && target.now.strict;
+    const std::string change =
+        strict_only ? fmt::format("affinity_strict {:d} -> {:d}", *target.now.strict, *wish.strict)
+                    : fmt::format("'{}' -> '{}'", old, word);
     target.failures = 0;
     target.last_word = word;
     target.now.scope = {word, word == "default" ? target.now.scope.effective : scope_named(word)};
@@ -56,7 +70,7 @@ void Applier::wrote(Target& target, const Wish& wish, std::uint64_t took) {
     entry.settle(word, wish.strict);
     entry.end_slot();
     log_.write(target.held == word ? LOG_DEBUG : LOG_INFO, Event::applied, target,
-               fmt::format("'{}' -> '{}': {}", old, word, target.reason),
+               fmt::format("{}: {}", change, target.reason),
                {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", word}, {"WQ_WRITE_USEC", std::to_string(took)}});
 }
 
@@ -131,10 +145,14 @@ void Applier::refuse(Target& target, State as, const std::string& word, const st
 
 void Applier::leave_to_writer(Target& target, const std::string& text) {
     ownership_.leave_to_writer(target, text);
-    log_.write(
-        LOG_NOTICE, Event::external, target,
-        fmt::format("holds '{}', which an external writer wrote; it is left as it is until a reload", text),
-        {{"WQ_SCOPE_NEW", target.now.scope.word}});
+    const std::string baseline = baseline_of(*ownership_.entry(target.now.name), text);
+    const std::string back =
+        baseline.empty() ? "" : fmt::format("'{}' (the baseline) is back and ", baseline);
+    log_.write(LOG_NOTICE, Event::external, target,
+               fmt::format("holds '{}', which an external writer wrote; it is left alone until {}the policy "
+                           "is reloaded",
+                           text, back),
+               {{"WQ_SCOPE_NEW", target.now.scope.word}});
     target.show(left_to_writer(target));
 }
 

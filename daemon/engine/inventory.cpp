@@ -48,8 +48,8 @@ bool Inventory::look_at_topology() {
         why = "no topology: " + now.error().text;
     }
     if (why != pods_unknown_ && !why.empty())
-        edges_.log.write(
-            {LOG_NOTICE, Event::pods_unknown, "pods unknown: " + why + "; no new settings until they are"});
+        edges_.log.write({LOG_NOTICE, Event::pods_unknown,
+                          "pods unknown: " + why + "; nothing new is written until they are known"});
     pods_unknown_ = std::move(why);
     return true;
 }

@@ -38,9 +38,13 @@ bool is_ours_to_set(const Mask& mask) {
     return mask.opted_out == false && mask.now.untouchable.empty();
 }
 
-std::string left_to(const MaskFile& now) {
-    return fmt::format("has CPUs {}, which an external writer wrote; it is left as it is until a reload",
-                       now.cpus.list());
+std::string left_to(const MaskFile& now, const MaskEntry& entry) {
+    const CpuSet before = entry.before();
+    const std::string back =
+        now.cpus == before ? "" : fmt::format("CPUs {} (the baseline) are back and ", before.list());
+    return fmt::format(
+        "has CPUs {}, which an external writer wrote; it is left alone until {}the policy is reloaded",
+        now.cpus.list(), back);
 }
 
 }  // namespace
@@ -165,10 +169,10 @@ void MaskKeeper::leave_to_writer(const std::string& name, Mask& mask) {
     MaskEntry& known = *edges_.store.find(name);
     known.may_hold.clear();
     known.external = true;
-    mask.show({State::external, left_to(mask.now)});
+    mask.show({State::external, left_to(mask.now, known)});
     edges_.log.write({LOG_NOTICE,
                       Event::mask_external,
-                      fmt::format("{}: cpumask {}", name, left_to(mask.now)),
+                      fmt::format("{}: cpumask {}", name, mask.reason),
                       {{"WQ_NAME", name}, {"WQ_MASK_NEW", mask.now.cpus.list()}}});
 }
 
@@ -190,12 +194,15 @@ CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const 
 
 Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
     const MaskEntry* known = entry(name);
-    if (known != nullptr && known->external) return {State::external, left_to(mask.now)};
+    if (known != nullptr && known->external) return {State::external, left_to(mask.now, *known)};
     if (!mask.now.untouchable.empty()) return {State::leave, mask.now.untouchable};
     if (mask.stuck > 0) return {State::quarantined, mask.failed};
     if (!mask.opted_out) return {State::waiting, kNotProcessedByUdev};
     if (*mask.opted_out) return {State::leave, kOptedOutByUdev};
-    if (!observing_.empty()) return {State::waiting, observing_};
+    if (!observing_.empty()) {
+        const bool ours = known != nullptr && known->whose(mask.now.cpus) == Whose::ours;
+        return ours ? Shown{State::applied, "left in force"} : Shown{State::waiting, observing_};
+    }
     if (!is_wished(mask.wish)) return {State::leave, "no rule asks for a mask any more"};
     if (mask.planned.empty())
         return {State::waiting, cpus_.possible.empty()
@@ -339,23 +346,23 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
     const MaskEntry* known = entry(name);
     if (known == nullptr || mask.stuck >= Target::kTries) return;
     const std::string old = mask.now.cpus.list();
-    const std::string baseline = known->baseline;
     const std::string before = known->before().list();
     const Outcome outcome = writer_.put_back(name);
     look_again(name, mask);
     if (outcome.kind == End::foreign) return leave_to_writer(name, mask);
     if (outcome.failed()) {
         mask.stuck++;
-        mask.failed = fmt::format("not put back to {}: {}", baseline, outcome.text);
+        mask.failed = fmt::format("not put back to CPUs {}: {}", before, outcome.text);
         mask.show({State::quarantined, mask.failed});
         return log_.write_once(LOG_ERR, Event::quarantined, fmt::format("{}: cpumask {}", name, mask.reason),
                                {{"WQ_NAME", name}, {"ERRNO", std::to_string(outcome.code)}});
     }
     mask.stuck = 0;
+    mask.show(judge(name, mask));
     if (outcome.wrote)
         edges_.log.write({LOG_INFO,
                           Event::mask_restored,
-                          fmt::format("{}: cpumask back to {}", name, outcome.text),
+                          fmt::format("{}: cpumask restored to CPUs {}", name, outcome.text),
                           {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", before}}});
 }
 

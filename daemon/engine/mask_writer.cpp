@@ -16,20 +16,20 @@ void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
     if (outcome.kind == End::done && outcome.wrote)
         log.write({LOG_INFO,
                    Event::mask_restored,
-                   fmt::format("{}: cpumask back to {}", entry.name, outcome.text),
+                   fmt::format("{}: cpumask restored to CPUs {}", entry.name, outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", entry.before().list()}}});
     else if (outcome.kind == End::foreign)
         log.write({LOG_NOTICE,
                    Event::mask_external,
-                   fmt::format("{}: cpumask has CPUs {}, which is not ours; left as found", entry.name,
-                               outcome.text),
+                   fmt::format("{}: cpumask has CPUs {}, which an external writer wrote; left as it is",
+                               entry.name, outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", outcome.text}}});
     else if (outcome.failed())
-        log.write(
-            {LOG_ERR,
-             Event::quarantined,
-             fmt::format("{}: cpumask not put back to {}: {}", entry.name, entry.baseline, outcome.text),
-             {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
+        log.write({LOG_ERR,
+                   Event::quarantined,
+                   fmt::format("{}: cpumask not put back to CPUs {}: {}", entry.name, entry.before().list(),
+                               outcome.text),
+                   {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Outcome MaskWriter::put_back(const MaskEntry& entry) {
     Outcome out = set(entry, entry.before(), entry.baseline);
     if (out.kind == End::unsupported)
         return {End::permanent, true, fmt::format("the kernel stored CPUs {}", out.text), 0};
-    if (out.kind == End::done && out.wrote) out.text = entry.baseline + let_in(entry);
+    if (out.kind == End::done && out.wrote) out.text += let_in(entry);
     return out;
 }
 

@@ -15,7 +15,7 @@ namespace wq {
 // alone needs no announcement. A mask that the entry does not know is an external writer's and stays.
 //
 // Outcomes are ScopeWriter's; `text` is the error, or the CPUs that were found, as a list. Of a baseline that
-// was put back it is the baseline, and what follows from it.
+// was put back it is the baseline's list, and what follows from it.
 class MaskWriter {
   public:
     MaskWriter(MaskFiles& files, MaskStore& store) : files_(files), store_(store) {}

@@ -23,7 +23,8 @@ void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
     else if (outcome.kind == Kind::foreign)
         log.write({LOG_NOTICE,
                    Event::external,
-                   fmt::format("{}: holds '{}', which is not ours; left as found", entry.name, outcome.text),
+                   fmt::format("{}: holds '{}', which an external writer wrote; left as it is", entry.name,
+                               outcome.text),
                    {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", outcome.text}}});
     else if (outcome.failed())
         log.write({LOG_ERR,

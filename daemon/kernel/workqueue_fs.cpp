@@ -133,7 +133,8 @@ bool may_strand_ordered_work(const std::string& release) {
 // Why the mask of all in DIR must not be written: workqueue_apply_unbound_cpumask() applies the attributes of
 // ordered workqueues, too, or ends their order.
 std::string why_no_mask_of_all(int dir, const std::string& release) {
-    if (!has_file(dir, kRequestedFile)) return "before Linux 6.8 a write may end the order of workqueues";
+    if (!has_file(dir, kRequestedFile))
+        return "not written before Linux 6.8: ordered workqueues may then run their items out of order";
     if (may_strand_ordered_work(release))
         return fmt::format("Linux {}: a write may stall ordered workqueues (fixed in 6.12.82, 6.18.23, 7.0)",
                            release);

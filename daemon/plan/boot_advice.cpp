@@ -179,16 +179,14 @@ void Adviser::compare_shards(const std::vector<PlanLine>& then) {
 
 void Adviser::tell_lacking(const Names& names) {
     if (names.empty()) return;
-    out_.notes.push_back(fmt::format(
-        "{} would have shards of {} on a kernel with cache_shard; no boot option of this one makes "
-        "such pools",
-        some_of(names), plural(size_asked(), "core")));
+    out_.notes.push_back(fmt::format("{} cannot have shards of {} on this kernel: it has no cache_shard",
+                                     some_of(names), plural(size_asked(), "core")));
 }
 
 void Adviser::want_default(Scope scope, const std::string& reason) {
     const std::string option = fmt::format("workqueue.default_affinity_scope={}", name_of(scope));
     if (default_ && *default_ != scope) {
-        out_.notes.push_back(fmt::format("{} would need {}, and there can be only one: {}", reason, option,
+        out_.notes.push_back(fmt::format("{}: this needs {}, but {} is already advised", reason, option,
                                          out_.options.back().option));
     } else if (default_) {
         out_.options.back().reason += "; " + reason;
@@ -214,9 +212,10 @@ void Adviser::advise_parameter(const PlanLine& line) {
     if (wanted.wish.kind != ScopeWish::Kind::fixed)
         out_.notes.push_back(fmt::format("pods unknown ({}): cannot plan @default", in_.pods_unknown));
     else if (line.target.scope.effective != wanted.wish.scope)
-        want_default(wanted.wish.scope,
-                     fmt::format("{} names it, and while pods are unknown ({}) nothing is written",
-                                 wanted.origin.text(), in_.pods_unknown));
+        want_default(
+            wanted.wish.scope,
+            fmt::format("{} names this scope, but nothing is written while the pods are unknown ({})",
+                        wanted.origin.text(), in_.pods_unknown));
 }
 
 // We do not override the administrator's option, but we say which plan it prevents.
@@ -240,8 +239,8 @@ void Adviser::advise_old_pools() {
         if (line.target.kind != Kind::default_scope && line.target.scope.word != "default") continue;
         want_default(*line.planned,
                      line.target.name +
-                         ": its work stays on the pools that it is on, a trial found; booted so, "
-                         "all that is on `default` begins there");
+                         ": a comparison showed that its work stays on its old pools; with this option "
+                         "workqueues on `default` start with the planned scope");
     }
 }
 

@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -74,6 +73,10 @@ class Machine {
     [[nodiscard]] std::size_t shards(std::size_t cores) const { return (cores + size_ / 2) / size_; }
     [[nodiscard]] bool inside_llcs(const Pods& pods) const;
     [[nodiscard]] std::size_t limit() const { return 2 * size_ - size_ / 2 - 1; }  // most cores of one shard
+    // Most cores that choose_wider() joins: more are not nearer to the shard size than one core is.
+    [[nodiscard]] std::size_t most_joined() const {
+        return std::max<std::size_t>(std::size_t{size_} * size_, 2) - 1;
+    }
     [[nodiscard]] std::string why_not(const Candidate& c, const Pods& pods) const;
     void add_candidate(Scope scope, const Pods& pods, Choice& choice) const;
     bool choose_inside_llc(const std::vector<Pods>& parts, Choice& choice) const;
@@ -95,9 +98,11 @@ bool Machine::inside_llcs(const Pods& pods) const {
 
 // Why the pods of C are too coarse.
 std::string Machine::why_not(const Candidate& c, const Pods& pods) const {
+    const std::string what = fmt::format("`{}` ({})", name_of(c.scope), plural(c.max_cores, "core"));
+    if (one_core_packages_ && c.max_cores > most_joined())
+        return fmt::format("{} exceeds the limit of {} for one-core sockets", what, most_joined());
     if (!inside_llcs(pods)) return fmt::format("`{}` crosses LLCs", name_of(c.scope));
-    return fmt::format("`{}` ({}) exceeds the limit of {}", name_of(c.scope), plural(c.max_cores, "core"),
-                       limit());
+    return fmt::format("{} exceeds the limit of {}", what, limit());
 }
 
 void Machine::add_candidate(Scope scope, const Pods& pods, Choice& choice) const {
@@ -133,8 +138,7 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
         if (found == choice.candidate_of.end()) continue;
         const Candidate& c = choice.candidates[found->second];
         if (c.max_cores <= 1) continue;
-        const double size = size_;
-        if (std::fabs(std::log2(static_cast<double>(c.max_cores) / size)) >= std::log2(size)) return false;
+        if (c.max_cores > most_joined()) return false;
         choice.automatic = c.scope;
         choice.why = fmt::format("no LLC grouping; `{}` gives pools of {} (target {})", name_of(c.scope),
                                  plural(c.max_cores, "core"), size_);
@@ -222,7 +226,8 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
                              ? "in place: " + why
                              : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why);
     if (strict_differs)
-        put(line, Finding::change, Action::write, fmt::format("affinity_strict only; {}", reason));
+        put(line, Finding::change, Action::write,
+            fmt::format("the rule has strict = {}; {}", *line.strict, reason));
     else
         put(line, Finding::in_place, Action::none, std::move(reason));
 }
@@ -255,12 +260,11 @@ void Planner::decide(PlanLine& line) {
     if (target.kind == Kind::default_scope) {
         const auto& wanted = in_.policy.default_scope;
         if (!wanted.manage)
-            return put(line, Finding::unmanaged, Action::none, "[default_scope] manage is not set");
+            return put(line, Finding::unmanaged, Action::none, "[default_scope] has manage = false");
         line.rule = wanted.origin;
         if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
-            return put(
-                line, Finding::leave, Action::none,
-                "workqueue.default_affinity_scope= on the kernel command line is the administrator's word");
+            return put(line, Finding::leave, Action::none,
+                       "@default is left: workqueue.default_affinity_scope= is on the kernel command line");
         return decide_by_wish(line, wanted.wish);
     }
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);

@@ -97,7 +97,7 @@ int carry_out(sd_bus_message* message, bool by_root, const char* action, std::fu
     if (by_root) return reply(message, order());
     if (pending_now >= kMostPending)
         return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                            "polkit has too many questions to answer, try again later");
+                                            "too many requests wait for polkit, try again later");
     // Above that limit, polkit still authorizes callers that it need not ask.
     const bool interactive =
         ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;

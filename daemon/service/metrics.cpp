@@ -102,12 +102,11 @@ void add_daemon(Exposition& out, const MetricsInput& in) {
 }
 
 void add_policy(Exposition& out, const PolicyFacts& policy) {
-    out.gauge("wq_tuned_policy_info",
-              "The policy in use: a hash of what it says here, and one of its files; always 1.");
+    out.gauge("wq_tuned_policy_info", "Hash of the policy on this host, and hash of its files; always 1.");
     if (!policy.hash.empty()) out.sample({{"hash", policy.hash}, {"sources", policy.sources}}, 1);
-    out.gauge("wq_tuned_policy_files", "Files that the policy in use came of.");
+    out.gauge("wq_tuned_policy_files", "Number of files of the policy in use.");
     out.sample(number(policy.files));
-    out.gauge("wq_tuned_policy_broken", "1 if the policy on disk could not be read when it was last tried.");
+    out.gauge("wq_tuned_policy_broken", "1 if the policy on disk was broken when it was last read.");
     out.sample(policy.broken ? 1 : 0);
     out.gauge("wq_tuned_policy_expired_rules", "Rules of the policy in use that have expired.");
     out.sample(number(policy.expired));
@@ -123,7 +122,8 @@ void add_targets(Exposition& out, const Engine& engine) {
     out.gauge("wq_tuned_targets", "Targets in each state.");
     for (const State state : kAllStates)
         out.sample({{"state", std::string(name_of(state))}}, number(names[state].size()));
-    out.gauge("wq_tuned_target_state", "The state of a target that wq-tuned has a hand in, or cannot have.");
+    out.gauge("wq_tuned_target_state",
+              "1 for the state of each target that wq-tuned changed, compares or cannot set.");
     std::size_t named = 0;
     std::size_t unnamed = 0;
     for (const State state : kNamed)

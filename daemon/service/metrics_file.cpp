@@ -25,8 +25,9 @@ std::string advice(int code) {
                    "after the start, a restart; see METRICS in wq-tuned(8)";
         case EACCES:
         case EPERM:
-            return "; the folder must be root's, or its group's that SupplementaryGroups= in a drop-in for "
-                   "wq-tuned.service and wq-tuned-restore.service names; see METRICS in wq-tuned(8)";
+            return "; root must be able to write to the folder, or a group named by SupplementaryGroups= in "
+                   "a "
+                   "drop-in for both units; see METRICS in wq-tuned(8)";
         case ENOENT:
             return "; the folder does not exist";
         default:

@@ -292,7 +292,7 @@ void Service::wait_for_bus() {
 
 void Service::check_bus() {
     if (bus_ && bus_->is_stuck()) {
-        warn_of_bus("the bus takes nothing from this connection; making a new one");
+        warn_of_bus("the bus does not accept messages; connecting anew");
         start_bus();
     } else if (bus_ && bus_->state() == BusServer::State::serving) {
         bus_warned_ = false;
@@ -359,7 +359,8 @@ Status Service::reload() {
     return done;
 }
 
-// What stops us without a policy: looked at before anything is written.
+// What stops us without a policy: looked at before anything is written. A change is told, and at the start
+// the summary tells it.
 void Service::check_switches() {
     std::string why;
     if (engine_->kernel().switched_off)
@@ -371,6 +372,12 @@ void Service::check_switches() {
     if (why.empty() && policy_state_.nothing_to_plan_by())
         why = "the policy is broken: " + policy_state_.error;
     engine_->observe(why);
+    const std::string observing = engine_->observing();
+    if (observed_ && *observed_ != observing)
+        log_.write({LOG_NOTICE, Event::none,
+                    observing.empty() ? "no longer observing"
+                                      : "observing: " + observing + "; settings are restored"});
+    observed_ = observing;
 }
 
 void Service::reconcile() {

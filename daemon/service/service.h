@@ -135,6 +135,7 @@ class Service {
     bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool switched_off_ = false;               // by a kill switch
+    std::optional<std::string> observed_;     // why the engine observed at the last look; empty at the start
     std::string not_held_;                    // why memory could not be held, as last said
     bool bus_warned_ = false;                 // that there is no bus, since it last was there
 };

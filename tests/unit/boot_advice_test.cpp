@@ -147,7 +147,7 @@ TEST(BootAdviceShards, CannotBeHadFromAKernelWithoutThem) {
     const BootAdvice large = advice(
         {.topology = machine({.cores = 12, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
     EXPECT_THAT(options(large), IsEmpty());
-    EXPECT_THAT(large.notes, ElementsAre(HasSubstr("no boot option of this one makes such pools")));
+    EXPECT_THAT(large.notes, ElementsAre(HasSubstr("on this kernel: it has no cache_shard")));
     const BootAdvice small = advice(
         {.topology = machine({.cores = 8, .threads = 2}), .kernel = kernel_612(), .now = Scope::cache});
     EXPECT_THAT(small.notes, IsEmpty());
@@ -226,7 +226,7 @@ TEST(BootAdviceDefault, ReachesWorkThatStaysOnOldPools) {
     Machine q{.topology = machine({.cores = 32}), .on_old_pools = {"writeback"}, .now = Scope::cache};
     const BootAdvice found = advice(q);
     ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=cache_shard"));
-    EXPECT_THAT(found.options[0].reason, HasSubstr("writeback: its work stays"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("writeback: a comparison showed that its work stays"));
     q.on_old_pools = {"kcryptd", "writeback"};
     EXPECT_THAT(options(advice(q)), SizeIs(1));
     EXPECT_THAT(advice(q).options[0].reason,

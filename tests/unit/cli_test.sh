@@ -100,6 +100,8 @@ says 2 "option '--restore' takes no value" ab --restore=0
 expect 1 plan --topology "$synthetic" --config --json=1 # a file
 expect 3 --root "$root"
 grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
+DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere expect 3 --json
+grep -q '"reason":"the daemon cannot be reached: system bus: ' "$root/out" || complain "--json: $(cat "$root/out")"
 expect 0 plan --root "$root" --topology "$synthetic"
 expect 0 --root "$root" undo
 expect 0 --version
@@ -163,7 +165,7 @@ done
 
 for order in pause "trial one --arm smt"; do
   # shellcheck disable=SC2086
-  DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere says 3 'a daemon cannot be asked: system bus: ' $order
+  DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere says 3 'the daemon cannot be reached: system bus: ' $order
 done
 
 mkdir -p "$root/learned/var/lib/wq-tuned" "$root/learned/sys"
@@ -235,10 +237,27 @@ grep -qF '"planned":"cache_shard"' "$root/out" || complain "a kernel with cache_
 
 # Boot options: what is needed, and that nothing is, are both an answer.
 expect 0 plan --boot --topology "$synthetic"
-grep -qx 'Run-time knobs reach the plan; no boot option is needed.' "$root/out" || complain "plan --boot: $(cat "$root/out")"
+grep -qx 'The plan needs no boot option.' "$root/out" || complain "plan --boot: $(cat "$root/out")"
 expect 0 plan --boot --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system --shard-size 4
 grep -qx 'workqueue.cache_shard_size=4' "$root/out" || complain "plan --boot by fours: $(cat "$root/out")"
 expect 2 explain '*' --boot
+
+# Where nothing changes, and where nothing is compared.
+expect 0 plan --topology 'synthetic:pack:2 l3:4 core:4 pu:2'
+# shellcheck disable=SC2016
+grep -qx 'The plan changes none of 1 target; finer scopes are compared (`wq-tunectl plan --experiments`).' "$root/out" ||
+  complain "plan of what is in place: $(cat "$root/out")"
+printf '[[workqueue]]\nmatch = "*"\nscope = "leave"\n' >"$root/leave.toml"
+expect 0 plan --topology "$synthetic" --config "$root/leave.toml"
+grep -qx 'The plan changes none of 1 target.' "$root/out" || complain "plan that leaves all: $(cat "$root/out")"
+expect 0 plan --experiments --topology "$synthetic" --config "$root/leave.toml"
+[ "$(head -n 1 "$root/out")" = 'No target would be compared.' ] || complain "plan --experiments that leaves all: $(cat "$root/out")"
+# Bounds are rounded up: 64 pairs of 5 s are 320 s.
+expect 0 plan --experiments --topology 'synthetic:pack:2 l3:4 core:4 pu:1'
+grep -q ' 6 min  ' "$root/out" || complain "plan --experiments: $(cat "$root/out")"
+printf '[[workqueue]]\nmatch = "*"\nscope = "cache"\nstrict = true\n' >"$root/strict.toml"
+expect 0 plan --topology "$synthetic" --config "$root/strict.toml"
+grep -qx '1 of 1 target .*: cache -> cache strict (1)' "$root/out" || complain "plan of a strictness: $(cat "$root/out")"
 
 # A host with CPUs that are set apart.
 mkdir -p "$tree/sys/devices/system/cpu" "$tree/sys/fs/cgroup/rt.slice"
@@ -298,6 +317,12 @@ printf '%s' '{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topolo
   '"candidate": "smt", "judge": "alpha 0.05", "target": "kcryptd-7", "time": 1000000000, "trial": 1, "judged": true, "verdict": "regressed",' \
   '"reason": "", "counter": "latency", "pairs": 7, "dropped": 0, "lost": 0, "e_regressed": 41.5, "e_improved": 0.1, "effect_percent": 12.5,' \
   '"interval_percent": null}]}' >"$root/judged/var/lib/wq-tuned/verdicts.json"
+for columns in 60 80; do
+  for command in "" status plan ab bench report; do
+    # shellcheck disable=SC2086
+    fits $columns 0 $command --help
+  done
+done
 for columns in 40 80; do
   fits $columns 0 --root "$root/judged" history
   grep -q overstated "$root/out" || complain "history: $(cat "$root/out")"

@@ -61,6 +61,9 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     EXPECT_EQ(state("kcryptd"), State::external);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("'numa'"));
     EXPECT_EQ(log_.count(Event::external), 1U);
+    EXPECT_EQ(log_.lines.back().text,
+              "kcryptd: holds 'numa', which an external writer wrote; it is left alone until 'default' (the "
+              "baseline) is back and the policy is reloaded");
     set_scope("kcryptd", "default (cache)");  // back at the baseline: still theirs
     reconcile(2);
     EXPECT_EQ(state("kcryptd"), State::external);

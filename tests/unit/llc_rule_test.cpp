@@ -293,7 +293,7 @@ TEST(LlcElsewhere, IsUnknown) {
 TEST(LlcOfATree, ThatDoesNotSayWhatItIsOf) {
     EXPECT_EQ(answer({.sockets = 2, .cores = 8}, k612), kHalves + " | leave") << "the outermost cache";
     EXPECT_THAT(answer({.sockets = 2, .cores = 8, .caches = false}, k612),
-                HasSubstr("pods unknown: no cache of CPU 0 is named, and nothing tells the architecture"));
+                HasSubstr("pods unknown: CPU 0 has no cache files, and the architecture is unknown"));
     EXPECT_EQ(answer({.sockets = 8, .cores = 1, .nodes = 0, .caches = false}, k612),
               "0 1 2 3 4 5 6 7 | system");
 }

@@ -67,7 +67,7 @@ TEST_F(MaskFilesTest, SomeAreLeftAlone) {
 
 TEST_F(MaskFilesTest, TheMaskOfAllIsWhatWasRequested) {
     of_all("cpumask", "f3\n");
-    EXPECT_THAT(untouchable(kDefaultMask), StartsWith("before Linux 6.8"));
+    EXPECT_THAT(untouchable(kDefaultMask), StartsWith("not written before Linux 6.8"));
     of_all("cpumask_requested", "ff\n");
     of_all("cpumask_isolated", "0c\n");
     const auto read = files_.read_mask(kDefaultMask);

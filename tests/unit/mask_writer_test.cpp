@@ -61,7 +61,7 @@ TEST_F(MaskWriterTest, SaysWhichIsolatedCpusABaselineLetsIn) {
     files_.files["a"].excluded = {2, 3};
     EXPECT_EQ(restore(), 0U);
     EXPECT_THAT(log_.lines.back().text,
-                HasSubstr("back to 000000ff; isolated CPUs 2-3 may get unbound work"));
+                HasSubstr("restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work"));
 }
 
 TEST_F(MaskWriterTest, WritesNothingThatIsNotOnDisk) {
@@ -137,7 +137,7 @@ TEST_F(MaskWriterTest, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
     EXPECT_EQ(restore(), 1U);
     EXPECT_EQ(on_disk().names(), std::vector<std::string>{"a"});
     ASSERT_EQ(log_.count(Event::quarantined), 1U);
-    EXPECT_THAT(log_.lines.back().text, HasSubstr("a: cpumask not put back to 000000ff"));
+    EXPECT_THAT(log_.lines.back().text, HasSubstr("a: cpumask not put back to CPUs 0-7"));
 }
 
 TEST_F(MaskWriterTest, ABrokenRecordIsNotReplaced) {

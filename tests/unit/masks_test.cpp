@@ -70,12 +70,14 @@ TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     rule("a", fixed({2, 3}));
     reconcile();
     EXPECT_EQ(text("a"), "c");
+    EXPECT_EQ(log_.lines.back().text, "a: cpumask from CPUs 0-7 to 2-3: cpumask = \"2-3\"");
     EXPECT_EQ(mask("a").state, State::applied);
     EXPECT_EQ(keeper_->masks().count("b"), 0U);
     reconcile();
     EXPECT_THAT(files_.writes, ElementsAre("a=c")) << "once";
     keeper_->restore_all();
     EXPECT_THAT(files_.writes, ElementsAre("a=c", "a=00,000000ff"));
+    EXPECT_EQ(log_.lines.back().text, "a: cpumask restored to CPUs 0-7");
     EXPECT_THAT(store_->entries(), IsEmpty());
 }
 
@@ -175,7 +177,10 @@ TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
     reconcile();
     reconcile();
     EXPECT_EQ(mask("a").state, State::external);
-    EXPECT_THAT(mask("a").reason, HasSubstr("has CPUs 0-1, which an external writer wrote"));
+    EXPECT_EQ(
+        mask("a").reason,
+        "has CPUs 0-1, which an external writer wrote; it is left alone until CPUs 0-7 (the baseline) are "
+        "back and the policy is reloaded");
     ASSERT_EQ(log_.count(Event::mask_external), 1U) << "said once";
     EXPECT_THAT(log_.lines.back().fields, Contains(Pair("WQ_NAME", "a")));
     start();
@@ -232,6 +237,9 @@ TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
     keeper_->keep_all();
     EXPECT_EQ(text("a"), "4");
     start();
+    keeper_->look(policy_, "no daemon runs");
+    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").reason, "left in force");
     keeper_->restore_all();
     EXPECT_EQ(text("a"), "ff");
 }
@@ -284,7 +292,7 @@ TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNo
     EXPECT_EQ(files_.writes.size(), 4U) << "three tries";
     keeper_->look(policy_, "switched off");
     EXPECT_EQ(mask("a").state, State::quarantined);
-    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to ff"));
+    EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
     reconcile();
     EXPECT_EQ(mask("a").state, State::applied);
     reconcile("switched off");

@@ -156,6 +156,8 @@ TEST(Plan, WidensOnlyWhereThatIsNearerToTheSizeThanACoreIs) {
     expect_write(plan(sockets(16), kernel_612()), Scope::system);  // |log2(16/8)| = 1 < 3
     expect_write(plan(sockets(63), kernel_612()), Scope::system);
     expect_none(plan(sockets(64), kernel_612()), Finding::in_place, Scope::cache);  // 3 < 3 is false
+    EXPECT_THAT(plan(sockets(64), kernel_612()).reason,
+                HasSubstr("`system` (64 cores) exceeds the limit of 63 for one-core sockets"));
     expect_none(plan(sockets(8), kernel_612(), 1), Finding::in_place, Scope::cache);
     expect_write(plan(sockets(15), kernel_612(), 4), Scope::system);
     expect_none(plan(sockets(16), kernel_612(), 4), Finding::in_place, Scope::cache);

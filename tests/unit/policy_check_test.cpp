@@ -77,7 +77,7 @@ TEST(Check, SaysSoWhereThereIsNoPolicy) {
     options.root = tree.root();
     const CheckRun run = run_check(options);
     EXPECT_EQ(run.code, ctl::kOk);
-    EXPECT_EQ(run.out, "no policy file: as the shipped one, every workqueue, auto\n");
+    EXPECT_EQ(run.out, "no policy file: the built-in policy applies (every workqueue, scope auto)\n");
 }
 
 TEST(Check, ConfigAndFilesTakeThePlaceOfWhatIsInForce) {

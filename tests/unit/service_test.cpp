@@ -196,6 +196,30 @@ TEST_F(ServiceTest, WritesNothingWhereDisabledAndRestores) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
+TEST_F(ServiceTest, SaysOnceThatItObserves) {
+    tree_.write("etc/wq-tuned/disabled", "");
+    Daemon daemon(tree_);
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("policy reloaded"));
+    tree_.remove("etc/wq-tuned/disabled");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("\nno longer observing\n"));
+    EXPECT_TRUE(applied());
+    tree_.write("etc/wq-tuned/disabled", "");
+    daemon.send(SIGHUP);
+    EXPECT_TRUE(logged("etc/wq-tuned/disabled exists; settings are restored\n"));
+    daemon.send(SIGHUP);
+    EXPECT_EQ(daemon.end(SIGTERM), 0);
+    const std::string log = tree_.read("log");
+    const auto count = [&](const std::string& words) {
+        int out = 0;
+        for (auto at = log.find(words); at != std::string::npos; at = log.find(words, at + 1)) out++;
+        return out;
+    };
+    EXPECT_EQ(count("settings are restored"), 1) << log;
+    EXPECT_EQ(count("no longer observing"), 1) << log;
+}
+
 TEST_F(ServiceTest, WritesNothingWhereTheCommandLineSaysOff) {
     tree_.write("proc/cmdline", "wq_tuned=off\n");
     Daemon daemon(tree_);

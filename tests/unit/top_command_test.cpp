@@ -153,15 +153,15 @@ TEST(TopCommand, TextHasTheNamedThoughIdle) {
 
 TEST(TopCommand, SaysOnceWhatTheKernelLacks) {
     auto monitor = busy_and_idle(4);
-    monitor.limits_ = "it refuses fentry";
+    monitor.limits_ = "the lock";
     auto options = quick();
     options.iterations = 3;
-    EXPECT_EQ(run(options, monitor).err, "wq-tunectl: it refuses fentry\n");
+    EXPECT_EQ(run(options, monitor).err, "wq-tunectl: not seen: the lock\n");
     monitor.at_ = 0;
     options.json = true;
     const auto got = run(options, monitor);
     EXPECT_EQ(got.err, "") << "it is in each line there";
-    EXPECT_THAT(got.out, HasSubstr("\"limits\":\"it refuses fentry\""));
+    EXPECT_THAT(got.out, HasSubstr("\"limits\":\"the lock\""));
 }
 
 TEST(TopCommand, AFailureIsOneLineAndNoOutput) {

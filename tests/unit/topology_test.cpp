@@ -495,7 +495,7 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
 
 TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {
     EXPECT_THAT(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false})})),
-                HasSubstr("no cache of CPU 0"));
+                HasSubstr("CPU 0 has no cache files"));
     EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .caches = false, .arch = "x86_64"})})), "");
     EXPECT_EQ(pods_unknown(read(TempTree{cpu_tree({.cores = 24, .nodes = 0})})), "");
 }

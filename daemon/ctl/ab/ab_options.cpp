@@ -6,6 +6,7 @@
 #include "ctl/ab/ab_command.h"
 #include "ctl/ab/ab_report.h"
 #include "ctl/ab/arms.h"
+#include "ctl/help_text.h"
 #include "ctl/setting_option.h"
 
 namespace wq::ctl {
@@ -15,7 +16,7 @@ constexpr unsigned kMostWarmups = 1000;
 constexpr const char* kBaselineArm = "baseline";  // beside a single arm of commands: nothing is done
 
 // --help names the command too, which CLI11 does not see.
-struct AbHelp : CLI::Formatter {
+struct AbHelp : HelpText {
     std::string make_usage(const CLI::App* app, std::string name) const override {
         std::string text = CLI::Formatter::make_usage(app, std::move(name));
         return text.insert(text.find_last_not_of('\n') + 1, " -- COMMAND...");

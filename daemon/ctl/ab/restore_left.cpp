@@ -31,9 +31,9 @@ class Restorer {
         if (is_same_value(*now, left.original))
             return cleared(LOG_DEBUG, Event::none, left.path + ": is back");
         if (!may_be_ours(left, *now))
-            return cleared(
-                LOG_NOTICE, Event::external,
-                fmt::format("{}: has '{}', which is not ours; left as found", left.path, value_in(*now)));
+            return cleared(LOG_NOTICE, Event::external,
+                           fmt::format("{}: has '{}', which an external writer wrote; left as it is",
+                                       left.path, value_in(*now)));
         if (const auto back = put_value_back(files_, left.path, left.original); !back)
             return stayed(back.error().text);
         return cleared(LOG_INFO, Event::restored,

@@ -21,7 +21,7 @@
 namespace wq::ctl {
 namespace {
 
-constexpr const char* kNothingNeeded = "Run-time knobs reach the plan; no boot option is needed.";
+constexpr const char* kNothingNeeded = "The plan needs no boot option.";
 
 // The targets of classes whose latest trial here, if it is still relied on, came to that end. What cannot be
 // read was not learned.

@@ -56,7 +56,8 @@ std::string contents(const Policy& policy, const std::string& file) {
 }
 
 void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
-    if (files.empty()) fmt::print("no policy file: as the shipped one, every workqueue, auto\n");
+    if (files.empty())
+        fmt::print("no policy file: the built-in policy applies (every workqueue, scope auto)\n");
     for (const std::string& file : files) fmt::print("{}: ok, {}\n", file, contents(policy, file));
 }
 

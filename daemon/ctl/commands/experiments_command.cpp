@@ -23,7 +23,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 std::string duration_text(Seconds time) {
-    return rough_time(static_cast<std::uint64_t>(std::ceil(time.count())));
+    return rough_time(static_cast<std::uint64_t>(std::ceil(time.count())), Rounded::up);
 }
 
 std::vector<std::string> that_serve_swap(const ExperimentPlan& plan, const std::set<std::string>& devices) {
@@ -39,17 +39,18 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
     const Judging& judge = machine.policy.judge;
     const auto compared =
         std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
+    if (compared == 0) return {"No target would be compared."};
     std::vector<std::string> out;
     out.push_back(fmt::format("{} of {} would be compared, each while it has traffic, up to {} at once.",
                               compared, plural(plan.targets.size(), "target"), judge.concurrent));
-    if (compared == 0) return out;
     out.push_back(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
         "after at most {}, if all targets are busy.",
         plan.slot_seconds, judge.settings.max_pairs, duration_text(Seconds(judge.holdback)),
         duration_text(Seconds(plan.most_seconds))));
-    out.push_back(fmt::format("A target loses at most {} a day to its candidates.",
-                              duration_text(Seconds(judge.budget))));
+    out.push_back(
+        fmt::format("A target loses about {} a day to its candidates at most: the last pair may exceed it.",
+                    duration_text(Seconds(judge.budget))));
     if (!named_only.empty())
         out.push_back(
             fmt::format("This host has {}: only targets that a rule names are compared.", named_only));

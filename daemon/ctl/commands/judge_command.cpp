@@ -169,11 +169,12 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
                 parse_alpha, options->alpha);
     add_setting(command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
                 options->tolerance);
-    add_setting(command, "--max-pairs", "Pairs before a comparison is given up; 64", parse_max_pairs,
+    add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; 64", parse_max_pairs,
                 options->max_pairs);
     add_setting(command, "--candidates", "How many candidates are compared with the baseline; 1",
                 parse_candidates, options->candidates);
-    auto* watch = command.add_flag("--watch", options->watch, "When harm that begins later would alarm");
+    auto* watch =
+        command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");
     add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; 20000",
                 parse_run_length, options->run_length)
         ->needs(watch);

@@ -25,7 +25,7 @@ int order(const Options& options, const char* method, const std::vector<std::str
     }
     const auto bus = open_system_bus();
     if (!bus) {
-        complain("a daemon cannot be asked: " + bus.error().text);
+        complain("the daemon cannot be reached: " + bus.error().text);
         return kNoDaemon;
     }
     const auto answer = order_daemon(bus->get(), method, arguments);

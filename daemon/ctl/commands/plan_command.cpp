@@ -15,6 +15,7 @@
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
 #include "ctl/render/verdict_text.h"
+#include "engine/step.h"
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
@@ -35,7 +36,9 @@ std::string scope_text(const ScopeFile& scope) {
 }
 
 std::string planned_text(const PlanLine& line) {
-    return line.planned ? std::string(name_of(*line.planned)) : "-";
+    if (!line.planned) return "-";
+    return line.action == Action::write ? planned_arm(line.target, line).name()
+                                        : std::string(name_of(*line.planned));
 }
 
 std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
@@ -156,17 +159,31 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, co
     return out;
 }
 
+// Whether a finer scope would be compared on a target whose plan changes nothing.
+bool compares_finer(const Machine& machine, const std::vector<PlanLine>& lines) {
+    return std::ranges::any_of(lines, [&](const PlanLine& line) {
+        return line.finding == Finding::in_place && searches(line.target, machine.policy) &&
+               !experiments_of(machine, {line}).targets.front().candidates.empty();
+    });
+}
+
+std::string reference_text(const PlanLine& line) {
+    return line.now ? baseline_arm(line.target, line).name() : "?";
+}
+
 // The result of the plan: "2 of 14 targets would be compared: cache -> smt (2)".
-std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines) {
+std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines, bool finer) {
     std::map<std::string, unsigned> changes;
     unsigned all = 0;
     for (const PlanLine& line : lines) {
         if (line.action != Action::write) continue;
         all++;
-        changes[fmt::format("{} -> {}", line.now ? name_of(*line.now) : "?", planned_text(line))]++;
+        changes[fmt::format("{} -> {}", reference_text(line), planned_text(line))]++;
     }
     const std::string targets = plural(lines.size(), "target");
-    if (all == 0) return "Nothing would be written to " + targets + ".";
+    if (all == 0)
+        return fmt::format("The plan changes none of {}{}.", targets,
+                           finer ? "; finer scopes are compared (`wq-tunectl plan --experiments`)" : "");
     const Policy& policy = machine.policy;
     const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"
                        : policy.apply_unjudged      ? "would be written at once"
@@ -178,7 +195,7 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
 
 // Remarks that are not in the table, one sentence each.
 std::vector<std::string> remarks(const Options& options, const Machine& machine,
-                                 const std::vector<PlanLine>& lines) {
+                                 const std::vector<PlanLine>& lines, bool finer) {
     std::vector<std::string> out;
     if (const auto tree = tree_of(options); tree && !machine.hypothetical)
         if (const std::string why = why_held_back(machine.kernel, *tree); !why.empty())
@@ -188,11 +205,8 @@ std::vector<std::string> remarks(const Options& options, const Machine& machine,
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
             "6.10.");
     if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
-    const auto finer = [&](const PlanLine& line) {
-        return line.finding == Finding::in_place && searches(line.target, machine.policy) &&
-               !experiments_of(machine, {line}).targets.front().candidates.empty();
-    };
-    if (std::ranges::any_of(lines, finer))
+    const auto changes = [](const PlanLine& line) { return line.action == Action::write; };
+    if (finer && std::ranges::any_of(lines, changes))  // the summary says it otherwise
         out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
     return out;
 }
@@ -215,7 +229,8 @@ int plan(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
-    fmt::print("{}", wrapped(summary_of(*machine, lines), room_after(0)));
+    const bool finer = compares_finer(*machine, lines);
+    fmt::print("{}", wrapped(summary_of(*machine, lines, finer), room_after(0)));
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
     for (const PlanLine& line : lines)
@@ -223,7 +238,7 @@ int plan(const Options& options) {
                    std::string(name_of(line.action)), line.reason});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     const char* gap = "\n";
-    for (const std::string& remark : remarks(options, *machine, lines))
+    for (const std::string& remark : remarks(options, *machine, lines, finer))
         for (const std::string& part : wrap(remark, room_after(0))) {
             fmt::print("{}{}\n", gap, part);
             gap = "";

@@ -77,10 +77,11 @@ json absent_status(const Options& options, std::string why) {
     unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
-    engine.observe(why);
+    engine.observe("no daemon runs");  // all that targets and masks say of it
     engine.look();
     MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
-    masks.look(engine.policy(), why);
+    masks.look(engine.policy(), "no daemon runs");
+    engine.observe(why);
     json document = status_json(engine, nullptr, "absent", on_disk);
     document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths), {});
@@ -208,7 +209,7 @@ void print_status(const json& document) {
 Result<std::string> ask_daemon(const Options& options) {
     if (!options.root.empty()) return fail("no daemon runs", ESRCH);
     const auto bus = open_system_bus();
-    if (!bus) return fail("a daemon cannot be asked: " + bus.error().text, ESRCH);
+    if (!bus) return fail("the daemon cannot be reached: " + bus.error().text, ESRCH);
     return call_daemon(bus->get(), "GetStatus", {});
 }
 

@@ -89,7 +89,7 @@ int trial(const Options& options, const std::string& target, const std::string& 
         return error.code == ESRCH ? kNoDaemon : kFailure;
     };
     const auto bus = open_system_bus();
-    if (!bus) return failed({ESRCH, "a daemon cannot be asked: " + bus.error().text});
+    if (!bus) return failed({ESRCH, "the daemon cannot be reached: " + bus.error().text});
     const std::string path = Paths{}.verdicts();
     const auto began = wall_clock();
     if (const auto begun = order_daemon(bus->get(), "Trial", {target, arm}); !begun)

@@ -161,15 +161,19 @@ std::string text_of(const RecordedInterval& one, const TopOptions& options) {
                         : interval_text(one.interval, options, terminal_columns());
 }
 
+std::string limits_text(const RecordedInterval& one) {
+    return one.limits.empty() ? "" : "not seen: " + one.limits;
+}
+
 // What is shown of a kernel that does not show all, or of a past one.
 std::string note_of(const RecordedInterval& one, const TopOptions& options) {
-    if (options.replay.empty()) return one.limits;
+    if (options.replay.empty()) return limits_text(one);
     const auto time = static_cast<std::time_t>(one.time);
     std::tm local{};
     ::localtime_r(&time, &local);
     char text[32];
     std::strftime(text, sizeof(text), "%F %T", &local);
-    return fmt::format("recorded {}{}{}", text, one.limits.empty() ? "" : "; ", one.limits);
+    return fmt::format("recorded {}{}{}", text, one.limits.empty() ? "" : "; ", limits_text(one));
 }
 
 // A recording is printed at once; what is live has to be waited for.
@@ -182,7 +186,7 @@ Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
             return {};
         }
         if (*one) {
-            if (printed == 0 && !options.json && !(**one).limits.empty()) complain((**one).limits);
+            if (printed == 0 && !options.json && !(**one).limits.empty()) complain(limits_text(**one));
             const auto written = wait.write(text_of(**one, options));
             if (!written) return tl::unexpected(written.error());
             if (!*written || ++printed == options.iterations) return {};

@@ -73,7 +73,7 @@ check_eq "state" applied "$(mask "$wq" state)"
 note "-- kill -9: put back, and set again"
 mark
 systemctl kill --kill-whom=main --signal=KILL wq-tuned
-restored() { [ "$(since_mark | grep -c 'cpumask back to')" = 2 ]; }
+restored() { [ "$(since_mark | grep -c 'cpumask restored to CPUs')" = 2 ]; }
 wait_until 20 restored || fail "not put back: $(since_mark)"
 wait_until 20 is_active || fail "not started again"
 expect_mask $requested 3f
@@ -115,7 +115,7 @@ check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
 check_eq "states" "applied applied" "$(mask @default_mask state) $(mask "$wq" state)"
 mark
 systemctl stop wq-tuned
-since_mark | grep -q '@default_mask: cpumask back to ff; isolated CPUs 2-3 may get unbound work' || fail "the journal: $(since_mark)"
+since_mark | grep -q '@default_mask: cpumask restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work' || fail "the journal: $(since_mark)"
 partition removed
 check_eq "after the stop" "$before" "$(all_masks)"
 
