@@ -72,7 +72,7 @@ note "-- somebody else's folder: said once, with what helps; then a group's"
 mark
 chown 4242:60 $folder
 systemctl start wq-tuned
-expect_said "Permission denied; the folder must be root's"
+expect_said "Permission denied; root must be able to write to the folder"
 systemctl reload wq-tuned
 check_eq "said" 1 "$(since_mark | grep -c 'no metrics: ')"
 is_active || fail "not running"
