@@ -17,8 +17,12 @@
 #include "base/fd.h"
 
 namespace wq {
+namespace {
 
-Result<std::string> read_all(int fd, std::size_t limit) {
+enum class Until { end, newline };
+
+// Reads FD to its end, or to its first newline, which is not in the result. LIMIT: bytes of the result.
+Result<std::string> read_until(Until until, int fd, std::size_t limit) {
     std::string text;
     char buffer[4096];
     for (;;) {
@@ -28,9 +32,23 @@ Result<std::string> read_all(int fd, std::size_t limit) {
             if (errno == EINTR) continue;
             return fail_errno("reading", errno);
         }
-        text.append(buffer, static_cast<std::size_t>(n));
+        const std::string_view part(buffer, static_cast<std::size_t>(n));
+        const std::size_t newline = until == Until::newline ? part.find('\n') : std::string_view::npos;
+        text += part.substr(0, newline);
         if (text.size() > limit) return fail_errno("reading", EFBIG);
+        if (newline != std::string_view::npos) return text;
     }
+}
+
+// Opens PATH for reading. Does not wait where PATH is a FIFO.
+Fd open_to_read(const std::string& path) {
+    return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+}
+
+}  // namespace
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+    return read_until(Until::end, fd, limit);
 }
 
 Status write_all(int fd, std::string_view text) {
@@ -46,7 +64,7 @@ Status write_all(int fd, std::string_view text) {
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
-    Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    const Fd fd = open_to_read(path);
     if (!fd) return fail_errno(path, errno);
     return read_all(fd.get(), limit).map_error([&](const Error& e) { return e.in(path); });
 }
@@ -61,8 +79,8 @@ Result<std::optional<std::string>> read_if_there(const std::string& path, std::s
 }
 
 std::string read_first_line(const std::string& path) {
-    const auto text = read_file(path);
-    return text ? text->substr(0, text->find('\n')) : "";
+    const Fd fd = open_to_read(path);
+    return fd ? read_until(Until::newline, fd.get(), kMaxFile).value_or("") : "";
 }
 
 Result<std::vector<std::string>> names_in(const std::string& folder) {

@@ -22,7 +22,9 @@ Result<std::string> read_file(const std::string& path, std::size_t limit = kMaxF
 Result<std::optional<std::string>> read_if_there(const std::string& path, std::size_t limit = kMaxFile);
 
 // The first line of PATH, without its newline and otherwise as it is: a name of device mapper may end with a
-// space. Empty if PATH cannot be read, for callers to whom that is the same as a file without content.
+// space. Reads no further, so the rest of the file may be of any size (/proc/stat of a large machine). Empty
+// if PATH cannot be read or the line is longer than kMaxFile, for callers to whom that is the same as a file
+// without content.
 std::string read_first_line(const std::string& path);
 
 // The names in FOLDER, sorted, without "." and "..". Errors: errno of opendir or readdir, never a part of the

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "base/fd.h"
@@ -31,11 +32,15 @@ std::string journal_datagram(const LogLine& line) {
     return out;
 }
 
-bool send_to_journal(const std::string& datagram) {
+bool send_to_journal(const std::string& datagram, const std::string& path) {
     static const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un to{AF_UNIX, "/run/systemd/journal/socket"};
-    return ::sendto(socket.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
-                    reinterpret_cast<const sockaddr*>(&to), sizeof to) >= 0;
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    if (path.size() >= sizeof to.sun_path) return false;
+    path.copy(to.sun_path, path.size());
+    const ssize_t sent = ::sendto(socket.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                                  reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    return sent >= 0 || errno == EAGAIN;
 }
 
 }  // namespace wq

@@ -30,8 +30,10 @@ std::string printable(std::string_view text) {
 
 std::string in_quotes(std::string_view words) {
     if (words.size() <= kQuoted) return "\"" + printable(words) + "\"";
+    // A byte that is not valid UTF-8 counts as one character, as in printable().
+    const auto step = [&](std::size_t at) { return std::max<std::size_t>(utf8_length(words, at), 1); };
     std::size_t length = 0;
-    while (length + utf8_length(words, length) <= kQuoted) length += utf8_length(words, length);
+    while (length + step(length) <= kQuoted) length += step(length);
     return "\"" + printable(words.substr(0, length)) + "...\"";
 }
 
@@ -67,6 +69,13 @@ std::string utc_text(std::int64_t seconds) {
     char out[32] = "";
     if (::gmtime_r(&time, &utc) != nullptr) std::strftime(out, sizeof out, "%Y-%m-%d %H:%M UTC", &utc);
     return out;
+}
+
+std::optional<double> percentage_of(std::string_view text) {
+    if (!text.ends_with('%')) return std::nullopt;
+    const auto percent = number_of<double>(text.substr(0, text.size() - 1));
+    if (!percent || !(*percent >= 0 && *percent <= 100)) return std::nullopt;  // NaN compares false
+    return *percent / 100;
 }
 
 std::string plural(std::size_t count, std::string_view one) {

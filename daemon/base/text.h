@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace wq {
 
@@ -27,6 +30,19 @@ std::string utc_text(std::int64_t seconds);
 
 // "1 item", "2 items". ONE: what is counted, in the singular.
 std::string plural(std::size_t count, std::string_view one);
+
+// All of TEXT as a number, in the notation of std::from_chars(): no space, no '+'; "nan" and "inf" are
+// floating-point numbers. nullopt for any other text, and for a number that T cannot represent.
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+// "2.5%" is 0.025. nullopt unless TEXT is 0% to 100%, with its percent sign.
+std::optional<double> percentage_of(std::string_view text);
 
 inline bool is_utf8_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -77,11 +77,9 @@ Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std:
 std::optional<unsigned> number_after(std::string_view prefix, std::string_view name) {
     if (!name.starts_with(prefix)) return std::nullopt;
     name.remove_prefix(prefix.size());
-    unsigned number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (end != name.data() + name.size() || name.empty()) return std::nullopt;
+    if (name.empty() || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
     // A number that is too large for unsigned still counts as a number; the caller rejects it.
-    return error == std::errc{} ? number : CpuSet::kMaxCpus;
+    return number_of<unsigned>(name).value_or(CpuSet::kMaxCpus);
 }
 
 // The numbers of the entries PREFIX<number> in FOLDER. Empty if there is no such folder.
@@ -100,7 +98,9 @@ class Reader {
 
     Result<CpuFiles> read() {
         if (auto found = find_online(); !found) return tl::unexpected(found.error());
-        files_.present = whole_machine("present") | files_.online;
+        files_.present = whole_machine("present");
+        if (files_.present.empty()) files_.present = folders_;
+        files_.present |= files_.online;
         files_.possible = whole_machine("possible") | files_.present;
         files_.isolated = whole_machine("isolated") & files_.online;
         find_cores();
@@ -122,25 +122,24 @@ class Reader {
     // own `online` file. A CPU without a folder does not count: it went offline meanwhile, or the range is
     // invalid (0-65535).
     Status find_online() {
-        CpuSet folders;
         bool beyond = false;
         for (unsigned cpu : numbered(cpu_, "cpu"))
             if (cpu < CpuSet::kMaxCpus)
-                folders.add(cpu);
+                folders_.add(cpu);
             else
                 beyond = true;
         if (beyond) warnings_.add(fmt::format("{}: CPUs from {} on: left out", cpu_, CpuSet::kMaxCpus));
-        if (folders.empty()) return fail(cpu_ + ": no CPUs found");
+        if (folders_.empty()) return fail(cpu_ + ": no CPUs found");
 
         const std::string path = cpu_ + "/online";
         const auto online = parse_if_there(path, CpuSet::parse_list);
         if (!online) return tl::unexpected(online.error());
         if (!*online) {
-            for (unsigned cpu : folders.cpus())
+            for (unsigned cpu : folders_.cpus())
                 if (says_online(cpu)) files_.online.add(cpu);
         } else {
-            files_.online = **online & folders;
-            if (const CpuSet missing = **online - folders; !missing.empty())
+            files_.online = **online & folders_;
+            if (const CpuSet missing = **online - folders_; !missing.empty())
                 warnings_.add(fmt::format("{}: CPUs {} have no folder: left out", path, missing.list()));
         }
         if (files_.online.empty()) return fail(path + ": no CPU is online");
@@ -314,6 +313,7 @@ class Reader {
 
     std::string cpu_;
     std::string node_;
+    CpuSet folders_;  // CPUs that have a folder
     CpuFiles files_;
     Warnings warnings_;
 };

@@ -15,7 +15,7 @@ namespace wq {
 // parse is ignored; its data is then missing, and `warnings` has a line about it.
 struct CpuFiles {
     CpuSet online;
-    CpuSet present;
+    CpuSet present;  // without a valid file `present`: the CPUs that have a folder
     CpuSet possible;
     CpuSet isolated;
     std::vector<CpuSet> cores;      // a partition of `online`, ordered by lowest CPU

@@ -39,6 +39,9 @@ std::string pods_path(const Paths& paths) {
 }
 
 Status leave_pods(const std::string& path, const Result<KernelPods>& pods) {
+    if (!pods) {
+        if (const auto there = find_pods(path); there && *there) return {};
+    }
     json out = json::object();
     if (!pods) out["why"] = pods.error().text;
     if (pods) {

@@ -16,7 +16,8 @@ namespace wq {
 
 std::string pods_path(const Paths& paths);
 
-// Writes PODS, or the error that prevented reading them, to PATH. Mode 0644.
+// Writes PODS, or the error that prevented reading them, to PATH. Mode 0644. Does not replace pods that PATH
+// already has by an error: they are still valid.
 Status leave_pods(const std::string& path, const Result<KernelPods>& pods);
 
 // Reads the file of leave_pods(); nullopt if PATH does not exist. Errors: the one that leave_pods() stored,

@@ -12,6 +12,7 @@
 
 #include "base/cpu_set.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -101,11 +102,9 @@ void read_cmdline(const Paths& paths, KernelInfo& info) {
 
 // Since 7.1, together with the scope (kernel/workqueue.c, module_param_named(cache_shard_size)).
 std::optional<unsigned> shard_size(const Paths& paths) {
-    const std::string text = read_first_line(paths.parameters() + "/cache_shard_size");
-    unsigned size = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return size == 0 ? 1 : size;  // precompute_cache_shard_ids(): 0 means 1
+    const auto size = number_of<unsigned>(read_first_line(paths.parameters() + "/cache_shard_size"));
+    if (size == 0U) return 1U;  // precompute_cache_shard_ids(): 0 means 1
+    return size;
 }
 
 }  // namespace

@@ -78,21 +78,15 @@ bool add_list(const std::string& path, CpuSet& out) {
 }  // namespace
 
 HostCpus read_boot_cpus(const Paths& paths) {
-    const Isolation now = read_isolation(paths);
-    CpuSet at_boot = now.complete ? now.isolcpus : CpuSet{};
-    for (const Partition& partition : now.partitions) {
-        if (partition.type != "isolated" || partition.cgroup.empty()) continue;
-        at_boot -= partition.cpus;
-        // Those that are offline, too.
-        at_boot -= list_in(paths.cgroups() + partition.cgroup + "/cpuset.cpus.exclusive.effective");
-    }
-    return {possible_cpus(paths), at_boot | now.nohz_full};
+    return {possible_cpus(paths), list_in(paths.cpus() + "/isolated") | list_in(paths.cpus() + "/nohz_full")};
 }
 
 HostCpus read_cpus_now(const Paths& paths) {
     HostCpus out{possible_cpus(paths), {}};
     if (::access(isolated_by_cpusets(paths).c_str(), R_OK) != 0) {
-        out.isolated = read_isolation(paths).cpus();
+        const Isolation now = read_isolation(paths);
+        if (!now.complete) return {};
+        out.isolated = now.cpus();
         return out;
     }
     for (const std::string& path :

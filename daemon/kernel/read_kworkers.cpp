@@ -2,7 +2,6 @@
 #include "kernel/read_kworkers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -64,14 +63,13 @@ std::optional<Kworker> read_kworker(const std::string& dir, int pid) {
 std::vector<Kworker> read_kworkers(const Paths& paths) {
     std::vector<Kworker> out;
     for (const std::string& name : names_or_none(paths.proc())) {
-        int pid = 0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-        if (error != std::errc{} || end != name.data() + name.size()) continue;
+        const auto pid = number_of<int>(name);
+        if (!pid) continue;
         const std::string path = paths.proc() + "/" + name;
         // Much cheaper than `stat` of a process with many threads.
         const auto comm = read_file(path + "/comm");
         if (!comm || !comm->starts_with("kworker/")) continue;
-        if (auto one = read_kworker(path, pid)) out.push_back(std::move(*one));
+        if (auto one = read_kworker(path, *pid)) out.push_back(std::move(*one));
     }
     std::ranges::sort(out, {}, &Kworker::pid);
     return out;

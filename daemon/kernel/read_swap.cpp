@@ -21,7 +21,7 @@ void add_stack(const std::string& blocks, const std::string& number, std::set<st
 }
 
 // Of a swap partition its own, of a swap file its file system's.
-std::string number_of(const Paths& paths, const std::string& file, const std::string& type) {
+std::string device_number(const Paths& paths, const std::string& file, const std::string& type) {
     if (type == "partition")
         return read_first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");
     struct stat about {};
@@ -39,7 +39,7 @@ std::set<std::string> swap_devices(const Paths& paths) {
     while (std::getline(swaps, line)) {
         std::istringstream words(line);
         if (words >> file >> type)
-            add_stack(paths.root + "/sys/dev/block", number_of(paths, file, type), out);
+            add_stack(paths.root + "/sys/dev/block", device_number(paths, file, type), out);
     }
     return out;
 }

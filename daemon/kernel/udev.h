@@ -39,10 +39,10 @@ class Udev {
     static Result<std::unique_ptr<Udev>> start(sd_event* event, std::function<void(Change)> on_change);
     ~Udev();
 
-    // Like udev_opted_out(). Empty: udev is busy and has not processed this workqueue yet, as at boot; its
-    // event says when to ask again. If udev is not busy, there will be no more information: udev does not
-    // run, or it processed the workqueue before our rules were installed, which leaves nothing in its
-    // database.
+    // Like udev_opted_out(). Empty: ask again later. Either udev is busy and has not processed this workqueue
+    // yet, as at boot, and its event says when to ask again; or libudev could not read the device. If udev is
+    // not busy, there will be no more information: udev does not run, or it processed the workqueue before
+    // our rules were installed, which leaves nothing in its database.
     [[nodiscard]] std::optional<bool> opted_out(const std::string& workqueue) const;
 
   private:

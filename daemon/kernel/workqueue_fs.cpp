@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
+#include <string_view>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -45,12 +46,10 @@ Result<std::string> read_at(int dir, const char* file) {
 Result<unsigned> number_at(int dir, const char* file) {
     const auto text = read_at(dir, file);
     if (!text) return tl::unexpected(text.error());
-    unsigned value = 0;
     const std::size_t length = text->find_last_not_of("\n ") + 1;  // npos + 1 is 0
-    const char* end = text->data() + length;
-    const auto [stop, error] = std::from_chars(text->data(), end, value);
-    if (error != std::errc{} || stop != end) return fail(fmt::format("{}: not a number", file), EINVAL);
-    return value;
+    const auto value = number_of<unsigned>(std::string_view(*text).substr(0, length));
+    if (!value) return fail(fmt::format("{}: not a number", file), EINVAL);
+    return *value;
 }
 
 Result<ScopeFile> scope_at(int dir, const char* file) {

@@ -16,16 +16,21 @@ CpuSet& cpus_of(NumaNode& group) {
     return group.cpus;
 }
 
-// Merges each group of NOW into the group of ALL that shares CPUs with it, or adds it.
+// Merges each group of NOW with all groups of ALL that share CPUs with it, or adds it. Several share CPUs
+// with it if their CPUs were never online at the same time before.
 template <class Group>
 void join(std::vector<Group>& all, const std::vector<Group>& now) {
     for (Group group : now) {
-        const auto home = std::find_if(all.begin(), all.end(),
-                                       [&](Group& g) { return cpus_of(g).intersects(cpus_of(group)); });
-        if (home == all.end())
+        const auto shares = [&](Group& g) { return cpus_of(g).intersects(cpus_of(group)); };
+        const auto home = std::find_if(all.begin(), all.end(), shares);
+        if (home == all.end()) {
             all.push_back(group);
-        else
-            cpus_of(*home) |= cpus_of(group);
+            continue;
+        }
+        for (auto other = home + 1; other != all.end(); ++other)
+            if (shares(*other)) cpus_of(*home) |= cpus_of(*other);
+        all.erase(std::remove_if(home + 1, all.end(), shares), all.end());
+        cpus_of(*home) |= cpus_of(group);
     }
     std::sort(all.begin(), all.end(),
               [](Group a, Group b) { return cpus_of(a).first() < cpus_of(b).first(); });

@@ -127,8 +127,8 @@ struct Policy {
     bool apply_unjudged = false;  // apply the plan at once, without a trial
     Keep keep = Keep::unless_regressed;
     Judging judge;
-    unsigned shard_size = 8;           // cores, 1..kMaxShardSize
-    std::vector<WorkqueueRule> rules;  // in the order in which they are tried
+    unsigned shard_size = kKernelShardSize;  // cores, 1..kMaxShardSize
+    std::vector<WorkqueueRule> rules;        // in the order in which they are tried
     struct DefaultScope {
         bool manage = true;
         ScopeWish wish;

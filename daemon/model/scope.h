@@ -17,6 +17,10 @@ enum class Scope { cpu, smt, cache_shard, cache, numa, system };
 inline constexpr std::array kAllScopes = {Scope::cpu,   Scope::smt,  Scope::cache_shard,
                                           Scope::cache, Scope::numa, Scope::system};
 
+// Cores in a shard of `cache_shard` without the boot option workqueue.cache_shard_size= (kernel/workqueue.c,
+// wq_cache_shard_size).
+inline constexpr unsigned kKernelShardSize = 8;
+
 // The kernel's word for SCOPE.
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view word);

@@ -26,8 +26,8 @@ struct NumaNode {
 struct Topology {
     std::string source;  // "live", "fsroot:DIR", "xml:FILE", "synthetic:DESC"
     CpuSet online;
-    CpuSet present;             // equals `online` if the source does not give it
-    CpuSet possible;            // equals `online` if the source does not give it
+    CpuSet present;             // if the source does not give it: `online`, and offline CPUs that it names
+    CpuSet possible;            // equals `present` if the source does not give it
     CpuSet isolated;            // isolcpus=domain and similar (/sys/devices/system/cpu/isolated)
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;

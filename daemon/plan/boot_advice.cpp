@@ -24,8 +24,6 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kKernelsOwnSize = 8;  // kernel/workqueue.c, wq_cache_shard_size
-
 using Pods = std::vector<CpuSet>;
 using Names = std::vector<std::string>;
 
@@ -79,7 +77,7 @@ class Adviser {
   public:
     explicit Adviser(const BootInput& input)
         : in_(input),
-          size_now_(input.kernel.cache_shard_size.value_or(kKernelsOwnSize)),
+          size_now_(input.kernel.cache_shard_size.value_or(kKernelShardSize)),
           pods_(input.topology, input.kernel) {}
 
     BootAdvice advise() {
@@ -95,7 +93,7 @@ class Adviser {
 
   private:
     [[nodiscard]] unsigned size_asked() const {
-        return in_.shard_size.value_or(in_.kernel.has(Scope::cache_shard) ? size_now_ : kKernelsOwnSize);
+        return in_.shard_size.value_or(in_.kernel.has(Scope::cache_shard) ? size_now_ : kKernelShardSize);
     }
     [[nodiscard]] std::vector<PlanLine> plan(const KernelInfo& kernel, unsigned size) const {
         return make_plan({in_.topology, kernel, in_.policy, in_.targets, in_.pods_unknown, size});

@@ -205,9 +205,25 @@ std::optional<Scope> Planner::effective_after_default(const Workqueue& target) c
     return target.scope.effective;
 }
 
-void put(PlanLine& line, Finding finding, Action action, std::string reason) {
+Action action_for(Finding finding) {
+    switch (finding) {
+        case Finding::untouchable:
+            return Action::skip;
+        case Finding::change:
+            return Action::write;
+        case Finding::unmanaged:
+        case Finding::leave:
+        case Finding::pods_unknown:
+        case Finding::unsupported:
+        case Finding::in_place:
+            break;
+    }
+    return Action::none;
+}
+
+void put(PlanLine& line, Finding finding, std::string reason) {
     line.finding = finding;
-    line.action = action;
+    line.action = action_for(finding);
     line.reason = std::move(reason);
 }
 
@@ -216,7 +232,7 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
     const bool strict_differs = line.strict && line.target.strict && *line.strict != *line.target.strict;
     line.planned = wanted;
     if (!now || !choice.same_pods(*now, wanted)) {
-        put(line, Finding::change, Action::write, why);
+        put(line, Finding::change, why);
         return;
     }
     line.planned = now;
@@ -226,49 +242,45 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
                              ? "in place: " + why
                              : fmt::format("in place: `{}` makes the same pods; {}", name_of(*now), why);
     if (strict_differs)
-        put(line, Finding::change, Action::write,
-            fmt::format("the rule has strict = {}; {}", *line.strict, reason));
+        put(line, Finding::change, fmt::format("the rule has strict = {}; {}", *line.strict, reason));
     else
-        put(line, Finding::in_place, Action::none, std::move(reason));
+        put(line, Finding::in_place, std::move(reason));
 }
 
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     line.planned = effective_after_default(line.target);
-    if (wish.kind == ScopeWish::Kind::leave)
-        return put(line, Finding::leave, Action::none, "the rule says leave");
-    if (in_.kernel.scopes.empty())
-        return put(line, Finding::unsupported, Action::none, lacks_scopes(in_.kernel));
+    if (wish.kind == ScopeWish::Kind::leave) return put(line, Finding::leave, "the rule says leave");
+    if (in_.kernel.scopes.empty()) return put(line, Finding::unsupported, lacks_scopes(in_.kernel));
     if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
-        return put(line, Finding::unsupported, Action::none,
+        return put(line, Finding::unsupported,
                    fmt::format("unsupported: this kernel has no {}", name_of(wish.scope)));
     if (!in_.pods_unknown.empty())
-        return put(line, Finding::pods_unknown, Action::none, "pods unknown: " + in_.pods_unknown);
+        return put(line, Finding::pods_unknown, "pods unknown: " + in_.pods_unknown);
     const Choice& choice = choice_for(line.target.effective);
     if (choice.candidates.front().pools == 0)
-        return put(line, Finding::pods_unknown, Action::none, "pods unknown: none of its CPUs is online");
+        return put(line, Finding::pods_unknown, "pods unknown: none of its CPUs is online");
     line.candidates = choice.candidates;
     if (wish.kind == ScopeWish::Kind::fixed)
         return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), choice);
-    if (!choice.automatic) return put(line, Finding::leave, Action::none, "no scope to choose from");
+    if (!choice.automatic) return put(line, Finding::leave, "no scope to choose from");
     settle(line, *choice.automatic, choice.why, choice);
 }
 
 void Planner::decide(PlanLine& line) {
     const Workqueue& target = line.target;
-    if (!target.untouchable.empty()) return put(line, Finding::untouchable, Action::skip, target.untouchable);
+    if (!target.untouchable.empty()) return put(line, Finding::untouchable, target.untouchable);
     line.planned = target.scope.effective;
     if (target.kind == Kind::default_scope) {
         const auto& wanted = in_.policy.default_scope;
-        if (!wanted.manage)
-            return put(line, Finding::unmanaged, Action::none, "[default_scope] has manage = false");
+        if (!wanted.manage) return put(line, Finding::unmanaged, "[default_scope] has manage = false");
         line.rule = wanted.origin;
         if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
-            return put(line, Finding::leave, Action::none,
+            return put(line, Finding::leave,
                        "@default is left: workqueue.default_affinity_scope= is on the kernel command line");
         return decide_by_wish(line, wanted.wish);
     }
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);
-    if (rule == nullptr) return put(line, Finding::unmanaged, Action::none, "no rule matches");
+    if (rule == nullptr) return put(line, Finding::unmanaged, "no rule matches");
     line.rule = rule->origin;
     line.strict = rule->strict;
     decide_by_wish(line, rule->wish);

@@ -42,7 +42,7 @@ struct Planned {
     std::optional<Scope> now;      // the scope that its word means once @default has its planned value
     std::optional<Scope> planned;  // empty if the target is skipped
     std::optional<bool> strict;    // affinity_strict as a rule requires it
-    Action action = Action::none;
+    Action action = Action::none;  // follows from `finding`
     Finding finding = Finding::unmanaged;
     std::string reason;
     std::vector<Candidate> candidates;  // coarsest first; empty if pods are unknown or nothing is planned
@@ -63,7 +63,7 @@ struct PlanInput {
     const Policy& policy;
     const std::vector<Workqueue>& targets;
     std::string pods_unknown;                 // why the kernel's pods cannot be derived; "" if they can
-    unsigned shard_size = 8;                  // cores
+    unsigned shard_size = kKernelShardSize;   // cores
     std::optional<Scope> default_holds = {};  // the scope of @default, if known better than from its plan
 };
 

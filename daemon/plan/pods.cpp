@@ -10,7 +10,6 @@ namespace wq {
 namespace {
 
 constexpr unsigned kNone = std::numeric_limits<unsigned>::max();
-constexpr unsigned kUsualShard = 8;  // cores (kernel/workqueue.c, wq_cache_shard_size)
 
 // Most pods are already sorted.
 void sort_by_first(std::vector<CpuSet>& pods) {
@@ -174,7 +173,7 @@ std::vector<Scope> unlike_model(const KernelInfo& kernel, const Topology& topolo
 std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topology) {
     std::string pods;
     // Needed because the pods of cache_shard equal the model's at any size.
-    if (const unsigned size = kernel.cache_shard_size.value_or(kUsualShard); size != kUsualShard)
+    if (const unsigned size = kernel.cache_shard_size.value_or(kKernelShardSize); size != kKernelShardSize)
         pods = "shards of " + std::to_string(size) + ";";
     for (const Scope scope : unlike_model(kernel, topology)) {
         pods += std::string(name_of(scope)) + " ";

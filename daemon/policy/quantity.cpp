@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -34,12 +36,6 @@ std::string_view take(std::string_view& text, std::string_view characters) {
     return taken;
 }
 
-template <class T>
-bool read_number(std::string_view text, T& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size();
-}
-
 tl::unexpected<Error> not_a_duration() {
     return fail(fmt::format("must be a time with its unit ({}), such as \"1h 30min\"", kUnitNames));
 }
@@ -60,19 +56,19 @@ Result<milliseconds> take_part(std::string_view& text) {
     take(text, " ");
     const Unit* unit = unit_named(take(text, "abcdefghijklmnopqrstuvwxyz"));
     if (digits.empty() || unit == nullptr) return not_a_duration();
-    milliseconds::rep number = 0;
-    if (!read_number(digits, number) || number > milliseconds(kMaxDuration) / unit->length) return too_long();
-    return number * unit->length;
+    const auto number = number_of<milliseconds::rep>(digits);
+    if (!number || *number > milliseconds(kMaxDuration) / unit->length) return too_long();
+    return *number * unit->length;
 }
 
 // Parses "HH:MM", up to 24:00, as minutes.
 bool read_clock(std::string_view text, unsigned& minutes) {
-    unsigned hour = 0;
-    unsigned minute = 0;
     if (text.size() != 5 || text[2] != ':') return false;
-    if (!read_number(text.substr(0, 2), hour) || !read_number(text.substr(3), minute)) return false;
-    minutes = hour * 60 + minute;
-    return minute < 60 && minutes <= kMinutesOfDay;
+    const auto hour = number_of<unsigned>(text.substr(0, 2));
+    const auto minute = number_of<unsigned>(text.substr(3));
+    if (!hour || !minute) return false;
+    minutes = *hour * 60 + *minute;
+    return *minute < 60 && minutes <= kMinutesOfDay;
 }
 
 }  // namespace
@@ -91,11 +87,8 @@ Result<milliseconds> parse_duration(std::string_view text) {
 }
 
 Result<double> parse_percentage(std::string_view text) {
-    double percent = 0;
-    if (!text.ends_with('%') || !read_number(text.substr(0, text.size() - 1), percent) ||
-        !(percent >= 0 && percent <= 100))
-        return fail("must be 0% to 100%, with its percent sign");
-    return percent / 100;
+    if (const auto share = percentage_of(text)) return *share;
+    return fail("must be 0% to 100%, with its percent sign");
 }
 
 Result<Hours> parse_hours(std::string_view text) {

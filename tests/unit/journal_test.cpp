@@ -3,8 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
+
+#include "base/fd.h"
+#include "temp_tree.h"
 
 namespace wq {
 namespace {
@@ -51,6 +58,36 @@ TEST(Journal, ADatagramHasTheFieldsOfItsLine) {
                             "MESSAGE_ID=2f8fec0c460140d0bcee5e705550124c", "WQ_NAME=kcryptd"));
     EXPECT_THAT(fields_of(journal_datagram({LOG_ERR, Event::none, ""})),
                 ElementsAre("MESSAGE=", "PRIORITY=3", "SYSLOG_IDENTIFIER=wq-tuned"));
+}
+
+// The child sends many more datagrams than the queue can hold, to a journal that reads none. If it waited,
+// the alarm would end it.
+TEST(Journal, DropsDatagramsRatherThanWaitForAHungJournal) {
+    const test::TempTree tree;
+    const std::string path = tree.path("socket");
+    const Fd journal(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    ASSERT_LT(path.size(), sizeof at.sun_path);
+    path.copy(at.sun_path, path.size());
+    ASSERT_EQ(::bind(journal.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(20);
+        bool good = true;
+        for (int i = 0; i < 10'000; i++) good = send_to_journal("MESSAGE=x\n", path) && good;
+        ::_exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "it waited";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "what is dropped must not be written to stderr instead";
+}
+
+TEST(Journal, TellsWhenNobodyReceivesADatagram) {
+    const test::TempTree tree;
+    EXPECT_FALSE(send_to_journal("MESSAGE=x\n", tree.path("none")));
+    EXPECT_FALSE(send_to_journal("MESSAGE=x\n", tree.path(std::string(200, 'x'))));
 }
 
 }  // namespace

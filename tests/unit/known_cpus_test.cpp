@@ -68,6 +68,18 @@ TEST(KnownCpus, AreFoundOneAfterAnother) {
     expect_all_of_two_sockets(known);
 }
 
+// The first threads were online first, then the second ones: two groups of each core, LLC and node.
+TEST(KnownCpus, AreInOneGroupAsSoonAsItsPartsAreSeenTogether) {
+    KnownCpus known;
+    known.see(without(kEightCpus, "4-7"));
+    known.see(without(kEightCpus, "0-3"));
+    known.see(without(kEightCpus, "7"));
+    EXPECT_EQ(known.cpus().list(), "0-7");
+    EXPECT_THAT(cores_of(known.topology()), ElementsAre("0,4", "1,5", "2,6", "3", "7"));
+    EXPECT_THAT(llcs_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6-7"));
+    EXPECT_THAT(nodes_of(known.topology()), ElementsAre("0-1,4-5", "2-3,6-7"));
+}
+
 TEST(KnownCpus, DoNotCountWhileIsolated) {
     Topology isolated = kEightCpus;
     isolated.isolated = {3, 7};

@@ -114,17 +114,28 @@ TEST_F(MaskFilesTest, MasksAreWrittenAsTheKernelDoes) {
 TEST_F(MaskFilesTest, IsolationNowAndAtBoot) {
     tree_.write(std::string(kCpus) + "possible", "0-7\n");
     tree_.write(std::string(kCpus) + "nohz_full", "7\n");
-    tree_.write(std::string(kCpus) + "isolated", "2-4\n");  // since 7.0 with those of partitions
+    tree_.write(std::string(kCpus) + "isolated", "2-3\n");  // those of isolcpus= only
     tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.partition", "isolated\n");
-    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.effective", "2-3\n");
+    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.effective", "3-4\n");
     EXPECT_EQ(now().possible.list(), "0-7");
     EXPECT_EQ(now().isolated.list(), "2-4,7");
-    EXPECT_EQ(at_boot().isolated.list(), "4,7");
-    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-3,5\n");
+    EXPECT_EQ(at_boot().isolated.list(), "2-3,7") << "a partition may have CPUs of isolcpus=";
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "2-5\n");
     EXPECT_EQ(now().isolated.list(), "2-5,7") << "the kernel's list";
-    EXPECT_EQ(at_boot().isolated.list(), "4,7");
-    tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.exclusive.effective", "2-4\n");
-    EXPECT_EQ(at_boot().isolated.list(), "7") << "4 is offline";
+    EXPECT_EQ(at_boot().isolated.list(), "2-3,7");
+}
+
+TEST_F(MaskFilesTest, NoCpuIsPossibleWhereNotAllCgroupsWereRead) {
+    tree_.write(std::string(kCpus) + "possible", "0-7\n");
+    std::string path = kCgroups;
+    for (int depth = 0; depth < 20; depth++) {
+        path += "d/";
+        tree_.write(path + "cpuset.cpus.partition", "member\n");
+    }
+    EXPECT_TRUE(now().possible.empty()) << "a cgroup further below may be an isolated partition";
+    tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
+    EXPECT_EQ(now().possible.list(), "0-7") << "the kernel's list has all of them";
+    EXPECT_EQ(now().isolated.list(), "1");
 }
 
 }  // namespace

@@ -28,6 +28,29 @@ TEST(PodsFile, HoldsWhyThereAreNone) {
     EXPECT_EQ(found->error().text, "lockdown");
 }
 
+TEST(PodsFile, KeepsPodsWhenTheyCannotBeReadAgain) {
+    test::TempTree tree;
+    const std::string path = tree.path("pods.json");
+    const KernelPods pods{{Scope::system, {{CpuSet{0, 1}, -1}}}};
+    ASSERT_TRUE(leave_pods(path, pods));
+    ASSERT_TRUE(leave_pods(path, fail("no memory")));
+    auto found = find_pods(path);
+    ASSERT_TRUE(found && *found);
+    EXPECT_EQ(**found, pods);
+
+    const KernelPods others{{Scope::system, {{CpuSet{0, 1, 2}, -1}}}};
+    ASSERT_TRUE(leave_pods(path, others));
+    found = find_pods(path);
+    ASSERT_TRUE(found && *found);
+    EXPECT_EQ(**found, others) << "pods that were read replace pods";
+
+    tree.write("pods.json", "{");
+    ASSERT_TRUE(leave_pods(path, fail("no memory")));
+    found = find_pods(path);
+    ASSERT_TRUE(found && !*found);
+    EXPECT_EQ(found->error().text, "no memory") << "a broken file is not kept";
+}
+
 TEST(PodsFile, MayBeAbsent) {
     const test::TempTree tree;
     EXPECT_FALSE(find_pods(tree.path("pods.json")));

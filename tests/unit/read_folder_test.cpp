@@ -24,6 +24,17 @@ TEST(ReadFirstLine, KeepsSpacesAndEndsAtTheNewline) {
     EXPECT_EQ(read_first_line(tree.path("none")), "");
 }
 
+// /proc/stat of a machine with many CPUs or interrupts is larger than kMaxFile.
+TEST(ReadFirstLine, ReadsNoFurther) {
+    const std::string rest(kMaxFile + 1, 'x');
+    const TempTree tree{File("short", "cpu 1 2\n" + rest),
+                        File("long", std::string(kMaxFile, 'y') + "\n" + rest),
+                        File("longer", std::string(kMaxFile + 1, 'y') + "\n")};
+    EXPECT_EQ(read_first_line(tree.path("short")), "cpu 1 2");
+    EXPECT_EQ(read_first_line(tree.path("long")), std::string(kMaxFile, 'y'));
+    EXPECT_EQ(read_first_line(tree.path("longer")), "");
+}
+
 TEST(ReadFirstLine, IsEmptyWhereNothingCanBeRead) {
     const TempTree tree{Dir("folder", {}), File("large", std::string(kMaxFile + 1, 'x'))};
     for (const char* name : {"missing", "folder", "large"})

@@ -185,7 +185,7 @@ TEST(Topology, OfMasksWithoutListsAndWithoutAnOnlineFile) {
     tree.remove(kNode + "online");
     const Topology topology = read(tree);
     EXPECT_EQ(topology.online.list(), "0-4,6-15");
-    EXPECT_EQ(topology.present, topology.online);
+    EXPECT_EQ(topology.present.list(), "0-15");
     EXPECT_THAT(lists(topology.cores), ElementsAre("0-3", "4,6-7", "8-11", "12-15"));
     EXPECT_EQ(llcs(topology), lists(topology.cores)) << "POWER7: L2 and L3 are a core's own";
     EXPECT_THAT(topology.warnings, IsEmpty());
@@ -491,6 +491,17 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     TempTree tree{cpu_tree({.cores = 24})};
     tree.write(kNode + "node0/cpumap", "garbage\n");
     EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: "));
+}
+
+// As a tree that somebody copied without these files: the folder of CPU 2 shows that it exists.
+TEST(Topology, WithoutAPresentFileAnOfflineCpuIsStillFound) {
+    TempTree tree{cpu_tree({.cores = 4, .offline = "2"})};
+    for (const char* file : {"online", "present", "possible", "offline"}) tree.remove(kCpuFolder + file);
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.online.list(), "0-1,3");
+    EXPECT_EQ(topology.present.list(), "0-3");
+    EXPECT_EQ(topology.possible.list(), "0-3");
+    EXPECT_EQ(pods_unknown(topology), "CPUs 2 are offline");
 }
 
 TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {

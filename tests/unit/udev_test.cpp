@@ -9,11 +9,17 @@
 #include <libudev.h>
 #include <linux/netlink.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
 
 namespace wq {
 namespace {
@@ -83,7 +89,8 @@ bool has_monitor() {
     return good;
 }
 
-// Runs SCENE(socket to send by, what reads all there is and says what was seen) in a child. True: SCENE was.
+// Runs SCENE(socket to send by, what reads all there is and says what was seen, udev) in a child. The test
+// fails if SCENE returns false.
 template <class Scene>
 void play(Scene scene) {
     const pid_t child = ::fork();
@@ -101,11 +108,12 @@ void play(Scene scene) {
                                                      if (change == Udev::Change::lost) seen.lost++;
                                                  });
         if (!udev || fd < 0) ::_exit(1);
-        const bool good = scene(fd, [&] {
+        const auto read_all = [&] {
             seen = {};
             while (::sd_event_run(event, 0) > 0) continue;
             return seen;
-        });
+        };
+        const bool good = scene(fd, read_all, **udev);
         ::_exit(good ? 0 : 1);
     }
     int status = 0;
@@ -117,7 +125,7 @@ void play(Scene scene) {
 }
 
 TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
-    play([](int fd, auto read_all) {
+    play([](int fd, auto read_all, const Udev& /*udev*/) {
         if (!send(fd, event_of("workqueue", 0)) || !send(fd, event_of("cpu", 0, "offline")) ||
             !send(fd, event_of("cpu", 0, "online")))
             return false;
@@ -128,7 +136,7 @@ TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
 
 // ENOBUFS, once: then what the queue did hold, and the next events as ever.
 TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
-    play([](int fd, auto read_all) {
+    play([](int fd, auto read_all, const Udev& /*udev*/) {
         const std::string large = event_of("workqueue", 7000);
         constexpr unsigned kSent = 10'000;  // of 7 kB, into at most 16 MiB
         for (unsigned i = 0; i < kSent; i++)
@@ -138,6 +146,17 @@ TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
         if (!send(fd, event_of("cpu", 0))) return false;
         const Received after = read_all();
         return after.cpu == 1 && after.lost == 0;
+    });
+}
+
+// Without file descriptors libudev cannot read the device (EMFILE), so a rule may have opted it out.
+TEST(UdevTest, AWorkqueueThatCannotBeReadIsNotKnownToBeOptedIn) {
+    const std::vector<std::string> workqueues = names_or_none("/sys/bus/workqueue/devices");
+    if (workqueues.empty()) GTEST_SKIP() << "/sys has no workqueue";
+    play([&](int /*fd*/, auto /*read_all*/, const Udev& udev) {
+        if (udev.opted_out("no-such-workqueue") != std::optional(false)) return false;
+        const rlimit none{0, 0};
+        return ::setrlimit(RLIMIT_NOFILE, &none) == 0 && !udev.opted_out(workqueues.front()).has_value();
     });
 }
 
