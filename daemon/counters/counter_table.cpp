@@ -9,6 +9,8 @@
 namespace wq {
 namespace {
 
+constexpr double kLeastRate = 0.01;  // items/s: less than one item in the longest window
+
 constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
     CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }},
@@ -18,7 +20,9 @@ constexpr std::array kKinds = {
                 [](const WorkCount& c, double) { return std::max(c.lock, 1.0); }},
     CounterKind{"items", "items/s", true, 0,
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
-    CounterKind{"throughput", "items/s", true, 0, [](const WorkCount& c, double) { return c.throughput; }},
+    // What is not known stays NaN.
+    CounterKind{"throughput", "items/s", true, 0,
+                [](const WorkCount& c, double) { return std::max(c.throughput, kLeastRate); }},
     CounterKind{"cpu", "ns an item", false, 0, [](const WorkCount& c, double) { return c.cpu; }},
     CounterKind{.name = kOthers, .unit = "", .guard_only = true},
     // cpu.full is always 0 (kernel/sched/psi.c, psi_show()).

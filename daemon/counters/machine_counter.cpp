@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "counters/counter_table.h"
 
 namespace wq {
@@ -71,10 +71,8 @@ std::optional<Name> take_apart(const std::string& name) {
 // Parses all of TEXT as a finite number of at least 0.
 template <class T>
 std::optional<T> number_in(std::string_view text) {
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    if (!std::isfinite(static_cast<double>(value)) || value < T{}) return std::nullopt;
+    const auto value = number_of<T>(text);
+    if (!value || !std::isfinite(static_cast<double>(*value)) || *value < T{}) return std::nullopt;
     return value;
 }
 
@@ -166,7 +164,7 @@ Result<double> read_machine_counter(const Paths& paths, const std::string& name)
 Result<double> value_of_window(const std::string& name, double before, double after, double seconds) {
     const auto counter = take_apart(name);
     if (!counter) return no_such_counter(name);
-    if (counter->kind == Name::Kind::file) return after;
+    if (counter->kind == Name::Kind::file) return std::max(after, kZeroReading);
     if (after < before) return fail(name + " went backwards");
     if (!(seconds > 0)) return fail(name + ": a zero-length window");
     const double rate = std::max(after - before, 1.0) / seconds;

@@ -25,10 +25,14 @@ std::string machine_counter_pattern(std::string_view name);
 // at least 0.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);
 
+// What a 0 in a file is read as. A 0 has no logarithm, and to drop its pair would be a drop that depends on
+// the arm. The unit of the number is not known, so there is no smallest step to use instead: where only one
+// window has this value, it counts as a third of the other one (log_ratio() in evidence/comparison.h).
+inline constexpr double kZeroReading = 0x1p-100;
+
 // The value of a window of SECONDS from its two readings: a rate. The difference is at least one unit (1 us
-// of stall, 1 kB), because zero has no logarithm. For a file it is AFTER unchanged: its unit is not known,
-// so 0 stays 0, and the judge drops such a pair and says why. Error: the counter went backwards, or the
-// window has no length.
+// of stall, 1 kB), because zero has no logarithm. For a file it is AFTER, at least kZeroReading. Error: the
+// counter went backwards, or the window has no length.
 Result<double> value_of_window(const std::string& name, double before, double after, double seconds);
 
 }  // namespace wq

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "counters/machine_counter.h"
+
 // How a change is judged, and why the result is valid
 // ===================================================
 //
@@ -40,11 +42,11 @@
 // Decision rule. `regressed`: the e-value of "worse" of one of m counters and guards reaches m / alpha (a
 // union bound, because counters of the same windows depend on each other in unknown ways). `improved`: the
 // e-value of "better" of one of m counters reaches m K / alpha, where K is the number of candidates, since
-// each could look better by chance. In addition, no e-value of "worse" may be above 1, there must be
-// kLeastPairs pairs, and the sum of the candidate's costs must be lower than the reference's: d weighs a
-// pair by its sign and scale, and many small gains must not hide a few large losses. `regressed` by latency
-// alone is withheld while there is as much evidence that throughput is better: a producer that is not
-// throttled queues faster, and its items wait longer.
+// each could look better by chance. This counter must have kLeastPairs pairs, and its sum of the candidate's
+// costs must be lower than the reference's: d weighs a pair by its sign and scale, and many small gains must
+// not hide a few large losses. In addition, no counter's or guard's e-value of "worse" may be above 1.
+// `regressed` by latency alone is withheld while there is as much evidence that throughput is better: a
+// producer that is not throttled queues faster, and its items wait longer.
 //
 // Limits. It may miss harm that is too small for the number of pairs, that no counter measures, or that only
 // a later load shows. The effect of a comparison that stopped early tends to be overestimated.
@@ -52,13 +54,14 @@
 namespace wq {
 namespace {
 
-constexpr double kMostValue = 1e60;  // sums of as many values as there can be stay finite
 // A window is cut off where work completes at less than a third of the pace: what such a window costs at
-// least.
+// least. So much is also between 0 and any larger value.
 const double kLostFirst = std::log(3.0);
 
 bool is_measured(const PairValues& v) {
-    const auto in_range = [](double value) { return value >= 1 / kMostValue && value <= kMostValue; };
+    const auto in_range = [](double value) {
+        return value >= Comparison::kLeastValue && value <= Comparison::kMostValue;
+    };
     return in_range(v.reference) && in_range(v.candidate);
 }
 
@@ -88,6 +91,11 @@ bool costs_less_in_all(const Comparison::Column& column) {
                                            : column.candidate_cost < column.reference_cost;
 }
 
+// Whether `improved` may rest on this counter, if there is enough evidence.
+bool may_improve(const Comparison::Column& column) {
+    return column.worse.count >= Comparison::kLeastPairs && costs_less_in_all(column);
+}
+
 // The counter that is nearest to the evidence needed for a decision.
 struct Nearest {
     const Comparison::Column* column = nullptr;
@@ -104,8 +112,12 @@ struct Nearest {
 }  // namespace
 
 double log_ratio(const ComparedCounter& counter, const PairValues& v) {
-    return counter.higher_is_better ? std::log(v.reference) - std::log(v.candidate)
-                                    : std::log(v.candidate) - std::log(v.reference);
+    const double from = counter.higher_is_better ? v.candidate : v.reference;
+    const double to = counter.higher_is_better ? v.reference : v.candidate;
+    // The ratio to 0 has no bound, and would be the scale of all later differences.
+    if ((from == kZeroReading) != (to == kZeroReading))
+        return from == kZeroReading ? kLostFirst : -kLostFirst;
+    return std::log(to) - std::log(from);
 }
 
 std::string_view name_of(Judgement judgement) {
@@ -150,10 +162,14 @@ void Comparison::add_lost_window(Side side) {
         if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
         const double size = column.largest > 0 ? column.largest : kLostFirst;
         if (column.worse.count > 0) {
-            // The arm of the lost window gets the mean cost times the largest ratio; the other arm gets the
-            // mean cost.
+            // The arm of the lost window gets the usual cost times the largest ratio; the other arm gets the
+            // usual cost. The usual cost is the mean of the arm that is better so far: earlier lost windows
+            // of the other one are in its mean.
             const auto pairs = static_cast<double>(column.worse.count);
-            const double usual = (column.reference_cost + column.candidate_cost) / (2 * pairs);
+            const double usual =
+                (column.counter.higher_is_better ? std::max(column.reference_cost, column.candidate_cost)
+                                                 : std::min(column.reference_cost, column.candidate_cost)) /
+                pairs;
             const double paid = usual * std::exp(column.counter.higher_is_better ? -size : size);
             column.reference_cost += side == Side::reference ? paid : usual;
             column.candidate_cost += side == Side::candidate ? paid : usual;
@@ -173,13 +189,16 @@ Decision Comparison::decide(const DecisionRule& rule) const {
     });
     Nearest worse;
     Nearest better;
+    Nearest clear;  // of the counters that `improved` may rest on
     bool any_worse = false;
     for (const Column& column : columns_) {
         any_worse = any_worse || log_worse(column) > 0;
         if (column.counter.guard && column.worse.count == 0) continue;  // it could not be read yet
         if (!(flows_better && column.counter.name == "latency"))
             worse.offer(column, ask_worse - log_worse(column));
-        if (!column.counter.guard) better.offer(column, ask_better - log_better(column));
+        if (column.counter.guard) continue;
+        better.offer(column, ask_better - log_better(column));
+        if (may_improve(column)) clear.offer(column, ask_better - log_better(column));
     }
     const auto tell = [&](Judgement judgement, const Column& column) {
         return Decision{judgement,          column.counter.name,
@@ -187,9 +206,7 @@ Decision Comparison::decide(const DecisionRule& rule) const {
                         log_better(column), static_cast<std::size_t>(&column - columns_.data())};
     };
     if (worse.has_all()) return tell(Judgement::regressed, *worse.column);
-    const bool clear = better.has_all() && !any_worse && better.column->worse.count >= kLeastPairs &&
-                       costs_less_in_all(*better.column);
-    if (clear) return tell(Judgement::improved, *better.column);
+    if (clear.has_all() && !any_worse) return tell(Judgement::improved, *clear.column);
     return tell(Judgement::undecided, worse.missing < better.missing ? *worse.column : *better.column);
 }
 

@@ -32,7 +32,8 @@ struct PairValues {
     double candidate = 0;
 };
 
-// ln(candidate) - ln(reference) of the cost. Positive is worse, also for counters with `higher_is_better`.
+// ln(candidate) - ln(reference) of the cost. Positive is worse, also for counters with `higher_is_better`. If
+// one of the values is kZeroReading (counters/machine_counter.h), it is ln 3 or -ln 3.
 double log_ratio(const ComparedCounter& counter, const PairValues& values);
 
 enum class Judgement { undecided, improved, regressed };
@@ -60,6 +61,9 @@ class Comparison {
   public:
     static constexpr std::size_t kLastDifferences = 64;
     static constexpr std::uint64_t kLeastPairs = 16;  // for `improved`
+    // The range of values: sums of as many of them as there can be stay finite.
+    static constexpr double kLeastValue = 1e-60;
+    static constexpr double kMostValue = 1e60;
 
     // The state of one counter. A ledger stores it.
     struct Column {
@@ -79,7 +83,7 @@ class Comparison {
     explicit Comparison(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
     // Why add() would reject the pair; empty if add() accepts it. VALUES: one per counter, in the same
-    // order. A value that is not a positive number is rejected; a guard's value may be missing.
+    // order. A value that is not in the range is rejected; a guard's value may be missing.
     [[nodiscard]] std::string why_refused(const std::vector<std::optional<PairValues>>& values) const;
     void add(const std::vector<std::optional<PairValues>>& values);
     // Adds a window of SIDE that was empty, came too late, or that we cut off. It counts as the largest

@@ -6,6 +6,12 @@
 #include <numbers>
 
 namespace wq {
+namespace {
+
+constexpr std::size_t kFirstLarge = 2;  // of kStakes
+static_assert(kStakes[kFirstLarge] == 0.5);
+
+}  // namespace
 
 double log_factor(double z) {
     // Only calls exp() with a negative number or zero, so it cannot overflow.
@@ -19,6 +25,12 @@ void EProcess::add(double x) {
     if (scale == 0) return;
     for (std::size_t i = 0; i < kStakes.size(); i++)
         state_.logs[i] = std::clamp(state_.logs[i] + log_factor(kStakes[i] * x / scale), -kMostLog, kMostLog);
+}
+
+double EProcess::log_of_large_stakes() const {
+    std::array<double, kStakes.size() - kFirstLarge> logs{};
+    std::copy(state_.logs.begin() + kFirstLarge, state_.logs.end(), logs.begin());
+    return log_mean(logs);
 }
 
 }  // namespace wq

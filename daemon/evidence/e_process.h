@@ -50,6 +50,8 @@ class EProcess {
     void add(double x);
     // ln of the e-value, the mean over the stakes.
     [[nodiscard]] double log() const { return log_mean(state_.logs); }
+    // The same for the stakes from 1/2 on only: fewer values of one sign make it large.
+    [[nodiscard]] double log_of_large_stakes() const;
     [[nodiscard]] const State& state() const { return state_; }
 
   private:

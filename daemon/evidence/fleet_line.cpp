@@ -37,6 +37,7 @@ struct Draft {
     std::uint64_t pairs = 0;
     double sum = 0;
     double squares = 0;
+    bool has_guard = false;
 };
 
 bool bounded(JsonScan& in, double& out, double least = -kMostNumber) {
@@ -132,7 +133,8 @@ bool read_spread(JsonScan& in, Spread& out) {
 
 enum class In { both, host, merged };
 
-// A key of a line: where it must be, what it holds, and how that is read.
+// A key of a line: where it may be, what it holds, and how that is read. Of merged lines, the optional ones
+// say what single hosts found.
 struct Field {
     std::string_view name;
     In where;
@@ -140,6 +142,7 @@ struct Field {
     bool (*read)(JsonScan& in, Draft& draft);
     bool required = true;
 };
+constexpr bool kOptional = false;
 
 template <std::string FleetKey::*text>
 bool read_text(JsonScan& in, Draft& d) {
@@ -186,8 +189,8 @@ const Field kFields[] = {
     {"partitions", In::both, "two counts", [](auto& in, auto& d) { return read_partitions(in, d.line.key); }},
     {"strict", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.strict); }},
     {"counter", In::both, kText, read_text<&FleetKey::counter>},
-    {"guard", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.guard); },
-     false},
+    {"guard", In::both, "true or false",
+     [](auto& in, auto& d) { return d.has_guard = in.boolean(d.line.key.guard); }, kOptional},
     {"tolerance", In::both, "a number, 0 to 1",
      [](auto& in, auto& d) { return read_tolerance(in, d.line.key.tolerance); }},
     {"window", In::both, kText, read_text<&FleetKey::window>},
@@ -198,19 +201,19 @@ const Field kFields[] = {
     {"sum", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.sum); }},
     {"squares", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.squares, 0); }},
     {"hosts_better", In::merged, kCount,
-     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_better); }},
-    {"hosts_worse", In::merged, kCount,
-     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_worse); }},
-    {"hosts_below", In::merged, kCount,
-     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_below); }},
-    {"hosts_above", In::merged, kCount,
-     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_above); }},
+     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_better); }, kOptional},
+    {"hosts_worse", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_worse); },
+     kOptional},
+    {"hosts_below", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_below); },
+     kOptional},
+    {"hosts_above", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_above); },
+     kOptional},
     {"top_better", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better); }},
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better); }, kOptional},
     {"top_worse", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse); }},
+     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse); }, kOptional},
     {"spread", In::merged, "seven sums of hosts",
-     [](auto& in, auto& d) { return read_spread(in, d.line.pooled.spread); }},
+     [](auto& in, auto& d) { return read_spread(in, d.line.pooled.spread); }, kOptional},
     {"shards", In::merged, R"(an array of shards like "1/4" that do not overlap)",
      [](auto& in, auto& d) { return read_shards(in, d.line.shards); }},
 };
@@ -235,13 +238,23 @@ std::string why_not_read(const Field& field, std::string_view text, std::size_t 
     return quoted(field.name) + " is not " + std::string(field.value);
 }
 
+// SEEN: a bit for each field.
+bool has(std::uint64_t seen, std::size_t field) {
+    return (seen >> field & 1U) != 0;
+}
+
+bool says_what_hosts_found(std::uint64_t seen) {
+    for (std::size_t i = 0; i < kNone; i++)
+        if (kFields[i].where == In::merged && !kFields[i].required && !has(seen, i)) return false;
+    return true;
+}
+
 std::string why_incomplete(std::uint64_t seen, bool merged) {
     for (std::size_t i = 0; i < kNone; i++) {
         const Field& field = kFields[i];
-        const bool has = (seen >> i & 1U) != 0;
         const bool wanted = field.where == In::both || (field.where == In::merged) == merged;
-        if (wanted && !has && field.required) return "there is no " + quoted(field.name);
-        if (!wanted && has)
+        if (wanted && !has(seen, i) && field.required) return "there is no " + quoted(field.name);
+        if (!wanted && has(seen, i))
             return fmt::format("{} in a {} line", quoted(field.name), merged ? "merged" : "host's");
     }
     return {};
@@ -280,8 +293,10 @@ bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t host
 bool is_of_hosts(const Pooled& p) {
     const std::uint64_t most =
         std::max({p.hosts_better, p.hosts_worse, p.hosts_below, p.hosts_above, p.spread.state().hosts});
-    return most <= p.hosts && are_shares(p.better, p.top_better, p.hosts) &&
-           are_shares(p.worse, p.top_worse, p.hosts);
+    StakeLogs loudest{};  // what is possible where the largest share is not known
+    loudest.fill(share_of(kMostLog));
+    return most <= p.hosts && are_shares(p.better, p.by_host ? p.top_better : loudest, p.hosts) &&
+           are_shares(p.worse, p.by_host ? p.top_worse : loudest, p.hosts);
 }
 
 // Whether what was read is what pairs, and hosts, can give.
@@ -318,7 +333,8 @@ std::string FleetLineReader::read(std::string_view text) {
     JsonScan in(text);
     Draft draft{line_};
     line_.host.clear();
-    line_.key.guard = false;
+    line_.key.guard = true;
+    line_.pooled = {};
     std::uint64_t seen = 0;
     std::size_t guess = 0;
     std::string why;
@@ -340,6 +356,8 @@ std::string FleetLineReader::read(std::string_view text) {
     if (draft.at == 0) return "\"at\" is 0";
     if (static_cast<std::int64_t>(draft.at) > now_ + kClockSlack) return "\"at\" is in the future";
     put_together(draft);
+    lacks_guard_ = !draft.has_guard;
+    if (merged && !says_what_hosts_found(seen)) line_.pooled.forget_hosts();
     if (!is_possible(line_)) return "evidence out of bounds: so many pairs and hosts cannot give it";
     return {};
 }
@@ -421,7 +439,7 @@ std::string text_of(const FleetLine& line) {
                     {"worse", merged ? p.worse : line.own.worse},
                     {"sum", merged ? p.sum : line.own.sum},
                     {"squares", merged ? p.squares : line.own.squares}});
-    if (merged) {
+    if (merged && p.by_host) {
         out["hosts_better"] = p.hosts_better;
         out["hosts_worse"] = p.hosts_worse;
         out["hosts_below"] = p.hosts_below;
@@ -429,6 +447,8 @@ std::string text_of(const FleetLine& line) {
         out["top_better"] = p.top_better;
         out["top_worse"] = p.top_worse;
         out["spread"] = to_json(p.spread.state());
+    }
+    if (merged) {
         out["shards"] = Json::array();
         for (const Shard& shard : line.shards.all()) out["shards"].push_back(shard.text());
     }

@@ -73,10 +73,14 @@ class FleetLineReader {
     // Why TEXT is refused; "" if line() is what it says. The reason may be printed.
     std::string read(std::string_view text);
     [[nodiscard]] const FleetLine& line() const { return line_; }
+    // Whether it has no "guard". It is one of a guard then: a program that drops this key must not make a
+    // rule of what only guards.
+    [[nodiscard]] bool lacks_guard() const { return lacks_guard_; }
 
   private:
     std::int64_t now_;
     FleetLine line_;
+    bool lacks_guard_ = false;
 };
 
 inline constexpr std::int64_t kClockSlack = 300;    // s

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -110,8 +111,23 @@ std::string FleetMerge::take(std::string_view text) {
         return reports || (!repeats_ && !host_in(text).empty()) ? why : "";
     const FleetLine& line = reader_.line();
     question_ = set_text(key_, line.key);
-    if (!line.is_merged()) return take_host_line(line);
-    return reports ? take_merged_line(line) : "";
+    if (line.is_merged() && !reports) return {};
+    std::string why = line.is_merged() ? take_merged_line(line) : take_host_line(line);
+    if (why.empty() && note_.empty()) note_ = what_is_missing(line);
+    return why;
+}
+
+// Of the keys that a merged line, or any line, should have.
+std::string FleetMerge::what_is_missing(const FleetLine& line) {
+    std::string out;
+    if (line.is_merged() && !line.pooled.by_host && !std::exchange(told_hosts_, true))
+        out =
+            "it lacks some of hosts_better, hosts_worse, hosts_below, hosts_above, top_better, top_worse and "
+            "spread: it counts, but makes no rule (said once)";
+    if (reader_.lacks_guard() && !std::exchange(told_guard_, true))
+        out += std::string(out.empty() ? "" : "; ") +
+               "there is no \"guard\": it counts against the candidate, but not for a rule (said once)";
+    return out;
 }
 
 std::string FleetMerge::take_host_line(const FleetLine& line) {

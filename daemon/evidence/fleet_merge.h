@@ -56,7 +56,8 @@ class FleetMerge {
 
     // Why LINE does not count, for people; "" if it counts, or is skipped, or was reported earlier.
     std::string take(std::string_view line);
-    // What is odd about the line that take() was given last, though it is not refused; "" if nothing.
+    // What is odd about the line that take() was given last, though it is not refused; "" if nothing. What
+    // lines lack is said of the first one only.
     [[nodiscard]] const std::string& note() const { return note_; }
     bool again();
     // Sorted by key. Complete after again() returned false.
@@ -74,6 +75,7 @@ class FleetMerge {
     using Entries = std::unordered_map<std::string, FleetEntry>;  // by text of the key
 
     [[nodiscard]] bool skips(std::string_view line) const;
+    std::string what_is_missing(const FleetLine& line);
     std::string take_host_line(const FleetLine& line);
     std::string take_merged_line(const FleetLine& line);
     bool scan(const Row& row);
@@ -88,8 +90,10 @@ class FleetMerge {
     FleetLineReader reader_;
     std::uint64_t buckets_ = 1;
     std::uint64_t bucket_ = 0;
-    bool repeats_ = false;      // this round is the second one of its bucket
-    bool wrong_ = false;        // what the first round added must be added again
+    bool repeats_ = false;     // this round is the second one of its bucket
+    bool wrong_ = false;       // what the first round added must be added again
+    bool told_hosts_ = false;  // what_is_missing() said so
+    bool told_guard_ = false;
     std::string key_;           // text of the line's key
     std::size_t question_ = 0;  // bytes of it
     std::string note_;

@@ -170,9 +170,9 @@ std::string Ledger::text() const {
     json entries = json::array();
     for (const auto& [key, entry] : entries_) entries.push_back(to_json(entry));
     // A workqueue's name need not be UTF-8.
-    return json{{"version", kLedgerVersion}, {"lacks", lacks}, {"entries", entries}}.dump(
-               1, ' ', false, json::error_handler_t::replace) +
-           "\n";
+    json document{{"version", kLedgerVersion}, {"lacks", lacks}};
+    document["entries"] = std::move(entries);
+    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 const LedgerEntry* Ledger::find(const LedgerKey& key) const {

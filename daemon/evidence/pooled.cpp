@@ -45,6 +45,10 @@
 // hosts, which passes where many rules do, or few questions were asked. (Simulated: without this limit, one
 // in four fleets whose hosts differ by 2% and whose means are all 0 had a rule after an hour.)
 //
+// By host. What a rule needs of single hosts (the largest shares, the votes, how hosts differ, and how many
+// are worse) is more than the sums that any engine can add up. A merged line that lacks it counts in the
+// pool; but no rule rests on a sum with such a line.
+//
 // Better and worse hosts. A mean hides that half of the hosts gain and half of them lose. So hosts with
 // enough evidence of their own are counted, either way.
 
@@ -116,15 +120,23 @@ void Pooled::add(const Pooled& other) {
     pairs += other.pairs;
     add_to(better, other.better);
     add_to(worse, other.worse);
+    sum += other.sum;
+    squares += other.squares;
+    if (!by_host || !other.by_host) return forget_hosts();
     raise_to(top_better, other.top_better);
     raise_to(top_worse, other.top_worse);
     hosts_better += other.hosts_better;
     hosts_worse += other.hosts_worse;
     hosts_below += other.hosts_below;
     hosts_above += other.hosts_above;
-    sum += other.sum;
-    squares += other.squares;
     spread.add(other.spread);
+}
+
+void Pooled::forget_hosts() {
+    by_host = false;
+    top_better = top_worse = {};
+    hosts_better = hosts_worse = hosts_below = hosts_above = 0;
+    spread = {};
 }
 
 double Pooled::log_better_without_one() const {
@@ -137,7 +149,7 @@ double Pooled::log_worse_without_one() const {
 
 // LOG of all hosts but one, as far as a rule may rest on it.
 double Pooled::log_for_rule(double log, std::uint64_t votes) const {
-    if (hosts < kLeastHosts) return 0;
+    if (hosts < kLeastHosts || !by_host) return 0;
     const double most = spread.is_visible() ? log_of_votes(votes, hosts)
                                             : static_cast<double>(hosts - 1) * std::log(kMostForRule);
     return std::min(log, most);

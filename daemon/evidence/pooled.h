@@ -27,27 +27,33 @@ struct Pooled {
     std::uint64_t pairs = 0;
     StakeLogs better{};  // sums of the hosts' shares
     StakeLogs worse{};
+    double sum = 0;
+    double squares = 0;
+    // Whether it is known what single hosts found, which is the rest. If not, the rest is 0: merged lines of
+    // other programs may lack it.
+    bool by_host = true;
     StakeLogs top_better{};  // the largest share of one host, by stake, at least 0
     StakeLogs top_worse{};
     std::uint64_t hosts_better = 0;  // hosts whose own evidence is enough, see kHostEvidence
     std::uint64_t hosts_worse = 0;
     std::uint64_t hosts_below = 0;  // hosts whose sum is a gain, however small
     std::uint64_t hosts_above = 0;  // hosts whose sum is harm beyond the tolerance
-    double sum = 0;
-    double squares = 0;
     Spread spread;
 
+    // The sum knows what single hosts found if both do.
     void add(const Pooled& other);
+    // What single hosts found is not known.
+    void forget_hosts();
     // ln of the pooled e-value, the mean over the stakes.
     [[nodiscard]] double log_better() const { return log_mean(better); }
     [[nodiscard]] double log_worse() const { return log_mean(worse); }
-    // The same without the hosts that say it loudest. At most log_better() and log_worse(), and at most what
-    // remains without any one host.
+    // The same without the hosts that say it loudest, where these are known. At most log_better() and
+    // log_worse(), and at most what remains without any one host.
     [[nodiscard]] double log_better_without_one() const;
     [[nodiscard]] double log_worse_without_one() const;
     // What a rule may rest on: the same, but at most a factor of 8 for each host but one. If hosts visibly
     // differ, at most ln of the e-value for "most hosts are better" (or worse), in which each host but one
-    // has a vote. 0 for fewer than kLeastHosts.
+    // has a vote. 0 for fewer than kLeastHosts, and where it is not known what single hosts found.
     [[nodiscard]] double log_for_rule_better() const;
     [[nodiscard]] double log_for_rule_worse() const;
     // exp(mean of d) - 1 in percent: above zero is worse. 0 without pairs.

@@ -21,15 +21,16 @@
 // two things: is the candidate better (unless its counter is a guard), and is it worse? All these questions
 // together go through e-BH, so that at most the promised share of the rules is wrong, however many classes,
 // kinds and candidates a fleet has. Sums of fewer than kLeastHosts hosts are not asked: they cannot pass, and
-// how many hosts there are does not depend on what they found. The evidence that counts is what is left
-// without the loudest host and, where hosts differ, at most what the votes of hosts give
-// (evidence/pooled.cpp).
+// how many hosts there are does not depend on what they found. Sums of which it is not known what single
+// hosts found are not asked either. The evidence that counts is what is left without the loudest host and,
+// where hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
 //
 // Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
 // any of its counters or guards,
 //   - more than 5% of the hosts, and more than one, are worse by their own evidence, or
 //   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1, its loudest host
-//     aside.
+//     aside, or
+//   - it is not known what single hosts found, of a sum of two hosts or more: a merged line does not say.
 // If the reference is the kernel's setting, this also holds for the candidate against any other reference.
 // A veto sets the e-value to 0 before e-BH, which leaves an e-value; so e-BH keeps its promise.
 //
@@ -58,6 +59,13 @@ void reduce_to_conditions(FleetKey& key) {
     reduce_to_row(key);
     key.machine.packages.reset();
     key.kernel = series_of(key.kernel);
+}
+
+// What hosts measured as a guard does not speak for a candidate, even if others judge by this counter.
+void reduce_to_hypothesis(FleetKey& key) {
+    const bool guard = key.guard;
+    reduce_to_conditions(key);
+    key.guard = guard;
 }
 
 // The same candidate against the same reference, by whatever counter.
@@ -91,12 +99,15 @@ FleetKey candidate_of(const FleetKey& key) {
 // Why candidates cannot be promoted, the first reason for each.
 class Vetoes {
   public:
-    Vetoes(const std::vector<FleetEntry>& entries, const std::vector<FleetEntry>& sums) {
-        for (const auto& [key, p, at, shards] : sums)
+    explicit Vetoes(const std::vector<FleetEntry>& entries) {
+        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_conditions)) {
             if (are_many_worse(p))
                 add(key, fmt::format("{} of {} hosts are worse by {}", p.hosts_worse, p.hosts, key.counter));
+            if (!p.by_host && p.hosts > 1)
+                add(key, "it is not known how many hosts are worse by " + key.counter);
+        }
         for (const auto& [key, p, at, shards] : shown_rows(entries))
-            if (p.log_worse_without_one() > 0)
+            if (p.by_host && p.log_worse_without_one() > 0)
                 add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
                                      key.counter, std::exp(std::min(p.log_worse_without_one(), 700.0))));
     }
@@ -128,7 +139,7 @@ struct Hypothesis {
 std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
     std::vector<Hypothesis> out;
     for (const FleetEntry& sum : sums) {
-        if (sum.pooled.hosts < kLeastHosts) continue;
+        if (sum.pooled.hosts < kLeastHosts || !sum.pooled.by_host) continue;
         out.push_back({&sum, true, sum.pooled.log_for_rule_worse(), ""});
         if (sum.key.guard) continue;
         out.push_back({&sum, false, sum.pooled.log_for_rule_better(), vetoes.of(sum.key)});
@@ -205,10 +216,8 @@ std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (
     for (const FleetEntry& entry : entries) {
         FleetKey key = entry.key;
         reduce(key);
-        const auto [found, is_new] = sums.try_emplace(key);
-        FleetEntry& sum = found->second;
+        FleetEntry& sum = sums[key];
         sum.key = key;
-        sum.key.guard = (is_new || sum.key.guard) && entry.key.guard;
         sum.pooled.add(entry.pooled);
         sum.at = std::max(sum.at, entry.at);
     }
@@ -222,12 +231,15 @@ std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries) {
 }
 
 FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
-    const auto sums = regrouped(entries, reduce_to_conditions);
-    const auto hypotheses = hypotheses_of(sums, Vetoes(entries, sums));
+    const auto sums = regrouped(entries, reduce_to_hypothesis);
+    const auto hypotheses = hypotheses_of(sums, Vetoes(entries));
     const auto passes = rejected(hypotheses, rate, true);
     const auto would_pass = rejected(hypotheses, rate, false);
     FleetRules out;
     out.hypotheses = hypotheses.size();
+    std::ranges::copy_if(sums, std::back_inserter(out.unclear), [](const FleetEntry& sum) {
+        return sum.pooled.hosts >= kLeastHosts && !sum.pooled.by_host;
+    });
     std::map<FleetKey, Passed> classes;
     for (std::size_t i = 0; i < hypotheses.size(); i++) {
         const Hypothesis& h = hypotheses[i];

@@ -8,8 +8,7 @@
 
 namespace wq {
 
-// ENTRIES with keys made coarser by REDUCE, those of equal keys added up. A sum is of a guard only if all of
-// it is.
+// ENTRIES with keys made coarser by REDUCE, those of equal keys added up.
 std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key));
 
 // The rows of `fleet show`: pooled over topologies, schedulers, partitions, tolerances and windows.
@@ -40,6 +39,9 @@ struct FleetDoubt {
 struct FleetRules {
     std::vector<FleetRule> rules;
     std::vector<FleetDoubt> doubts;
+    // Sums of which it is not known what single hosts found: whether one host makes the rule, and whether
+    // many are worse. They make no rule, and their counters veto the candidate.
+    std::vector<FleetEntry> unclear;
     std::size_t hypotheses = 0;
 };
 

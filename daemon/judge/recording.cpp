@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "evidence/comparison.h"
 
 namespace wq {
 namespace {
@@ -85,7 +86,11 @@ std::string read_row(const Fields& f, Row& row) {
     row = {f[0], f[1], f[3], f[2] == "candidate", 0};
     const auto [end, error] = std::from_chars(f[4].data(), f[4].data() + f[4].size(), row.value);
     const bool whole = error == std::errc{} && end == f[4].data() + f[4].size();
-    return whole && std::isfinite(row.value) && row.value > 0 ? "" : value_error(f[4]);
+    if (!whole || !std::isfinite(row.value) || row.value <= 0) return value_error(f[4]);
+    if (row.value < Comparison::kLeastValue || row.value > Comparison::kMostValue)
+        return fmt::format("value {} is not between {:g} and {:g}", excerpt(f[4]), Comparison::kLeastValue,
+                           Comparison::kMostValue);
+    return "";
 }
 
 std::string read_line(std::string_view line, Row& row) {

@@ -25,8 +25,9 @@ struct RecordingError {
 };
 
 // Reads CSV: the header `trial,pair,arm,counter,value`, then a line per arm (`baseline` or `candidate`),
-// counter, pair and trial, value being a positive number. Names are text without commas and quotes. Trials,
-// pairs and counters keep the order in which the file first names them; its lines may be in any order.
+// counter, pair and trial, value being a number from Comparison::kLeastValue to kMostValue. Names are text
+// without commas and quotes. Trials, pairs and counters keep the order in which the file first names them;
+// its lines may be in any order.
 tl::expected<std::vector<RecordedTrial>, RecordingError> read_recording(std::string_view text);
 
 }  // namespace wq

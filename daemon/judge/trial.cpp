@@ -4,12 +4,14 @@
 #include <cmath>
 #include <utility>
 
+#include "evidence/comparison.h"
+
 // evidence/comparison.cpp explains the random choice, the e-values and the tolerance. This rule differs,
 // because somebody waits for it and there are few pairs:
 // - One counter. Both `regressed` and `improved` take an e-value of 1 / alpha, with alpha as given: it is not
 //   divided among counters or candidates.
-// - Five stakes, from 1/2 (judge/evidence.h). With smaller ones, the 16 pairs that `ab` runs by default reach
-//   no verdict even if all of them agree.
+// - Five stakes, from 1/2 (EProcess::log_of_large_stakes()): the e-values of smaller ones hardly grow in the
+//   16 pairs that `ab` runs by default.
 // - `improved` needs neither a minimum of pairs nor a lower sum of costs. As there, the e-value of "worse"
 //   must not be above 1.
 // - It ends: at the first verdict, which stays, or after max_pairs. No window counts as lost.
@@ -17,8 +19,7 @@
 namespace wq {
 
 double difference_of(const JudgedCounter& counter, const Readings& r) {
-    return counter.higher_is_better ? std::log(r.baseline) - std::log(r.candidate)
-                                    : std::log(r.candidate) - std::log(r.baseline);
+    return log_ratio({counter.name, counter.higher_is_better, 0, false}, {r.baseline, r.candidate});
 }
 
 std::string_view name_of(TrialOutcome outcome) {
@@ -52,8 +53,9 @@ TrialVerdict Trial::end(const std::string& reason) {
 
 std::optional<TrialVerdict> Trial::decide() const {
     const double enough = -std::log(settings_.alpha);
-    if (regressed_.log() >= enough) return TrialVerdict{TrialOutcome::regressed, "", standing()};
-    if (improved_.log() >= enough && regressed_.log() <= 0)
+    const double worse = regressed_.log_of_large_stakes();
+    if (worse >= enough) return TrialVerdict{TrialOutcome::regressed, "", standing()};
+    if (improved_.log_of_large_stakes() >= enough && worse <= 0)
         return TrialVerdict{TrialOutcome::improved, "", standing()};
     if (differences_.size() >= settings_.max_pairs)
         return TrialVerdict{TrialOutcome::inconclusive, kMaxPairsReason, standing()};
@@ -61,8 +63,8 @@ std::optional<TrialVerdict> Trial::decide() const {
 }
 
 Standing Trial::standing() const {
-    return {counter_.name, static_cast<unsigned>(differences_.size()), regressed_.log(), improved_.log(),
-            effect_of(differences_)};
+    return {counter_.name, static_cast<unsigned>(differences_.size()), regressed_.log_of_large_stakes(),
+            improved_.log_of_large_stakes(), effect_of(differences_)};
 }
 
 }  // namespace wq

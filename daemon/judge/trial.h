@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/e_process.h"
 #include "evidence/effect.h"
 #include "judge/evidence.h"
 #include "model/judge_settings.h"
@@ -34,7 +35,6 @@ struct Standing {
 };
 
 // Why a trial was inconclusive, by itself.
-inline constexpr const char* kEmergencyReason = "emergency";
 inline constexpr const char* kMaxPairsReason = "max_pairs";
 
 struct TrialVerdict {
@@ -63,8 +63,8 @@ class Trial {
 
     JudgeSettings settings_;
     JudgedCounter counter_;
-    Evidence regressed_;
-    Evidence improved_;
+    EProcess regressed_;
+    EProcess improved_;
     std::vector<double> differences_;
     std::optional<TrialVerdict> verdict_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "counters/machine_counter.h"
 #include "evidence/comparison.h"
 
 namespace wq {
@@ -119,6 +120,20 @@ TEST(Comparison, ManySmallGainsDoNotHideAFewLargeLosses) {
     EXPECT_EQ(level.decide({}).judgement, Judgement::improved);
 }
 
+TEST(Comparison, ImprovesByAnyCounterThatHasAllThatItNeeds) {
+    Comparison two({kTail, kLatency});
+    two.add({PairValues{1000, 1010}, PairValues{1, 0.95}});  // of tail, more than all of its gains
+    for (int i = 1; i < 40; i++) two.add({PairValues{1, 0.95}, PairValues{1, i % 5 == 0 ? 1.05 : 0.95}});
+    const auto& columns = two.columns();
+    ASSERT_GT(log_mean(columns[0].better.logs), log_mean(columns[1].better.logs)) << "tail is nearest";
+    EXPECT_EQ(two.decide({}).judgement, Judgement::improved);
+    EXPECT_EQ(two.decide({}).counter, "latency");
+    Comparison one({kTail});
+    one.add({PairValues{1000, 1010}});
+    for (int i = 1; i < 40; i++) one.add({PairValues{1, 0.95}});
+    EXPECT_EQ(one.decide({}).judgement, Judgement::undecided) << "by tail alone";
+}
+
 TEST(Comparison, LatencyAloneIsNoHarmWhileThroughputIsBetter) {
     const Values faster{PairValues{1, 1.3}, PairValues{1, 1.3}};
     EXPECT_EQ(after({kLatency, kThroughputGuard}, faster, 40).decide({}).judgement, Judgement::undecided);
@@ -138,6 +153,16 @@ TEST(Comparison, ALostWindowCountsAgainstTheArmThatRanInIt) {
     const double worse = reference.decide({}).log_worse;
     reference.add_lost_window(Side::reference);
     EXPECT_LT(reference.decide({}).log_worse, worse);
+}
+
+// Lost windows are dear, but do not make those that are lost later dearer.
+TEST(Comparison, LostWindowsDoNotRaiseTheUsualCost) {
+    auto one = after({kLatency}, cost(0), 15);
+    one.add(cost(std::log(20)));
+    for (int i = 0; i < 100; i++) one.add_lost_window(Side::reference);
+    const auto& column = one.columns()[0];
+    EXPECT_LT(column.reference_cost / 116, 20 * 35.0 / 16);
+    EXPECT_LT(column.candidate_cost / 116, 35.0 / 16);
 }
 
 // There is no difference yet that it could count as: what starves its load from the start is found all the
@@ -170,6 +195,21 @@ TEST(Comparison, RefusesWhatIsNotAPositiveNumber) {
     Comparison untouched({kLatency});
     untouched.add({PairValues{0, 1}});
     EXPECT_EQ(untouched.columns()[0].worse.count, 0U);
+}
+
+// In a file of the user's a number can be 0.
+TEST(Comparison, AZeroBesideALargerValueCountsAsAThirdOfIt) {
+    const ComparedCounter errors{.name = "file:/errors"};
+    const ComparedCounter rate{.name = "file:/rps", .higher_is_better = true};
+    for (const double value : {1e-6, 1.0, 1e9}) {
+        EXPECT_DOUBLE_EQ(log_ratio(errors, {kZeroReading, value}), std::log(3));
+        EXPECT_DOUBLE_EQ(log_ratio(errors, {value, kZeroReading}), -std::log(3));
+        EXPECT_DOUBLE_EQ(log_ratio(rate, {value, kZeroReading}), std::log(3));
+        EXPECT_DOUBLE_EQ(log_ratio(rate, {kZeroReading, value}), -std::log(3));
+    }
+    EXPECT_EQ(log_ratio(errors, {kZeroReading, kZeroReading}), 0);
+    EXPECT_EQ(after({errors}, {PairValues{5, kZeroReading}}, 16).decide({}).judgement, Judgement::improved);
+    EXPECT_EQ(after({errors}, {PairValues{kZeroReading, 5}}, 16).decide({}).judgement, Judgement::regressed);
 }
 
 TEST(Comparison, KeepsTheLastDifferencesOnly) {

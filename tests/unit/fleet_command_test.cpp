@@ -210,6 +210,13 @@ TEST(FleetText, WritesLargeEvidenceAsPowersOfTen) {
     EXPECT_EQ(count_text(999), "999");
 }
 
+TEST(FleetText, HowHostsDifferMayNotBeKnown) {
+    Pooled p;
+    EXPECT_EQ(spread_text(p), "0.00%; 0 better, 0 worse");
+    p.forget_hosts();
+    EXPECT_EQ(spread_text(p), "not known");
+}
+
 HostFacts facts() {
     HostFacts out;
     out.arch = "x86_64";
@@ -270,6 +277,39 @@ TEST_F(FleetCommand, APolicyOfNothingIsOneToo) {
     EXPECT_EQ(wish(ran.out, "kcryptd-254:0-1", facts()), "no rule");
     EXPECT_THAT(ran.out, HasSubstr("0 rules passed"));
     EXPECT_THAT(ran.out, Not(HasSubstr("[[host]]")));
+}
+
+// Any engine that can add makes merged lines with the keys of the contract (design, `fleet merge`).
+TEST_F(FleetCommand, MergedLinesOfTheContractCountButMakeNoRule) {
+    const std::string ledgers = hosts("a", 40, -0.02);
+    const json whole = json::parse(run({"merge", ledgers}).out);
+    json contract;
+    for (const char* key :
+         {"v",         "at",      "hosts",     "machine",          "kernel",    "topology",
+          "scheduler", "class",   "reference", "reference_origin", "candidate", "partitions",
+          "strict",    "counter", "tolerance", "window",           "n",         "pairs",
+          "better",    "worse",   "sum",       "squares",          "shards"})
+        contract[key] = whole.at(key);
+    const std::string merged = file("merged", contract.dump() + "\n");
+    const Ran shown = run({"show", "--json", merged});
+    EXPECT_EQ(shown.code, kOk);
+    EXPECT_THAT(lines_of(shown.err),
+                ElementsAre(AllOf(StartsWith("wq-tunectl: " + merged + ":1: it lacks some of hosts_better"),
+                                  HasSubstr("no \"guard\""))));
+    json row = json::parse(run({"show", "--json", ledgers}).out);
+    row["hosts_better"] = row["hosts_worse"] = nullptr;
+    EXPECT_EQ(json::parse(shown.out), row);
+    json again = json::parse(run({"merge", merged}).out);
+    EXPECT_EQ(again.at("guard"), true);
+    again.erase("guard");
+    EXPECT_EQ(again, contract);
+    EXPECT_EQ(wish(run({"policy", ledgers}).out, "kcryptd-254:0-1", facts()), "smt");
+    const std::string policy = run({"policy", merged}).out;
+    EXPECT_EQ(wish(policy, "kcryptd-254:0-1", facts()), "no rule");
+    EXPECT_THAT(policy,
+                AllOf(HasSubstr("0 rules passed"), HasSubstr("\n# Left out, because merged lines lack"),
+                      HasSubstr("\n#   kcryptd-#:#-#, cache -> smt, on AMD"),
+                      HasSubstr(": it is not known what each host found\n")));
 }
 
 TEST_F(FleetCommand, WhatTheDefaultWouldMakeWorseKeepsItsScopeByName) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "evidence/json_scan.h"
 #include "fleet_lines.h"
@@ -234,14 +235,58 @@ TEST(FleetLine, ToleranceHasNoSign) {
     EXPECT_FALSE(std::signbit(reader.line().key.tolerance));
 }
 
+// What the contract does not name, and an engine that only adds up does not make.
+const std::set<std::string> kOptionalOfMerged = {"hosts_better", "hosts_worse", "hosts_below", "hosts_above",
+                                                 "top_better",   "top_worse",   "spread"};
+
+TEST(FleetLine, AMergedLineMayLackWhatItsHostsFound) {
+    const Json whole = Json::parse(text_of(a_merged_line()));
+    FleetLineReader reader(kReadAt);
+    Json none = whole;
+    for (const std::string& key : kOptionalOfMerged) {
+        Json part = whole;
+        part.erase(key);
+        none.erase(key);
+        ASSERT_EQ(reader.read(whole.dump()), "");
+        EXPECT_TRUE(reader.line().pooled.by_host);
+        ASSERT_EQ(reader.read(part.dump()), "") << key;
+        Pooled expected = a_merged_line().pooled;
+        expected.forget_hosts();
+        EXPECT_EQ(reader.line().pooled, expected)
+            << "nothing is left of " << key << ", nor of an earlier line";
+    }
+    ASSERT_EQ(reader.read(none.dump()), "");
+    EXPECT_FALSE(reader.line().pooled.by_host);
+    EXPECT_EQ(Json::parse(text_of(reader.line())), none);
+    // As loud as hosts can be, and louder. The largest share is not known.
+    none["better"] = std::vector<double>(7, 2 * share_of(kMostLog));
+    EXPECT_EQ(refusal(none.dump()), "");
+    none["better"] = std::vector<double>(7, 2 * share_of(kMostLog) + 0.1);
+    EXPECT_THAT(refusal(none.dump()), HasSubstr("out of bounds"));
+}
+
+TEST(FleetLine, WithoutGuardItIsOfAGuard) {
+    FleetLineReader reader(kReadAt);
+    for (const FleetLine& line : {a_line(), a_merged_line()}) {
+        Json j = Json::parse(text_of(line));
+        ASSERT_EQ(reader.read(j.dump()), "");
+        EXPECT_FALSE(reader.line().key.guard);
+        EXPECT_FALSE(reader.lacks_guard());
+        j.erase("guard");
+        ASSERT_EQ(reader.read(j.dump()), "");
+        EXPECT_TRUE(reader.line().key.guard);
+        EXPECT_TRUE(reader.lacks_guard());
+    }
+}
+
 TEST(FleetLine, EachMissingKeyIsNamed) {
     for (const FleetLine& line : {a_line(), a_merged_line()}) {
         const Json whole = Json::parse(text_of(line));
         for (const auto& [key, value] : whole.items()) {
             Json part = whole;
             part.erase(key);
-            if (key == "guard")
-                EXPECT_EQ(refusal(part.dump()), "");
+            if (key == "guard" || kOptionalOfMerged.contains(key))
+                EXPECT_EQ(refusal(part.dump()), "") << key;
             else
                 EXPECT_NE(refusal(part.dump()), "") << key;
         }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/hash.h"
 #include "evidence/fleet_merge.h"
@@ -85,6 +86,7 @@ void expect_same(const Lines& left, const Lines& right) {
         EXPECT_EQ(p.hosts, q.hosts);
         EXPECT_EQ(p.pairs, q.pairs);
         EXPECT_EQ(p.alarms, q.alarms);
+        EXPECT_EQ(p.by_host, q.by_host);
         EXPECT_EQ(p.hosts_better, q.hosts_better);
         EXPECT_EQ(p.hosts_worse, q.hosts_worse);
         EXPECT_EQ(p.hosts_below, q.hosts_below);
@@ -341,6 +343,46 @@ TEST(FleetMerge, AHostCountsOnceForAQuestion) {
     ASSERT_THAT(one, SizeIs(1));
     std::ranges::reverse(lines);
     expect_same(merge(lines).lines, one);
+}
+
+// LINES as another engine would merge them: with the keys of the contract only, "guard" aside.
+Lines as_others_merge(const Lines& lines, bool guard = true) {
+    Lines out;
+    for (const std::string& line : lines) {
+        auto j = nlohmann::ordered_json::parse(line);
+        for (const char* key : {"hosts_better", "hosts_worse", "hosts_below", "hosts_above", "top_better",
+                                "top_worse", "spread"})
+            j.erase(std::string(key));
+        if (!guard) j.erase(std::string("guard"));
+        out.push_back(j.dump());
+    }
+    return out;
+}
+
+TEST(FleetMerge, ALineOfAnotherEngineCountsAndTheSumLacksWhatItLacks) {
+    const Lines lines = fleet(200, 17);
+    const Lines whole = merge(lines).lines;
+    const Lines first = merge(lines, {1, 2}).lines;
+    const Lines second = merge(lines, {2, 2}).lines;
+    const Lines bare = as_others_merge(second);
+    for (const Lines& mixed : {joined({first, bare}), joined({bare, first}),
+                               joined({as_others_merge(first), bare}), as_others_merge(whole)}) {
+        const Merged merged = merge(mixed);
+        EXPECT_THAT(merged.refused, IsEmpty());
+        EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("makes no rule (said once)")));
+        expect_same(merged.lines, as_others_merge(whole));
+        for (const std::string& line : merged.lines)
+            EXPECT_THAT(line, testing::Not(HasSubstr("hosts_better")));
+    }
+    EXPECT_THAT(merge(joined({first, second})).notes, IsEmpty());
+}
+
+TEST(FleetMerge, LinesWithoutGuardAreNamedOnce) {
+    const Lines lines = as_others_merge(fleet(20, 18), false);
+    const Merged merged = merge(lines);
+    EXPECT_THAT(merged.refused, IsEmpty());
+    EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("there is no \"guard\"")));
+    for (const FleetLine& line : read(merged.lines)) EXPECT_TRUE(line.key.guard);
 }
 
 TEST(FleetMerge, AHostInAMergedLineDoesNotCountAgainUnderAnotherScheduler) {

@@ -163,6 +163,34 @@ TEST_F(JudgeCommand, NamesFileAndLineOfAMistake) {
     EXPECT_EQ(ran.err, "wq-tunectl: " + file_ + ":4: value 'nan' is not a positive number\n");
 }
 
+// Not left out in silence.
+TEST_F(JudgeCommand, NamesTheLineOfAValueOutOfRange) {
+    const auto ran = judge(kHead + "a,1,baseline,latency,1e61\na,1,candidate,latency,2e61\n");
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.err, "wq-tunectl: " + file_ + ":2: value '1e61' is not between 1e-60 and 1e+60\n");
+    const auto least = judge(kHead + "a,1,baseline,latency,1e-60\na,1,candidate,latency,1e60\n");
+    EXPECT_EQ(json::parse(least.out)["pairs"], 1);
+}
+
+// The counter with the most evidence may be one that `improved` cannot rest on.
+TEST_F(JudgeCommand, ImprovedTakesAnyCounterThatHasAllThatItNeeds) {
+    std::ostringstream rows;
+    const auto value = [&](unsigned pair, const char* counter, double baseline, double candidate) {
+        rows << "a," << pair << ",baseline," << counter << ',' << baseline << '\n'
+             << "a," << pair << ",candidate," << counter << ',' << candidate << '\n';
+    };
+    value(0, "tail", 100'000, 101'000);  // a loss that outweighs all gains
+    value(0, "latency", 100, 95);
+    for (unsigned pair = 1; pair < 40; pair++) {
+        value(pair, "tail", 100, 95);
+        value(pair, "latency", 100, pair % 5 == 0 ? 105 : 95);
+    }
+    const json one = json::parse(judge(kHead + rows.str()).out);
+    EXPECT_EQ(one["verdict"], "improved");
+    EXPECT_EQ(one["counter"], "latency");
+}
+
 TEST_F(JudgeCommand, FailsOnAFileThatCannotBeRead) {
     const auto absent = run({"judge", tree_.root() + "/none.csv"});
     EXPECT_EQ(absent.code, kFailure);

@@ -6,75 +6,78 @@
 #include <cmath>
 #include <limits>
 
+#include "evidence/e_process.h"
 #include "model/judge_settings.h"
 
 namespace wq {
 namespace {
 
-TEST(Evidence, IsTheOneComputedByHand) {
+TEST(LargeStakes, AreTheOnesComputedByHand) {
     // x = 0.1, -0.1, 0.2: r = 0.1, 0.1, sqrt(0.06 / 3), so x/r = 1, -1, sqrt(2), and for each k
     // E_k = 8 / ((1 + e^-k) (1 + e^k) (1 + e^(-k sqrt 2))). Their mean is 0.6922.
-    Evidence e;
-    EXPECT_EQ(e.log(), 0);
+    EProcess e;
+    EXPECT_EQ(e.log_of_large_stakes(), 0);
     e.add(0.1);
-    EXPECT_NEAR(evidence_of(e.log()), 1.6863973710868734, 1e-12);
+    EXPECT_NEAR(evidence_of(e.log_of_large_stakes()), 1.6863973710868734, 1e-12);
     e.add(-0.1);
-    EXPECT_NEAR(evidence_of(e.log()), 0.4436857397845044, 1e-12);
+    EXPECT_NEAR(evidence_of(e.log_of_large_stakes()), 0.4436857397845044, 1e-12);
     e.add(0.2);
-    EXPECT_NEAR(evidence_of(e.log()), 0.6922040974642341, 1e-12);
+    EXPECT_NEAR(evidence_of(e.log_of_large_stakes()), 0.6922040974642341, 1e-12);
     double sum = 0;
     for (const double k : {0.5, 1.0, 2.0, 4.0, 8.0})
         sum += 8 / ((1 + std::exp(-k)) * (1 + std::exp(k)) * (1 + std::exp(-k * std::sqrt(2))));
-    EXPECT_NEAR(evidence_of(e.log()), sum / 5, 1e-12);
+    EXPECT_NEAR(evidence_of(e.log_of_large_stakes()), sum / 5, 1e-12);
 }
 
-TEST(Evidence, IsAFairGame) {
+TEST(LargeStakes, AreAFairGame) {
     // Whatever came before, the mean over both signs of the next value is what was there.
     for (const double next : {1e-9, 0.01, 0.2, 30.0}) {
-        Evidence up;
+        EProcess up;
         for (const double x : {0.05, -0.02, 0.3}) up.add(x);
-        Evidence down = up;
-        const double before = evidence_of(up.log());
+        EProcess down = up;
+        const double before = evidence_of(up.log_of_large_stakes());
         up.add(next);
         down.add(-next);
-        EXPECT_NEAR((evidence_of(up.log()) + evidence_of(down.log())) / 2, before, 1e-12);
+        EXPECT_NEAR((evidence_of(up.log_of_large_stakes()) + evidence_of(down.log_of_large_stakes())) / 2,
+                    before, 1e-12);
     }
 }
 
-TEST(Evidence, DoesNotDependOnTheUnit) {
-    Evidence small, large;
+TEST(LargeStakes, DoNotDependOnTheUnit) {
+    EProcess small, large;
     for (const double x : {0.1, -0.3, 0.2, 0.2}) {
         small.add(x * 1e-12);
         large.add(x * 1e3);
     }
-    EXPECT_NEAR(small.log(), large.log(), 1e-12);
+    EXPECT_NEAR(small.log_of_large_stakes(), large.log_of_large_stakes(), 1e-12);
 }
 
-TEST(Evidence, IsUnmovedByTies) {
-    Evidence e;
+TEST(LargeStakes, AreUnmovedByTies) {
+    EProcess e;
     for (int i = 0; i < 5; i++) e.add(0);
-    EXPECT_EQ(e.log(), 0) << "r is 0: exactly 1, not NaN";
+    EXPECT_EQ(e.log_of_large_stakes(), 0) << "r is 0: exactly 1, not NaN";
     e.add(0.1);
-    const double after = e.log();
+    const double after = e.log_of_large_stakes();
     EXPECT_GT(after, 0);
     e.add(0);
-    EXPECT_DOUBLE_EQ(e.log(), after) << "0/r is 0, a factor of 1";
+    EXPECT_DOUBLE_EQ(e.log_of_large_stakes(), after) << "0/r is 0, a factor of 1";
 }
 
-TEST(Evidence, StaysANumberFarBeyondTheDoubles) {
-    Evidence huge, tiny;
+TEST(LargeStakes, StayNumbersFarBeyondTheDoubles) {
+    EProcess huge, tiny;
     for (unsigned i = 0; i < kMaxPairs; i++) {
         huge.add(0.1);
         tiny.add(-0.1);
     }
-    EXPECT_NEAR(huge.log(), kMaxPairs * std::log(2 / (1 + std::exp(-8))) - std::log(5), 1e-6);
-    EXPECT_NEAR(tiny.log(), kMaxPairs * std::log(2 / (1 + std::exp(0.5))) - std::log(5), 1e-6);
-    EXPECT_EQ(evidence_of(huge.log()), std::numeric_limits<double>::max());
-    EXPECT_EQ(evidence_of(tiny.log()), 0);
+    EXPECT_NEAR(huge.log_of_large_stakes(), kMaxPairs * std::log(2 / (1 + std::exp(-8))) - std::log(5), 1e-6);
+    EXPECT_NEAR(tiny.log_of_large_stakes(), kMaxPairs * std::log(2 / (1 + std::exp(0.5))) - std::log(5),
+                1e-6);
+    EXPECT_EQ(evidence_of(huge.log_of_large_stakes()), std::numeric_limits<double>::max());
+    EXPECT_EQ(evidence_of(tiny.log_of_large_stakes()), 0);
     tiny.add(700);  // x/r = 100, from nearly nothing
-    EXPECT_TRUE(std::isfinite(tiny.log()));
+    EXPECT_TRUE(std::isfinite(tiny.log_of_large_stakes()));
     huge.add(-700);
-    EXPECT_TRUE(std::isfinite(huge.log()));
+    EXPECT_TRUE(std::isfinite(huge.log_of_large_stakes()));
 }
 
 TEST(JudgeSettings, AreReadStrictly) {
@@ -90,6 +93,11 @@ TEST(JudgeSettings, AreReadStrictly) {
     EXPECT_EQ(*parse_max_pairs("10000"), 10000U);
     for (const char* bad : {"", "0", "10001", "-1", "1.5", "4294967297", "99999999999"})
         EXPECT_FALSE(parse_max_pairs(bad)) << bad;
+    EXPECT_EQ(parse_max_pairs("0").error().text, "must be 1 to 10000");
+    EXPECT_EQ(*parse_candidates("100"), 100U);
+    EXPECT_EQ(parse_candidates("101").error().text, "candidates must be 1 to 100");
+    EXPECT_EQ(*parse_run_length("1000000000"), 1'000'000'000U);
+    EXPECT_EQ(parse_run_length("0").error().text, "run-length must be 1 to 1000000000");
 }
 
 }  // namespace

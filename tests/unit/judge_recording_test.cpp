@@ -77,6 +77,14 @@ TEST(Recording, RefusesValuesThatAreNoCosts) {
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency,"), "4: value is empty");
 }
 
+// A comparison takes no others.
+TEST(Recording, RefusesValuesOutsideTheRangeOfAComparison) {
+    for (const char* bad : {"1.1e60", "9e-61", "1e300", "1e-300"})
+        EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
+                  std::string("4: value '") + bad + "' is not between 1e-60 and 1e+60");
+    EXPECT_EQ(mistake_of_row("a,2,baseline,latency,1e60\na,2,candidate,latency,1e-60"), "none");
+}
+
 TEST(Recording, RefusesRowsThatAreNone) {
     EXPECT_EQ(mistake_of_row(""), "4: the line is empty");
     EXPECT_EQ(mistake_of_row("a"), "4: 1 field instead of 5");

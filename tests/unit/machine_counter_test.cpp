@@ -198,9 +198,11 @@ TEST(MachineCounter, AWindowHasAtLeastOneUnit) {
     EXPECT_DOUBLE_EQ(value_of_window("diskstats:vda.rkB", 5, 5.5, 8).value(), 1.0 / 8);
 }
 
-TEST(MachineCounter, AFilesNumberStaysWhatItIs) {
+TEST(MachineCounter, AFilesNumberStaysWhatItIsUnlessItIsZero) {
     EXPECT_EQ(value_of_window("file:/x", 9, 3, 8), 3);
-    EXPECT_EQ(value_of_window("file:/x", 9, 0, 8), 0);
+    EXPECT_EQ(value_of_window("file:/x", 9, 1e-9, 8), 1e-9);
+    EXPECT_EQ(value_of_window("file:/x", 9, 0, 8), kZeroReading);
+    EXPECT_EQ(value_of_window("file:/x", 0, 0, 8), kZeroReading);
 }
 
 TEST(MachineCounter, AWindowThatCannotBeIsAnError) {

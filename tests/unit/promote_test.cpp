@@ -64,6 +64,12 @@ class Fleet {
         return out;
     }
     [[nodiscard]] const std::vector<FleetEntry>& entries() const { return entries_; }
+    // As from a merged line of another program.
+    Fleet& forget_hosts(const FleetKey& key) {
+        for (FleetEntry& entry : entries_)
+            if (entry.key == key) entry.pooled.forget_hosts();
+        return *this;
+    }
 
   private:
     Random random_;
@@ -175,6 +181,46 @@ TEST(Promote, AGuardThatIsWorseForbidsARule) {
     // Of other arms it says nothing.
     guard.candidate = "cpu";
     EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
+                ElementsAre("a: use smt"));
+}
+
+// Those who guard by a counter do not lend their evidence to the one who judges by it.
+TEST(Promote, AGuardOfSomeHostsDoesNotSpeakForTheCandidateOnOthers) {
+    FleetKey key = fleet_key("a");
+    FleetKey guard = key;
+    guard.guard = true;
+    EXPECT_THAT(Fleet(18).hosts(30, -0.02, guard).hosts(1, -0.02, key).rules(), IsEmpty());
+    EXPECT_THAT(Fleet(18).hosts(30, -0.02, guard).hosts(30, -0.02, key).rules(), ElementsAre("a: use smt"));
+    EXPECT_THAT(Fleet(18).hosts(1, 0.1, guard).hosts(20, -0.02, key).hosts(1, 0.1, key).rules(), IsEmpty())
+        << "2 of 22 are worse";
+}
+
+TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
+    const FleetKey key = fleet_key("a");
+    for (const double effect : {-0.02, 0.02}) {
+        const Fleet fleet = Fleet(19).hosts(40, effect, key).forget_hosts(key);
+        EXPECT_EQ(fleet.entries()[0].pooled.log_for_rule_better(), 0);
+        const FleetRules found = promoted(fleet.entries(), kRate);
+        EXPECT_THAT(found.rules, IsEmpty());
+        EXPECT_THAT(found.unclear, SizeIs(1));
+        EXPECT_EQ(found.hypotheses, 0U);
+    }
+    // Nor if it is lacking of some of the hosts, or of a guard, which could forbid the rule.
+    FleetKey other = key;
+    other.scheduler = "scx_lavd";
+    EXPECT_THAT(Fleet(19).hosts(40, -0.02, key).hosts(4, -0.02, other).rules(), ElementsAre("a: use smt"));
+    EXPECT_THAT(Fleet(19).hosts(40, -0.02, key).hosts(4, -0.02, other).forget_hosts(other).rules(),
+                IsEmpty());
+    FleetKey guard = key;
+    guard.counter = "throughput";
+    guard.guard = true;
+    const Fleet guarded = Fleet(19).hosts(40, -0.02, key).hosts(30, 0, guard).forget_hosts(guard);
+    EXPECT_THAT(guarded.rules(), IsEmpty());
+    const auto doubts = promoted(guarded.entries(), kRate).doubts;
+    ASSERT_THAT(doubts, SizeIs(1));
+    EXPECT_EQ(doubts[0].why, "it is not known how many hosts are worse by throughput");
+    // One host forbids nothing.
+    EXPECT_THAT(Fleet(19).hosts(40, -0.02, key).hosts(1, 0.2, guard).forget_hosts(guard).rules(),
                 ElementsAre("a: use smt"));
 }
 

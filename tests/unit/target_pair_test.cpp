@@ -112,6 +112,15 @@ TEST_F(TargetPairTest, AMissingGuardDropsItsOwnValueOnly) {
     EXPECT_EQ(measure().drop, "latency is not a positive number");
 }
 
+// Its items ended only after the window. To leave the value out would depend on the arm.
+TEST_F(TargetPairTest, AThroughputOfZeroCounts) {
+    windows_[1].throughput = 0;
+    const PairResult result = measure();
+    ASSERT_TRUE(result.values[1]);
+    EXPECT_LT((*result.values[1])[1], 1.0 / 30) << "less than one item in the longest window";
+    EXPECT_GT((*result.values[1])[1], 0);
+}
+
 TEST_F(TargetPairTest, CountsThatCannotBeReadDropIt) {
     work_.read_error = Error{EIO, "no count"};
     const PairResult result = measure();
@@ -155,6 +164,27 @@ TEST(TargetPair, WhereNothingHappenedBothWindowsAreTheSame) {
     ASSERT_TRUE(result.values.at(0));
     EXPECT_EQ((*result.values[0])[0], (*result.values[0])[1]);
     EXPECT_EQ((*result.values[0])[0], 1e-6 / 8);
+}
+
+// To drop the pair would be a drop that depends on the arm: an error count is 0 under the better one.
+TEST(TargetPair, AFileThatIsZeroInOneWindowDropsNothing) {
+    const std::vector<ComparedCounter> counters = {{.name = "file:/run/app/errors"}};
+    for (const bool first : {true, false}) {
+        test::TempTree tree{test::File("run/app/errors", first ? "0\n" : "5\n")};
+        TargetPair pair({counters, nullptr, 0, Paths{tree.root()}, 200});
+        pair.open(0, 0);
+        pair.close(0, 2'000'000, 2'000'000);
+        tree.write("run/app/errors", first ? "5\n" : "0\n");
+        pair.open(1, 3'000'000);
+        pair.close(1, 5'000'000, 2'000'000);
+        const PairResult result = pair.finish();
+        EXPECT_EQ(result.drop, "");
+        ASSERT_TRUE(result.values.at(0));
+        const Comparison comparison(counters);
+        EXPECT_EQ(comparison.why_refused(by_arm(result, false)), "");
+        EXPECT_DOUBLE_EQ(log_ratio(counters[0], by_arm(result, false)[0].value()),
+                         std::log(first ? 3 : 1.0 / 3));
+    }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/render/verdict_text.h"
@@ -61,22 +62,19 @@ std::string verdict_of(const Decision& decision) {
 }
 
 void print_line(const nlohmann::ordered_json& line) {
-    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(line));
 }
 
 void print_json(const RecordedTrial& recorded, const Judged& judged) {
     const Decision& at = judged.decision;
-    nlohmann::ordered_json line{{"trial", recorded.name},
-                                {"verdict", verdict_of(at)},
-                                {"counter", at.counter},
-                                {"pairs", at.pairs},
-                                {"e_regressed", evidence_of(at.log_worse)},
-                                {"e_improved", evidence_of(at.log_better)},
-                                {"effect_percent", judged.effect.percent},
-                                {"interval_percent", nullptr}};
-    if (const auto& interval = judged.effect.interval)
-        line["interval_percent"] = {interval->low, interval->high};
-    print_line(line);
+    print_line({{"trial", recorded.name},
+                {"verdict", verdict_of(at)},
+                {"counter", at.counter},
+                {"pairs", at.pairs},
+                {"e_regressed", evidence_of(at.log_worse)},
+                {"e_improved", evidence_of(at.log_better)},
+                {"effect_percent", judged.effect.percent},
+                {"interval_percent", interval_or_null(judged.effect)}});
 }
 
 std::vector<std::string> row_of(const RecordedTrial& recorded, const Judged& judged) {
@@ -117,9 +115,8 @@ void show_watched(const std::vector<RecordedTrial>& trials, const JudgeOptions& 
     for (const RecordedTrial& trial : trials) {
         const Watched watched = watch_one(trial, options);
         if (options.json)
-            print_line({{"trial", trial.name},
-                        {"alarm_at", watched.alarm_at ? nlohmann::ordered_json(*watched.alarm_at) : nullptr},
-                        {"log_m", watched.log_m}});
+            print_line(
+                {{"trial", trial.name}, {"alarm_at", or_null(watched.alarm_at)}, {"log_m", watched.log_m}});
         else
             table.add({trial.name, watched.alarm_at ? std::to_string(*watched.alarm_at) : "-",
                        fmt::format("{:.4g}", watched.log_m)});
@@ -164,9 +161,9 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
         ->type_name(word::kFile)
         ->required()
         ->check(not_empty);
-    command.add_flag("--json", options->json, "For machines");
+    command.add_flag("--json", options->json, kJsonHelp);
     add_setting(command, "--alpha", "Chance of a verdict on a change that does nothing, at most; 0.05",
-                parse_alpha, options->alpha);
+                parse_alpha_word, options->alpha);
     add_setting(command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
                 options->tolerance);
     add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; 64", parse_max_pairs,

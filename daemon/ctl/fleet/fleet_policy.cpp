@@ -202,6 +202,18 @@ std::string unwritten(const FleetRules& found) {
     return out.empty() ? "" : "\n# Enough evidence, but not a rule:\n" + out;
 }
 
+std::string unclear(const FleetRules& found) {
+    std::string out;
+    for (const FleetEntry& entry : found.unclear)
+        out += why_no_rule(entry, "it is not known what each host found",
+                           entry.pooled.log_better() >= entry.pooled.log_worse());
+    if (out.empty()) return "";
+    return "\n# Left out, because merged lines lack some of hosts_better, hosts_worse, hosts_below,\n"
+           "# hosts_above, top_better, top_worse and spread. Without these it is not known whether one host\n"
+           "# makes the rule, nor how many hosts are worse:\n" +
+           out;
+}
+
 // The rules from FIRST to LAST, which are for the same hosts.
 std::string tables_of(std::vector<FleetRule>::iterator first, std::vector<FleetRule>::iterator last) {
     std::string out = host_table(*first);
@@ -227,7 +239,7 @@ std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, st
         out += tables_of(first, last);
         first = last;
     }
-    return out + doubts(found) + unwritten(found);
+    return out + doubts(found) + unwritten(found) + unclear(found);
 }
 
 }  // namespace wq::ctl

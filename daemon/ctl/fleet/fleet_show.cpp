@@ -83,8 +83,8 @@ std::string fleet_show_json(const std::vector<FleetEntry>& entries) {
                         {"log_e_better", p.log_better()},
                         {"log_e_worse", p.log_worse()},
                         {"effect_percent", p.pairs == 0 ? Json() : Json(p.effect_percent())},
-                        {"hosts_better", p.hosts_better},
-                        {"hosts_worse", p.hosts_worse}};
+                        {"hosts_better", p.by_host ? Json(p.hosts_better) : Json()},
+                        {"hosts_worse", p.by_host ? Json(p.hosts_worse) : Json()}};
         out += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     }
     return out;

@@ -51,6 +51,7 @@ std::string effect_text(const Pooled& pooled) {
 }
 
 std::string spread_text(const Pooled& p) {
+    if (!p.by_host) return "not known";
     const bool mixed = are_many(p.hosts_better, p.hosts) && are_many(p.hosts_worse, p.hosts);
     return fmt::format("{}{:.2f}%; {} better, {} worse", mixed ? "MIXED: " : "",
                        100 * std::expm1(p.spread.deviation()), count_text(p.hosts_better),

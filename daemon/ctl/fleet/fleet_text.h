@@ -21,7 +21,7 @@ std::string arms_text(const FleetKey& key);
 std::string effect_text(const Pooled& pooled);
 // How hosts differ: the deviation between them, and how many are better or worse by their own evidence:
 // "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" where both are more than 5%, and more than
-// one host.
+// one host; "not known" where a merged line does not say.
 std::string spread_text(const Pooled& pooled);
 // 1234567 as "1,234,567".
 std::string count_text(std::uint64_t count);
