@@ -33,7 +33,7 @@ struct {
     __type(value, struct wq_isolated);
 } isolated SEC(".maps");
 
-__u64 lost_ticks, lost_items; /* no room for them */
+__u64 lost_ticks, lost_items; /* no room for them; items that started */
 
 static __always_inline void count_tick(const struct wq_ran_key* key, struct task_struct* task, __u64 used) {
     struct wq_ran* here = bpf_map_lookup_elem(&ran, key);
@@ -82,7 +82,10 @@ static __always_inline void count_isolated(const struct wq_isolated_key* key) {
         bpf_map_update_elem(&isolated, key, &first, BPF_NOEXIST);
         here = bpf_map_lookup_elem(&isolated, key);
     }
-    __sync_fetch_and_add(here ? &here->items : &lost_items, 1);
+    if (here)
+        __sync_fetch_and_add(&here->items, 1);
+    else if (key->event == WQ_ISOLATED_STARTED)
+        __sync_fetch_and_add(&lost_items, 1);
 }
 
 SEC("tp_btf/workqueue_execute_start")

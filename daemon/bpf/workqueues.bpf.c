@@ -22,8 +22,9 @@ char LICENSE[] SEC("license") = "GPL";
 __u64 first, next;    /* where the walk began, and where it goes on */
 __u32 seen;           /* links of the ring */
 __u32 finished, torn; /* it came round; the ring changed under it */
-__u32 unbound_only;   /* the others are named, but not counted: they have a pool_workqueue per CPU */
-__u32 on_some_cpus;   /* only pools of these CPUs are counted, which no unbound workqueue has */
+__u32 unbound_only; /* only what may be a target is counted, and only items and CPU time; the others are named
+                     */
+__u32 on_some_cpus; /* only pools of these CPUs are counted, which no unbound workqueue has */
 __u64 counted_cpus[WQ_MOST_CPUS / 64];
 
 /* Of wqt_look. */
@@ -67,6 +68,7 @@ static __always_inline void count_pool(struct wq_record* record, const struct po
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
     ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
     ADD_STAT(record->cpu_time, pwq, PWQ_STAT_CPU_TIME);
+    if (unbound_only) return; /* every 5 s, of hundreds of pools for each workqueue on a large machine */
     ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
     ADD_STAT(record->cm_wakeup, pwq, PWQ_STAT_CM_WAKEUP);
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
@@ -108,9 +110,11 @@ static long visit(__u32 i, struct visit* visit) {
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
         bool unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
 
-        if (unbound ? !on_some_cpus : !unbound_only) bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.follows_default = follows_default(wq);
         sum.record.in_sysfs = bpf_core_field_exists(wq->wq_dev) && wq->wq_dev;
+        bool is_target = sum.record.in_sysfs || sum.record.follows_default;
+        if (unbound ? !on_some_cpus && (is_target || !unbound_only) : !unbound_only)
+            bpf_loop(MOST_POOLS, add_pool, &sum, 0);
         sum.record.unbound = unbound;
         sum.record.mem_reclaim = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_MEM_RECLAIM));
         sum.record.bh = is_bh(wq);

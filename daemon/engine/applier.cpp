@@ -32,15 +32,6 @@ void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
         entry->announce_baseline();
 }
 
-template <typename Writes>
-Outcome Applier::timed(std::uint64_t& took, const Writes& writes) {
-    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
-    const Outcome out = writes();
-    took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
-    write_time_ += took;
-    return out;
-}
-
 void Applier::carry_out(Target& target, const Wish& wish) {
     const std::string& name = target.now.name;
     if (!wish.sets(target)) {
@@ -50,6 +41,7 @@ void Applier::carry_out(Target& target, const Wish& wish) {
     std::uint64_t took = 0;
     Outcome outcome =
         timed(took, [&] { return writer_.apply(name, *wish.word, wish.strict, target.seen()); });
+    write_time_ += took;
     if (outcome.kind == Outcome::Kind::done) note_others(target, wish, outcome);
     if (outcome.kind == Outcome::Kind::done) return wrote(target, wish, took);
     take_failure(target, *wish.word, outcome);
@@ -162,6 +154,7 @@ void Applier::put_back(Target& target) {
     if (target.is_stuck()) return target.show({State::quarantined, target.stuck_why});
     std::uint64_t took = 0;
     const Outcome outcome = timed(took, [&] { return writer_.put_back(target.now.name, target.seen()); });
+    write_time_ += took;
     if (outcome.failed()) return not_put_back(target, outcome);
     target.stuck = 0;
     if (outcome.kind == Outcome::Kind::foreign) {
@@ -199,7 +192,13 @@ void Applier::not_put_back(Target& target, const Outcome& outcome) {
 }
 
 void Applier::put_half_back(Target& target) {
-    (void)writer_.put_back(target.now.name);
+    const Outcome outcome = writer_.put_back(target.now.name);
+    if (outcome.failed()) {
+        write_errors_++;
+        log_.write_once(LOG_ERR, Event::quarantined,
+                        fmt::format("{}: not put back: {}", target.now.name, outcome.text),
+                        {{"WQ_NAME", target.now.name}, {"ERRNO", std::to_string(outcome.code)}});
+    }
     look_again(target);
 }
 

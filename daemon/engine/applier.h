@@ -43,9 +43,6 @@ class Applier {
     [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }
 
   private:
-    // Calls WRITES, and adds what that TOOK, in us.
-    template <typename Writes>
-    Outcome timed(std::uint64_t& took, const Writes& writes);
     void wrote(Target& target, const Wish& wish, std::uint64_t took);
     void note_others(const Target& target, const Wish& wish, Outcome& outcome);
     void not_put_back(Target& target, const Outcome& outcome);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "kernel/read_isolation.h"
+#include "kernel/read_swap.h"
 
 namespace wq {
 namespace {
@@ -25,6 +26,13 @@ double average(const std::string& pressure, const std::string& kind) {
     for (std::string line; std::getline(lines, line);)
         if (line.starts_with(start)) return std::strtod(line.c_str() + start.size(), nullptr);
     return 0;
+}
+
+// A rule that matches every name names none.
+bool is_named(const Policy& policy, Kind kind, const std::string& name) {
+    if (kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
+    const WorkqueueRule* rule = policy.rule_for(name);
+    return rule != nullptr && rule->match != "*";
 }
 
 }  // namespace
@@ -102,6 +110,15 @@ std::string why_named_only(const Paths& paths) {
     if (!isolation.isolcpus.empty()) return "isolcpus= is set";
     if (!isolation.nohz_full.empty()) return "nohz_full= is set";
     return "";
+}
+
+std::string NamedOnly::why(const Policy& policy, Kind kind, const std::string& name) const {
+    std::string out;
+    if (!host.empty())
+        out = host + ": only targets that a rule names are written or compared";
+    else if (serves_swap(name, swap))
+        out = "it serves swap: written or compared only if a rule names it";
+    return out.empty() || is_named(policy, kind, name) ? "" : out;
 }
 
 }  // namespace wq

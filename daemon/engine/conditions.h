@@ -3,9 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "kernel/paths.h"
+#include "model/policy.h"
+#include "model/workqueue.h"
 
 namespace wq {
 
@@ -46,8 +49,17 @@ bool was_stolen(const CpuTimes& before, const CpuTimes& after);
 // The scheduler that runs, as part of what a comparison holds for: "scx_lavd 1.0", "cache-aware", "".
 std::string scheduler_in_force(const Paths& paths);
 
-// Why only targets that a rule names are experimented upon here: a realtime kernel, isolated CPUs; "" where
-// nothing of it is so.
+// Why only targets that a rule names are written and compared here: a realtime kernel, isolated CPUs; ""
+// where nothing of it is so.
 std::string why_named_only(const Paths& paths);
+
+// What is neither written nor compared unless a rule names it.
+struct NamedOnly {
+    std::string host = {};            // why_named_only()
+    std::set<std::string> swap = {};  // swap_devices()
+
+    // Why the target is left alone; "" if it is not.
+    [[nodiscard]] std::string why(const Policy& policy, Kind kind, const std::string& name) const;
+};
 
 }  // namespace wq

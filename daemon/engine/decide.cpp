@@ -131,9 +131,11 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
     const Planned& plan = target.plan;
     const Holder holder = holder_of(target, entry);
     if (holder == Holder::external) return hands_off(left_to_writer(target));
-    if (!all.observing.empty())
+    const auto observed = [&](const std::string& why) {
         return baseline(state_of(plan.finding),
-                        plan.finding == Finding::change ? "observing: " + all.observing : plan.reason);
+                        plan.finding == Finding::change ? "observing: " + why : plan.reason);
+    };
+    if (!all.observing.empty()) return observed(all.observing);
     switch (holder) {
         case Holder::udev:  // what an earlier daemon left in it stays, too
             return hands_off({State::waiting, kNotProcessedByUdev});
@@ -144,8 +146,10 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
         case Holder::revert:
             return baseline(State::reverted, "by an operator's order");
         default:
-            return by_plan(f);
+            break;
     }
+    const std::string why = all.named_only.why(all.policy, target.now.kind, target.now.name);
+    return why.empty() ? by_plan(f) : observed(why);
 }
 
 bool Wish::sets(const Target& target) const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "engine/conditions.h"
 #include "engine/target.h"
 #include "model/policy.h"
 
@@ -14,6 +15,7 @@ namespace wq {
 struct Circumstances {
     const Policy& policy;
     std::string observing = {};           // why nothing is written; "" if the policy is followed
+    NamedOnly named_only = {};            // what is left alone unless a rule names it
     std::string pods_unknown = {};        // why nothing new is set; "" if the pods are known
     std::string waiting_why = {};         // why no pair is measured
     std::string unsaved = {};             // why baselines could not be saved; "" if they could

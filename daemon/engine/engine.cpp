@@ -226,8 +226,7 @@ void Engine::plan_targets() {
     if (parameter == targets_.end()) return;
     const Target& moving = parameter->second;
     std::optional<Scope> holds;
-    if (moving.step.kind == Step::Kind::kept && !moving.refuses(moving.step.hold->word))
-        holds = moving.step.hold->scope;
+    if (moving.step.kind == Step::Kind::kept && !has_no_effect(moving)) holds = moving.step.hold->scope;
     if (!has_no_effect(moving) && (!holds || holds == moving.plan.planned)) return;
     for (Workqueue& w : before)
         if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
@@ -249,6 +248,7 @@ void Engine::take(PlanLine line) {
 
 bool Engine::has_no_effect(const Target& target) const {
     const Planned& plan = target.plan;
+    if (!why_left_alone(target).empty()) return true;
     if (target.step.kind == Step::Kind::kept) return target.refuses(target.step.hold->word);
     if (target.step.kind == Step::Kind::reverted) return true;
     if (plan.finding != Finding::change) return false;

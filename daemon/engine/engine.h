@@ -107,6 +107,12 @@ class Engine {
     void explain_waiting(std::string why) { circumstances_.waiting_why = std::move(why); }
     // The targets whose dense comparisons are measured now, slot by slot: these are in state `trial`.
     void set_compared(std::set<std::string> names) { circumstances_.compared = std::move(names); }
+    void name_only(NamedOnly what) { circumstances_.named_only = std::move(what); }
+    [[nodiscard]] const NamedOnly& named_only() const { return circumstances_.named_only; }
+    // Why TARGET is neither written nor compared on this host; "" if it is.
+    [[nodiscard]] std::string why_left_alone(const Target& target) const {
+        return named_only().why(policy_, target.now.kind, target.now.name);
+    }
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
     struct Glance {
         std::string cpus;      // as VerdictKey has them

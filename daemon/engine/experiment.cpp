@@ -80,7 +80,7 @@ void Experiment::policy_changed() {
         !std::ranges::all_of(judge.counters, is_work_counter, &JudgedCounter::name))
         if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
             no_counters(traffic.error());
-    named_only_ = why_named_only(edges_.paths);
+    edges_.engine.name_only({why_named_only(edges_.paths), swap_devices(edges_.paths)});
     find_before_upgrade();
     if (judge.jitter != jitter_) draw_delay();
     jitter_ = judge.jitter;
@@ -136,7 +136,10 @@ void Experiment::refresh_facts() {
     if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
     facts_at_ = now;
     on_battery_ = is_on_battery(edges_.paths);
-    swap_devices_ = swap_devices(edges_.paths);
+    if (auto swap = swap_devices(edges_.paths); swap != edges_.engine.named_only().swap) {
+        edges_.engine.name_only({edges_.engine.named_only().host, std::move(swap)});
+        edges_.engine.step_all();
+    }
     const bool settled = system_state_ == "running" || system_state_ == "degraded";
     if (!edges_.system_state || (settled && now - asked_system_at_ < kSystemTime)) return;
     asked_system_at_ = now;
@@ -160,14 +163,6 @@ std::string Experiment::why_no_slot() const {
                             .hotplug = now < hotplug_until_});
 }
 
-// A rule that matches every name names none.
-bool Experiment::is_named(const Target& target) const {
-    const Policy& policy = edges_.engine.policy();
-    if (target.now.kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
-    const WorkqueueRule* rule = policy.rule_for(target.now.name);
-    return rule != nullptr && rule->match != "*";
-}
-
 std::string Experiment::why_rests(const std::string& name, const Arms& arms) const {
     const auto notes = notes_.find(name);
     if (notes == notes_.end()) return "";
@@ -187,10 +182,7 @@ std::string Experiment::why_not(const Target& target) const {
         const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
         if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "today's budget is spent";
     }
-    if (!named_only_.empty() && !is_named(target))
-        return fmt::format("{}: only targets that a rule names are compared", named_only_);
-    if (serves_swap(target.now.name, swap_devices_) && !is_named(target))
-        return "it serves swap: compared only if a rule names it";
+    if (std::string why = edges_.engine.why_left_alone(target); !why.empty()) return why;
     switch (target.state) {
         case State::waiting:
         case State::trial:

@@ -186,6 +186,7 @@ class Experiment {
     };
 
     static constexpr unsigned kMostDropped = 10;  // pairs running, before the candidate is set aside
+    static constexpr std::size_t kMostReadings = 64;
 
     // experiment.cpp: who takes part, and when.
     void recover();
@@ -194,7 +195,6 @@ class Experiment {
     void find_before_upgrade();
     void draw_delay();
     void refresh_facts();
-    [[nodiscard]] bool is_named(const Target& target) const;
     [[nodiscard]] std::string why_not(const Target& target) const;
     [[nodiscard]] std::string why_rests(const std::string& name, const Arms& arms) const;
     [[nodiscard]] bool means_another(const Arms& arms) const;
@@ -236,7 +236,12 @@ class Experiment {
     void end_slot(const std::vector<std::string>& still_on_trial);
     [[nodiscard]] std::string why_spoilt() const;
     [[nodiscard]] std::string why_moved(const Member& member);
-    [[nodiscard]] std::string why_leave(const Member& member) const;
+    // Why a target leaves the slot ("": it stays), and whether that counts against the arm that runs.
+    struct Leaving {
+        std::string why = {};
+        bool ours = false;
+    };
+    [[nodiscard]] Leaving why_leave(const Member& member) const;
     [[nodiscard]] unsigned index_of(const std::string& name) const;
 
     // experiment_pair.cpp: what a pair comes to.
@@ -283,11 +288,9 @@ class Experiment {
     std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
     std::uint64_t hotplug_until_ = 0;
     std::string no_counters_;  // why BPF counts nothing here; asked again after a reload
-    std::string named_only_;   // why only targets that a rule names are experimented upon
     // As of the last look.
     std::string system_state_;
     bool on_battery_ = false;
-    std::set<std::string> swap_devices_;
     bool memory_is_short_ = false;
     std::uint64_t facts_at_ = 0;
     std::uint64_t asked_system_at_ = 0;

@@ -4,6 +4,7 @@
 #include <syslog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -174,7 +175,12 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     if (const auto d = added(before, entry, member.taker.course == Course::watched ? -1 : 1))
         notes.lost.add(edges_.wall() / 86'400, *d, in_place);
     if (!evidence.lost && member.taker.course == Course::dense) {
-        TrialReadings& readings = readings_[member.key.text()];
+        const std::string key = member.key.text();
+        TrialReadings& readings = readings_[key];
+        // Comparisons that hotplug or a policy ended never get their verdict.
+        if (readings_.size() > kMostReadings)
+            readings_.erase(readings_.begin()->first == key ? std::next(readings_.begin())
+                                                            : readings_.begin());
         if (readings.counters.empty())
             for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
                 if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});

@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t kJump = 500'000'000;        // ns
 constexpr std::uint64_t kLongWindow = 30'000'000;  // us, of every fourth pair of the watch
 constexpr std::uint64_t kLongEvery = 4;
+constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are as long as the washout
 
 }  // namespace
 
@@ -69,7 +70,8 @@ SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t w
     const Judging& judge = edges_.engine.policy().judge;
     SlotTimes out;
     out.window = window;
-    out.washout = out.lead = out.drain = us(judge.washout);
+    out.washout = us(judge.washout);
+    out.lead = out.drain = std::max(out.washout, kLeastLead);
     const Taker& first = takers.front();
     if (first.course != Course::watched) return out;
     const LedgerEntry* entry = ledger_.ledger().find(
@@ -301,30 +303,31 @@ std::string Experiment::why_moved(const Member& member) {
     return fmt::format("its CPUs are {} now, and were {}", seen->cpus, member.record_key.cpus);
 }
 
-std::string Experiment::why_leave(const Member& member) const {
+// What the operator or the policy orders is our doing, and counts; what others do is not.
+Experiment::Leaving Experiment::why_leave(const Member& member) const {
     const auto found = edges_.engine.targets().find(member.taker.name);
     if (found == edges_.engine.targets().end() || found->second.now.inode != member.inode)
-        return "the workqueue vanished";
+        return {"the workqueue vanished"};
     const Target& target = found->second;
     if (const std::string why = edges_.engine.observing(); !why.empty())
-        return "the daemon observes now: " + why;
-    if (target.external) return fmt::format("an external writer wrote '{}'", *target.external);
+        return {"the daemon observes now: " + why, true};
+    if (target.external) return {fmt::format("an external writer wrote '{}'", *target.external)};
     if (const std::string now = edges_.engine.ownership().as_before_us(target).scope.word;
         now != member.before)
-        return fmt::format("an external writer wrote '{}'", now);
-    if (!target.now.untouchable.empty()) return target.now.untouchable;
+        return {fmt::format("an external writer wrote '{}'", now)};
+    if (!target.now.untouchable.empty()) return {target.now.untouchable};
     if (const std::string& why = edges_.engine.inventory().pods_unknown(); !why.empty())
-        return "pods unknown: " + why;
-    if (target.plan.finding == Finding::pods_unknown) return target.plan.reason;
-    if (edges_.engine.ownership().holder_of(target) != Holder::slot) return "an operator's order";
+        return {"pods unknown: " + why};
+    if (target.plan.finding == Finding::pods_unknown) return {target.plan.reason};
+    if (edges_.engine.ownership().holder_of(target) != Holder::slot) return {"an operator's order", true};
     const VerdictKey key = edges_.engine.keys().verdict_key(target.now, member.taker.arms);
     if (key.cpus != member.record_key.cpus)
-        return fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus);
+        return {fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus)};
     if (edges_.engine.keys().ledger_key(target.now, member.taker.arms, member.taker.from_policy) !=
         member.key)
-        return "the policy changed";
-    if (member.taker.by_hand) return why_no_order(target, member.taker.arms);
-    return target.step.trial || target.step.watch ? "" : "the plan changed";
+        return {"the policy changed", true};
+    if (member.taker.by_hand) return {why_no_order(target, member.taker.arms)};
+    return target.step.trial || target.step.watch ? Leaving{} : Leaving{"the plan changed", true};
 }
 
 void Experiment::check() {
@@ -337,11 +340,7 @@ void Experiment::check_slot() {
         slot_->spoilt = "CPUs came or went";
     for (Member& member : slot_->members) {
         if (member.left) continue;
-        const std::string why = why_leave(member);
-        // What the operator orders is our doing; what others write is not.
-        const bool ours = why == "the policy changed" || why == "an operator's order" ||
-                          why == "the plan changed" || why.starts_with("nothing is written");
-        if (!why.empty()) leave(member, why, ours);
+        if (const auto [why, ours] = why_leave(member); !why.empty()) leave(member, why, ours);
     }
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
 }

@@ -274,15 +274,16 @@ void MaskKeeper::announce() {
 }
 
 void MaskKeeper::carry_out(const std::string& name, Mask& mask) {
-    const Outcome outcome = writer_.apply(name, mask.planned);
+    std::uint64_t took = 0;
+    const Outcome outcome = timed(took, [&] { return writer_.apply(name, mask.planned); });
     if (outcome.kind != End::done) return take_failure(name, mask, outcome);
     // It was another mask at the look before: who wrote this one meanwhile was not us.
-    if (outcome.wrote) return wrote(name, mask);
+    if (outcome.wrote) return wrote(name, mask, took);
     look_again(name, mask);
     leave_to_writer(name, mask);
 }
 
-void MaskKeeper::wrote(const std::string& name, Mask& mask) {
+void MaskKeeper::wrote(const std::string& name, Mask& mask, std::uint64_t took) {
     const std::string old = mask.now.cpus.list();
     mask.failures = 0;
     look_again(name, mask);
@@ -291,7 +292,10 @@ void MaskKeeper::wrote(const std::string& name, Mask& mask) {
         {LOG_INFO,
          Event::mask_set,
          fmt::format("{}: cpumask from CPUs {} to {}: {}", name, old, mask.planned.list(), mask.reason),
-         {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", mask.planned.list()}}});
+         {{"WQ_NAME", name},
+          {"WQ_MASK_OLD", old},
+          {"WQ_MASK_NEW", mask.planned.list()},
+          {"WQ_WRITE_USEC", std::to_string(took)}}});
 }
 
 // The file may hold our mask, the baseline, or an external writer's.
@@ -347,7 +351,8 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
     if (known == nullptr || mask.stuck >= Target::kTries) return;
     const std::string old = mask.now.cpus.list();
     const std::string before = known->before().list();
-    const Outcome outcome = writer_.put_back(name);
+    std::uint64_t took = 0;
+    const Outcome outcome = timed(took, [&] { return writer_.put_back(name); });
     look_again(name, mask);
     if (outcome.kind == End::foreign) return leave_to_writer(name, mask);
     if (outcome.failed()) {
@@ -363,7 +368,10 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
         edges_.log.write({LOG_INFO,
                           Event::mask_restored,
                           fmt::format("{}: cpumask restored to CPUs {}", name, outcome.text),
-                          {{"WQ_NAME", name}, {"WQ_MASK_OLD", old}, {"WQ_MASK_NEW", before}}});
+                          {{"WQ_NAME", name},
+                           {"WQ_MASK_OLD", old},
+                           {"WQ_MASK_NEW", before},
+                           {"WQ_WRITE_USEC", std::to_string(took)}}});
 }
 
 // What is at its baseline, and nobody else's, needs no entry.

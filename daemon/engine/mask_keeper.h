@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -89,7 +90,7 @@ class MaskKeeper {
     [[nodiscard]] bool goes_back(const std::string& name, const Mask& mask) const;
     void announce();
     void carry_out(const std::string& name, Mask& mask);
-    void wrote(const std::string& name, Mask& mask);
+    void wrote(const std::string& name, Mask& mask, std::uint64_t took);
     void take_failure(const std::string& name, Mask& mask, const Outcome& outcome);
     void refuse(const std::string& name, Mask& mask, State as, const Outcome& outcome);
     void put_back(const std::string& name, Mask& mask);

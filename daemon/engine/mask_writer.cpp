@@ -12,12 +12,14 @@ namespace {
 using End = Outcome::Kind;
 
 // How it ended, for the journal; nothing is said of what was at its baseline anyway.
-void report(const MaskEntry& entry, const Outcome& outcome, Log& log) {
+void report(const MaskEntry& entry, const Outcome& outcome, std::uint64_t took, Log& log) {
     if (outcome.kind == End::done && outcome.wrote)
         log.write({LOG_INFO,
                    Event::mask_restored,
                    fmt::format("{}: cpumask restored to CPUs {}", entry.name, outcome.text),
-                   {{"WQ_NAME", entry.name}, {"WQ_MASK_NEW", entry.before().list()}}});
+                   {{"WQ_NAME", entry.name},
+                    {"WQ_MASK_NEW", entry.before().list()},
+                    {"WQ_WRITE_USEC", std::to_string(took)}}});
     else if (outcome.kind == End::foreign)
         log.write({LOG_NOTICE,
                    Event::mask_external,
@@ -94,8 +96,9 @@ unsigned restore_masks(MaskFiles& files, MaskStore& store, Log& log) {
     (void)store.save();
     unsigned stayed = 0;
     for (const std::string& name : names) {
-        const Outcome outcome = put_back_with_retries(writer, name);
-        report(*store.find(name), outcome, log);
+        std::uint64_t took = 0;
+        const Outcome outcome = timed(took, [&] { return put_back_with_retries(writer, name); });
+        report(*store.find(name), outcome, took, log);
         if (outcome.failed())
             stayed++;
         else

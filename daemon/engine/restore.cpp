@@ -13,13 +13,15 @@ namespace wq {
 namespace {
 
 // How it ended, for the journal; nothing is said of what was at its baseline anyway.
-void report(const BaselineEntry& entry, const Outcome& outcome, Log& log) {
+void report(const BaselineEntry& entry, const Outcome& outcome, std::uint64_t took, Log& log) {
     using Kind = Outcome::Kind;
     if (outcome.kind == Kind::done && outcome.wrote)
         log.write({LOG_INFO,
                    Event::restored,
                    fmt::format("{}: back to '{}'", entry.name, entry.scope),
-                   {{"WQ_NAME", entry.name}, {"WQ_SCOPE_NEW", entry.scope}}});
+                   {{"WQ_NAME", entry.name},
+                    {"WQ_SCOPE_NEW", entry.scope},
+                    {"WQ_WRITE_USEC", std::to_string(took)}}});
     else if (outcome.kind == Kind::foreign)
         log.write({LOG_NOTICE,
                    Event::external,
@@ -51,8 +53,9 @@ unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool
     unsigned stayed = 0;
     for (const std::string& name : announce(store, only_trials)) {
         BaselineEntry& entry = *store.find(name);
-        const Outcome outcome = put_back_with_retries(writer, name);
-        report(entry, outcome, log);
+        std::uint64_t took = 0;
+        const Outcome outcome = timed(took, [&] { return put_back_with_retries(writer, name); });
+        report(entry, outcome, took, log);
         if (outcome.failed()) {
             stayed++;
             (void)look_at(files, entry);

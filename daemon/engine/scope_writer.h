@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "engine/baseline.h"
 #include "kernel/scope_files.h"
 
@@ -59,6 +61,15 @@ Outcome put_back_with_retries(Writer& writer, const std::string& name) {
     Outcome outcome = writer.put_back(name);
     for (int i = 1; i < 3 && outcome.kind == Outcome::Kind::transient; i++) outcome = writer.put_back(name);
     return outcome;
+}
+
+// Calls WRITES; TOOK: for how long, in us.
+template <class Writes>
+Outcome timed(std::uint64_t& took, const Writes& writes) {
+    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
+    Outcome out = writes();
+    took = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - began) / 1000;
+    return out;
 }
 
 // What a caller last saw in the files of a target. An empty word: it does not know.

@@ -188,8 +188,7 @@ std::optional<double> difference_in_time(const PairResult& result,
     for (std::size_t i = 0; i < counters.size(); i++) {
         if (counters[i].guard) continue;
         if (!result.values[i]) return {};
-        const double d = std::log((*result.values[i])[1]) - std::log((*result.values[i])[0]);
-        return counters[i].higher_is_better ? -d : d;
+        return log_ratio(counters[i], {(*result.values[i])[0], (*result.values[i])[1]});
     }
     return {};
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/authority.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <list>
 #include <string>
 
 #include "service/bus.h"
@@ -16,29 +17,22 @@ constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
 
 // If a user's agent never answers, polkit keeps the question forever, and sd-bus allows only 128 pending
 // calls. So we limit how many users are asked at the same time, and we cancel a question after the timeout.
-constexpr unsigned kMostAsked = 16;
-unsigned asked_now = 0;
+constexpr std::size_t kMostAsked = 16;
 // The limit for all pending questions to polkit: if polkit hangs, they must not accumulate here.
-constexpr unsigned kMostPending = 64;
-unsigned pending_now = 0;
+constexpr std::size_t kMostPending = 64;
 
 struct Pending {
     MessagePtr request;
     std::function<Status()> order;
-    std::string id;  // to cancel the question; "" if no user is asked
-
-    Pending(sd_bus_message* message, std::function<Status()> what, std::string name)
-        : request(::sd_bus_message_ref(message)), order(std::move(what)), id(std::move(name)) {
-        pending_now++;
-        if (!id.empty()) asked_now++;
-    }
-    ~Pending() {
-        pending_now--;
-        if (!id.empty()) asked_now--;
-    }
-    Pending(const Pending&) = delete;
-    Pending& operator=(const Pending&) = delete;
+    std::string id;     // to cancel the question; "" if no user is asked
+    SlotPtr slot = {};  // until it is gone, polkit may answer
 };
+std::list<Pending> all_pending;
+
+std::size_t count_asked() {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(all_pending, [](const Pending& one) { return !one.id.empty(); }));
+}
 
 constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
 constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
@@ -56,7 +50,10 @@ int refuse(sd_bus_message* request, const char* why) {
 }
 
 int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
-    const auto* pending = static_cast<const Pending*>(userdata);
+    std::list<Pending> answered;
+    answered.splice(answered.end(), all_pending,
+                    std::ranges::find(all_pending, userdata, [](Pending& one) -> void* { return &one; }));
+    const Pending* pending = &answered.front();
     sd_bus_message* request = pending->request.get();
     if (!pending->id.empty() && ::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0)
         (void)::sd_bus_call_method_async(::sd_bus_message_get_bus(request), nullptr, kPolkit, kAuthority,
@@ -95,28 +92,28 @@ Result<MessagePtr> make_question(sd_bus_message* request, const char* action, co
 
 int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order) {
     if (by_root) return reply(message, order());
-    if (pending_now >= kMostPending)
+    if (all_pending.size() >= kMostPending)
         return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                             "too many requests wait for polkit, try again later");
     // Above that limit, polkit still authorizes callers that it need not ask.
     const bool interactive =
-        ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && asked_now < kMostAsked;
+        ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && count_asked() < kMostAsked;
     static std::uint64_t number = 0;
     const std::string id = interactive ? "wq-tuned " + std::to_string(++number) : "";
     const auto question = make_question(message, action, id);
     if (!question) return -question.error().code;
-    auto pending = std::make_unique<Pending>(message, std::move(order), id);
+    Pending& pending =
+        all_pending.emplace_back(Pending{MessagePtr(::sd_bus_message_ref(message)), std::move(order), id});
     sd_bus_slot* slot = nullptr;
     const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
-                                      pending.get(), interactive ? kAnswerTimeout : 0);
-    if (r < 0) return r;
-    // From here on, the bus owns the slot and the slot owns `pending`, until an answer or the timeout.
-    // `pending` holds a reference to the bus. If the daemon exits before that, neither is freed.
-    ::sd_bus_slot_set_destroy_callback(slot, [](void* done) { delete static_cast<Pending*>(done); });
-    (void)pending.release();
-    ::sd_bus_slot_set_floating(slot, 1);
-    ::sd_bus_slot_unref(slot);
-    return 1;
+                                      &pending, interactive ? kAnswerTimeout : 0);
+    pending.slot.reset(slot);
+    if (r < 0) all_pending.pop_back();
+    return r < 0 ? r : 1;
+}
+
+void forget_questions() {
+    all_pending.clear();
 }
 
 }  // namespace wq

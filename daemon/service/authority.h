@@ -15,4 +15,8 @@ namespace wq {
 // Without polkit, only root is allowed. Returns the result for an sd-bus method handler.
 int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order);
 
+// Before a bus is closed: on a closed bus no question is answered, and each would hold its place, and the
+// bus.
+void forget_questions();
+
 }  // namespace wq

@@ -43,6 +43,12 @@ int refuse(sd_bus_message* message) {
 
 }  // namespace
 
+// How many bytes wait is not known: they are taken for replies as long as this one.
+bool Callers::has_room(sd_bus* bus, std::size_t bytes) {
+    std::uint64_t unsent = 0;
+    return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent * bytes <= kMostReplyBytes;
+}
+
 Callers::Callers(sd_bus* bus) : bus_(bus) {
     sd_bus_slot* slot = nullptr;
     (void)::sd_bus_add_filter(bus, &slot, on_message, this);  // fails only if memory is exhausted

@@ -17,8 +17,8 @@ class CpuWatch {
     void start();
     // Whether the machine was suspended since the last call, which takes CPUs down and up.
     [[nodiscard]] bool was_suspended();
-    // Whether other CPUs are online, present, possible or isolated than at the last call: cpuset partitions
-    // send no uevent, and nothing does where udev does not run.
+    // Whether other CPUs are online, present or possible than at the last call: nothing sends an event where
+    // udev does not run.
     [[nodiscard]] bool changed();
 
   private:

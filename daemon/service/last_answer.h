@@ -10,7 +10,8 @@
 namespace wq {
 
 // Caches the last answer to a request. The cache is used if computing new answers would take more than a
-// quarter of a CPU over some time, for all callers together. Occasional requests always get a new answer.
+// quarter of a CPU over some time, for all callers together; it may then be some seconds old. Occasional
+// requests always get a new answer.
 // Times are microseconds of one monotonic clock; the caller passes the current time.
 class LastAnswer {
   public:
@@ -26,7 +27,7 @@ class LastAnswer {
     [[nodiscard]] const std::string* at(std::uint64_t now) const {
         return text_ && paid_ > now + kShare * kBurst ? &*text_ : nullptr;
     }
-    // The answer is no longer true.
+    // After an order, which only authorized callers give: its result is seen at once.
     void drop() { text_.reset(); }
 
   private:

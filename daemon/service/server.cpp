@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "service/authority.h"
 #include "service/log_control.h"
 
 namespace wq {
@@ -47,7 +46,11 @@ int give_order(sd_bus_message* message, void* server, const char* action, std::s
 
 int on_status(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
     return when_known(message, server, [server](sd_bus_message* call, bool by_root) {
-        return ::sd_bus_reply_method_return(call, "s", handlers(server).status(by_root).c_str());
+        const std::string text = handlers(server).status(by_root);
+        if (!by_root && !Callers::has_room(::sd_bus_message_get_bus(call), text.size()))
+            return ::sd_bus_reply_method_errorf(call, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                                "earlier replies are not read, try again later");
+        return ::sd_bus_reply_method_return(call, "s", text.c_str());
     });
 }
 

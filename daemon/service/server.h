@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/journal.h"
+#include "service/authority.h"
 #include "service/bus.h"
 #include "service/callers.h"
 
@@ -44,6 +45,9 @@ class BusServer {
     static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
     // Serves calls on BUS, any connection, whenever BUS is processed. Needs no name.
     static Result<std::unique_ptr<BusServer>> serve(BusPtr bus, Journal& journal, BusHandlers handlers);
+    ~BusServer() { forget_questions(); }
+    BusServer(const BusServer&) = delete;
+    BusServer& operator=(const BusServer&) = delete;
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] State state() const;
     // Whether the bus has accepted none of our unsent messages since the last call. A bus stops reading from

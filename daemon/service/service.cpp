@@ -381,7 +381,6 @@ void Service::check_switches() {
 }
 
 void Service::reconcile() {
-    answer_.drop();
     if (std::exchange(events_lost_, false))
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
@@ -402,7 +401,6 @@ void Service::changed(Udev::Change change) {
     if (change == Udev::Change::workqueue || change == Udev::Change::lost) masks_->changed();
     if (change != Udev::Change::workqueue) experiment_->cpus_changed();
     if (change == Udev::Change::lost) events_lost_ = true;
-    answer_.drop();
     pending_.event(now_us(event_.get()));
     arm();
 }
@@ -421,7 +419,6 @@ void Service::arm() {
 
 void Service::tick() {
     notify("WATCHDOG=1");
-    answer_.drop();
     // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
     // the other.
     if (quiet_.fell() && !experiment_->is_measuring()) give_back_pages();
@@ -591,7 +588,6 @@ int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self)
     service->log_.write(
         {LOG_DEBUG, Event::none, fmt::format("a slot's timer came {} us late", now - std::min(now, due))});
     const bool ran = service->experiment_->is_measuring();
-    service->answer_.drop();
     service->check_switches();  // a window begins with a write
     service->experiment_->check();
     service->experiment_->on_time();

@@ -162,6 +162,21 @@ TEST(Authority, AQuestionThatIsGivenUpIsTakenBack) {
         "so only root may do this\n");
 }
 
+// Answers to a bus that was closed never come.
+TEST(Authority, ANewConnectionHasAllPlacesAgain) {
+    EXPECT_EQ(as_nobody([] {
+                  {
+                      Ends before;
+                      for (int i = 0; i < 64; i++) before.order(true);
+                      forget_questions();
+                  }
+                  Ends ends;
+                  ends.order(true);
+                  return fmt::format("{} {}", ends.questions.size(), ends.questions.at(0).person);
+              }),
+              "1 true");
+}
+
 TEST(Authority, WhereNoPersonIsAskedNothingIsTakenBack) {
     EXPECT_EQ(as_nobody([] {
                   Ends ends;

@@ -145,6 +145,38 @@ TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
     expect(State::leave, "a rule says so");
 }
 
+// Neither the plan nor what the ledger kept is written; orders are.
+TEST_F(DecideTest, WhereOnlyWhatARuleNamesIsWrittenTheRestIsObserved) {
+    all_.named_only.host = "isolcpus= is set";
+    const std::string why =
+        "observing: isolcpus= is set: only targets that a rule names are written or compared";
+    policy_.rules = {{"*", {}, {}, {"wq-tuned.toml", 9}}};
+    hold("smt");
+    expect(State::waiting, why);
+    expect_baseline();
+    target_.step.kind = Step::Kind::kept;
+    target_.step.hold = kNuma;
+    expect(State::waiting, why);
+    expect_baseline();
+    with_entry().hold(Holder::pin, "cpu");
+    expect_word("cpu");
+    with_entry().hold(Holder::policy);
+    policy_.rules.insert(policy_.rules.begin(), {"kcryptd*", {}, {}, {"wq-tuned.toml", 5}});
+    expect_word("numa");
+}
+
+TEST_F(DecideTest, WhatServesSwapIsObservedUnlessARuleNamesIt) {
+    target_.now.name = "kcryptd-254:0-1";
+    all_.named_only.swap = {"254:0"};
+    expect(State::waiting, "observing: it serves swap: written or compared only if a rule names it");
+    expect_baseline();
+    policy_.rules = {{"kcryptd*", {}, {}, {"wq-tuned.toml", 5}}};
+    expect_word("smt");
+    policy_.rules.clear();
+    all_.named_only.swap = {"254:1"};
+    expect_word("smt");
+}
+
 TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
     target_.external = "numa";
     for (const bool observing : {false, true}) {

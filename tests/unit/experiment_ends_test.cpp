@@ -216,6 +216,18 @@ TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
     EXPECT_FALSE(counters_.attached);
 }
 
+// A switch that is thrown because a window does harm must not make that window go away.
+TEST_F(ExperimentEnds, ObservingCountsAgainstTheArmThatRan) {
+    for (int i = 0; i < 3; i++) run_slot();
+    into_slot();
+    const auto before = view("kcryptd")->decision.pairs;
+    engine_->observe("a test");
+    reconcile();
+    engine_->observe("");
+    reconcile();
+    EXPECT_EQ(view("kcryptd")->decision.pairs, before + 1);
+}
+
 TEST_F(ExperimentEnds, APauseLetsTheSlotEndAndNoneBegins) {
     into_slot();
     experiment_->pause(true);

@@ -48,6 +48,7 @@ TEST_F(RestoreEntries, PutsEverythingBackAndForgetsIt) {
     EXPECT_EQ(files_.files["b"].word, "default");
     EXPECT_THAT(on_disk(), IsEmpty());
     EXPECT_EQ(log_.count(Event::restored), 2U);
+    EXPECT_THAT(log_.lines.front().fields, testing::Contains(Key("WQ_WRITE_USEC")));
 }
 
 TEST_F(RestoreEntries, SaysNothingOfWhatWasBackAnyway) {

@@ -15,7 +15,7 @@
 namespace wq {
 namespace {
 
-using Kind = Outcome::Kind;
+using End = Outcome::Kind;
 using test::FakeScopeFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -62,7 +62,7 @@ Outcome restore(FakeScopeFiles& files, const BaselineEntry& entry) {
 TEST(Apply, WritesOnceBetweenTwoReads) {
     auto files = holding("default");
     const Outcome out = apply(files, entry(), "smt", {});
-    EXPECT_EQ(out.kind, Kind::done);
+    EXPECT_EQ(out.kind, End::done);
     EXPECT_TRUE(out.wrote);
     EXPECT_THAT(files.asked, ElementsAre("read a", "write a smt", "read a"));
 }
@@ -70,21 +70,21 @@ TEST(Apply, WritesOnceBetweenTwoReads) {
 TEST(Apply, OfTheWordInPlaceIsOneRead) {
     auto files = holding("smt");
     const Outcome out = apply(files, entry(), "smt", {});
-    EXPECT_EQ(out.kind, Kind::done);
+    EXPECT_EQ(out.kind, End::done);
     EXPECT_FALSE(out.wrote);
     EXPECT_THAT(files.asked, ElementsAre("read a"));
 }
 
 TEST(Apply, OverwritesItsOwnEarlierWord) {
     auto files = holding("smt");
-    EXPECT_EQ(apply(files, entry({"smt", "numa"}), "numa", {}).kind, Kind::done);
+    EXPECT_EQ(apply(files, entry({"smt", "numa"}), "numa", {}).kind, End::done);
     EXPECT_EQ(files.files["a"].word, "numa");
 }
 
 TEST(Apply, AForeignStrictnessIsFoundBeforeTheWordIsWritten) {
     auto files = holding("default", true);
     const Outcome out = apply(files, entry(), "smt", false);
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_TRUE(out.of_strict);
     EXPECT_EQ(out.text, "strict");
     EXPECT_EQ(files.writes(), 0U);
@@ -94,7 +94,7 @@ TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
     auto files = holding("default");
     files.before_write = [&] { files.files["a"].strict = true; };
     const Outcome out = apply(files, entry(), "smt", false);
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_TRUE(out.of_strict);
     EXPECT_TRUE(out.wrote) << "the word was";
     EXPECT_EQ(files.files["a"].word, "smt");
@@ -104,7 +104,7 @@ TEST(Apply, AStrictnessThatBecomesForeignMeanwhileIsLeft) {
 TEST(Apply, LeavesAWordThatIsNeitherBaselineNorOurs) {
     auto files = holding("numa");
     const Outcome out = apply(files, entry(), "smt", true);
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_EQ(out.text, "numa");
     EXPECT_EQ(files.writes(), 0U) << "nor is its strictness written";
 }
@@ -113,7 +113,7 @@ TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
     auto files = holding("default");
     files.prefixes = true;
     const Outcome out = apply(files, entry({"cache_shard", "cache"}), "cache_shard", {});
-    EXPECT_EQ(out.kind, Kind::unsupported);
+    EXPECT_EQ(out.kind, End::unsupported);
     EXPECT_EQ(out.text, "cache");
     EXPECT_EQ(files.files["a"].word, "default");
     EXPECT_THAT(files.asked, ElementsAre("read a", "write a cache_shard", "read a", "read a",
@@ -123,7 +123,7 @@ TEST(Apply, PutsTheBaselineBackWhereTheKernelMadeAnotherWordOfIt) {
 TEST(Apply, PutsItBackEvenIfNobodyForesawThatWord) {
     auto files = holding("default");
     files.prefixes = true;
-    EXPECT_EQ(apply(files, entry({"cache_shard"}), "cache_shard", {}).kind, Kind::unsupported);
+    EXPECT_EQ(apply(files, entry({"cache_shard"}), "cache_shard", {}).kind, End::unsupported);
     EXPECT_EQ(files.files["a"].word, "default");
 }
 
@@ -132,7 +132,7 @@ TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
     auto files = holding("default");
     files.after_write = [&] { files.files["a"].word = "numa"; };
     const Outcome out = apply(files, entry(), "smt", {});
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_EQ(out.text, "numa");
     EXPECT_EQ(files.files["a"].word, "numa");
 }
@@ -143,7 +143,7 @@ TEST(Apply, LeavesAnEarlierWordAndTheBaselineWhereTheEntryIsSettled) {
         e.announce("smt");
         e.settle("smt", {});
         auto files = holding(word);
-        EXPECT_EQ(apply(files, e, "numa", {}).kind, Kind::foreign) << word;
+        EXPECT_EQ(apply(files, e, "numa", {}).kind, End::foreign) << word;
         EXPECT_EQ(files.writes(), 0U);
     }
 }
@@ -153,7 +153,7 @@ TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {
     files.prefixes = true;
     files.write_errors = {0, ENOMEM};
     const Outcome out = apply(files, entry({"cache_shard", "cache"}), "cache_shard", {});
-    EXPECT_EQ(out.kind, Kind::transient);
+    EXPECT_EQ(out.kind, End::transient);
     EXPECT_EQ(out.code, ENOMEM);
     EXPECT_EQ(files.files["a"].word, "cache");
 }
@@ -161,7 +161,7 @@ TEST(Apply, SaysWhatKeptAMisreadWordFromBeingPutBack) {
 TEST(Apply, OfAnotherWorkqueueOfTheSameNameIsGoneWithoutAWrite) {
     auto files = holding("default");
     files.files["a"].inode = 2;
-    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, Kind::gone);
+    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
     EXPECT_EQ(files.writes(), 0U);
     EXPECT_EQ(files.files["a"].word, "default");
 }
@@ -169,27 +169,27 @@ TEST(Apply, OfAnotherWorkqueueOfTheSameNameIsGoneWithoutAWrite) {
 TEST(Apply, FindsAWorkqueueThatVanishesBeforeTheWrite) {
     auto files = holding("default");
     files.before_write = [&] { files.files.clear(); };
-    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, Kind::gone);
+    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
 }
 
 TEST(Apply, FindsAWorkqueueThatIsReplacedBeforeTheWrite) {
     auto files = holding("default");
     files.before_write = [&] { files.files["a"] = {2, "default", false}; };
-    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, Kind::gone);
+    EXPECT_EQ(apply(files, entry(), "smt", {}).kind, End::gone);
     EXPECT_EQ(files.files["a"].word, "default");
 }
 
 TEST(Apply, SortsErrors) {
-    for (const int code : {ENOENT, ENODEV}) EXPECT_EQ(kind_of_error(code), Kind::gone) << code;
+    for (const int code : {ENOENT, ENODEV}) EXPECT_EQ(kind_of_error(code), End::gone) << code;
     for (const int code : {ENOMEM, EBUSY, EAGAIN, EINTR, EMFILE, ENFILE})
-        EXPECT_EQ(kind_of_error(code), Kind::transient) << code;
+        EXPECT_EQ(kind_of_error(code), End::transient) << code;
     for (const int code : {EINVAL, EPERM, EROFS, EACCES, EIO, 0})
-        EXPECT_EQ(kind_of_error(code), Kind::permanent) << code;
+        EXPECT_EQ(kind_of_error(code), End::permanent) << code;
 }
 
 TEST(Apply, SaysHowEachCallFailed) {
-    const std::vector<std::pair<int, Kind>> cases = {
-        {EINVAL, Kind::permanent}, {EROFS, Kind::permanent}, {EBUSY, Kind::transient}, {ENODEV, Kind::gone}};
+    const std::vector<std::pair<int, End>> cases = {
+        {EINVAL, End::permanent}, {EROFS, End::permanent}, {EBUSY, End::transient}, {ENODEV, End::gone}};
     for (const auto& [code, kind] : cases) {
         auto unreadable = holding("default");
         unreadable.read_errors = {code};
@@ -212,7 +212,7 @@ TEST(Apply, SetsStrictnessAfterTheScope) {
     BaselineEntry e = entry();
     e.may_strict = true;
     const Outcome out = apply(files, e, "smt", true);
-    EXPECT_EQ(out.kind, Kind::done);
+    EXPECT_EQ(out.kind, End::done);
     EXPECT_TRUE(files.files["a"].strict);
     EXPECT_THAT(files.asked, ElementsAre("read strict a", "read a", "write a smt", "read a", "read strict a",
                                          "write strict a 1"));
@@ -232,7 +232,7 @@ TEST(Apply, SaysThatStrictnessFailed) {
     BaselineEntry e = entry();
     e.may_strict = true;
     const Outcome out = apply(files, e, "smt", true);
-    EXPECT_EQ(out.kind, Kind::permanent);
+    EXPECT_EQ(out.kind, End::permanent);
     EXPECT_TRUE(out.wrote) << "the scope was";
 }
 
@@ -247,7 +247,7 @@ TEST(Restore, WritesTheBaselineWhereOurWordIs) {
 
 TEST(Restore, LeavesStrictnessAloneWhereItWasNeverOurs) {
     auto files = holding("smt", true);
-    EXPECT_EQ(restore(files, entry()).kind, Kind::done);
+    EXPECT_EQ(restore(files, entry()).kind, End::done);
     EXPECT_TRUE(files.files["a"].strict);
     EXPECT_THAT(files.asked, Not(testing::Contains(HasSubstr("strict"))));
 }
@@ -257,7 +257,7 @@ TEST(Restore, LeavesAForeignWordAndPutsOurStrictnessBack) {
     BaselineEntry e = entry();
     e.may_strict = true;
     const Outcome out = restore(files, e);
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_EQ(out.text, "numa");
     EXPECT_EQ(files.files["a"].word, "numa");
     EXPECT_FALSE(files.files["a"].strict);
@@ -268,7 +268,7 @@ TEST(Restore, OfABaselineInPlaceWritesNothing) {
     BaselineEntry e = entry();
     e.may_strict = true;
     const Outcome out = restore(files, e);
-    EXPECT_EQ(out.kind, Kind::done);
+    EXPECT_EQ(out.kind, End::done);
     EXPECT_FALSE(out.wrote);
     EXPECT_EQ(files.writes(), 0U);
 }
@@ -278,7 +278,7 @@ TEST(Restore, TriesStrictnessWhereTheScopeFails) {
     files.write_errors = {EINVAL};
     BaselineEntry e = entry();
     e.may_strict = true;
-    EXPECT_EQ(restore(files, e).kind, Kind::permanent);
+    EXPECT_EQ(restore(files, e).kind, End::permanent);
     EXPECT_FALSE(files.files["a"].strict);
 }
 
@@ -291,7 +291,7 @@ class ScopeWriterTest : public testing::Test {
         ASSERT_TRUE(store_.save());
     }
     void expect_refused(const Outcome& outcome) {
-        EXPECT_EQ(outcome.kind, Kind::permanent);
+        EXPECT_EQ(outcome.kind, End::permanent);
         EXPECT_EQ(outcome.code, EPERM);
         EXPECT_THAT(outcome.text, HasSubstr("its baseline is not on disk"));
         EXPECT_EQ(files_.writes(), 0U);
@@ -314,7 +314,7 @@ TEST_F(ScopeWriterTest, WritesNothingOfAnEntryThatIsNotSaved) {
     expect_refused(writer_.apply("a", "smt", {}));
     expect_refused(writer_.rewrite("a", "default", {}));
     ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", "smt", {}).kind, Kind::done);
+    EXPECT_EQ(writer_.apply("a", "smt", {}).kind, End::done);
 }
 
 TEST_F(ScopeWriterTest, WritesNothingThatIsNotAnnounced) {
@@ -328,7 +328,7 @@ TEST_F(ScopeWriterTest, WritesNothingThatIsAnnouncedAndNotSaved) {
     store_.find("a")->announce("numa");
     expect_refused(writer_.apply("a", "numa", {}));
     ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", "numa", {}).kind, Kind::done);
+    EXPECT_EQ(writer_.apply("a", "numa", {}).kind, End::done);
 }
 
 TEST_F(ScopeWriterTest, WritesNoStrictnessThatIsNotAnnouncedAndSaved) {
@@ -338,7 +338,7 @@ TEST_F(ScopeWriterTest, WritesNoStrictnessThatIsNotAnnouncedAndSaved) {
     store_.find("a")->announce("smt", true);
     expect_refused(writer_.apply("a", "smt", true));
     ASSERT_TRUE(store_.save());
-    EXPECT_EQ(writer_.apply("a", "smt", true).kind, Kind::done);
+    EXPECT_EQ(writer_.apply("a", "smt", true).kind, End::done);
     EXPECT_TRUE(files_.files["a"].strict);
 }
 
@@ -355,7 +355,7 @@ TEST_F(ScopeWriterTest, WritesWhatALaterProcessLoads) {
     put(entry({"smt"}));
     BaselineStore later(tree_.path("baseline.json"));
     ASSERT_TRUE(later.load());
-    EXPECT_EQ(ScopeWriter(files_, later).apply("a", "smt", {}).kind, Kind::done);
+    EXPECT_EQ(ScopeWriter(files_, later).apply("a", "smt", {}).kind, End::done);
 }
 
 TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
@@ -364,7 +364,7 @@ TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
     e.may_strict = true;
     files_.files["a"].strict = true;
     store_.put(e);
-    EXPECT_EQ(writer_.put_back("a").kind, Kind::done);
+    EXPECT_EQ(writer_.put_back("a").kind, End::done);
     EXPECT_EQ(files_.files["a"].word, "default");
     EXPECT_FALSE(files_.files["a"].strict);
 }
@@ -373,7 +373,7 @@ TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
 TEST_F(ScopeWriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
     put(entry({"smt"}));
     const Outcome out = writer_.apply("a", "smt", true, {"default", true});
-    EXPECT_EQ(out.kind, Kind::foreign);
+    EXPECT_EQ(out.kind, End::foreign);
     EXPECT_TRUE(out.of_strict);
     EXPECT_EQ(files_.writes(), 0U);
 }
@@ -381,10 +381,10 @@ TEST_F(ScopeWriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
 TEST_F(ScopeWriterTest, LeavesWhatChangedSinceItWasSeen) {
     put(entry({"smt", "numa"}));
     files_.files["a"].word = "numa";
-    EXPECT_EQ(writer_.apply("a", "smt", {}, {"default", false}).kind, Kind::foreign);
-    EXPECT_EQ(writer_.put_back("a", {"smt", false}).kind, Kind::foreign);
+    EXPECT_EQ(writer_.apply("a", "smt", {}, {"default", false}).kind, End::foreign);
+    EXPECT_EQ(writer_.put_back("a", {"smt", false}).kind, End::foreign);
     EXPECT_EQ(files_.writes(), 0U);
-    EXPECT_EQ(writer_.apply("a", "smt", {}, {"numa", false}).kind, Kind::done);
+    EXPECT_EQ(writer_.apply("a", "smt", {}, {"numa", false}).kind, End::done);
 }
 
 }  // namespace
