@@ -81,11 +81,11 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
-    CLI::App app("Looks into wq-tuned and the kernel's workqueues, and gives orders.", "wq-tunectl");
+    CLI::App app("Show and control wq-tuned and the kernel's workqueues.", "wq-tunectl");
     app.formatter(std::make_shared<wq::ctl::HelpText>());  // the commands have it from here
     app.set_version_flag("--version", "wq-tunectl " + std::string(wq::version()));
     app.require_subcommand(0, 1);
-    app.add_option("--root", invocation.root, "Directory that stands for /: a tree of a test")
+    app.add_option("--root", invocation.root, "Use DIR as the root of the file system, for tests")
         ->type_name(wq::ctl::word::kDirectory)
         ->check(CLI::Validator(CLI::ExistingDirectory).description(""));
     bool no_pager = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -15,18 +16,27 @@ struct TargetExperiments {
     std::string name;
     std::string reference;                // the arm that is in force now
     std::vector<std::string> candidates;  // arms, in the order in which they meet it
-    std::string reason;                   // why there are none; "" if there are
+    std::size_t comparisons = 0;          // at most: one that is undecided may meet a later one that improved
+    std::string reason;                   // why there are no candidates; "" if there are
 };
 
 // The experiments that MACHINE's policy asks for, without a daemon.
 struct ExperimentPlan {
     std::vector<TargetExperiments> targets;  // one for each of LINES, in their order
     double slot_seconds = 0;                 // that a pair takes
-    double most_seconds = 0;  // until all comparisons are decided or sparse, if all targets are busy at once
+    // Until all comparisons are decided or sparse, if all targets are busy at once and no pair is dropped.
+    double most_seconds = 0;
+    std::vector<std::string> serve_swap;  // the targets that serve swap
 };
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines);
 
-// The pairs and seconds that a comparison of TARGET takes at most before it is sparse, and its arms.
+// Which targets are left alone on this host unless a rule names them, a sentence each.
+std::vector<std::string> named_only_remarks(const Machine& machine, const ExperimentPlan& plan);
+
+// The pairs that all comparisons of TARGET take at most before they are sparse.
+std::size_t most_pairs(const Machine& machine, const TargetExperiments& target);
+
+// The pairs and seconds that the comparisons of TARGET take at most before they are sparse, and its arms.
 nlohmann::json experiments_json(const Machine& machine, const ExperimentPlan& plan,
                                 const TargetExperiments& target);
 

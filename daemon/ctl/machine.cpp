@@ -5,17 +5,20 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "bpf/read_pods.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
 #include "kernel/read_isolation.h"
+#include "kernel/read_swap.h"
 #include "kernel/udev.h"
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"
@@ -132,6 +135,11 @@ std::string why_held_back(const KernelInfo& kernel, const Paths& paths) {
     return fmt::format("{}", fmt::join(out, ", and "));
 }
 
+std::string why_held_back(const Options& options, const Machine& machine) {
+    const auto tree = tree_of(options);
+    return tree && !machine.hypothetical ? why_held_back(machine.kernel, *tree) : "";
+}
+
 void print_errors(const PolicyErrors& errors) {
     for (const PolicyError& error : errors) say(error.text() + "\n");
 }
@@ -158,10 +166,17 @@ std::vector<PlanLine> Machine::plan() const {
     return lines;
 }
 
+Result<Topology> topology_of(const Options& options) {
+    auto topology = read_topology(options.topology, options.root);
+    if (!topology && options.topology.starts_with("synthetic:"))
+        throw CLI::ValidationError("--topology", topology.error().text);
+    return topology;
+}
+
 Result<Machine> read_machine(const Options& options) {
     Machine out;
     const auto tree = tree_of(options);
-    auto topology = read_topology(options.topology, options.root);
+    auto topology = topology_of(options);
     if (!topology) return tl::unexpected(topology.error());
     out.topology = std::move(*topology);
     for (const std::string& warning : out.topology.warnings) complain(warning);
@@ -173,6 +188,7 @@ Result<Machine> read_machine(const Options& options) {
     out.policy = std::move(*policy);
     read_kernel(options, tree, out);
     if (tree) {
+        out.named_only = {why_named_only(*tree), swap_devices(*tree)};
         auto targets = read_targets(WorkqueueFs(*tree), options.topology == "live" && options.root.empty());
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
@@ -190,13 +206,12 @@ Result<Machine> read_machine(const Options& options) {
 json kernel_json(const KernelInfo& kernel) {
     json scopes = json::array();
     for (const Scope scope : kernel.scopes) scopes.push_back(name_of(scope));
-    return {{"release", kernel.release.empty() ? json(nullptr) : json(kernel.release)},
+    return {{"release", word_or_null(kernel.release)},
             {"scopes", std::move(scopes)},
-            {"cache_shard_size", kernel.cache_shard_size ? json(*kernel.cache_shard_size) : json(nullptr)}};
+            {"cache_shard_size", or_null(kernel.cache_shard_size)}};
 }
 
 json plan_json(const PlanLine& line) {
-    const auto name_or_null = [](const auto& scope) { return scope ? json(name_of(*scope)) : json(nullptr); };
     json candidates = json::array();
     for (const Candidate& c : line.candidates)
         candidates.push_back({{"scope", name_of(c.scope)},
@@ -205,7 +220,7 @@ json plan_json(const PlanLine& line) {
     const Workqueue& target = line.target;
     return {{"name", target.name},
             {"kind", name_of(target.kind)},
-            {"scope", target.scope.word.empty() ? json(nullptr) : json(target.scope.word)},
+            {"scope", word_or_null(target.scope.word)},
             {"effective", name_or_null(target.scope.effective)},
             {"planned", name_or_null(line.planned)},
             {"action", name_of(line.action)},

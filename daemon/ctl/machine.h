@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
+#include "engine/conditions.h"
 #include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/topology.h"
@@ -23,6 +24,7 @@ struct Machine {
     Policy policy;
     std::vector<Workqueue> targets;
     std::string pods_unknown;
+    NamedOnly named_only;  // what is left alone on this host unless a rule names it
     unsigned shard_size = 8;
     bool hypothetical = false;  // not the kernel of the source
 
@@ -32,6 +34,10 @@ struct Machine {
 // Reads what OPTIONS name. A source without workqueues gets the single target "*". Prints warnings and
 // errors of the policy; the caller prints the returned error.
 Result<Machine> read_machine(const Options& options);
+
+// The topology that OPTIONS name. Throws a CLI::ValidationError for a description that hwloc does not take: a
+// wrong argument.
+Result<Topology> topology_of(const Options& options);
 
 // The tree with the source's /sys, if there is one: the machine, a --root, or an fsroot.
 std::optional<Paths> tree_of(const Options& options);
@@ -49,16 +55,13 @@ unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const 
 
 // What holds a daemon of the tree back: a kill switch, or a pause of experiments; "" if nothing does.
 std::string why_held_back(const KernelInfo& kernel, const Paths& paths);
+// The same for MACHINE, which OPTIONS name; "" also where it has no daemon.
+std::string why_held_back(const Options& options, const Machine& machine);
 
 // Prints all errors of a policy, one line each.
 void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
 int complain(const std::string& text);
-
-template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
 
 // A plan line in the format of `plan --json`.
 nlohmann::json plan_json(const PlanLine& line);

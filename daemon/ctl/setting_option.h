@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/judge_settings.h"
 
 namespace wq::ctl {
 
@@ -27,6 +28,25 @@ inline auto seconds_between(double least, double most) {
         if (CLI::detail::lexical_cast(word, seconds) && seconds >= least && seconds <= most) return "";
         return fmt::format("'{}' is not a number of seconds from {} to {}", word, least, most);
     };
+}
+
+// Makes OPTION take a whole number from LEAST to MOST, as --help then says.
+template <class T>
+CLI::Option* take_number(CLI::Option* option, T least, T most) {
+    return option->type_name(fmt::format("N ({} to {})", least, most))
+        ->check(decimal)
+        ->check(CLI::Range(least, most).description(""));
+}
+
+// The help of --json.
+inline constexpr const char* kJsonHelp = "Print JSON, for scripts";
+
+// parse_alpha(), whose error does not say that a percentage is not a number.
+inline Result<double> parse_alpha_word(std::string_view word) {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(std::string(word), value))
+        return fail(fmt::format("'{}' is not a number such as 0.05", word));
+    return parse_alpha(word);
 }
 
 // Adds an option whose word PARSE converts to OUT. An error of PARSE is a wrong argument.

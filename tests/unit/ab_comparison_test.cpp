@@ -128,7 +128,7 @@ class RunRounds : public testing::Test {
     Comparison comparison_{2, pairs(4), kTime, false};
     std::vector<std::string> did_;
     Conditions conditions_{0, "0-3"};
-    std::vector<std::vector<double>> kworkers_;
+    unsigned counted_ = 0;
     Edges edges_{.switch_to =
                      [this](std::size_t arm) {
                          did_.push_back("write " + std::to_string(arm));
@@ -139,20 +139,20 @@ class RunRounds : public testing::Test {
                          did_.push_back("run " + std::to_string(arm));
                          return Result<double>(1.0);
                      },
-                 .kworkers = [] { return 7U; },
                  .conditions = [this] { return conditions_; },
                  .random = random_from(6),
-                 .progress = [](const Comparison&) {}};
+                 .progress = [](const Comparison&) {},
+                 .counts = [this] { counted_++; }};
 };
 
 TEST_F(RunRounds, EveryRunBeginsWithAWrite) {
-    ASSERT_TRUE(run_rounds(comparison_, edges_, kworkers_));
+    ASSERT_TRUE(run_rounds(comparison_, edges_));
     ASSERT_EQ(did_.size(), 16U);
     for (std::size_t i = 0; i < did_.size(); i += 2) {
         EXPECT_THAT(did_[i], HasSubstr("write "));
         EXPECT_EQ(did_[i + 1].back(), did_[i].back());
     }
-    EXPECT_THAT(kworkers_, ElementsAre(ElementsAre(7, 7, 7, 7), ElementsAre(7, 7, 7, 7)));
+    EXPECT_EQ(counted_, 4U);
 }
 
 TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {
@@ -163,23 +163,24 @@ TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {
         if (runs == 6) conditions_.suspended = 1'000'000'000;
         return Result<double>(1.0);
     };
-    ASSERT_TRUE(run_rounds(comparison_, edges_, kworkers_));
+    ASSERT_TRUE(run_rounds(comparison_, edges_));
     EXPECT_EQ(runs, 12U);
     EXPECT_EQ(comparison_.rounds(), 4U);
     EXPECT_THAT(comparison_.dropped(), ElementsAre(testing::Pair("CPUs came or went", 1U),
                                                    testing::Pair("the machine was suspended", 1U)));
-    EXPECT_EQ(kworkers_[0].size(), 4U);
+    EXPECT_EQ(counted_, 4U);
 }
 
 TEST_F(RunRounds, AMachineThatNeverRestsEndsIt) {
-    edges_.kworkers = [&] {
+    edges_.measure = [&](std::size_t) {
         conditions_.cpus += "+";
-        return 0U;
+        return Result<double>(1.0);
     };
-    const auto done = run_rounds(comparison_, edges_, kworkers_);
+    const auto done = run_rounds(comparison_, edges_);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().text, HasSubstr("10 rounds running were dropped"));
-    EXPECT_EQ(did_.size(), 40U);
+    EXPECT_EQ(did_.size(), 20U) << "the writes";
+    EXPECT_EQ(counted_, 0U);
 }
 
 TEST_F(RunRounds, AnErrorKeepsWhatWasMeasured) {
@@ -188,10 +189,11 @@ TEST_F(RunRounds, AnErrorKeepsWhatWasMeasured) {
         if (did_.size() >= 8) return Result<double>(fail("exit code 3"));
         return Result<double>(2.0);
     };
-    const auto done = run_rounds(comparison_, edges_, kworkers_);
+    const auto done = run_rounds(comparison_, edges_);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().text, "exit code 3");
     EXPECT_EQ(comparison_.rounds(), 1U);
+    EXPECT_EQ(counted_, 1U);
     EXPECT_FALSE(comparison_.verdict(1));
     comparison_.end("cut off");
     EXPECT_EQ(comparison_.verdict(1)->reason, "cut off");

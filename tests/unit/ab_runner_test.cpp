@@ -11,7 +11,7 @@
 
 #include "ab_rig.h"
 #include "ctl/ab/guardian.h"
-#include "ctl/ab/kworkers.h"
+#include "ctl/ab/session.h"
 
 namespace wq::ctl {
 namespace {

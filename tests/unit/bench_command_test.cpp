@@ -144,6 +144,20 @@ TEST_F(BenchCommand, JudgesAsAbDoes) {
     EXPECT_EQ(result["host"]["llc_cores"], json::array({4}));
 }
 
+// With two candidates a verdict takes an e-value of 40, which the seventh of equal pairs reaches; with
+// one, 20.
+TEST_F(BenchCommand, AlphaIsDividedAmongTheCandidates) {
+    load_.mb_per_s = {{"smt", 125}};
+    options_.settings.rounds = 6;
+    json smt = run_json()["scopes"][1];
+    EXPECT_GT(smt["e_improved"].get<double>(), 20);
+    EXPECT_EQ(smt["verdict"], "undecided");
+    options_.settings.rounds = 7;
+    smt = run_json()["scopes"][1];
+    EXPECT_GT(smt["e_improved"].get<double>(), 40);
+    EXPECT_EQ(smt["verdict"], "improved");
+}
+
 TEST_F(BenchCommand, TheKernelsCountsAreOfItsOwnWorkqueue) {
     counters_.more = {{test::FakeDevices::kWorkqueue, 1000}, {"writeback", 7}};
     const json result = run_json();
@@ -350,7 +364,7 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
     {
         const auto daemon = take_lock(Paths{tree_.root()});
         EXPECT_EQ(run().err,
-                  "wq-tunectl: wq-tuned is running, or another bench or ab: systemctl stop wq-tuned first\n");
+                  "wq-tunectl: wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first\n");
     }
     tree_.write("proc/meminfo", "MemAvailable: 100000 kB\n");
     EXPECT_THAT(run().err,

@@ -84,6 +84,8 @@ says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x fo
 says 2 "--arm: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" trial x --arm foo
 says 2 'name a target, or give --all' revert
 says 2 '--pairs: must be 1 to 10000' ab --target x --arms cache,smt --pairs 0 -- true
+says 2 "--alpha: '5%' is not a number such as 0.05" judge --alpha 5% x
+says 2 "--alpha: alpha must be above 0 and at most 0.5" judge --alpha 5 x
 says 2 '--max-pairs: must be 1 to 10000' judge --max-pairs 0 x
 says 2 "unknown option '--nothing'; see wq-tunectl plan --help" plan --nothing
 says 2 "unknown option '--jsn'; did you mean \"--json\"?" plan --jsn=3 more
@@ -111,11 +113,14 @@ for bad in live:x nothing xml: fsroot: synthetic:; do
     says 2 "'$bad' is not live, fsroot:DIR, xml:FILE or synthetic:DESC" "$command" --topology "$bad"
   done
 done
-for bad in fsroot:/nowhere xml:/nowhere synthetic:nonsense; do
-  for command in topology plan; do
-    expect 1 "$command" --topology "$bad"
+for command in topology plan explain\ x report; do
+  for bad in fsroot:/nowhere xml:/nowhere; do
+    # shellcheck disable=SC2086
+    expect 1 $command --topology "$bad"
     one_line "$command --topology $bad"
   done
+  # shellcheck disable=SC2086
+  says 2 '--topology: synthetic:nonsense: not a synthetic topology' $command --topology synthetic:nonsense
 done
 expect 1 explain nothing --topology "$synthetic"
 one_line "explain nothing"
@@ -344,8 +349,9 @@ if "$bin/wq-tunectl" --root "$root/learned" plan >/dev/null 2>&1; then
 else echo "not tested here: plan --boot of this machine"; fi
 
 # A report is a whole page, or nothing.
-expect 2 report
 expect 2 report -o ''
+expect 0 report --topology "$synthetic"
+[ "$(tail -n 1 "$root/out")" = "</html>" ] || complain "report without -o: $(tail -n 1 "$root/out")"
 expect 1 report -o "$root/no/folder.html" --topology "$synthetic"
 one_line "report into no folder"
 expect 1 report -o /dev/null --topology "$synthetic"

@@ -153,6 +153,17 @@ TEST_F(DiagnoseCommand, SaysThatThePoolsAreNotKnown) {
     EXPECT_EQ(all.at("workqueues")[0].at("finer"), json::array());
 }
 
+TEST_F(DiagnoseCommand, SaysWhatItLost) {
+    profile_.sample_->lost_ticks = 1;
+    profile_.sample_->lost_items = 7;
+    monitor_.samples_[0].lost = 5;
+    monitor_.samples_[1].lost = 8;
+    const json missing = {"1 sample of kworkers: there was no room",
+                          "7 items that started on isolated CPUs: there was no room",
+                          "3 items: not timed (no room, or queued again before the start)"};
+    EXPECT_EQ(found().at("missing"), missing);
+}
+
 TEST_F(DiagnoseCommand, FailsWhereNothingCanBeSeen) {
     monitor_.attached_ = statistics_.attached_ = fail("BPF is denied");
     tree_.remove("proc");

@@ -66,6 +66,13 @@ TEST(DiagnosisText, HasACommandToCopyWhereAFinerScopeExists) {
     EXPECT_THAT(words_of(look), AllOf(Not(HasSubstr("wq-tunectl")), HasSubstr("One item at a time")));
 }
 
+TEST(DiagnosisText, QuotesWhatAShellWouldObey) {
+    auto look = busy_look();
+    look.work->workqueues.at(0).now.name = look.dump->workqueues.at(0).name = "a $(reboot)";
+    EXPECT_THAT(diagnosis_text(diagnose(look), 80),
+                HasSubstr("wq-tunectl ab --target 'a $(reboot)' --arms cache,smt -- COMMAND\n"));
+}
+
 TEST(DiagnosisText, SaysWhereACoarserScopeMayHelp) {
     auto look = busy_look();
     look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt];
@@ -78,6 +85,7 @@ TEST(DiagnosisText, FitsIntoEightyColumns) {
     auto look = busy_look();
     look.isolated = {6, 7};
     look.profile->isolated = {{20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}}};
+    for (unsigned cpu = 0; cpu < 128; cpu += 2) look.kworkers.at(0).cpus.add(cpu);
     for (const unsigned columns : {80U, 60U}) {
         std::istringstream text(diagnosis_text(diagnose(look), columns));
         for (std::string line; std::getline(text, line);)

@@ -114,6 +114,18 @@ TEST(Diagnosis, HintsAtNoScopeWhereNoneCanHelp) {
         << "which of the two is not known";
 }
 
+TEST(Diagnosis, NamesNoTargetThatAbRefuses) {
+    const auto target = [](auto change) {
+        auto look = busy_look();
+        change(look, look.dump->workqueues.at(0));
+        return named(diagnose(look), "kcryptd-254:0-1").target;
+    };
+    EXPECT_EQ(target([](auto&, auto&) {}), "kcryptd-254:0-1");
+    EXPECT_EQ(target([](auto&, auto& wq) { wq.kind = "ordered"; }), "");
+    EXPECT_EQ(target([](auto&, auto& wq) { wq.max_active = 1; }), "");
+    EXPECT_EQ(target([](auto& look, auto&) { look.dump.reset(); }), "") << "it is not known";
+}
+
 TEST(Diagnosis, ReachesByTheDefaultWhatIsNotInSysfs) {
     auto look = busy_look();
     auto& row = look.work->workqueues.at(0).now;

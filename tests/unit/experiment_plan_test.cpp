@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ctl/options.h"
 #include "fake_machine.h"
+#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
@@ -15,13 +17,16 @@ namespace {
 using test::default_target;
 using test::fixed;
 using test::kernel_612;
+using test::kernel_72;
 using test::leave;
 using test::machine;
 using test::rule_for_all;
 using test::unbound;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 // One LLC of 12 cores with two threads, and a kernel without shards: the plan is smt, and cpu is finer.
 struct Rig {
@@ -48,7 +53,7 @@ TEST(ExperimentPlan, EachTargetMeetsWhatIsFinerThePlanFirst) {
     EXPECT_EQ(plan.targets[1].reason, "");
     // Two windows, each with a washout, of 2 s and 500 ms.
     EXPECT_EQ(plan.slot_seconds, 5);
-    EXPECT_EQ(plan.most_seconds, 2 * 64 * 5) << "both targets at once";
+    EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "both targets at once; smt may meet cpu too";
 }
 
 TEST(ExperimentPlan, DefaultComesLastAndItsFollowersAreComparedForThemselves) {
@@ -57,7 +62,7 @@ TEST(ExperimentPlan, DefaultComesLastAndItsFollowersAreComparedForThemselves) {
     const ExperimentPlan plan = rig.plan();
     EXPECT_THAT(plan.targets[0].candidates, ElementsAre("smt", "cpu"));
     EXPECT_THAT(plan.targets[1].candidates, ElementsAre("smt", "cpu"));
-    EXPECT_EQ(plan.most_seconds, (2 + 2) * 64 * 5) << "@default is alone, after the others";
+    EXPECT_EQ(plan.most_seconds, (3 + 3) * 64 * 5) << "@default is alone, after the others";
     rig.machine.policy.apply_unjudged = true;
     EXPECT_EQ(rig.machine.plan()[1].action, Action::none) << "then it follows at once";
 }
@@ -68,7 +73,59 @@ TEST(ExperimentPlan, ManyTargetsShareSlots) {
     for (int i = 0; i < 3; i++)
         rig.machine.targets.push_back(
             unbound(rig.machine.topology, Scope::cache, "more" + std::to_string(i)));
-    EXPECT_EQ(rig.plan().most_seconds, (5 * 2 / 2) * 64 * 5);
+    EXPECT_EQ(rig.plan().most_seconds, 8 * 64 * 5) << "5 targets with 3 comparisons, two at once";
+}
+
+// Four LLCs of 16 cores, two in each node, and all CPUs in one pool: the plan is cache_shard.
+TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
+    Rig rig;
+    Topology& topology = rig.machine.topology;
+    topology = test::machine({.sockets = 4, .cores = 16, .threads = 2});
+    topology.nodes.clear();
+    for (const unsigned node : {0U, 1U}) {
+        CpuSet cpus = topology.llcs.at(2 * node).cpus;
+        cpus |= topology.llcs.at(2 * node + 1).cpus;
+        topology.nodes.push_back({node, cpus});
+    }
+    rig.machine.kernel = kernel_72();
+    rig.machine.targets = {unbound(topology, Scope::system, "kcryptd")};
+    const ExperimentPlan plan = rig.plan();
+    EXPECT_THAT(plan.targets[0].candidates, ElementsAre("cache_shard", "cache", "numa", "smt", "cpu"));
+    EXPECT_EQ(plan.targets[0].comparisons, 5U + 4 + 1)
+        << "the plan may meet each of the others again; cache, which is finer, numa";
+    EXPECT_EQ(plan.most_seconds, 10 * 64 * 5);
+    rig.machine.policy.mode = Mode::guard;
+    EXPECT_EQ(rig.plan().targets[0].comparisons, 1U);
+}
+
+TEST(ExperimentPlan, WhereOnlyNamedTargetsAreComparedTheOthersAreNot) {
+    Rig rig;
+    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(), WorkqueueRule{"writeback", {}, {}, {}});
+    rig.machine.named_only.host = "isolcpus= is set";
+    const ExperimentPlan plan = rig.plan();
+    EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
+    EXPECT_THAT(plan.targets[1].reason, StartsWith("isolcpus= is set: only targets that a rule names are "));
+    EXPECT_EQ(plan.targets[1].reason,
+              rig.machine.named_only.why(rig.machine.policy, Kind::unbound, "kcryptd"));
+    EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
+    EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "of writeback alone";
+    EXPECT_THAT(named_only_remarks(rig.machine, plan),
+                ElementsAre("isolcpus= is set: only targets that a rule names are compared."));
+}
+
+TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
+    Rig rig;
+    rig.machine.targets[1] = unbound(rig.machine.topology, Scope::cache, "kcryptd-254:3-1");
+    rig.machine.named_only.swap = {"254:3"};
+    ExperimentPlan plan = rig.plan();
+    EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
+    EXPECT_THAT(plan.targets[1].reason, StartsWith("it serves swap: "));
+    EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
+    EXPECT_THAT(
+        named_only_remarks(rig.machine, plan),
+        ElementsAre("Targets that serve swap are compared only if a rule names them: kcryptd-254:3-1."));
+    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(), WorkqueueRule{"kcryptd-*", {}, {}, {}});
+    EXPECT_THAT(rig.plan().targets[1].candidates, ElementsAre("smt", "cpu"));
 }
 
 TEST(ExperimentPlan, InModeGuardThePlanAlone) {
@@ -90,6 +147,60 @@ TEST(ExperimentPlan, WhatIsNotComparedSaysWhy) {
     EXPECT_EQ(Rig({}, Mode::observe).plan().targets[1].reason, "mode observe writes nothing");
 }
 
+// A host with an LLC of 12 cores, where the plan is smt, and with CPUs that are set apart.
+class NamedOnlyHost : public testing::Test {
+  protected:
+    NamedOnlyHost() {
+        tree_.add(test::cpu_tree({.cores = 12, .threads = 2}));
+        tree_.write("sys/devices/system/cpu/nohz_full", "3\n");
+        options_.root = tree_.root();
+    }
+    // What RUN prints.
+    template <class Run>
+    static std::string printed(const Run& run) {
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(run(), kOk);
+        return testing::internal::GetCapturedStdout();
+    }
+
+    test::TempTree tree_{
+        test::kernel_tree({test::workqueue("kcryptd-1", {.cpumask = "ffffff"})}, "cache", "", "ffffff")};
+    Options options_;
+};
+
+TEST_F(NamedOnlyHost, NothingIsSaidToBeCompared) {
+    constexpr auto kRemark = "nohz_full= is set: only targets that a rule names are compared.\n";
+    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
+                AllOf(StartsWith("No target would be compared.\n"), HasSubstr(kRemark)));
+    EXPECT_THAT(printed([&] { return ctl::plan(options_); }),
+                AllOf(HasSubstr(" would change, but no rule names them: cache -> smt"), HasSubstr(kRemark)));
+    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
+                HasSubstr("  compared   nothing: nohz_full= is set: only targets"));
+}
+
+TEST_F(NamedOnlyHost, WhatARuleNamesIsCompared) {
+    tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"auto\"\n");
+    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
+                StartsWith("1 of 2 targets would be compared, "));
+    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
+                HasSubstr("  compared   cache with smt, then with cpu; at most 64 pairs of 5 s each\n"));
+}
+
+TEST_F(NamedOnlyHost, AKillSwitchIsSaidToHoldTheDaemonBack) {
+    options_.json = true;
+    EXPECT_TRUE(
+        nlohmann::json::parse(printed([&] { return plan_experiments(options_); }))["held_back"].is_null());
+    tree_.write("etc/wq-tuned/disabled", "");
+    const auto all = nlohmann::json::parse(printed([&] { return plan_experiments(options_); }));
+    EXPECT_EQ(all["held_back"], tree_.path("etc/wq-tuned/disabled") + " exists");
+    EXPECT_EQ(all["named_only"], "nohz_full= is set");
+    options_.json = false;
+    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
+                HasSubstr("The daemon is held back: " + tree_.path("etc/wq-tuned/disabled") + " exists.\n"));
+    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
+                HasSubstr("\n  held back  " + tree_.path("etc/wq-tuned/disabled") + " exists\n"));
+}
+
 TEST(ExperimentPlan, JsonHasTheMostThatATargetTakes) {
     const Rig rig;
     const ExperimentPlan plan = rig.plan();
@@ -97,8 +208,8 @@ TEST(ExperimentPlan, JsonHasTheMostThatATargetTakes) {
               (nlohmann::json{{"name", "kcryptd"},
                               {"reference", "cache"},
                               {"candidates", {"smt", "cpu"}},
-                              {"pairs", 128},
-                              {"seconds", 640.0},
+                              {"pairs", 192},
+                              {"seconds", 960.0},
                               {"reason", ""}}));
     EXPECT_TRUE(experiments_json(rig.machine, plan, plan.targets[0]).at("reference").is_null());
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
 #include "ctl/machine.h"
 #include "fake_machine.h"
 #include "plan/plan.h"
@@ -250,9 +252,9 @@ TEST_F(SyntheticSource, PlansForAnotherKernel) {
     EXPECT_EQ(plan_of(options_).finding, Finding::leave);
 }
 
-TEST_F(SyntheticSource, ThatIsNoneIsAnError) {
+TEST_F(SyntheticSource, ThatIsNoneIsAWrongArgument) {
     options_.topology = "synthetic:nonsense";
-    EXPECT_FALSE(ctl::read_machine(options_));
+    EXPECT_THROW((void)ctl::read_machine(options_), CLI::ValidationError);
 }
 
 // ---- the command

@@ -80,13 +80,12 @@ TEST(Check, SaysSoWhereThereIsNoPolicy) {
     EXPECT_EQ(run.out, "no policy file: the built-in policy applies (every workqueue, scope auto)\n");
 }
 
-TEST(Check, ConfigAndFilesTakeThePlaceOfWhatIsInForce) {
+TEST(Check, FilesTakeThePlaceOfWhatIsInForce) {
     const TempTree tree{File("etc/wq-tuned/wq-tuned.toml", "broken"), File("a.toml", kTwoRules),
                         File("b.toml")};
     ctl::Options options;
     options.root = tree.root();
-    options.config = tree.path("a.toml");
-    EXPECT_EQ(run_check(options).out, tree.path("a.toml") + ": ok, 2 rules\n");
+    EXPECT_EQ(run_check(options, {tree.path("a.toml")}).out, tree.path("a.toml") + ": ok, 2 rules\n");
     EXPECT_EQ(run_check(options, {tree.path("b.toml")}).out, tree.path("b.toml") + ": ok, 0 rules\n");
 }
 

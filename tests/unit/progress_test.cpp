@@ -140,6 +140,7 @@ TEST(ProgressText, TheSummaryCountsOutcomes) {
     EXPECT_EQ(ctl::comparisons_text(document, 1000),
               "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
     document["daemon"]["experiments"]["next_pair"] = nullptr;
+    document["targets"][0]["trial"]["reason"] = "not busy";
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
     document["daemon"]["state"] = "observing";
     document["daemon"]["experiments"]["reason"] = "wq_tuned=off";
@@ -148,6 +149,22 @@ TEST(ProgressText, TheSummaryCountsOutcomes) {
     EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "status says why";
     document["daemon"]["experiments"] = nullptr;
     EXPECT_EQ(ctl::comparisons_text(document, 1000), "") << "without a daemon";
+}
+
+TEST(ProgressText, TheSummarySaysWhatNoTrafficEnds) {
+    json document = {
+        {"daemon", {{"experiments", {{"measuring", 0}, {"reason", nullptr}, {"next_pair", nullptr}}}}},
+        {"targets", json::array()}};
+    for (int i = 0; i < 2; i++) document["targets"].push_back({{"outcome", nullptr}, {"trial", nullptr}});
+    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; nothing to compare"));
+    for (json& target : document["targets"]) target["trial"]["reason"] = "today's budget is spent";
+    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now: today's budget is spent"));
+    document["targets"][1]["trial"]["reason"] = "external";
+    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now, for several reasons"));
+    for (const char* passing : {"not busy", "it is another target's turn"}) {
+        document["targets"][1]["trial"]["reason"] = passing;
+        EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
+    }
 }
 
 // What a progress line shows on a narrow terminal with this TERM.

@@ -2,14 +2,20 @@
 // `wq-tunectl report` on trees.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "base/fd.h"
+#include "ctl/command.h"
 #include "ctl/options.h"
 #include "fake_machine.h"
 #include "judge/readings.h"
 #include "kernel/hwloc_topology.h"
+#include "run_command.h"
 #include "temp_tree.h"
 
 namespace wq::ctl {
@@ -71,6 +77,28 @@ TEST_F(ReportCommand, GoesToStdoutForADash) {
     ASSERT_EQ(report("-"), kOk) << err_;
     EXPECT_THAT(out_,
                 AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No comparison has a verdict here yet.")));
+}
+
+// As of systemd-analyze plot.
+TEST_F(ReportCommand, WithoutAFileItGoesToStdoutButNotToATerminal) {
+    const auto all = commands();
+    const auto command =
+        std::ranges::find_if(all, [](const Command& one) { return std::string(one.name) == "report"; });
+    ASSERT_NE(command, all.end());
+    const auto run = [&] { return test::run_command(command->set_up, {}, {tree_.root(), {}}); };
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run(), kOk);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), StartsWith("<!DOCTYPE html>"));
+    int ends[2];
+    ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+    const Fd master(ends[0]), before(::dup(STDOUT_FILENO));
+    testing::internal::CaptureStderr();
+    ::dup2(ends[1], STDOUT_FILENO);
+    const int code = run();
+    ::dup2(before.get(), STDOUT_FILENO);
+    ::close(ends[1]);
+    EXPECT_EQ(code, kUsage);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("name a file with -o"));
 }
 
 TEST_F(ReportCommand, OfAnotherMachineHasThatOnesHistoryOrNone) {

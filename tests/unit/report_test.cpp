@@ -375,12 +375,10 @@ TEST(ReportResult, TheLastJudgedTrialOfTheSameArmsCounts) {
     EXPECT_THAT(result_of(trials, {}), HasSubstr("1 cut off before the end"));
 }
 
-TEST(ReportResult, AnEmergencyIsNotWithoutADifference) {
-    std::vector<ReportTrial> trials = {ended("kcryptd-1", TrialOutcome::inconclusive, 265)};
-    trials[0].record.reason = kEmergencyReason;
-    const std::string html = result_of(trials, {});
-    EXPECT_THAT(html, AllOf(HasSubstr("▲ 1 stopped early"), HasSubstr("latency +265.0%"),
-                            Not(HasSubstr("clear difference")), HasSubstr("class=\"beyond\"")));
+TEST(ReportResult, WhatIsBeyondTheScaleIsAnArrow) {
+    const std::string html = result_of({ended("kcryptd-1", TrialOutcome::regressed, 265)}, {});
+    EXPECT_THAT(html, AllOf(HasSubstr("▲ 1 made worse"), HasSubstr("latency +265.0%"),
+                            HasSubstr("class=\"beyond\"")));
 }
 
 TEST(ReportResult, ManyAreShortened) {

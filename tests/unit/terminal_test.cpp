@@ -41,6 +41,13 @@ TEST(Wrap, LetsALongWordStickOutRatherThanCutIt) {
     EXPECT_THAT(wrap("incomprehensible", 5), ElementsAre("incomprehensible"));
 }
 
+TEST(Wrap, BreaksAListThatIsTooLongAfterACommaOnly) {
+    EXPECT_THAT(wrap("CPUs 0,2,4,6,8,10 of it", 8), ElementsAre("CPUs", "0,2,4,6,", "8,10 of", "it"));
+    EXPECT_THAT(wrap("0,2,4,6", 4), ElementsAre("0,2,", "4,6"));
+    EXPECT_THAT(wrap("1000,2", 3), ElementsAre("1000,2")) << "no comma fits";
+    EXPECT_THAT(wrap("one, two", 5), ElementsAre("one,", "two"));
+}
+
 TEST(WrapLists, BreaksBetweenListsAndInsideOnlyThoseTooLong) {
     EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 16), ElementsAre("0-1,4-5  2-3,6-7"));
     EXPECT_THAT(wrap_lists({"0-1,4-5", "2-3,6-7"}, 15), ElementsAre("0-1,4-5", "2-3,6-7"));

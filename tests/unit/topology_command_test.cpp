@@ -109,7 +109,7 @@ TEST(TopologyTable, FitsTheTerminal) {
         Topology topology = read_topology("fsroot:" + tree.root()).value();
         topology.source = "fsroot:trees/two-sockets";
         const std::string table = ctl::topology_table(topology, {}, 8, columns);
-        EXPECT_THAT(table, HasSubstr("2 of 6")) << table;
+        EXPECT_THAT(table, HasSubstr("2 x 6 cores")) << table;
         std::istringstream lines(table);
         for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
     }

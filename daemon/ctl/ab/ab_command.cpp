@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
 
 #include "base/clock.h"
@@ -13,10 +15,8 @@
 #include "ctl/ab/arms.h"
 #include "ctl/ab/command_switcher.h"
 #include "ctl/ab/file_switcher.h"
-#include "ctl/ab/guardian.h"
-#include "ctl/ab/kworkers.h"
+#include "ctl/ab/guarded.h"
 #include "ctl/ab/left_store.h"
-#include "ctl/ab/own_scope.h"
 #include "ctl/ab/restore_left.h"
 #include "ctl/ab/runner.h"
 #include "ctl/ab/scope_store.h"
@@ -24,36 +24,17 @@
 #include "ctl/ab/session.h"
 #include "ctl/ab/value_file.h"
 #include "ctl/complaints.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
 #include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
-#include "engine/lock.h"
 #include "kernel/cpu_files.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/workqueue_fs.h"
 
 namespace wq::ctl {
 namespace {
-
-// The plan of TARGET by its CPUs alone: what the policy has to say is for the daemon.
-Result<PlanLine> plan_of(Machine& machine, const std::string& target) {
-    machine.policy.rules = {{"*", {}, {}, {}}};
-    machine.policy.default_scope.manage = true;
-    machine.policy.default_scope.wish = {};
-    machine.kernel.default_on_cmdline = false;
-    for (PlanLine& line : machine.plan())
-        if (line.target.name == target) return std::move(line);
-    return fail(target + ": no such target; `wq-tunectl plan` lists them");
-}
-
-Result<Fd> lock_out_daemon(const Paths& paths) {
-    auto lock = take_lock(paths);
-    if (!lock && lock.error().code == EWOULDBLOCK)
-        return fail("wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first",
-                    EWOULDBLOCK);
-    return lock;
-}
 
 std::string left_path(const Paths& paths) {
     return paths.run() + "/ab.json";
@@ -126,6 +107,7 @@ class Run {
     Processes& processes_;
     Subject subject_;
     ab::Comparison comparison_;
+    std::map<std::size_t, double> kworkers_;  // of the round that runs, by arm
     unsigned runs_ = 0;
 };
 
@@ -158,8 +140,12 @@ Status Run::rounds() {
     if (auto warm = warm_up(); !warm) return warm;
     ProgressLine line;
     const ab::Edges edges{.switch_to = [&](std::size_t arm) { return subject_.switcher->to(arm); },
-                          .measure = [&](std::size_t arm) { return measure(subject_.rows[arm].arm); },
-                          .kworkers = [&] { return ab::count_kworkers(paths_); },
+                          .measure =
+                              [&](std::size_t arm) {
+                                  auto value = measure(subject_.rows[arm].arm);
+                                  if (value) kworkers_[arm] = ab::count_kworkers(paths_);
+                                  return value;
+                              },
                           .conditions =
                               [&] {
                                   return ab::Conditions{time_suspended(), cpu_state(paths_)};
@@ -168,34 +154,35 @@ Status Run::rounds() {
                           .progress =
                               [&](const ab::Comparison& c) {
                                   line.show(ab_progress(c, subject_.rows, what_.settings.max_pairs));
+                              },
+                          .counts =
+                              [&] {
+                                  for (const auto& [arm, count] : kworkers_)
+                                      subject_.rows[arm].kworkers.push_back(count);
+                                  kworkers_.clear();
                               }};
-    std::vector<std::vector<double>> kworkers(subject_.rows.size());
-    auto done = ab::run_rounds(comparison_, edges, kworkers);
+    auto done = ab::run_rounds(comparison_, edges);
     line.end();
-    for (std::size_t arm = 0; arm < kworkers.size(); arm++)
-        subject_.rows[arm].kworkers = std::move(kworkers[arm]);
     return done ? subject_.switcher->check() : done;
 }
 
 Status Run::go() {
-    // In the guardian, or here if that was killed.
-    const auto restore = [&] {
-        Complaints log(LOG_NOTICE);
-        return put_back(paths_, processes_, log, false);
-    };
-    auto guardian = ab::Guardian::start(restore);
-    if (!guardian) return tl::unexpected(guardian.error());
-    processes_.guardian = &*guardian;
-    if (const auto moved = on_machine_ ? ab::into_own_scope(guardian->pid(), "ab") : Status{}; !moved)
-        complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
-    auto done = rounds();
-    processes_.guardian = nullptr;
-    comparison_.end(done ? "no more pairs" : "cut off");
-    const auto finished = guardian->finish();
-    const bool back = finished ? *finished : restore();
-    if (!back && done)
-        return fail(subject_.target.empty() ? "not put back" : subject_.target + ": not put back");
-    return done;
+    return ab::run_guarded(
+        {.command = "ab",
+         .on_machine = on_machine_,
+         .watched = [&](const ab::Guardian* guardian) { processes_.guardian = guardian; },
+         .work =
+             [&] {
+                 auto done = rounds();
+                 comparison_.end(done ? "no more pairs" : "cut off");
+                 return done;
+             },
+         .restore =
+             [&] {
+                 Complaints log(LOG_NOTICE);
+                 return put_back(paths_, processes_, log, false);
+             },
+         .left = subject_.target.empty() ? "not put back" : subject_.target + ": not put back"});
 }
 
 // Scopes of a workqueue or of the module parameter.
@@ -205,20 +192,22 @@ Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueF
         return tl::unexpected(opened.error());
     auto machine = read_machine(options);
     if (!machine) return tl::unexpected(machine.error());
-    auto line = plan_of(*machine, what.target);
-    if (!line) return tl::unexpected(line.error());
-    if (const auto why = ab::why_not(*line, what.arms, machine->kernel); !why.empty())
+    const auto found = std::ranges::find(machine->targets, what.target, &Workqueue::name);
+    if (found == machine->targets.end())
+        return fail(what.target + ": no such target; `wq-tunectl plan` lists them");
+    PlanLine line = ab::plan_by_cpus(machine->topology, machine->kernel, std::move(*found));
+    if (const auto why = ab::why_not(line, what.arms, machine->kernel); !why.empty())
         return fail(what.target + ": " + why);
-    auto arms = what.sweep ? ab::arms_to_sweep(*line) : what.arms;
+    auto arms = what.sweep ? ab::arms_to_sweep(line) : what.arms;
     if (!arms) return tl::unexpected(arms.error());
-    Subject out{line->target.name, {}, nullptr};
+    Subject out{what.target, {}, nullptr};
     for (const Arm& arm : *arms) {
-        const Candidate* candidate = candidate_with(*line, arm.scope);
+        const Candidate* candidate = candidate_with(line, arm.scope);
         out.rows.push_back(
             {arm.name(), candidate != nullptr ? std::optional(candidate->pools) : std::nullopt, {}});
     }
-    out.switcher = std::make_unique<ab::ScopeSwitcher>(files, store, std::move(line->target),
-                                                       std::move(*arms), machine->kernel);
+    out.switcher = std::make_unique<ab::ScopeSwitcher>(files, store, std::move(line.target), std::move(*arms),
+                                                       machine->kernel);
     return out;
 }
 
@@ -226,7 +215,7 @@ Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueF
 Result<Subject> values(const Options& options, const AbOptions& what, ab::ValueFiles& files,
                        const ab::LeftStore& left) {
     const auto path = ab::resolve_value_file(options.root, what.file);
-    if (!path) return tl::unexpected(path.error());
+    if (!path) return tl::unexpected(path.error().in("--file"));
     Subject out{what.file, {}, nullptr};
     for (const std::string& value : what.values) out.rows.push_back({value, {}, {}});
     out.switcher = std::make_unique<ab::FileSwitcher>(files, left, *path, what.values);
@@ -251,7 +240,7 @@ Status check_first(const Options& options, const AbOptions& what) {
             return tl::unexpected(read.error());
     if (!what.file.empty())
         if (const auto path = ab::resolve_value_file(options.root, what.file); !path)
-            return tl::unexpected(path.error());
+            return tl::unexpected(path.error().in("--file"));
     if (what.recording.empty()) return {};
     return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
@@ -260,7 +249,7 @@ Status check_first(const Options& options, const AbOptions& what) {
 int show(const AbReport& report, const AbOptions& what) {
     const auto saved = what.recording.empty() ? Status{} : write_output(what.recording, ab_recording(report));
     if (what.json)
-        fmt::print("{}\n", ab_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n", json_text(ab_json(report)));
     else if (report.comparison.rounds() > 0)
         fmt::print("{}", ab_table(report, terminal_columns(), wants_colour()));
     return saved ? kOk : complain(saved.error().in("--export").text);
@@ -273,7 +262,7 @@ int ab(const Options& options, const AbOptions& what) {
         return complain("ab changes settings of the kernel: only root can");
     if (const auto first = check_first(options, what); !first) return complain(first.error().text);
     const Paths paths{options.root};
-    const auto lock = lock_out_daemon(paths);
+    const auto lock = ab::lock_out_daemon(paths);
     if (!lock) return complain(lock.error().text);
     Processes processes;
     if (what.restore) {

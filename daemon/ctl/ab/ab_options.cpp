@@ -162,19 +162,17 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     add_setting(*ab, "--pairs", "Runs of each arm, at most; 16", parse_max_pairs, what->settings.max_pairs);
     ab->add_flag("--all-pairs", what->all_pairs, "Do not stop at verdicts");
     add_setting(*ab, "--alpha", "Chance of a wrong verdict on a harmless arm, at most, on each side; 0.05",
-                parse_alpha, what->settings.alpha);
+                parse_alpha_word, what->settings.alpha);
     add_setting(*ab, "--tolerance", "What an arm may cost, as in 5%; 0%", parse_tolerance,
                 what->settings.tolerance);
-    ab->add_option("--warmup", what->warmup, "Runs before the first that counts; 0")
-        ->type_name(word::kNumber)
-        ->check(decimal)
-        ->check(CLI::Range(0U, kMostWarmups));
+    take_number(ab->add_option("--warmup", what->warmup, "Runs before the first that counts; 0"), 0U,
+                kMostWarmups);
     ab->add_flag("--ignore-failure", what->ignore_failure, "Runs that fail count too");
     ab->add_flag("--show-output", what->show_output, "The command's output, to stderr");
     ab->add_option("--export", what->recording, "A CSV file to write: the pairs, for `wq-tunectl judge`")
         ->type_name(word::kFile)
         ->check(not_empty);
-    ab->add_flag("--json", what->json, "For machines");
+    ab->add_flag("--json", what->json, kJsonHelp);
     return [what, ab, &invocation] {
         check_arms(*what);
         if (what->higher_is_better && !what->pattern)

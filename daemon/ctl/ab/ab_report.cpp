@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "ctl/render/verdict_text.h"
 
@@ -69,7 +70,7 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     const Summary summary = summary_of(comparison.values(arm));
     nlohmann::ordered_json out{{"arm", row.arm},
                                {"role", arm == 0 ? "baseline" : "candidate"},
-                               {"pools", nullptr},
+                               {"pools", or_null(row.pools)},
                                {"kworkers", nullptr},
                                {"runs", comparison.values(arm).size()},
                                {"mean", nullptr},
@@ -78,7 +79,6 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
                                {"min", nullptr},
                                {"max", nullptr},
                                {"values", comparison.values(arm)}};
-    if (row.pools) out["pools"] = *row.pools;
     if (!comparison.values(arm).empty()) {
         out["kworkers"] = summary_of(row.kworkers).median;
         out["mean"] = summary.mean;
@@ -97,9 +97,8 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     out["e_regressed"] = evidence_of(at.log_regressed);
     out["e_improved"] = evidence_of(at.log_improved);
     out["effect_percent"] = nullptr;
-    out["interval_percent"] = nullptr;
     if (!comparison.pairs(arm).empty()) out["effect_percent"] = effect.percent;
-    if (effect.interval) out["interval_percent"] = {effect.interval->low, effect.interval->high};
+    out["interval_percent"] = interval_or_null(effect);
     return out;
 }
 
@@ -126,8 +125,7 @@ std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
 nlohmann::ordered_json ab_json(const AbReport& report) {
     const Comparison& comparison = report.comparison;
     const bool time = comparison.counter().name == kTimeCounter;
-    nlohmann::ordered_json out{{"target", report.target.empty() ? nlohmann::ordered_json(nullptr)
-                                                                : nlohmann::ordered_json(report.target)},
+    nlohmann::ordered_json out{{"target", word_or_null(report.target)},
                                {"metric", comparison.counter().name},
                                {"unit", time ? nlohmann::ordered_json("ns") : nullptr},
                                {"higher_is_better", comparison.counter().higher_is_better},

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+
+#include "model/known_cpus.h"
 
 namespace wq::ab {
 namespace {
@@ -54,6 +57,19 @@ Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line) {
         if (&c != candidate_with(line, *now)) arms.push_back(plain(c.scope));
     if (arms.size() < 2) return fail(name + ": all scopes make the same pools here; nothing to compare");
     return arms;
+}
+
+PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqueue target) {
+    Policy policy;
+    policy.rules = {{"*", {}, {}, {}}};
+    KernelInfo without_option = kernel;
+    without_option.default_on_cmdline = false;
+    KnownCpus known;
+    known.see(topology);
+    const std::vector<Workqueue> targets{std::move(target)};
+    return make_plan({topology, without_option, policy, targets,
+                      why_pods_unknown(topology, known.cpus(), kernel), effective_shard_size(kernel, policy)})
+        .front();
 }
 
 std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel) {

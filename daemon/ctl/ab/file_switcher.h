@@ -26,16 +26,13 @@ class FileSwitcher : public Switcher {
     Status to(std::size_t arm) override;
     Status check() override;
 
-    // How the file shows the value of ARM; known after begin().
-    [[nodiscard]] const std::string& shown(std::size_t arm) const { return *shown_.at(arm); }
-
   private:
     Status learn(std::size_t arm);
 
     ValueFiles& files_;
     const LeftStore& store_;
     std::vector<std::string> values_;
-    std::vector<std::optional<std::string>> shown_;  // index: arm
+    std::vector<std::optional<std::string>> shown_;  // how the file shows each value; index: arm
     std::string in_place_;                           // what the file showed after our last write
     LeftFile left_;                                  // as on disk
 };

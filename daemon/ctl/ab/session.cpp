@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/file.h"
+
 namespace wq::ab {
 namespace {
 
@@ -18,21 +20,18 @@ std::string what_changed(const Conditions& before, const Conditions& after) {
 
 }  // namespace
 
-Status run_rounds(Comparison& comparison, const Edges& edges, std::vector<std::vector<double>>& kworkers) {
-    kworkers.resize(comparison.arms());
+Status run_rounds(Comparison& comparison, const Edges& edges) {
     unsigned dropped = 0;
     for (auto order = comparison.next_round(edges.random); !order.empty();
          order = comparison.next_round(edges.random)) {
         edges.progress(comparison);
         const Conditions before = edges.conditions();
         std::map<std::size_t, double> values;
-        std::map<std::size_t, double> workers;
         for (const std::size_t arm : order) {
             if (auto switched = edges.switch_to(arm); !switched) return switched;
             const auto value = edges.measure(arm);
             if (!value) return tl::unexpected(value.error());
             values[arm] = *value;
-            workers[arm] = edges.kworkers();
         }
         if (const std::string why = what_changed(before, edges.conditions()); !why.empty()) {
             comparison.drop(why);
@@ -42,9 +41,19 @@ Status run_rounds(Comparison& comparison, const Edges& edges, std::vector<std::v
         }
         dropped = 0;
         comparison.add(values);
-        for (const auto& [arm, count] : workers) kworkers[arm].push_back(count);
+        edges.counts();
     }
     return {};
+}
+
+unsigned count_kworkers(const Paths& paths) {
+    unsigned count = 0;
+    for (const std::string& name : names_or_none(paths.proc())) {
+        if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+        const auto comm = read_file(paths.proc() + "/" + name + "/comm");  // it may have ended
+        if (comm && comm->starts_with("kworker/u")) count++;
+    }
+    return count;
 }
 
 }  // namespace wq::ab

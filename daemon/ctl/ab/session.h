@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "ctl/ab/ab_comparison.h"
+#include "kernel/paths.h"
 
 namespace wq::ab {
 
@@ -20,16 +20,19 @@ struct Conditions {
 struct Edges {
     std::function<Status(std::size_t arm)> switch_to;        // writes even if nothing changes
     std::function<Result<double>(std::size_t arm)> measure;  // runs the command once after the switch
-    std::function<unsigned()> kworkers;                      // called right after each run
     std::function<Conditions()> conditions;
     Random random;
     std::function<void(const Comparison&)> progress;  // called before each round
+    std::function<void()> counts;                     // called after each round that counts
 };
 
 inline constexpr unsigned kMostDropped = 10;  // the run fails after this many dropped rounds in a row
 
-// Runs rounds until the comparison is over. KWORKERS[arm] gets the count after each run that counts. An
-// error ends it; COMPARISON keeps the earlier measurements.
-Status run_rounds(Comparison& comparison, const Edges& edges, std::vector<std::vector<double>>& kworkers);
+// Runs rounds until the comparison is over. An error ends it; COMPARISON keeps the earlier measurements.
+Status run_rounds(Comparison& comparison, const Edges& edges);
+
+// Counts the threads named kworker/u*: the workers of all unbound pools, of any workqueue, strict or not,
+// busy or idle (kernel/workqueue.c, format_worker_id()). An idle worker stays for five minutes.
+unsigned count_kworkers(const Paths& paths);
 
 }  // namespace wq::ab

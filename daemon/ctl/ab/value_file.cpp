@@ -99,7 +99,9 @@ Result<std::string> resolve_value_file(const std::string& root, const std::strin
     auto real = without_links(root + path);
     if (!real) return real;
     if (!real->starts_with(*base + "/sys/") && !real->starts_with(*base + "/proc/"))
-        return fail(path + ": is outside of /sys and /proc: " + *real, EPERM);
+        return fail(fmt::format("{}{} is not below /sys or /proc", path,
+                                *real == *base + path ? "" : ", which is " + *real + ","),
+                    EPERM);
     struct stat st {};
     if (::stat(real->c_str(), &st) != 0) return fail_errno(*real, errno);
     if (!S_ISREG(st.st_mode)) return fail(path + ": is not a file", EINVAL);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "bpf/bpf_counters.h"
+#include "ctl/ab/guarded.h"
 #include "ctl/ab/runner.h"
 #include "ctl/bench/aio_load.h"
 #include "ctl/bench/bench_left.h"
@@ -22,12 +23,12 @@
 #include "ctl/bench/kernel_devices.h"
 #include "ctl/command.h"
 #include "ctl/complaints.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
 #include "ctl/report/report_machine.h"
 #include "ctl/setting_option.h"
-#include "engine/lock.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/read_core_kinds.h"
 #include "kernel/read_host_facts.h"
@@ -46,11 +47,6 @@ constexpr unsigned kMostRounds = 1000;
 constexpr unsigned kMostWriters = 1024;
 constexpr unsigned kWriterShare = 4;            // CPUs for each writer
 constexpr std::size_t kMostSaved = 64U << 20U;  // bytes of a saved file
-constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-
-void print_json(const nlohmann::ordered_json& document) {
-    fmt::print("{}\n", document.dump(-1, ' ', false, kReplace));
-}
 
 int compare(const BenchOptions& options) {
     std::vector<std::pair<std::string, BenchResult>> results;
@@ -67,7 +63,7 @@ int compare(const BenchOptions& options) {
     }
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const auto& [file, result] : results) all.push_back(bench::to_json(result));
-    print_json(all);
+    fmt::print("{}\n", json_text(all));
     return kOk;
 }
 
@@ -129,12 +125,12 @@ int show(const BenchOptions& options, const Paths& paths, const bench::Machine& 
         if (const auto written = write_output(path, text); !written) code = complain(written.error().text);
     };
     if (result.rounds > 0) {
-        write(options.save, bench::to_json(result).dump(1, ' ', false, kReplace) + "\n");
+        write(options.save, json_text(bench::to_json(result), 1) + "\n");
         write(options.page,
               bench::bench_page(result, options.page.empty() ? "" : machine_of(paths, machine)));
     }
     if (options.json)
-        print_json(bench::to_json(result));
+        fmt::print("{}\n", json_text(bench::to_json(result)));
     else if (result.rounds > 0)
         fmt::print("{}", bench::bench_table(result, terminal_columns(), wants_colour()));
     return code;
@@ -167,14 +163,10 @@ void add_options(CLI::App& command, BenchOptions& o) {
     command.add_option("--seconds", o.settings.seconds, "How long each run counts; 2.5")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
-    command.add_option("--rounds", o.settings.rounds, "How often each scope runs; 16")
-        ->type_name(word::kNumber)
-        ->check(decimal)
-        ->check(CLI::Range(1U, kMostRounds));
-    command.add_option("--writers", o.writers, "Threads that write; one for four CPUs")
-        ->type_name(word::kNumber)
-        ->check(decimal)
-        ->check(CLI::Range(1U, kMostWriters));
+    take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; 16"), 1U,
+                kMostRounds);
+    take_number(command.add_option("--writers", o.writers, "Threads that write; one for four CPUs"), 1U,
+                kMostWriters);
     auto* page = command.add_option("-o,--output", o.page, "Write the result as a page for a browser")
                      ->type_name(word::kFile)
                      ->check(not_empty);
@@ -190,7 +182,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
         command.add_flag("--restore", o.restore,
                          "Restore scopes and remove devices that an earlier run left, and do nothing else");
     restore->excludes(page)->excludes(save)->excludes(compare);
-    auto* json = command.add_flag("--json", o.json, "For machines");
+    auto* json = command.add_flag("--json", o.json, kJsonHelp);
     restore->excludes(json);
     for (const char* name : {"--seconds", "--rounds", "--writers"}) {
         compare->excludes(command.get_option(name));
@@ -222,9 +214,7 @@ int bench(const BenchOptions& options, const bench::Tools& tools) {
     if (const auto can = check_outputs(options); !can) return complain(can.error().text);
     const auto topology = read_topology("live", tools.paths.root);
     if (!topology) return complain(topology.error().text);
-    const auto lock = take_lock(tools.paths);
-    if (!lock && lock.error().code == EWOULDBLOCK)
-        return complain("wq-tuned is running, or another bench or ab: systemctl stop wq-tuned first");
+    const auto lock = ab::lock_out_daemon(tools.paths);
     if (!lock) return complain(lock.error().text);
     if (const auto earlier = put_back_earlier(tools); !earlier) return complain(earlier.error().text);
     if (options.restore) return kOk;

@@ -8,12 +8,14 @@
 
 #include "ctl/ab/ab_comparison.h"
 #include "ctl/bench/bench_load.h"
-#include "ctl/machine.h"
+#include "ctl/json_values.h"
 
 namespace wq::bench {
 namespace {
 
+using ctl::interval_or_null;
 using ctl::or_null;
+using ctl::word_or_null;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -54,13 +56,11 @@ ordered_json row_json(const Row& row, bool is_baseline) {
                      {"runs", ordered_json::array()}};
     for (const Figures& run : row.runs) out["runs"].push_back(figures_json(run));
     if (is_baseline) return out;
-    out["verdict"] = row.verdict.empty() ? ordered_json(nullptr) : ordered_json(row.verdict);
+    out["verdict"] = word_or_null(row.verdict);
     out["e_regressed"] = row.e_regressed;
     out["e_improved"] = row.e_improved;
     out["effect_percent"] = row.effect ? ordered_json(row.effect->percent) : ordered_json(nullptr);
-    out["interval_percent"] = nullptr;
-    if (row.effect && row.effect->interval)
-        out["interval_percent"] = {row.effect->interval->low, row.effect->interval->high};
+    out["interval_percent"] = interval_or_null(row.effect.value_or(Effect{}));
     return out;
 }
 
@@ -81,7 +81,7 @@ Row row_of(const json& j) {
 }
 
 ordered_json host_json(const Host& host) {
-    return {{"cpu", host.cpu.empty() ? ordered_json(nullptr) : ordered_json(host.cpu)},
+    return {{"cpu", word_or_null(host.cpu)},
             {"cpus", host.cpus},
             {"cores", host.cores},
             {"llc_cores", host.llc_cores},
@@ -173,7 +173,7 @@ ordered_json to_json(const BenchResult& result) {
                      {"rounds", result.rounds},
                      {"missing", result.missing},
                      {"stopped", result.stopped},
-                     {"best", best != nullptr ? ordered_json(best->scope) : ordered_json(nullptr)},
+                     {"best", word_or_null(best != nullptr ? best->scope : "")},
                      {"scopes", ordered_json::array()}};
     for (const Row& row : result.rows) out["scopes"].push_back(row_json(row, &row == result.rows.data()));
     return out;

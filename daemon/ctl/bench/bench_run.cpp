@@ -8,19 +8,16 @@
 
 #include "base/clock.h"
 #include "ctl/ab/arms.h"
-#include "ctl/ab/kworkers.h"
-#include "ctl/ab/own_scope.h"
+#include "ctl/ab/guarded.h"
 #include "ctl/ab/scope_store.h"
 #include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/session.h"
 #include "ctl/bench/bench_left.h"
 #include "ctl/bench/bench_text.h"
 #include "ctl/complaints.h"
-#include "ctl/machine.h"
 #include "ctl/render/progress_line.h"
 #include "kernel/cpu_files.h"
 #include "kernel/workqueue_fs.h"
-#include "model/known_cpus.h"
 
 namespace wq::bench {
 namespace {
@@ -36,19 +33,6 @@ struct Count {
     WorkCounters::Traffic traffic;
 };
 
-// The plan of the one workqueue, by its CPUs alone: not the policy's.
-PlanLine plan_of(const Machine& machine, Workqueue workqueue) {
-    Policy policy;
-    policy.rules = {{"*", {}, {}, {}}};
-    KnownCpus known;
-    known.see(machine.topology);
-    const std::vector<Workqueue> targets{std::move(workqueue)};
-    return make_plan({machine.topology, machine.kernel, policy, targets,
-                      why_pods_unknown(machine.topology, known.cpus(), machine.kernel),
-                      effective_shard_size(machine.kernel, policy)})
-        .front();
-}
-
 // The scopes to compare, the one in place first. Where pods are not known: all that the kernel has.
 Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel) {
     const auto now = line.target.scope.effective;
@@ -58,6 +42,7 @@ Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel)
     std::vector<Arm> arms{{*now, std::string(name_of(*now)), {}}};
     for (const Scope scope : kernel.scopes)
         if (scope != *now) arms.push_back({scope, std::string(name_of(scope)), {}});
+    if (arms.size() < 2) return fail("this kernel has one scope: there is nothing to compare");
     return arms;
 }
 
@@ -82,7 +67,7 @@ class Run {
     Result<double> measure(std::size_t arm);
     void count();
     void take_counts(Figures& figures) const;
-    void keep_round(const ab::Comparison& comparison);
+    void keep_round();
     void show(const ab::Comparison& comparison);
     void conclude(ab::Comparison& comparison);
 
@@ -99,31 +84,25 @@ class Run {
     ctl::ProgressLine line_;
     std::vector<Count> counts_;               // at the edges of the last run
     std::map<std::size_t, Figures> pending_;  // of the round that runs
-    unsigned kept_ = 0;                       // rounds
 };
 
 Status Run::go() {
-    // In the guardian, or here if that was killed.
-    const auto remove = [&] {
-        ctl::Complaints log(LOG_NOTICE);
-        return remove_left(tools_.paths, tools_.devices, log);
-    };
-    auto guardian = ab::Guardian::start(remove);
-    if (!guardian) return tl::unexpected(guardian.error());
-    tools_.guarded(&*guardian);
-    if (const auto moved =
-            tools_.paths.root.empty() ? ab::into_own_scope(guardian->pid(), "bench") : Status{};
-        !moved)
-        ctl::complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
-    auto done = make();
-    if (done) done = choose_arms();
-    if (done) done = prepare_switcher();
-    if (done) done = rounds();
-    tools_.guarded(nullptr);
-    const auto finished = guardian->finish();
-    const bool gone = finished ? *finished : remove();
-    if (!gone && done) return fail("a device or its setting is left");
-    return done;
+    return ab::run_guarded({.command = "bench",
+                            .on_machine = tools_.paths.root.empty(),
+                            .watched = tools_.guarded,
+                            .work =
+                                [&] {
+                                    auto done = make();
+                                    if (done) done = choose_arms();
+                                    if (done) done = prepare_switcher();
+                                    return done ? rounds() : done;
+                                },
+                            .restore =
+                                [&] {
+                                    ctl::Complaints log(LOG_NOTICE);
+                                    return remove_left(tools_.paths, tools_.devices, log);
+                                },
+                            .left = "a device or its setting is left"});
 }
 
 // What is made is on disk first.
@@ -151,7 +130,7 @@ Status Run::choose_arms() {
     auto workqueue = find_workqueue();
     if (!workqueue) return tl::unexpected(workqueue.error());
     workqueue_ = *workqueue;
-    const PlanLine line = plan_of(machine_, std::move(*workqueue));
+    const PlanLine line = ab::plan_by_cpus(machine_.topology, machine_.kernel, std::move(*workqueue));
     auto arms = arms_of(line, machine_.kernel);
     if (!arms) return tl::unexpected(arms.error());
     arms_ = std::move(*arms);
@@ -216,11 +195,8 @@ Result<double> Run::measure(std::size_t arm) {
     return figures.mb_per_s;
 }
 
-// Keeps the figures of the last round, unless it was dropped.
-void Run::keep_round(const ab::Comparison& comparison) {
-    if (comparison.rounds() > kept_)
-        for (const auto& [arm, figures] : pending_) result_.rows.at(arm).runs.push_back(figures);
-    kept_ = comparison.rounds();
+void Run::keep_round() {
+    for (const auto& [arm, figures] : pending_) result_.rows.at(arm).runs.push_back(figures);
     pending_.clear();
 }
 
@@ -252,28 +228,22 @@ Status Run::rounds() {
     if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
     pending_.clear();
     JudgeSettings settings;
+    // The best of all candidates is named: alpha is for all of them together, in each direction.
+    settings.alpha /= static_cast<double>(arms_.size() - 1);
     settings.max_pairs = result_.settings.rounds;
     ab::Comparison comparison(arms_.size(), settings, {"MB/s", true}, true);
     const ab::Edges edges{.switch_to = [&](std::size_t arm) { return switcher_->to(arm); },
                           .measure = [&](std::size_t arm) { return measure(arm); },
-                          .kworkers = [] { return 0U; },  // measure() counts them
                           .conditions =
                               [&] {
                                   return ab::Conditions{time_suspended(), cpu_state(tools_.paths)};
                               },
                           .random = random_number,
-                          .progress =
-                              [&](const ab::Comparison& c) {
-                                  keep_round(c);
-                                  show(c);
-                              }};
-    std::vector<std::vector<double>> kworkers(arms_.size());
-    auto done = ab::run_rounds(comparison, edges, kworkers);
+                          .progress = [&](const ab::Comparison& c) { show(c); },
+                          .counts = [&] { keep_round(); }};
+    auto done = ab::run_rounds(comparison, edges);
     line_.end();
-    if (done) {
-        keep_round(comparison);
-        done = switcher_->check();
-    }
+    if (done) done = switcher_->check();
     comparison.end(done ? "no more pairs" : "cut off");
     conclude(comparison);
     return done;

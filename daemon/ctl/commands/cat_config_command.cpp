@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
@@ -14,9 +15,8 @@ int cat_config(const Options& options) {
         print_errors(policy.error());
         return kFailure;
     }
-    using Json = nlohmann::ordered_json;
-    if (options.json)  // a file name may contain any bytes, but JSON is UTF-8
-        fmt::print("{}\n", policy_json(*policy, files).dump(2, ' ', false, Json::error_handler_t::replace));
+    if (options.json)
+        fmt::print("{}\n", json_text(policy_json(*policy, files), 2));
     else
         fmt::print("{}", policy_toml(*policy, files));
     return kOk;

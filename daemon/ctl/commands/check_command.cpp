@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/load_policy.h"
@@ -17,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 std::vector<std::string> files_to_check(const Options& options, const std::vector<std::string>& files) {
     if (!files.empty()) return files;
-    if (options.config) return {*options.config};
     return policy_files(options.root);
 }
 
@@ -38,8 +38,7 @@ void print_json(const std::vector<std::string>& files, const PolicyErrors& error
                          {"files", files},
                          {"errors", to_json(errors)},
                          {"warnings", to_json(warnings)}};
-    // A file name may contain any bytes, but JSON is UTF-8.
-    fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(report, 2));
 }
 
 // Returns "3 rules, 2 host tables of which 1 matches here": the contents of FILE, and how many host tables

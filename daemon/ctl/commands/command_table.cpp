@@ -15,6 +15,7 @@
 #include "ctl/dump/dump_command.h"
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/history_ledger.h"
+#include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "ctl/top/top_command.h"
 
@@ -48,7 +49,7 @@ CommandRun later(const GivenPtr& given, const Invocation& invocation, F run) {
 }
 
 void add_json(CLI::App& command, Given& g) {
-    command.add_flag("--json", g.options.json, "For machines");
+    command.add_flag("--json", g.options.json, kJsonHelp);
 }
 
 void add_config(CLI::App& command, Given& g) {
@@ -69,10 +70,8 @@ void add_source(CLI::App& command, Given& g) {
     command.add_option("--topology", g.options.topology, "live | fsroot:DIR | xml:FILE | synthetic:DESC")
         ->type_name(word::kSource)
         ->check(source_error);
-    command.add_option("--shard-size", g.options.shard_size, "Cores per shard")
-        ->type_name(word::kNumber)
-        ->check(decimal)
-        ->check(CLI::Range(1U, kMaxShardSize));
+    take_number(command.add_option("--shard-size", g.options.shard_size, "Cores per shard"), 1U,
+                kMaxShardSize);
 }
 
 void add_kernel_scopes(CLI::App& command, Given& g) {
@@ -165,14 +164,17 @@ CommandRun set_up_history(CLI::App& command, const Invocation& invocation) {
 
 CommandRun set_up_report(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
-    command.add_option("-o,--output", given->output, "The file to write; - is stdout")
+    command.add_option("-o,--output", given->output, "The file to write; stdout if not given, or for -")
         ->type_name(word::kFile)
-        ->required()
         ->check(not_empty);
     add_source(command, *given);
     add_kernel_scopes(command, *given);
     add_config(command, *given);
-    return later(given, invocation, [](const Given& g) { return report(g.options, g.output); });
+    return later(given, invocation, [](const Given& g) {
+        if (g.output.empty() && is_terminal())
+            throw CLI::ValidationError("report", "a terminal cannot show the page: name a file with -o");
+        return report(g.options, g.output.empty() ? "-" : g.output);
+    });
 }
 
 CommandRun set_up_check(CLI::App& command, const Invocation& invocation) {

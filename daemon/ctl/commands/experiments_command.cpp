@@ -7,13 +7,12 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "ctl/experiment_plan.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
-#include "engine/conditions.h"
-#include "kernel/read_swap.h"
 #include "model/lacks_scopes.h"
 #include "service/status.h"
 
@@ -26,16 +25,8 @@ std::string duration_text(Seconds time) {
     return rough_time(static_cast<std::uint64_t>(std::ceil(time.count())), Rounded::up);
 }
 
-std::vector<std::string> that_serve_swap(const ExperimentPlan& plan, const std::set<std::string>& devices) {
-    std::vector<std::string> out;
-    for (const TargetExperiments& target : plan.targets)
-        if (serves_swap(target.name, devices)) out.push_back(target.name);
-    return out;
-}
-
-// What holds for all targets, a sentence each.
-std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& plan,
-                                 const std::string& named_only, const std::vector<std::string>& serve_swap) {
+// How much is compared, and what it costs, a sentence each.
+std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& plan) {
     const Judging& judge = machine.policy.judge;
     const auto compared =
         std::ranges::count_if(plan.targets, [](const TargetExperiments& t) { return !t.candidates.empty(); });
@@ -45,18 +36,25 @@ std::vector<std::string> remarks(const Machine& machine, const ExperimentPlan& p
                               compared, plural(plan.targets.size(), "target"), judge.concurrent));
     out.push_back(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
-        "after at most {}, if all targets are busy.",
+        "after at most {}, if all targets are busy and no pair is dropped.",
         plan.slot_seconds, judge.settings.max_pairs, duration_text(Seconds(judge.holdback)),
         duration_text(Seconds(plan.most_seconds))));
+    if (std::ranges::any_of(plan.targets,
+                            [](const TargetExperiments& t) { return t.comparisons > t.candidates.size(); }))
+        out.emplace_back("This includes comparisons of undecided candidates with a later one that improved.");
     out.push_back(
         fmt::format("A target loses about {} a day to its candidates at most: the last pair may exceed it.",
                     duration_text(Seconds(judge.budget))));
-    if (!named_only.empty())
-        out.push_back(
-            fmt::format("This host has {}: only targets that a rule names are compared.", named_only));
-    if (!serve_swap.empty())
-        out.push_back(fmt::format("Targets that serve swap are compared only if a rule names them: {}.",
-                                  fmt::join(serve_swap, ", ")));
+    return out;
+}
+
+// What holds for all targets, a sentence each.
+std::vector<std::string> experiment_remarks(const Options& options, const Machine& machine,
+                                            const ExperimentPlan& plan) {
+    std::vector<std::string> out = costs(machine, plan);
+    for (std::string& remark : named_only_remarks(machine, plan)) out.push_back(std::move(remark));
+    if (const std::string why = why_held_back(options, machine); !why.empty())
+        out.push_back(fmt::format("The daemon is held back: {}.", why));
     return out;
 }
 
@@ -66,9 +64,6 @@ int plan_experiments(const Options& options) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     const ExperimentPlan plan = experiments_of(*machine, machine->plan());
-    const auto tree = tree_of(options);
-    const std::string named_only = tree ? why_named_only(*tree) : "";
-    const auto serve_swap = that_serve_swap(plan, tree ? swap_devices(*tree) : std::set<std::string>{});
     if (options.json) {
         const Judging& judge = machine->policy.judge;
         nlohmann::json targets = nlohmann::json::array();
@@ -81,9 +76,9 @@ int plan_experiments(const Options& options) {
                                       {"holdback_seconds", judge.holdback.count()},
                                       {"budget_seconds", judge.budget.count()},
                                       {"seconds", plan.most_seconds},
-                                      {"named_only", named_only.empty() ? nlohmann::json(nullptr)
-                                                                        : nlohmann::json(named_only)},
-                                      {"serve_swap", serve_swap},
+                                      {"named_only", word_or_null(machine->named_only.host)},
+                                      {"serve_swap", plan.serve_swap},
+                                      {"held_back", word_or_null(why_held_back(options, *machine))},
                                       {"targets", std::move(targets)}}));
         return kOk;
     }
@@ -91,14 +86,13 @@ int plan_experiments(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
-    for (const std::string& remark : remarks(*machine, plan, named_only, serve_swap))
+    for (const std::string& remark : experiment_remarks(options, *machine, plan))
         fmt::print("{}", wrapped(remark, terminal_columns()));
     fmt::print("\n");
     Table table({"TARGET", "REFERENCE", "AT MOST", "CANDIDATES, IN THIS ORDER"});
-    const unsigned pairs = machine->policy.judge.settings.max_pairs;
     for (const TargetExperiments& target : plan.targets) {
         const bool none = target.candidates.empty();
-        const Seconds most(static_cast<double>(pairs * target.candidates.size()) * plan.slot_seconds);
+        const Seconds most(static_cast<double>(most_pairs(*machine, target)) * plan.slot_seconds);
         table.add({target.name, target.reference.empty() ? "-" : target.reference,
                    none ? "-" : duration_text(most),
                    none ? "none: " + target.reason : fmt::format("{}", fmt::join(target.candidates, ", "))});

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "ctl/json_values.h"
 #include "model/workqueue.h"
 #include "policy/glob.h"
 #include "policy/number_range.h"
@@ -52,11 +53,6 @@ struct Condition {
     Json value;  // null if not known
 };
 
-template <class T>
-Json value_or_null(const std::optional<T>& value) {
-    return value ? Json(*value) : Json();
-}
-
 const std::string& model_of(const HostFacts& facts) {
     return facts.cpu_models.empty() ? facts.cpu_vendor : facts.cpu_models.front();
 }
@@ -72,11 +68,11 @@ std::vector<Condition> conditions(const HostFacts& facts) {
     return {{"arch", glob_or_null(facts.arch)},
             {"cpu_vendor", glob_or_null(facts.cpu_vendor)},
             {"cpu_model", facts.cpu_models.empty() ? Json() : glob_or_null(facts.cpu_models.front())},
-            {"llc_cores", value_or_null(facts.llc_cores)},
-            {"cores", value_or_null(facts.cores)},
-            {"numa_nodes", value_or_null(facts.numa_nodes)},
-            {"smt", value_or_null(facts.smt)},
-            {"virtual", value_or_null(facts.is_virtual)},
+            {"llc_cores", or_null(facts.llc_cores)},
+            {"cores", or_null(facts.cores)},
+            {"numa_nodes", or_null(facts.numa_nodes)},
+            {"smt", or_null(facts.smt)},
+            {"virtual", or_null(facts.is_virtual)},
             {"kernel", glob_or_null(series_of(facts.kernel))}};
 }
 

@@ -47,7 +47,7 @@ int history(const Options& options) {
     const std::string note =
         "Effects are of the cost of the counter, in percent: above zero is worse. They describe the pairs up "
         "to the verdict, which came when there was enough evidence, and so tend to be overstated.";
-    for (const std::string& line : wrap(note, terminal_columns())) fmt::print("{}\n", line);
+    fmt::print("{}", wrapped(note, terminal_columns()));
     return kOk;
 }
 

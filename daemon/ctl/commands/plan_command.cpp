@@ -84,11 +84,11 @@ nlohmann::json asked_about(const Options& options, const std::string& target) {
     return nullptr;
 }
 
-// Returns "cache with smt, then with cpu; 64 pairs of 5 s each", or why nothing is compared.
+// Returns "cache with smt, then with cpu; at most 64 pairs of 5 s each", or why nothing is compared.
 std::string compared_text(const Machine& machine, const ExperimentPlan& plan) {
     const TargetExperiments& target = plan.targets.front();
     if (target.candidates.empty()) return "nothing: " + target.reason;
-    return fmt::format("{} with {}; {} pairs of {:g} s each", target.reference,
+    return fmt::format("{} with {}; at most {} pairs of {:g} s each", target.reference,
                        fmt::join(target.candidates, ", then with "), machine.policy.judge.settings.max_pairs,
                        plan.slot_seconds);
 }
@@ -113,7 +113,9 @@ const WorkqueueRule* rule_of(const Policy& policy, const PlanLine& line) {
     return line.target.kind == Kind::unbound && line.rule ? policy.rule_for(line.target.name) : nullptr;
 }
 
-void print_explanation(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {
+// HELD_BACK: what holds the daemon back; "" if nothing does.
+void print_explanation(const Machine& machine, const PlanLine& line, const nlohmann::json& target,
+                       const std::string& held_back) {
     fmt::print("{}\n", line.target.name);
     fmt::print("  kind       {}\n  scope      {}\n", name_of(line.target.kind),
                scope_text(line.target.scope));
@@ -131,6 +133,7 @@ void print_explanation(const Machine& machine, const PlanLine& line, const nlohm
     fmt::print("  planned    {}\n  action     {}\n", planned_text(line), name_of(line.action));
     print_labelled("reason", line.reason);
     print_labelled("compared", compared_text(machine, experiments_of(machine, {line})));
+    if (!held_back.empty()) print_labelled("held back", held_back);
     print_progress(target);
     if (const auto hosts = host_lines(machine.policy); !hosts.empty()) {
         Table table({"  hosts    ", hosts.front()});
@@ -159,12 +162,12 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, co
     return out;
 }
 
-// Whether a finer scope would be compared on a target whose plan changes nothing.
-bool compares_finer(const Machine& machine, const std::vector<PlanLine>& lines) {
-    return std::ranges::any_of(lines, [&](const PlanLine& line) {
-        return line.finding == Finding::in_place && searches(line.target, machine.policy) &&
-               !experiments_of(machine, {line}).targets.front().candidates.empty();
-    });
+// How many targets with ACTION would be compared with something.
+std::size_t count_compared(const std::vector<PlanLine>& lines, const ExperimentPlan& plan, Action action) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < lines.size(); i++)
+        if (lines[i].action == action && !plan.targets[i].candidates.empty()) count++;
+    return count;
 }
 
 std::string reference_text(const PlanLine& line) {
@@ -172,7 +175,8 @@ std::string reference_text(const PlanLine& line) {
 }
 
 // The result of the plan: "2 of 14 targets would be compared: cache -> smt (2)".
-std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines, bool finer) {
+std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines,
+                       const ExperimentPlan& experiments, bool finer) {
     std::map<std::string, unsigned> changes;
     unsigned all = 0;
     for (const PlanLine& line : lines) {
@@ -185,7 +189,9 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
         return fmt::format("The plan changes none of {}{}.", targets,
                            finer ? "; finer scopes are compared (`wq-tunectl plan --experiments`)" : "");
     const Policy& policy = machine.policy;
+    const bool none_named = count_compared(lines, experiments, Action::write) == 0;
     const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"
+                       : none_named                 ? "would change, but no rule names them"
                        : policy.apply_unjudged      ? "would be written at once"
                                                     : "would be compared";
     std::vector<std::string> kinds;
@@ -195,11 +201,11 @@ std::string summary_of(const Machine& machine, const std::vector<PlanLine>& line
 
 // Remarks that are not in the table, one sentence each.
 std::vector<std::string> remarks(const Options& options, const Machine& machine,
-                                 const std::vector<PlanLine>& lines, bool finer) {
-    std::vector<std::string> out;
-    if (const auto tree = tree_of(options); tree && !machine.hypothetical)
-        if (const std::string why = why_held_back(machine.kernel, *tree); !why.empty())
-            out.push_back(fmt::format("The daemon is held back: {}.", why));
+                                 const std::vector<PlanLine>& lines, const ExperimentPlan& experiments,
+                                 bool finer) {
+    std::vector<std::string> out = named_only_remarks(machine, experiments);
+    if (const std::string why = why_held_back(options, machine); !why.empty())
+        out.push_back(fmt::format("The daemon is held back: {}.", why));
     if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
         out.emplace_back(
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
@@ -229,20 +235,19 @@ int plan(const Options& options) {
         fmt::print("{}\n", lacks);
         return kOk;
     }
-    const bool finer = compares_finer(*machine, lines);
-    fmt::print("{}", wrapped(summary_of(*machine, lines, finer), room_after(0)));
+    const ExperimentPlan experiments = experiments_of(*machine, lines);
+    const bool finer = count_compared(lines, experiments, Action::none) > 0;
+    fmt::print("{}", wrapped(summary_of(*machine, lines, experiments, finer), room_after(0)));
     fmt::print("\n");
     Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
     for (const PlanLine& line : lines)
         table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
                    std::string(name_of(line.action)), line.reason});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    const char* gap = "\n";
-    for (const std::string& remark : remarks(options, *machine, lines, finer))
-        for (const std::string& part : wrap(remark, room_after(0))) {
-            fmt::print("{}{}\n", gap, part);
-            gap = "";
-        }
+    std::string notes;
+    for (const std::string& remark : remarks(options, *machine, lines, experiments, finer))
+        notes += wrapped(remark, room_after(0));
+    if (!notes.empty()) fmt::print("\n{}", notes);
     return kOk;
 }
 
@@ -255,7 +260,7 @@ int explain(const Options& options, const std::string& name) {
         if (options.json)
             fmt::print("{}\n", dump_json(explanation_json(*machine, line, target)));
         else
-            print_explanation(*machine, line, target);
+            print_explanation(*machine, line, target, why_held_back(options, *machine));
         return kOk;
     }
     if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "base/text.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "kernel/hwloc_topology.h"
 #include "plan/pods.h"
 #include "policy/installed.h"
 #include "service/host_status.h"
@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kNodesAt = 30;  // where the table's last column starts
+constexpr std::size_t kNodesAt = 32;  // where the table's last column starts
 
 std::vector<std::string> lists_of(const std::vector<CpuSet>& sets) {
     std::vector<std::string> lists;
@@ -62,11 +62,12 @@ std::vector<Group> groups_of(const Topology& topology, const KernelInfo& kernel,
     return groups;
 }
 
-// Returns "3 of 6-7": the number of shards of an LLC, and the cores per shard.
+// Returns "3 x 6-7 cores": the number of shards of an LLC, and the cores per shard.
 std::string describe(const std::vector<std::size_t>& sizes) {
     if (sizes.empty()) return "-";
-    if (sizes.front() == sizes.back()) return fmt::format("{} of {}", sizes.size(), sizes.front());
-    return fmt::format("{} of {}-{}", sizes.size(), sizes.back(), sizes.front());
+    if (sizes.front() == sizes.back())
+        return fmt::format("{} x {}", sizes.size(), plural(sizes.front(), "core"));
+    return fmt::format("{} x {}-{} cores", sizes.size(), sizes.back(), sizes.front());
 }
 
 // Wraps WORDS into at most MOST indented lines of at most COLUMNS.
@@ -139,7 +140,7 @@ Json topology_json(const Topology& topology, const KernelInfo& kernel, unsigned 
     for (const auto& llc : llcs_in(kernel, topology))
         llcs.push_back({{"cpus", llc.cpus.list()},
                         {"cores", index.cores_in(llc.cpus)},
-                        {"numa_node", llc.numa_node ? Json(*llc.numa_node) : Json(nullptr)},
+                        {"numa_node", or_null(llc.numa_node)},
                         {"shards", lists_of(shards_of(llc.cpus, index, shard_size))}});
     Json json = {{"source", topology.source},      {"cpus", topology.online.count()},
                  {"cores", topology.cores.size()}, {"threads_per_core", threads_per_core(topology)},
@@ -164,11 +165,11 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
     text += fmt::format("shard size: {}\n", plural(shard_size, "core"));
     if (!topology.isolated.empty())
         text += "isolated, in no LLC:\n" + wrapped_lists({topology.isolated.list()}, columns, 4);
-    text += fmt::format("\n{:>5} {:>6}  {:<15} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
+    text += fmt::format("\n{:>5} {:>6}  {:<17} {}\n", "LLCS", "CORES", "SHARDS OF EACH", "NODES");
     for (const auto& group : groups_of(topology, kernel, shard_size)) {
         const auto nodes = wrap_lists({group.nodes.empty() ? "-" : group.nodes.list()},
                                       std::max<std::size_t>(columns, kNodesAt + 8) - kNodesAt);
-        text += fmt::format("{:>5} {:>6}  {:<15} {}\n", group.llcs, group.cores, describe(group.shard_cores),
+        text += fmt::format("{:>5} {:>6}  {:<17} {}\n", group.llcs, group.cores, describe(group.shard_cores),
                             nodes.front());
         for (std::size_t i = 1; i < nodes.size(); i++)
             text += fmt::format("{:{}}{}\n", "", kNodesAt, nodes[i]);
@@ -178,16 +179,14 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
 }
 
 int topology(const Options& options) {
-    const auto topology = read_topology(options.topology, options.root);
+    const auto topology = topology_of(options);
     if (!topology) return complain(topology.error().text);
     for (const auto& warning : topology->warnings) complain(warning);
     const KernelInfo kernel = kernel_of(options);
     const auto size = shard_size(options, *topology, kernel);
     if (!size) return kFailure;
-    if (options.json)  // file names may contain any bytes
-        fmt::print(
-            "{}\n",
-            topology_json(*topology, kernel, *size).dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (options.json)
+        fmt::print("{}\n", json_text(topology_json(*topology, kernel, *size)));
     else
         fmt::print("{}", topology_table(*topology, kernel, *size, terminal_columns()));
     return kOk;

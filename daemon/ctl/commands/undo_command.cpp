@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "ctl/machine.h"
+#include "ctl/shell_word.h"
 #include "engine/baseline.h"
 #include "engine/mask_store.h"
 #include "kernel/workqueue_fs.h"
 
 namespace wq::ctl {
 namespace {
-
-// In single quotes, as a POSIX shell takes literally.
-std::string shell_quoted(const std::string& text) {
-    std::string out = "'";
-    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-    return out + "'";
-}
 
 // A word of the baseline's file, which is not taken for a plain one unseen.
 std::string word_text(const std::string& word) {
@@ -53,6 +48,16 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEnt
                        shell_quoted(paths.workqueues() + folder + "/cpumask"));
 }
 
+// The commands that put back what `ab` and `bench` left.
+std::string restore_commands(const Paths& paths) {
+    const std::string root = paths.root.empty() ? "" : " --root " + shell_quoted(paths.root);
+    std::string out;
+    for (const char* command : {"ab", "bench"})
+        if (exists(fmt::format("{}/{}.json", paths.run(), command)))
+            out += fmt::format("wq-tunectl{} {} --restore\n", root, command);
+    return out;
+}
+
 }  // namespace
 
 int undo(const Options& options) {
@@ -65,6 +70,7 @@ int undo(const Options& options) {
     MaskStore masks(paths.masks());
     const auto loaded = masks.load();
     for (const auto& [name, entry] : masks.entries()) out += commands(paths, files, entry);
+    out += restore_commands(paths);
     if (!loaded) {
         fmt::print("{}", out);
         return complain(loaded.error().text);

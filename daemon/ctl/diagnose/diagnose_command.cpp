@@ -7,10 +7,12 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "bpf/bpf_profile.h"
 #include "bpf/bpf_statistics.h"
 #include "bpf/bpf_top.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
@@ -29,10 +31,6 @@ constexpr double kMostSeconds = 3600;
 constexpr int kTries = 5;  // of a sample that fails for a moment
 constexpr std::size_t kWidth = 80;
 constexpr const char* kCounts = "what the kernel counts of each workqueue";
-
-Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 double seconds_since(Clock::time_point from) {
     return std::max(std::chrono::duration<double>(Clock::now() - from).count(), 1e-3);
@@ -74,6 +72,7 @@ class Look {
     void first_sample();
     void last_sample();
     void add_kworkers();
+    void note_lost();
     void miss(const std::string& what, const std::string& why) {
         out_.missing.push_back(what + ": " + why);
         last_error_ = why;
@@ -140,6 +139,18 @@ void Look::add_kworkers() {
     }
 }
 
+// What was seen, but neither counted nor timed.
+void Look::note_lost() {
+    const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
+        if (count > 0) out_.missing.push_back(plural(count, one) + rest);
+    };
+    if (out_.profile) {
+        lost(out_.profile->lost_ticks, "sample", " of kworkers: there was no room");
+        lost(out_.profile->lost_items, "item", " that started on isolated CPUs: there was no room");
+    }
+    if (out_.work) lost(out_.work->lost, "item", ": not timed (no room, or queued again before the start)");
+}
+
 Result<DiagnoseLook> Look::end() {
     out_.seconds = seconds_since(began_);
     read_workers();
@@ -157,6 +168,7 @@ Result<DiagnoseLook> Look::end() {
         return fail("nothing can be seen: " + last_error_ + ", and /proc shows no kworkers");
     if (seen == 0) out_.missing.emplace_back("kworkers: /proc shows none (a PID namespace of its own?)");
     add_kworkers();
+    note_lost();
     if (out_.work) {
         auto dump = tools_.dump();
         if (dump)
@@ -189,9 +201,8 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
     const auto seen = look.end();
     if (!seen) return complain(seen.error().text);
     const Diagnosis found = diagnose(*seen);
-    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
     const auto written =
-        wait.write(options.json ? diagnosis_json(found).dump(-1, ' ', false, kReplace) + "\n"
+        wait.write(options.json ? json_text(diagnosis_json(found)) + "\n"
                                 : diagnosis_text(found, std::min(terminal_columns(), kWidth)));
     return written ? kOk : complain(written.error().text);
 }
@@ -205,7 +216,7 @@ CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
 CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
     const auto options = std::make_shared<DiagnoseOptions>();
     add_look_seconds(command, options->seconds);
-    command.add_flag("--json", options->json, "For machines");
+    command.add_flag("--json", options->json, kJsonHelp);
     return [options, &invocation] {
         if (!invocation.root.empty())
             throw CLI::ValidationError("diagnose watches the running kernel: no --root");

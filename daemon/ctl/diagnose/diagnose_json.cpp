@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/diagnose/diagnose_command.h"
-#include "ctl/machine.h"
+#include "ctl/json_values.h"
 
 namespace wq::ctl {
 namespace {
@@ -38,7 +38,7 @@ Json workqueue_json(const DiagnosedWorkqueue& wq) {
             {"kind", word_or_null(wq.kind)},
             {"cpu", wq.cpu},
             {"max_active", or_null(wq.max_active)},
-            {"scope", wq.scope ? Json(name_of(*wq.scope)) : Json(nullptr)},
+            {"scope", name_or_null(wq.scope)},
             {"finer", words_of(wq.finer)},
             {"coarser", words_of(wq.coarser)},
             {"target", word_or_null(wq.target)},

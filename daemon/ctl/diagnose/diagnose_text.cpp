@@ -8,6 +8,7 @@
 #include "ctl/diagnose/diagnose_command.h"
 #include "ctl/diagnose/paragraphs.h"
 #include "ctl/render/terminal.h"
+#include "ctl/shell_word.h"
 #include "ctl/top/top_table.h"
 
 namespace wq::ctl {
@@ -137,8 +138,8 @@ void Text::hint(const DiagnosedWorkqueue& wq) {
     } else {
         return;
     }
-    out_.command(fmt::format("wq-tunectl ab --target {} --arms {} -- COMMAND", printable(wq.target),
-                             fmt::join(arms, ",")));
+    out_.command(fmt::format("wq-tunectl ab --target {} --arms {} -- COMMAND",
+                             shell_word(printable(wq.target)), fmt::join(arms, ",")));
 }
 
 // Counts that say why a workqueue is slower than it has to be.

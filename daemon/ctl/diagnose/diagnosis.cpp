@@ -14,6 +14,8 @@
 #include <map>
 #include <utility>
 
+#include "model/workqueue.h"
+
 namespace wq::ctl {
 namespace {
 
@@ -255,12 +257,12 @@ DiagnosedWorkqueue Diagnoser::describe(std::uint64_t address) const {
     add_events(out, row, pre == look_.before.end() ? nullptr : &*pre);
     add_lock(out, row);
     if (!row.now.unbound) return out;
-    if (row.now.in_sysfs) out.target = out.name;
-    if (!row.now.in_sysfs && row.now.follows_default) out.target = "@default";
     const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name, true) : nullptr;
     if (dumped == nullptr) return out;
     out.kind = dumped->kind;
     out.max_active = dumped->max_active;
+    if (out.kind == "unbound" && dumped->max_active > 1)  // no scope makes another work faster
+        out.target = row.now.in_sysfs ? out.name : row.now.follows_default ? kDefaultTarget : "";
     add_scopes(out, *look_.dump, *dumped, look_.online);
     add_pools(out, *look_.dump, *dumped, look_.online);
     return out;

@@ -66,7 +66,7 @@ struct DiagnosedWorkqueue {
     std::optional<Scope> scope;   // in effect
     std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; none if none can help
     std::vector<Scope> coarser;   // where each core has a pool of its own without need: the finest first
-    std::string target;           // for `ab --target`; "" if no setting reaches it
+    std::string target;           // for `ab --target`; "" if no setting reaches it, or that is not known
     std::size_t pool_cpus = 0;    // online CPUs that queue to the same pool, at most; 0 if not known
     std::size_t pool_shared = 0;  // other workqueues that use its pools
     // What the kernel counted in this time; empty if it cannot happen, or its pools were set anew meanwhile.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
@@ -46,10 +47,6 @@ std::string text_of(const WorkOrigin& origin) {
 }
 
 }  // namespace
-
-nlohmann::ordered_json word_or_null(const std::string& word) {
-    return word.empty() ? Json(nullptr) : Json(word);
-}
 
 std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
                                                const std::map<std::uint64_t, KernelWorkqueue>& workqueues) {

@@ -27,8 +27,6 @@ struct IsolatedFinding {
 std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
                                                const std::map<std::uint64_t, KernelWorkqueue>& workqueues);
 
-// WORD, or null if it is empty: not known.
-nlohmann::ordered_json word_or_null(const std::string& word);
 // A paragraph for each function, up to twelve.
 void tell_isolated(Paragraphs& out, const std::vector<IsolatedFinding>& findings, const CpuSet& isolated);
 nlohmann::ordered_json isolated_json(const std::vector<IsolatedFinding>& findings);

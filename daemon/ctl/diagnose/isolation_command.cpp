@@ -59,8 +59,7 @@ class Names {
 };
 
 void wait_for(double seconds, TopWait& wait) {
-    const auto until =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    const auto until = Clock::now() + duration_of(seconds);
     while (wait.until(until, false) == TopWait::Event::resized) {
     }
 }

@@ -9,6 +9,7 @@
 
 #include "bpf/bpf_dump.h"
 #include "ctl/dump/dump_diff.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
@@ -24,7 +25,7 @@ struct DumpOptions {
 };
 
 void print(const nlohmann::ordered_json& json) {
-    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(json));
 }
 
 int print_diff(const DumpOptions& options, const nlohmann::ordered_json& now) {
@@ -91,7 +92,7 @@ CommandRun set_up_dump(CLI::App& command, const Invocation& invocation) {
                     "What differs from this output of `dump --json`, as of another kernel")
         ->type_name(word::kFile)
         ->check(not_empty);
-    command.add_flag("--json", options->json, "For machines");
+    command.add_flag("--json", options->json, kJsonHelp);
     return [options, &invocation] {
         if (!invocation.root.empty()) throw CLI::ValidationError("dump reads the running kernel: no --root");
         return dump(*options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/dump/dump_command.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 
 namespace wq::ctl {
@@ -7,9 +8,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json name_or_null(const std::optional<Scope>& scope) {
-    return scope ? Json(name_of(*scope)) : Json(nullptr);
-}
 Json list_or_null(const std::optional<CpuSet>& cpus) {
     return cpus ? Json(cpus->list()) : Json(nullptr);
 }

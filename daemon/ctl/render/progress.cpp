@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 #include "base/text.h"
@@ -51,13 +52,28 @@ std::string when_text(const json& trial, std::int64_t now) {
     return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
 }
 
-// When any target has its next pair, from `experiments` of the daemon.
-std::string when_any_text(const json& experiments, std::int64_t now) {
+// What the comparisons of TARGETS wait for, if no slot runs and it is not known when the next one begins.
+std::string what_all_wait_for(const json& targets) {
+    std::set<std::string> reasons;
+    for (const json& target : targets)
+        if (const json trial = target.value("trial", json(nullptr)); trial.is_object())
+            reasons.insert(text(trial, "reason"));
+    if (reasons.empty()) return "nothing to compare";
+    // Traffic, or the end of another target's pair, ends these.
+    for (const char* passing : {"not busy", "it is another target's turn", ""})
+        if (reasons.contains(passing)) return "waiting for traffic";
+    return reasons.size() == 1 ? "no pair now: " + *reasons.begin() : "no pair now, for several reasons";
+}
+
+// When any target of STATUS has its next pair.
+std::string when_any_text(const json& status, std::int64_t now) {
+    const json& experiments = status.at("daemon").at("experiments");
     if (const auto measuring = experiments.value("measuring", 0U); measuring > 0)
         return fmt::format("measuring {} now", measuring);
     if (const std::string why = text(experiments, "reason"); !why.empty()) return "no pair now: " + why;
     const json next = experiments.value("next_pair", json(nullptr));
-    return next.is_number_integer() ? "next pair " + in_time(next, now) : "waiting for traffic";
+    return next.is_number_integer() ? "next pair " + in_time(next, now)
+                                    : what_all_wait_for(status.at("targets"));
 }
 
 }  // namespace
@@ -100,7 +116,7 @@ std::string comparisons_text(const json& status, std::int64_t now) {
     const std::string came_to =
         compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));
     return fmt::format("{} of {}: {}; {}", compared, plural(targets.size(), "target"), came_to,
-                       observing ? "no pair now" : when_any_text(experiments, now));
+                       observing ? "no pair now" : when_any_text(status, now));
 }
 
 }  // namespace wq::ctl

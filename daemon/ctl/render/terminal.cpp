@@ -114,7 +114,15 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
     std::string rest = text;
     while (rest.size() > width) {
         auto cut = rest.rfind(' ', width);
-        if (cut == std::string::npos || cut == 0) cut = rest.find(' ');
+        if (cut == std::string::npos || cut == 0) {
+            const auto comma = width > 0 ? rest.rfind(',', width - 1) : std::string::npos;
+            if (comma != std::string::npos) {
+                lines.push_back(rest.substr(0, comma + 1));
+                rest = rest.substr(comma + 1);
+                continue;
+            }
+            cut = rest.find(' ');
+        }
         if (cut == std::string::npos) break;
         lines.push_back(rest.substr(0, cut));
         rest = rest.substr(cut + 1);

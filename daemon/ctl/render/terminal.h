@@ -54,7 +54,8 @@ std::string printable(std::string text);
 // SECONDS since 1970 as local date and time: "2026-11-22 18:00".
 std::string local_time(std::int64_t seconds);
 
-// Wraps TEXT at spaces into lines of at most WIDTH characters.
+// Wraps TEXT into lines of at most WIDTH characters: at spaces, and after a comma of a longer word, such as a
+// list of CPUs. A longer word without a comma sticks out.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 // These lines as one text, each with its "\n".
 std::string wrapped(const std::string& text, std::size_t width);

@@ -28,13 +28,12 @@ constexpr std::size_t kMostNamed = 4;    // improved targets in the first senten
 constexpr double kMostOnScale = 50;      // percent
 constexpr const char* kAnyTarget = "*";  // the only target of a source without workqueues
 
-enum class Outcome { improved, regressed, emergency, unclear, cut_off };
+enum class Outcome { improved, regressed, unclear, cut_off };
 
 Outcome outcome_of(const VerdictRecord& r) {
     if (!r.judged) return Outcome::cut_off;
     if (r.outcome == TrialOutcome::improved) return Outcome::improved;
-    if (r.outcome == TrialOutcome::regressed) return Outcome::regressed;
-    return r.reason == kEmergencyReason ? Outcome::emergency : Outcome::unclear;
+    return r.outcome == TrialOutcome::regressed ? Outcome::regressed : Outcome::unclear;
 }
 
 // The final result for one target and two arms.
@@ -82,7 +81,7 @@ class ResultSection {
     [[nodiscard]] std::string sentences() const {
         std::string out;
         for (const Outcome outcome :
-             {Outcome::improved, Outcome::regressed, Outcome::emergency, Outcome::unclear, Outcome::cut_off})
+             {Outcome::improved, Outcome::regressed, Outcome::unclear, Outcome::cut_off})
             out += sentence_about(outcome);
         if (out.empty()) out = "<li>Nothing was compared here yet.</li>\n";
         return "<ul class=\"result\">\n" + out + on_trial() + planned() + "</ul>\n";
@@ -94,12 +93,10 @@ class ResultSection {
             const char* mark;
             const char* text;
         };
-        static constexpr std::array<Words, 5> kWords = {
-            {{"improved", "▼ ", "improved"},
-             {"regressed", "▲ ", "made worse"},
-             {"regressed", "▲ ", "stopped early: the cost rose to several times the baseline's"},
-             {"undecided", "", "without a clear difference"},
-             {"cut-off", "", "cut off before the end"}}};
+        static constexpr std::array<Words, 4> kWords = {{{"improved", "▼ ", "improved"},
+                                                         {"regressed", "▲ ", "made worse"},
+                                                         {"undecided", "", "without a clear difference"},
+                                                         {"cut-off", "", "cut off before the end"}}};
         std::vector<const Row*> these;
         for (const Row& row : rows_)
             if (row.outcome == outcome) these.push_back(&row);

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "bpf/bpf_top.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
@@ -26,10 +27,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
 constexpr int kMostMissed = 10;  // failed samples in a row
-
-Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 // The end times of the intervals. A late interval delays the following ones.
 class Schedule {
@@ -65,8 +62,7 @@ class Looks {
 };
 
 std::string json_line(const RecordedInterval& one, bool functions) {
-    constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-    return interval_json(one.interval, functions, one.limits, one.time).dump(-1, ' ', false, kReplace) + "\n";
+    return json_text(interval_json(one.interval, functions, one.limits, one.time)) + "\n";
 }
 
 // Where intervals come from.
@@ -281,16 +277,15 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
         command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
             ->type_name(word::kNumber)
             ->check(seconds_between(kLeastInterval, kMostInterval));
-    auto* iterations = command.add_option("-n,--iterations", options->iterations, "Intervals, then end")
-                           ->type_name(word::kNumber)
-                           ->check(decimal)
-                           ->check(CLI::Range(1, 1'000'000'000));
+    auto* iterations =
+        take_number(command.add_option("-n,--iterations", options->iterations, "Intervals, then end"), 1U,
+                    1'000'000'000U);
     command.add_flag("--once", options->once, "One interval, as a table")->excludes(iterations);
     command.add_option("--sort", options->order.key, "The column to sort by")
         ->type_name(word::kColumn)
         ->check(not_empty);
     command.add_flag("--functions", options->functions, "The functions that keep workers busy");
-    command.add_flag("--json", options->json, "For machines: a line for each interval");
+    command.add_flag("--json", options->json, "Print JSON, for scripts: a line for each interval");
     auto* record =
         command.add_option("--record", options->record, "A file to write, for --replay; it is begun anew")
             ->type_name(word::kFile)

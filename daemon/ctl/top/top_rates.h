@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,6 +26,11 @@ struct WorkqueueRow {
     std::optional<double> p50, p90, p99;  // ns from queueing to start, with a precision of 1/8
     std::optional<double> wait;           // mean ns from queueing to start; empty if it was not timed
     std::optional<double> lock;           // mean ns from __queue_work() to holding pool->lock
+
+    // Items that started and did not end, as far as the kernel counts them.
+    [[nodiscard]] std::uint64_t in_flight() const {
+        return now.started - std::min(now.started, now.completed);
+    }
 };
 
 // One function on one workqueue in the interval: the items that ended in it.

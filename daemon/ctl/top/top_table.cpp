@@ -43,9 +43,6 @@ std::string percent_of(const std::optional<double>& share) {
 std::optional<double> value_if(bool applies, std::uint64_t value) {
     return applies ? std::optional(static_cast<double>(value)) : std::nullopt;
 }
-std::uint64_t in_flight(const WorkqueueRow& r) {
-    return r.now.started - std::min(r.now.started, r.now.completed);
-}
 std::optional<double> wakeups(const WorkqueueRow& r) {
     return value_if(r.now.unbound || r.now.managed, r.now.unbound ? r.now.repatriated : r.now.cm_wakeup);
 }
@@ -61,8 +58,8 @@ constexpr std::array kWorkqueues{
     Column<W>{"TOTAL", "total", 7, 7,
               [](const W& r) { return count_of(r.now.started) + (r.was_reset ? "*" : ""); },
               [](const W& r) { return value_if(true, r.now.started); }},
-    Column<W>{"INFL", "inflight", 5, 3, [](const W& r) { return count_of(in_flight(r)); },
-              [](const W& r) { return value_if(true, in_flight(r)); }},
+    Column<W>{"INFL", "inflight", 5, 3, [](const W& r) { return count_of(r.in_flight()); },
+              [](const W& r) { return value_if(true, r.in_flight()); }},
     Column<W>{"ITEMS/S", "rate", 7, 1, [](const W& r) { return count_text(r.per_second); },
               [](const W& r) { return Value(r.per_second); }},
     Column<W>{"CPU%", "cpu", 6, 4, [](const W& r) { return percent_of(r.cpu); },

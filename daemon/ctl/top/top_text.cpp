@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ctl/machine.h"
+#include "ctl/json_values.h"
 #include "ctl/top/top_command.h"
 
 namespace wq::ctl {
@@ -15,10 +15,6 @@ using nlohmann::ordered_json;
 
 ordered_json count_or_null(bool applies, std::uint64_t value) {
     return applies ? ordered_json(value) : ordered_json(nullptr);
-}
-
-std::uint64_t in_flight(const KernelWorkqueue& workqueue) {
-    return workqueue.started - std::min(workqueue.started, workqueue.completed);
 }
 
 std::optional<double> cpu_seconds(const KernelWorkqueue& workqueue) {
@@ -32,7 +28,7 @@ ordered_json row_json(const WorkqueueRow& row) {
             {"id", row.id},
             {"kind", now.unbound ? "unbound" : "per-cpu"},
             {"total", now.started},
-            {"in_flight", in_flight(now)},
+            {"in_flight", row.in_flight()},
             {"cpu_seconds", or_null(cpu_seconds(now))},
             {"cpu_hogs", count_or_null(now.managed, now.cpu_intensive)},
             {"cm_wakeups", count_or_null(now.managed, now.cm_wakeup)},
@@ -62,7 +58,7 @@ ordered_json rows_json(const std::vector<Row>& rows) {
 }
 
 bool is_idle(const WorkqueueRow& row) {
-    return row.items == 0 && row.timed == 0 && in_flight(row.now) == 0;
+    return row.items == 0 && row.timed == 0 && row.in_flight() == 0;
 }
 
 std::string text_of(const TopTable& table) {

@@ -11,6 +11,11 @@
 
 namespace wq::ctl {
 
+inline std::chrono::steady_clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(seconds));
+}
+
 // Waits for a time, a key, a reader of the output, or a signal. While this object exists, SIGINT, SIGTERM,
 // SIGHUP and SIGWINCH only end a wait.
 class TopWait {

@@ -45,7 +45,7 @@ for each in "$hugepages never,madvise" "$parameter 0,1"; do
 done
 
 note "-- refused"
-fails "outside" "is outside of /sys and /proc" --file /etc/hostname --values a,b -- touch "$here/ran"
+fails "outside" "is not below /sys or /proc" --file /etc/hostname --values a,b -- touch "$here/ran"
 fails "a value that it does not take" "Invalid argument" --file "$file" --values 3,many -- touch "$here/ran"
 [ ! -e "$here/ran" ] || fail "the command ran"
 file_back || fail "left: $(cat "$file")"
