@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What zsh offers at the end of LINE, one word a line: zsh -f complete.zsh COMPLETIONS-DIR LINE.
+# What zsh offers at the end of LINE, one word a line: zsh -f complete.zsh COMPLETIONS-DIR LINE. $WQ_ZCOMPDUMP is
+# compinit's cache, which saves most of the time from the second call on.
 # Completion works in an interactive shell alone: one on a pseudo-terminal, whose compadd prints what it is given.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PS1= PS2= fpath=(${(q)1} \$fpath)"
 zpty -w shell '
-autoload -Uz compinit && compinit -D -u
+autoload -Uz compinit && compinit -u -d "$WQ_ZCOMPDUMP"
 zstyle ":completion:*" verbose no
 compadd() {
   local -a hits

@@ -10,7 +10,7 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 failed=0
 PATH=$(realpath "$bin"):$PATH # the completions ask the program
-export PATH
+export PATH WQ_ZCOMPDUMP=$tree/zcompdump
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
 # What is offered at the end of LINE, one a line and sorted, without descriptions.
