@@ -402,11 +402,17 @@ TEST(ReportResult, TellsWhatTheDaemonSays) {
                         {"e_improved", 12.3},
                         {"pairs", 3},
                         {"max_pairs", 64}};
-    const json status = {
-        {"targets",
-         {{{"name", "kcryptd-1"}, {"state", "trial"}, {"baseline", "default"}, {"trial", trial}}}}};
+    json idle = trial;
+    idle["pairs"] = 0;
+    const auto target = [](const char* name, const char* state, const json& comparison) {
+        return json{{"name", name}, {"state", state}, {"baseline", "default"}, {"trial", comparison}};
+    };
+    const json status = {{"targets",
+                          {target("kcryptd-1", "trial", trial), target("writeback", "waiting", idle),
+                           target("raid5wq", "waiting", idle)}}};
     const std::string html = result_of({}, plan, status);
     expect_well_formed(html);
+    EXPECT_THAT(html, HasSubstr("No pair yet</strong>: <code>raid5wq</code>, <code>writeback</code>.</li>"));
     EXPECT_THAT(html, AllOf(HasSubstr("Compared now</strong>: <code>kcryptd-1</code>: 12 to 1 that "
                                       "&lt;script&gt; is better than cache, 3 "
                                       "of 64 pairs"),

@@ -2,6 +2,7 @@
 #include "ctl/report/report_result.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -125,14 +126,24 @@ class ResultSection {
 
     [[nodiscard]] std::string on_trial() const {
         std::string out;
-        for (const auto& [name, target] : targets_)
-            if (const json trial = target->value("trial", json(nullptr));
-                trial.is_object() && trial.value("course", "") == "dense")
-                out += fmt::format(
-                    "<li><strong>Compared now</strong>: {}: {}{}.</li>\n", code(name),
-                    escape(odds_text(trial)),
-                    fmt::format(", {} of {} pairs", trial.value("pairs", 0U), trial.value("max_pairs", 0U)));
-        return out;
+        std::vector<std::string> waiting;
+        for (const auto& [name, target] : targets_) {
+            const json trial = target->value("trial", json(nullptr));
+            if (!trial.is_object() || trial.value("course", "") != "dense") continue;
+            const auto pairs = trial.value("pairs", 0U);
+            if (pairs == 0)
+                waiting.push_back(code(name));
+            else
+                out += fmt::format("<li><strong>Compared now</strong>: {}: {}, {} of {} pairs.</li>\n",
+                                   code(name), escape(odds_text(trial)), pairs, trial.value("max_pairs", 0U));
+        }
+        if (waiting.empty()) return out;
+        const std::size_t named = std::min(waiting.size(), kMostNamed);
+        out += fmt::format(
+            "<li><strong>No pair yet</strong>: {}",
+            fmt::join(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+        if (waiting.size() > named) out += fmt::format(" and {} more", waiting.size() - named);
+        return out + ".</li>\n";
     }
 
     // Returns "2 of 6 targets would be changed: cache -> smt", only from the plan.
