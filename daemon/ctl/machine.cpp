@@ -156,7 +156,8 @@ std::vector<PlanLine> Machine::plan() const {
     const bool moves = std::ranges::any_of(lines, [](const PlanLine& line) {
         return line.target.kind == Kind::default_scope && line.finding == Finding::change;
     });
-    if (!moves || policy.apply_unjudged) return lines;
+    const bool left_alone = !named_only.why(policy, Kind::default_scope, kDefaultTarget).empty();
+    if (!moves || (policy.apply_unjudged && !left_alone)) return lines;
     std::vector<Workqueue> held = targets;
     for (Workqueue& target : held)
         if (target.kind == Kind::default_scope) target.untouchable = "stays at its baseline";

@@ -470,6 +470,8 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     if (found == edges_.engine.targets().end()) return fail(name + ": vanished", ENOENT);
     const Target& target = found->second;
     const Workqueue before = edges_.engine.ownership().as_before_us(target);
+    // What the ledger kept is not in force then.
+    const bool left_alone = !edges_.engine.why_left_alone(target).empty();
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);
@@ -477,14 +479,15 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
         if (!edges_.engine.kernel().has(*wanted))
             return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
         arms.candidate = arm_of(target.plan, *wanted);
-    } else if (target.step.trial) {
+    } else if (target.step.trial && !left_alone) {
         arms = *target.step.trial;
     } else if (arms.candidate == arms.baseline) {
         return fail(name + ": the planned scope is in force already; name another one with --arm", EINVAL);
     }
     // What is in force is the reference.
     const auto& kept = target.step.hold;
-    if (target.step.kind == Step::Kind::kept && kept && arms.candidate != *kept) arms.baseline = *kept;
+    if (!left_alone && target.step.kind == Step::Kind::kept && kept && arms.candidate != *kept)
+        arms.baseline = *kept;
     if (const std::string why = why_no_order(target, arms); !why.empty())
         return fail(name + ": " + why, EAGAIN);
     notes_[name].rests.erase(arms.key());

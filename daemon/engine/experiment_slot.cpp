@@ -327,6 +327,7 @@ Experiment::Leaving Experiment::why_leave(const Member& member) const {
         member.key)
         return {"the policy changed", true};
     if (member.taker.by_hand) return {why_no_order(target, member.taker.arms)};
+    if (std::string why = edges_.engine.why_left_alone(target); !why.empty()) return {std::move(why), true};
     return target.step.trial || target.step.watch ? Leaving{} : Leaving{"the plan changed", true};
 }
 

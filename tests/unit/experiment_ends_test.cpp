@@ -338,6 +338,21 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     EXPECT_EQ(counters_.watched_cpus.list(), "2");
 }
 
+TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
+    tree_.write("sys/devices/system/cpu/isolated", "2\n");
+    Policy policy = guard();
+    policy.rules.insert(policy.rules.begin(), {"*b*", {}, {}, {"rules.toml", 9}});
+    policy.rules.insert(policy.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 5}});
+    start(policy);
+    ASSERT_TRUE(run_to_slot());
+    ASSERT_TRUE(experiment_->is_measuring());
+    engine_->set_policy(guard());
+    experiment_->policy_changed();
+    reconcile();
+    EXPECT_FALSE(experiment_->is_measuring());
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
 TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
     const std::string crypt = "kcryptd-254:0-1";
     tree_.write("proc/swaps", "Filename Type Size\n/dev/dm-0 partition 1024\n");
