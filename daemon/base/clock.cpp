@@ -11,6 +11,10 @@ std::int64_t clock_ns(clockid_t clock) {
     return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
+std::uint64_t monotonic_us() {
+    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
+}
+
 std::int64_t time_suspended() {
     return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
 }

@@ -16,6 +16,8 @@ inline std::uint64_t us(std::chrono::microseconds time) {
 
 // Current time of CLOCK, in ns.
 std::int64_t clock_ns(clockid_t clock);
+// CLOCK_MONOTONIC, in us.
+std::uint64_t monotonic_us();
 // Time that the system was suspended since boot, in ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC.
 std::int64_t time_suspended();
 // Seconds since 1970.

@@ -21,19 +21,6 @@ constexpr std::size_t kMostAsked = 16;
 // The limit for all pending questions to polkit: if polkit hangs, they must not accumulate here.
 constexpr std::size_t kMostPending = 64;
 
-struct Pending {
-    MessagePtr request;
-    std::function<Status()> order;
-    std::string id;     // to cancel the question; "" if no user is asked
-    SlotPtr slot = {};  // until it is gone, polkit may answer
-};
-std::list<Pending> all_pending;
-
-std::size_t count_asked() {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(all_pending, [](const Pending& one) { return !one.id.empty(); }));
-}
-
 constexpr const char* kPolkit = "org.freedesktop.PolicyKit1";
 constexpr const char* kAuthority = "/org/freedesktop/PolicyKit1/Authority";
 constexpr const char* kAuthorityInterface = "org.freedesktop.PolicyKit1.Authority";
@@ -47,30 +34,6 @@ int reply(sd_bus_message* request, const Status& done) {
 
 int refuse(sd_bus_message* request, const char* why) {
     return ::sd_bus_reply_method_errorf(request, SD_BUS_ERROR_ACCESS_DENIED, "not allowed: %s", why);
-}
-
-int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
-    std::list<Pending> answered;
-    answered.splice(answered.end(), all_pending,
-                    std::ranges::find(all_pending, userdata, [](Pending& one) -> void* { return &one; }));
-    const Pending* pending = &answered.front();
-    sd_bus_message* request = pending->request.get();
-    if (!pending->id.empty() && ::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0)
-        (void)::sd_bus_call_method_async(::sd_bus_message_get_bus(request), nullptr, kPolkit, kAuthority,
-                                         kAuthorityInterface, "CancelCheckAuthorization", nullptr, nullptr,
-                                         "s", pending->id.c_str());
-    if (::sd_bus_message_is_method_error(answer, nullptr) != 0) {
-        const sd_bus_error* error = ::sd_bus_message_get_error(answer);
-        const std::string why = error->message != nullptr ? error->message : error->name;
-        return refuse(request, ("polkit cannot be asked (" + why + "), so only root may do this").c_str());
-    }
-    int authorized = 0;
-    int challenge = 0;
-    if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
-        ::sd_bus_message_read(answer, "bb", &authorized, &challenge) < 0)
-        return refuse(request, "invalid answer from polkit");
-    if (authorized != 0) return reply(request, pending->order());
-    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit refused");
 }
 
 // ID: "" if polkit must not ask the user.
@@ -90,30 +53,56 @@ Result<MessagePtr> make_question(sd_bus_message* request, const char* action, co
 
 }  // namespace
 
-int carry_out(sd_bus_message* message, bool by_root, const char* action, std::function<Status()> order) {
+int Authority::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
+    auto* question = static_cast<Question*>(userdata);
+    auto& all = question->all->questions_;
+    std::list<Question> answered;
+    answered.splice(answered.end(), all,
+                    std::ranges::find(all, question, [](Question& one) { return &one; }));
+    sd_bus_message* request = question->request.get();
+    if (!question->id.empty() && ::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0)
+        (void)::sd_bus_call_method_async(::sd_bus_message_get_bus(request), nullptr, kPolkit, kAuthority,
+                                         kAuthorityInterface, "CancelCheckAuthorization", nullptr, nullptr,
+                                         "s", question->id.c_str());
+    if (::sd_bus_message_is_method_error(answer, nullptr) != 0) {
+        const sd_bus_error* error = ::sd_bus_message_get_error(answer);
+        const std::string why = error->message != nullptr ? error->message : error->name;
+        return refuse(request, ("polkit cannot be asked (" + why + "), so only root may do this").c_str());
+    }
+    int authorized = 0;
+    int challenge = 0;
+    if (::sd_bus_message_enter_container(answer, 'r', "bba{ss}") < 0 ||
+        ::sd_bus_message_read(answer, "bb", &authorized, &challenge) < 0)
+        return refuse(request, "invalid answer from polkit");
+    if (authorized != 0) return reply(request, question->order());
+    return refuse(request, challenge != 0 ? "polkit asks for authentication" : "polkit refused");
+}
+
+std::size_t Authority::count_asked() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(questions_, [](const Question& one) { return !one.id.empty(); }));
+}
+
+int Authority::carry_out(sd_bus_message* message, bool by_root, const char* action,
+                         std::function<Status()> order) {
     if (by_root) return reply(message, order());
-    if (all_pending.size() >= kMostPending)
+    if (questions_.size() >= kMostPending)
         return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                             "too many requests wait for polkit, try again later");
     // Above that limit, polkit still authorizes callers that it need not ask.
     const bool interactive =
         ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && count_asked() < kMostAsked;
-    static std::uint64_t number = 0;
-    const std::string id = interactive ? "wq-tuned " + std::to_string(++number) : "";
+    const std::string id = interactive ? "wq-tuned " + std::to_string(++number_) : "";
     const auto question = make_question(message, action, id);
     if (!question) return -question.error().code;
-    Pending& pending =
-        all_pending.emplace_back(Pending{MessagePtr(::sd_bus_message_ref(message)), std::move(order), id});
+    Question& asked = questions_.emplace_back(
+        Question{this, MessagePtr(::sd_bus_message_ref(message)), std::move(order), id});
     sd_bus_slot* slot = nullptr;
     const int r = ::sd_bus_call_async(::sd_bus_message_get_bus(message), &slot, question->get(), on_answer,
-                                      &pending, interactive ? kAnswerTimeout : 0);
-    pending.slot.reset(slot);
-    if (r < 0) all_pending.pop_back();
+                                      &asked, interactive ? kAnswerTimeout : 0);
+    asked.slot.reset(slot);
+    if (r < 0) questions_.pop_back();
     return r < 0 ? r : 1;
-}
-
-void forget_questions() {
-    all_pending.clear();
 }
 
 }  // namespace wq

@@ -50,10 +50,6 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
-std::uint64_t now_us() {
-    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
-}
-
 // Calls over BUS that must all be answered by END (us); the time that is left goes to the next one.
 class Questions {
   public:
@@ -104,7 +100,7 @@ class Questions {
   private:
     static constexpr const char* kManager = "org.freedesktop.systemd1";
     bool is_time_left() {
-        const std::uint64_t now = now_us();
+        const std::uint64_t now = monotonic_us();
         return now < end_ && ::sd_bus_set_method_call_timeout(bus_, end_ - now) >= 0;
     }
     sd_bus* bus_;
@@ -113,7 +109,7 @@ class Questions {
 
 // The type of the unit's job, "restart" for one; "" where there is none.
 std::string job_type(sd_bus* bus, const char* unit_name) {
-    Questions ask(bus, now_us() + kBusPatience);
+    Questions ask(bus, monotonic_us() + kBusPatience);
     const std::string unit = ask.path("GetUnit", unit_name);
     const std::string job = unit.empty() ? "" : ask.job(unit);
     return job.empty() ? "" : ask.job_type(job);
@@ -141,10 +137,10 @@ Result<BusPtr> connect_system_bus() {
 Result<BusPtr> open_system_bus() {
     auto bus = connect_system_bus();
     if (!bus) return bus;
-    std::uint64_t heard = now_us();
+    std::uint64_t heard = monotonic_us();
     while (::sd_bus_is_ready(bus->get()) <= 0) {
         int r = ::sd_bus_process(bus->get(), nullptr);
-        const std::uint64_t now = now_us();
+        const std::uint64_t now = monotonic_us();
         if (r > 0) heard = now;
         if (r == 0 && now >= heard + kBusPatience) return fail("the system bus does not answer", ETIMEDOUT);
         if (r == 0) r = ::sd_bus_wait(bus->get(), heard + kBusPatience - now);
@@ -179,7 +175,7 @@ bool unit_is_restarting(sd_bus* bus) {
 }
 
 std::string state_of_system(sd_bus* bus) {
-    return Questions(bus, now_us() + kBusPatience).system_state();
+    return Questions(bus, monotonic_us() + kBusPatience).system_state();
 }
 
 }  // namespace wq

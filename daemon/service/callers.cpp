@@ -29,14 +29,8 @@ bool wants_reply(sd_bus_message* message) {
     return ::sd_bus_message_get_expect_reply(message) > 0;
 }
 
-// False if the callers do not read their replies. They then get no more.
-bool has_room_for_replies(sd_bus* bus) {
-    std::uint64_t unsent = 0;
-    return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent <= Callers::kMostReplies;
-}
-
 int refuse(sd_bus_message* message) {
-    if (!wants_reply(message) || !has_room_for_replies(::sd_bus_message_get_bus(message))) return 1;
+    if (!wants_reply(message) || !Callers::has_room(::sd_bus_message_get_bus(message))) return 1;
     return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                         "too many calls by others than root, try again later");
 }
@@ -46,7 +40,8 @@ int refuse(sd_bus_message* message) {
 // How many bytes wait is not known: they are taken for replies as long as this one.
 bool Callers::has_room(sd_bus* bus, std::size_t bytes) {
     std::uint64_t unsent = 0;
-    return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent * bytes <= kMostReplyBytes;
+    return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent <= kMostReplies &&
+           unsent * bytes <= kMostReplyBytes;
 }
 
 Callers::Callers(sd_bus* bus) : bus_(bus) {
@@ -79,8 +74,7 @@ bool Callers::may_call(sd_bus_message* message) {
 
 // A call that wants no reply is not executed.
 bool Callers::is_within_budget(sd_bus_message* message) {
-    return wants_reply(message) && has_room_for_replies(bus_) &&
-           budget_.take(static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000);
+    return wants_reply(message) && has_room(bus_) && budget_.take(monotonic_us());
 }
 
 // Returns nullptr if there are too many callers whose user is not known yet.

@@ -28,13 +28,12 @@ class Callers {
 
     static constexpr std::size_t kMostKnown = 512;  // callers
     static constexpr unsigned kMostUnanswered = 4;  // calls per caller whose user is not known yet
-    static constexpr std::uint64_t kMostReplies =
-        64;  // unsent replies; above this, callers other than root are rejected
-
-    // Whether BUS has room for another reply of BYTES to a caller other than root. dbus-daemon stops reading
-    // us while 127 MB wait in it; what callers do not read waits here.
+    // Unsent replies. dbus-daemon stops reading us while 127 MB wait in it; what callers do not read then
+    // waits here.
+    static constexpr std::uint64_t kMostReplies = 64;
     static constexpr std::uint64_t kMostReplyBytes = 2'000'000;
-    static bool has_room(sd_bus* bus, std::size_t bytes);
+    // Whether BUS has room for another reply of BYTES to a caller other than root.
+    static bool has_room(sd_bus* bus, std::size_t bytes = 0);
 
     // Filters all calls on BUS, which must outlive this object.
     explicit Callers(sd_bus* bus);

@@ -39,8 +39,8 @@ int give_order(sd_bus_message* message, void* server, const char* action, std::s
     auto ordered = [order, one = std::string(arguments[0]), two = std::string(arguments[1])] {
         return order(one, two);
     };
-    return when_known(message, server, [action, ordered](sd_bus_message* call, bool by_root) {
-        return carry_out(call, by_root, action, ordered);
+    return when_known(message, server, [server, action, ordered](sd_bus_message* call, bool by_root) {
+        return static_cast<BusServer*>(server)->authority().carry_out(call, by_root, action, ordered);
     });
 }
 

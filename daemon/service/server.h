@@ -45,9 +45,6 @@ class BusServer {
     static Result<std::unique_ptr<BusServer>> start(sd_event* event, Journal& journal, BusHandlers handlers);
     // Serves calls on BUS, any connection, whenever BUS is processed. Needs no name.
     static Result<std::unique_ptr<BusServer>> serve(BusPtr bus, Journal& journal, BusHandlers handlers);
-    ~BusServer() { forget_questions(); }
-    BusServer(const BusServer&) = delete;
-    BusServer& operator=(const BusServer&) = delete;
     [[nodiscard]] sd_bus* bus() const { return bus_.get(); }
     [[nodiscard]] State state() const;
     // Whether the bus has accepted none of our unsent messages since the last call. A bus stops reading from
@@ -57,6 +54,7 @@ class BusServer {
     [[nodiscard]] const std::string& why_lost() const { return why_lost_; }
     [[nodiscard]] const BusHandlers& handlers() const { return handlers_; }
     [[nodiscard]] Callers& callers() { return callers_; }
+    [[nodiscard]] Authority& authority() { return authority_; }
 
   private:
     BusServer(BusPtr bus, BusHandlers handlers)
@@ -70,6 +68,7 @@ class BusServer {
     std::string why_lost_ = "the connection ended";
     std::uint64_t unsent_ = 0;  // number of unsent messages at the last is_stuck()
     Callers callers_;
+    Authority authority_;
     SlotPtr name_;
     SourcePtr post_;
 };

@@ -21,16 +21,13 @@
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
 #include "engine/lock.h"
-#include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
-#include "kernel/read_isolation.h"
 #include "model/lacks_scopes.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
 #include "service/host_policy.h"
-#include "service/host_status.h"
 #include "service/restorer.h"
 #include "service/status.h"
 
@@ -43,18 +40,10 @@ constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
 // What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
 constexpr std::chrono::seconds kLastWrites{5};
 
-std::uint64_t now_monotonic() {
-    return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)) / 1000;
-}
-
 std::uint64_t now_us(sd_event* event) {
     std::uint64_t now = 0;
     ::sd_event_now(event, CLOCK_MONOTONIC, &now);
     return now;
-}
-
-bool is_machine(const ServiceOptions& options) {
-    return options.root.empty();
 }
 
 }  // namespace
@@ -130,7 +119,7 @@ Status Service::start() {
         [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; }});
     if (const std::string lacks = lacks_scopes(engine_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
-    if (is_machine(options_))
+    if (is_machine())
         counters_ = make_bpf_counters();
     else
         counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
@@ -176,7 +165,7 @@ Status Service::add_sources() {
 void Service::start_udev() {
     const auto on_change = [this](Udev::Change change) { changed(change); };
     if (options_.events) options_.events(event_.get(), on_change);
-    if (!is_machine(options_)) return;
+    if (!is_machine()) return;
     auto udev = Udev::start(event_.get(), on_change);
     if (udev)
         udev_ = std::move(*udev);
@@ -210,103 +199,6 @@ void Service::look_at_dates() {
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
 }
 
-BusHandlers Service::bus_handlers() {
-    BusHandlers out;
-    out.status = [this](bool by_root) { return status(by_root); };
-    // The switches may have been thrown since the last look.
-    out.pin = [this](const auto& target, const auto& scope) {
-        check_switches();
-        return ordered(engine_->orders().pin(target, scope));
-    };
-    out.unpin = [this](const auto& target) {
-        check_switches();
-        return ordered(engine_->orders().unpin(target));
-    };
-    out.revert = [this](const auto& target) {
-        check_switches();
-        return ordered(engine_->orders().revert(target));
-    };
-    out.trial = [this](const auto& target, const auto& scope) {
-        check_switches();
-        return ordered(experiment_->order(target, scope));
-    };
-    out.pause = [this](bool paused) {
-        pause_.set(paused);
-        experiment_->pause(paused);
-        return ordered({});
-    };
-    out.reload = [this] { return reload(); };
-    return out;
-}
-
-// Anybody may ask, as often as he likes: not every question is worth a look at every target. Root's are.
-std::string Service::status(bool by_root) {
-    const std::string* said = by_root ? nullptr : answer_.at(now_monotonic());
-    if (said != nullptr) return *said;
-    const std::int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    std::string text = look_for_status();
-    answer_.keep(text, now_monotonic(),
-                 static_cast<std::uint64_t>(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / 1000);
-    return text;
-}
-
-std::string Service::look_for_status() {
-    quiet_.worked();
-    masks_->look(engine_->policy(), engine_->observing());
-    masks_->record();
-    engine_->look();
-    experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
-    arm_slot();
-    engine_->record();
-    if (!features_) features_ = read_features(paths_, engine_->kernel());
-    nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
-    document["masks"] = masks_json(*masks_);
-    document["isolation"] = isolation_json(read_isolation(paths_), counters_->watched());
-    document["kernel"] = features_json(engine_->kernel(), *features_, engine_->applier().names_cut_short());
-    document["kernel"]["pods"] = pods_json(engine_->kernel(), engine_->inventory().topology());
-    publish();
-    return dump_json(document);
-}
-
-// Where there is no bus, the daemon still works; ticks try again.
-void Service::start_bus() {
-    if (!is_machine(options_)) return;
-    bus_.reset();
-    auto bus = BusServer::start(event_.get(), log_, bus_handlers());
-    if (bus)
-        bus_ = std::move(*bus);
-    else
-        warn_of_bus(bus.error().text);
-}
-
-// Who calls after READY=1 finds the daemon on the bus; but nothing waits for a bus that says nothing.
-void Service::wait_for_bus() {
-    const std::uint64_t end = now_monotonic() + kBusPatience;
-    for (std::uint64_t now = now_monotonic(); now < end; now = now_monotonic()) {
-        if (!bus_ || bus_->state() != BusServer::State::waiting) break;
-        if (::sd_event_run(event_.get(), end - now) < 0) break;
-    }
-    if (bus_ && bus_->state() == BusServer::State::waiting) warn_of_bus("the system bus does not answer");
-    if (bus_ && bus_->state() == BusServer::State::lost) warn_of_bus(bus_->why_lost());
-}
-
-void Service::check_bus() {
-    if (bus_ && bus_->is_stuck()) {
-        warn_of_bus("the bus does not accept messages; connecting anew");
-        start_bus();
-    } else if (bus_ && bus_->state() == BusServer::State::serving) {
-        bus_warned_ = false;
-    } else if (!bus_ || bus_->state() == BusServer::State::lost) {
-        start_bus();
-    }
-}
-
-// Once until there is one again.
-void Service::warn_of_bus(const std::string& why) {
-    if (!std::exchange(bus_warned_, true))
-        log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
-}
-
 // What the restorer is not told it takes for "put back".
 void Service::remark(const Status& marked) {
     if (!marked) log_.write({LOG_WARNING, Event::none, marked.error().text});
@@ -338,7 +230,7 @@ void Service::load_policy_at_start() {
 // A broken policy at a reload keeps the old one.
 Status Service::reload() {
     quiet_.worked();
-    notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", now_monotonic()));
+    notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", monotonic_us()));
     auto policy = load_host_policy(options_.root, options_.config);
     Status done;
     if (policy) {
@@ -437,13 +329,6 @@ void Service::tick() {
     if (!experiment_->is_measuring()) give_back_heap();
 }
 
-// Asked over a connection that nobody else knows, as for a restart.
-std::string Service::system_state() const {
-    if (!bus_ || bus_->state() != BusServer::State::serving) return "";
-    const auto bus = open_system_bus();
-    return bus ? state_of_system(bus->get()) : "";
-}
-
 Experiment::Edges Service::experiment_edges() {
     return {.engine = *engine_,
             .counters = *counters_,
@@ -456,7 +341,7 @@ Experiment::Edges Service::experiment_edges() {
                 [] {
                     return Clocks{time_suspended(), clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)};
                 },
-            .now = now_monotonic,
+            .now = monotonic_us,
             .wall = wall_clock,
             .minute_of_day = minute_of_day,
             .uptime = [] { return static_cast<std::uint64_t>(clock_ns(CLOCK_BOOTTIME) / 1'000'000'000); },
@@ -472,16 +357,6 @@ void Service::hold_memory(bool hold) {
     if (why != not_held_ && !why.empty())
         log_.write({LOG_NOTICE, Event::none, why + "; taking a candidate back may have to wait for a disk"});
     not_held_ = why;
-}
-
-// An order may have ended a trial, or begun one.
-Status Service::ordered(Status done) {
-    quiet_.worked();
-    answer_.drop();
-    experiment_->check();
-    arm_slot();
-    publish();
-    return done;
 }
 
 void Service::publish() {
@@ -527,14 +402,6 @@ void Service::leave() {
     keep ? masks_->keep_all() : masks_->restore_all();
 }
 
-// Asked over a connection that nobody else knows: to wait on the one that has our name would be to read
-// whatever others send meanwhile.
-bool Service::is_restarted() const {
-    if (!bus_ || bus_->state() != BusServer::State::serving) return false;
-    const auto bus = open_system_bus();
-    return bus && unit_is_restarting(bus->get());
-}
-
 // A thread that is stuck in a write keeps the process from being gone; nothing is ours any more by then, and
 // systemd gives up on it in the end.
 void Service::finish_records() {
@@ -563,7 +430,7 @@ void Service::show_summary() {
 }
 
 void Service::notify(const std::string& text) const {
-    if (is_machine(options_)) ::sd_notify(0, text.c_str());
+    if (is_machine()) ::sd_notify(0, text.c_str());
 }
 
 int Service::on_signal(sd_event_source* /*source*/, const signalfd_siginfo* info, void* self) {
@@ -584,7 +451,7 @@ int Service::on_tick(sd_event_source* source, std::uint64_t /*now*/, void* self)
 
 int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self) {
     auto* service = static_cast<Service*>(self);
-    const std::uint64_t now = now_monotonic();
+    const std::uint64_t now = monotonic_us();
     service->log_.write(
         {LOG_DEBUG, Event::none, fmt::format("a slot's timer came {} us late", now - std::min(now, due))});
     const bool ran = service->experiment_->is_measuring();

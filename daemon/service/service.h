@@ -50,15 +50,25 @@ class Service {
     [[nodiscard]] bool was_kept_out() const { return kept_out_; }
 
   private:
-    Status start();
-    Status add_sources();
-    void start_udev();
+    // service_bus.cpp: the bus.
     void start_bus();
-    void look_at_hostname();
-    void look_at_dates();
     void wait_for_bus();
     void check_bus();
     void warn_of_bus(const std::string& why);
+    BusHandlers bus_handlers();
+    std::string status(bool by_root);
+    std::string look_for_status();
+    Status ordered(Status done);
+    [[nodiscard]] std::string system_state() const;
+    [[nodiscard]] bool is_restarted() const;
+
+    // service.cpp: the rest.
+    [[nodiscard]] bool is_machine() const { return options_.root.empty(); }
+    Status start();
+    Status add_sources();
+    void start_udev();
+    void look_at_hostname();
+    void look_at_dates();
     void load_policy_at_start();
     Status reload();
     void remark(const Status& marked);
@@ -75,13 +85,7 @@ class Service {
     void hold_memory(bool hold);
     void show_summary();
     Experiment::Edges experiment_edges();
-    std::string system_state() const;
     void arm_slot();
-    Status ordered(Status done);
-    BusHandlers bus_handlers();
-    std::string status(bool by_root);
-    std::string look_for_status();
-    [[nodiscard]] bool is_restarted() const;
     [[nodiscard]] std::string state() const;
     [[nodiscard]] std::string summary() const;
     void notify(const std::string& text) const;
