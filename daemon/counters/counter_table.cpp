@@ -9,8 +9,6 @@
 namespace wq {
 namespace {
 
-constexpr double kLeastRate = 0.01;  // items/s: less than one item in the longest window
-
 constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
     CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }},
@@ -22,7 +20,7 @@ constexpr std::array kKinds = {
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
     // What is not known stays NaN.
     CounterKind{"throughput", "items/s", true, 0,
-                [](const WorkCount& c, double) { return std::max(c.throughput, kLeastRate); }},
+                [](const WorkCount& c, double) { return std::max(c.throughput, kZeroReading); }},
     CounterKind{"cpu", "ns an item", false, 0, [](const WorkCount& c, double) { return c.cpu; }},
     CounterKind{.name = kOthers, .unit = "", .guard_only = true},
     // cpu.full is always 0 (kernel/sched/psi.c, psi_show()).

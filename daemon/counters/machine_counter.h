@@ -25,9 +25,10 @@ std::string machine_counter_pattern(std::string_view name);
 // at least 0.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);
 
-// What a 0 in a file is read as. A 0 has no logarithm, and to drop its pair would be a drop that depends on
-// the arm. The unit of the number is not known, so there is no smallest step to use instead: where only one
-// window has this value, it counts as a third of the other one (log_ratio() in evidence/comparison.h).
+// What a 0 in a file, or a throughput of 0, is read as. A 0 has no logarithm, and to drop its pair would be a
+// drop that depends on the arm. A file's unit is not known, so there is no smallest step to use instead:
+// where only one window has this value, it counts as a third of the other one (log_ratio() in
+// evidence/comparison.h).
 inline constexpr double kZeroReading = 0x1p-100;
 
 // The value of a window of SECONDS from its two readings: a rate. The difference is at least one unit (1 us

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <unordered_map>
 
@@ -84,9 +83,8 @@ std::string read_row(const Fields& f, Row& row) {
     if (f[2] != "baseline" && f[2] != "candidate")
         return fmt::format("arm {} is neither baseline nor candidate", excerpt(f[2]));
     row = {f[0], f[1], f[3], f[2] == "candidate", 0};
-    const auto [end, error] = std::from_chars(f[4].data(), f[4].data() + f[4].size(), row.value);
-    const bool whole = error == std::errc{} && end == f[4].data() + f[4].size();
-    if (!whole || !std::isfinite(row.value) || row.value <= 0) return value_error(f[4]);
+    row.value = number_of<double>(f[4]).value_or(0);
+    if (!std::isfinite(row.value) || row.value <= 0) return value_error(f[4]);
     if (row.value < Comparison::kLeastValue || row.value > Comparison::kMostValue)
         return fmt::format("value {} is not between {:g} and {:g}", excerpt(f[4]), Comparison::kLeastValue,
                            Comparison::kMostValue);

@@ -206,19 +206,8 @@ std::optional<Scope> Planner::effective_after_default(const Workqueue& target) c
 }
 
 Action action_for(Finding finding) {
-    switch (finding) {
-        case Finding::untouchable:
-            return Action::skip;
-        case Finding::change:
-            return Action::write;
-        case Finding::unmanaged:
-        case Finding::leave:
-        case Finding::pods_unknown:
-        case Finding::unsupported:
-        case Finding::in_place:
-            break;
-    }
-    return Action::none;
+    if (finding == Finding::untouchable) return Action::skip;
+    return finding == Finding::change ? Action::write : Action::none;
 }
 
 void put(PlanLine& line, Finding finding, std::string reason) {
