@@ -7,66 +7,26 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ctl/report/report_machine.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plan.h"
 #include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
 #include "evidence/comparison.h"
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/read_core_kinds.h"
+#include "report_html.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
+using test::count;
+using test::expect_well_formed;
 using test::machine;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
 const std::string kNasty = "<script>alert(\"1\")</script>&'\x1b[31m\xff\u009b";
-
-std::size_t count(const std::string& text, const std::string& what) {
-    std::size_t n = 0;
-    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) n++;
-    return n;
-}
-
-// Each element that is opened is closed, in order; none but those that have no end.
-void expect_well_formed(const std::string& html) {
-    std::vector<std::string> open;
-    for (auto at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
-        const auto end = html.find('>', at);
-        ASSERT_NE(end, std::string::npos);
-        const std::string tag = html.substr(at + 1, end - at - 1);
-        const std::string name = tag.substr(0, tag.find_first_of(" /", 1));
-        if (tag.back() == '/' || name == "br" || name == "meta" || name == "!DOCTYPE") continue;
-        if (tag.front() != '/') {
-            open.push_back(name);
-            continue;
-        }
-        ASSERT_FALSE(open.empty()) << tag;
-        ASSERT_EQ("/" + open.back(), tag);
-        open.pop_back();
-    }
-    EXPECT_TRUE(open.empty());
-}
-
-std::string drawn(const Topology& topology, const Isolation& isolation = {},
-                  const KernelInfo& kernel = test::kernel_72()) {
-    return machine_html({topology, kernel, 8, isolation});
-}
-
-// Each core of TOPOLOGY once, by its lowest CPU.
-void expect_each_core_once(const Topology& topology) {
-    const std::string html = drawn(topology);
-    expect_well_formed(html);
-    EXPECT_EQ(count(html, " data-core=\""), topology.cores.size());
-    for (const CpuSet& core : topology.cores)
-        EXPECT_EQ(count(html, fmt::format(" data-core=\"{}\"", core.first())), 1U) << core.list();
-}
 
 VerdictRecord record(const std::string& target = "kcryptd-1") {
     VerdictRecord r;
@@ -122,144 +82,6 @@ TEST(ReportPage, BackquotesBecomeCode) {
     EXPECT_EQ(prose("`smt`: 1 < 2; `a&b`"), "<code>smt</code>: 1 &lt; 2; <code>a&amp;b</code>");
     EXPECT_EQ(prose("one ` alone"), "one ` alone");
     EXPECT_EQ(prose(""), "");
-}
-
-TEST(ReportMachine, HasAnElementPerCoreAndPerThread) {
-    const std::string html = drawn(machine({.sockets = 2, .cores = 12, .threads = 2}));
-    expect_well_formed(html);
-    EXPECT_EQ(count(html, " data-core=\""), 24U);
-    EXPECT_EQ(count(html, "<strong>Package"), 2U);
-    EXPECT_EQ(count(html, "<p>LLC "), 2U);
-    EXPECT_EQ(count(html, "<div class=\"shard\""), 4U) << "12 cores are two shards";
-    EXPECT_THAT(html, HasSubstr("Each LLC has 12 cores in 2 shards."));
-    EXPECT_THAT(html, HasSubstr("data-core=\"23\"><b>23</b><b>47</b></span>"));
-    EXPECT_THAT(html, HasSubstr("NUMA node 1 · 12 cores · CPUs 12-23,36-47"));
-}
-
-TEST(ReportMachine, MarksWhatIsSetApart) {
-    Topology topology = test::without(machine({.cores = 6, .threads = 2}), "5,11");
-    topology.isolated = {2, 8, 3};  // a core, and one thread of another
-    for (Llc& llc : topology.llcs) llc.cpus -= topology.isolated;
-    const Isolation isolation{
-        topology.isolated, {3, 4}, {{"/rt", {4}, "isolated"}, {"/all", {0}, "root"}}, true};
-    const std::string html = drawn(topology, isolation);
-    expect_well_formed(html);
-    EXPECT_EQ(count(html, " data-core=\""), 5U);
-    EXPECT_THAT(html, HasSubstr("In no LLC <small>1 core · 2,8"));
-    EXPECT_THAT(html, HasSubstr("data-core=\"2\"><b class=\"i\">2</b><b class=\"i\">8</b></span>"));
-    EXPECT_THAT(html, HasSubstr("data-core=\"3\"><b class=\"i n\">3</b><b>9</b></span>"));
-    EXPECT_THAT(html, HasSubstr("data-core=\"4\"><b class=\"p n\">4</b><b>10</b></span>"));
-    EXPECT_THAT(html, HasSubstr("<span class=\"core\"><b class=\"o\">11</b></span>"));
-    EXPECT_THAT(html, HasSubstr("(nohz_full): CPUs 3-4"));
-}
-
-TEST(ReportMachine, OfMoreThan64CpusIsFolded) {
-    const std::string small = drawn(machine({.sockets = 2, .cores = 16, .threads = 2}));
-    EXPECT_EQ(count(small, "<details"), 0U) << "64 CPUs";
-    const std::string large = drawn(machine({.sockets = 2, .cores = 17, .threads = 2}));
-    expect_well_formed(large);
-    const auto fold = large.find("<details><summary>Drawing of all 68 CPUs</summary>");
-    ASSERT_NE(fold, std::string::npos);
-    EXPECT_LT(large.find("68 CPUs, 34 cores, 2 LLCs"), fold) << "the figures stay in sight";
-    EXPECT_GT(large.find(" data-core=\""), fold);
-}
-
-// Six cores of two threads, eight of one.
-Topology hybrid() {
-    const auto topology = read_topology("synthetic:l3:1 core:20 pu:1");
-    if (!topology) throw std::runtime_error(topology.error().text);
-    Topology out = *topology;
-    out.cores.clear();
-    for (unsigned cpu = 0; cpu < 12; cpu += 2) out.cores.push_back({cpu, cpu + 1});
-    for (unsigned cpu = 12; cpu < 20; cpu++) out.cores.push_back({cpu});
-    return out;
-}
-
-TEST(ReportMachine, NamesTheCoresOfAHybrid) {
-    const Topology topology = hybrid();
-    const Isolation none;
-    const KernelInfo kernel = test::kernel_72();
-    const CoreKinds kinds = core_kinds_by_threads(topology);
-    const std::string html = machine_html({topology, kernel, 8, none, kinds});
-    expect_well_formed(html);
-    EXPECT_THAT(html, AllOf(HasSubstr("20 CPUs, 14 cores (6 P-cores, 8 E-cores), 1 LLC"),
-                            HasSubstr("P-core: CPUs 0-11</li>"), HasSubstr("E-core: CPUs 12-19</li>"),
-                            HasSubstr("told apart by their threads")));
-    EXPECT_EQ(count(html, "<span class=\"core e\" data-core=\""), 8U);
-    EXPECT_EQ(count(html, " data-core=\""), 14U);
-    const CoreKinds three{CpuSet::range(0, 11), CpuSet::range(12, 17), {18, 19}, "by test"};
-    EXPECT_THAT(machine_html({topology, kernel, 8, none, three}),
-                AllOf(HasSubstr("(6 P-cores, 6 E-cores, 2 LP E-cores)"), HasSubstr("LP E-core: CPUs 18-19"),
-                      HasSubstr("<span class=\"core e lp\" data-core=\"19\">")));
-    const std::string other = drawn(machine({.cores = 4, .threads = 2}));
-    EXPECT_THAT(other, Not(HasSubstr("P-core")));
-}
-
-TEST(ReportMachine, OfNoKnownPackageIsStillDrawn) {
-    Topology topology = machine({.sockets = 2, .cores = 4});
-    topology.packages.pop_back();
-    const std::string html = drawn(topology);
-    EXPECT_EQ(count(html, " data-core=\""), 8U);
-    EXPECT_THAT(html, HasSubstr("CPUs of no known package"));
-    topology.packages.clear();
-    EXPECT_EQ(count(drawn(topology), " data-core=\""), 8U);
-}
-
-TEST(ReportMachine, AnLlcOfSeveralPackagesIsDrawnOnce) {
-    const auto topology = read_topology("synthetic:l3:1 pack:2 core:2 pu:1");
-    ASSERT_TRUE(topology) << topology.error().text;
-    expect_each_core_once(*topology);
-    const std::string html = drawn(*topology);
-    EXPECT_EQ(count(html, "<p>LLC "), 1U);
-    EXPECT_THAT(html, AllOf(HasSubstr("<strong>Packages 0-1</strong>"),
-                            HasSubstr("<p>LLC 0 <small>packages 0-1 · "), Not(HasSubstr("In no LLC"))));
-}
-
-TEST(ReportMachine, PackagesThatShareNothingStayApart) {
-    Topology topology = machine({.sockets = 4, .cores = 2});
-    ASSERT_EQ(topology.llcs.size(), 4U);
-    topology.llcs[1].cpus |= topology.llcs[3].cpus;
-    topology.llcs.pop_back();
-    expect_each_core_once(topology);
-    const std::string html = drawn(topology);
-    EXPECT_THAT(html,
-                AllOf(HasSubstr("<strong>Package 0</strong>"), HasSubstr("<strong>Packages 1,3</strong>"),
-                      HasSubstr("<strong>Package 2</strong>"), Not(HasSubstr("In no LLC"))));
-    topology.packages.pop_back();
-    expect_each_core_once(topology);
-    EXPECT_THAT(drawn(topology), HasSubstr("<strong>Package 1 and CPUs of no known one</strong>"));
-}
-
-TEST(ReportMachine, ACoreOfTwoLlcsOrPackagesIsDrawnOnce) {
-    Topology topology = machine({.sockets = 2, .cores = 1, .threads = 2});
-    topology.cores = {{0, 1, 2, 3}};
-    expect_each_core_once(topology);
-    topology.llcs.clear();
-    expect_each_core_once(topology);
-    EXPECT_THAT(drawn(topology), HasSubstr("In no LLC <small>1 core · 0-3"));
-}
-
-TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
-    const Topology topology = machine({.cores = 4});
-    KernelInfo kernel = test::kernel_72();
-    EXPECT_THAT(drawn(topology, {}, kernel),
-                AllOf(HasSubstr("by the kernel&#39;s rule."), Not(HasSubstr("instead"))));
-    kernel.pods = KernelPods{{Scope::cache, {{{0, 1}}, {{2, 3}}}}};
-    EXPECT_THAT(drawn(topology, {}, kernel),
-                HasSubstr("of cache, the kernel has 2 pods instead: CPUs 0-1; 2-3</p>"));
-    kernel.pods.reset();
-    kernel.pods_unread = "<no BTF>";
-    EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("were not read: &lt;no BTF&gt;</p>"));
-    EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("this kernel has no cache_shard"));
-}
-
-TEST(ReportMachine, OfEightThousandCpusIsSmall) {
-    const auto topology = read_topology("synthetic:pack:32 l3:16 core:8 pu:2");
-    ASSERT_TRUE(topology) << topology.error().text;
-    const std::string html = drawn(*topology);
-    EXPECT_EQ(count(html, " data-core=\""), 4096U);
-    EXPECT_EQ(count(html, "<p>LLC "), 512U);
-    EXPECT_LT(html.size(), 1U << 20);
 }
 
 TEST(ReportPlan, EscapesWhatAWorkqueueIsCalled) {

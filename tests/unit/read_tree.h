@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernel/hwloc_topology.h"
+#include "temp_tree.h"
+
+namespace wq::test {
+
+inline std::vector<std::string> lists(const std::vector<CpuSet>& sets) {
+    std::vector<std::string> out;
+    out.reserve(sets.size());
+    for (const auto& set : sets) out.push_back(set.list());
+    return out;
+}
+
+inline std::vector<std::string> llcs(const Topology& topology) {
+    std::vector<std::string> out;
+    out.reserve(topology.llcs.size());
+    for (const auto& llc : topology.llcs) out.push_back(llc.cpus.list());
+    return out;
+}
+
+inline Topology must_read(const std::string& source) {
+    auto topology = read_topology(source);
+    if (!topology) throw std::runtime_error(topology.error().text);
+    return *topology;
+}
+
+inline Topology read(const TempTree& tree) {
+    return must_read("fsroot:" + tree.root());
+}
+
+// One line that says why, and nothing of hwloc's own on stderr.
+inline std::string why_not(const std::string& source) {
+    testing::internal::CaptureStderr();
+    const auto topology = read_topology(source);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << source;
+    EXPECT_FALSE(topology) << source;
+    return topology ? "" : topology.error().text;
+}
+
+}  // namespace wq::test
