@@ -23,8 +23,7 @@ struct Free {
 using Text = std::unique_ptr<char, Free>;
 
 // Nobody waits for these; what is held for them is let go then.
-constexpr std::uint64_t kTimeout = 5'000'000;        // us, of questions that a daemon asks
-constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us: loading BPF takes its time on a slow machine
+constexpr std::uint64_t kTimeout = 5'000'000;  // us, of questions that a daemon asks
 
 bool is_absent(const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||

@@ -36,6 +36,8 @@ using SlotPtr = std::unique_ptr<sd_bus_slot, SlotUnref>;
 // How long anybody waits for the bus itself.
 inline constexpr std::uint64_t kBusPatience = 2'000'000;  // us
 
+// How long an order waits for the daemon: loading BPF takes its time on a slow machine.
+inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
 // How long an order waits for a user who is asked for a password.
 inline constexpr std::uint64_t kPatience = 120'000'000;  // us
 

@@ -99,16 +99,19 @@ bool Callers::ask(Caller& caller, sd_bus_message* message) {
         caller.who = is_peer_root(message) ? Who::root : Who::other;
         return true;
     }
+    sd_bus_message* raw = nullptr;
+    int r = ::sd_bus_message_new_method_call(bus_, &raw, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                             "org.freedesktop.DBus", "GetConnectionUnixUser");
+    const MessagePtr question(raw);
     sd_bus_slot* slot = nullptr;
-    const int r = ::sd_bus_call_method_async(bus_, &slot, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                             "org.freedesktop.DBus", "GetConnectionUnixUser", on_answer,
-                                             &caller, "s", caller.name.c_str());
+    if (r >= 0) r = ::sd_bus_message_append(raw, "s", caller.name.c_str());
+    if (r >= 0) r = ::sd_bus_call_async(bus_, &slot, raw, on_answer, &caller, kOrderTimeout);
     caller.question.reset(slot);
     return r >= 0;
 }
 
-// An error means that the caller is gone or the bus is slow. The caller is then treated as non-root, and we
-// ask again at its next call.
+// An error means that the caller is gone or has given up: in a flood, the answer waits behind all messages
+// that the bus holds for us. The caller is then treated as non-root, and we ask again at its next call.
 int Callers::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     auto* caller = static_cast<Caller*>(userdata);
     std::uint32_t uid = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What a user who floods the bus can do to the daemon: its methods, on a real bus with the installed policy.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,7 +120,8 @@ class BusFlood : public testing::TestWithParam<test::Flood> {
     Daemon daemon_;
 };
 
-TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
+// How long root waits is measured in a guest (tests/guest/checks/flood.sh), where nothing else runs.
+TEST_P(BusFlood, CostsTheDaemonLittleAndRootIsObeyed) {
     constexpr std::uint64_t kFlood = 4'000'000;  // us
     const pid_t flooder = ::fork();
     if (flooder == 0) {
@@ -129,14 +129,11 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
             test::as_nobody([] { return std::to_string(test::flood(kFlood, GetParam())); });
         ::_exit(std::atol(sent.c_str()) > 1000 ? 0 : 1);
     }
-    Clock::duration longest{};
     unsigned orders = 0;
     for (const auto end = Clock::now() + std::chrono::microseconds(kFlood + 1'000'000); Clock::now() < end;
          orders++) {
-        const auto begin = Clock::now();
         const auto done = order();
         EXPECT_TRUE(done) << done.error().text;
-        longest = std::max(longest, Clock::now() - begin);
         if (!done) break;
         ::usleep(50'000);
     }
@@ -144,20 +141,14 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootNoWait) {
     ::waitpid(flooder, &status, 0);
     EXPECT_EQ(status, 0) << "there was no flood";
     const json noticed = daemon_.end();
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(longest).count();
-    const std::string figures =
-        fmt::format("{}; {} orders, the longest took {} ms", noticed.dump(), orders, ms);
     ASSERT_TRUE(noticed.is_object()) << noticed;
-    std::cout << figures << std::endl;
+    EXPECT_GT(orders, 0U);
 #ifndef __SANITIZE_ADDRESS__  // what is freed stays resident there
-    EXPECT_LT(noticed["most_kb"], 4096) << figures;
+    EXPECT_LT(noticed["most_kb"], 4096) << orders << " orders";
 #endif
-    // With patience: this machine may be busy with other things. A guest asks for a second.
-    EXPECT_LT(ms, 5000) << figures;
 }
 
-// With a sanitizer the daemon reads so slowly that 256 KB a call keep it behind by more than the time that it
-// gives the bus to say who calls.
+// With a sanitizer the daemon reads so slowly that at 256 KB a call root waits longer than wq-tunectl does.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::size_t kJunk = 16 * 1024;
 #else
