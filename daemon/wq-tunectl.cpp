@@ -43,7 +43,7 @@ std::string nearest_option(const std::string& word, const std::vector<const CLI:
     return nearest.empty() ? "" : fmt::format("; did you mean \"--{}\"?", nearest);
 }
 
-// The text of ERROR, in other words where CLI11 only counts.
+// The text of ERROR. Replaces CLI11's texts that only give a number of arguments.
 std::string text_of(const CLI::ParseError& error, const std::vector<const CLI::App*>& apps) {
     const std::string text = error.what();
     if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) return text;
@@ -63,7 +63,7 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
     apps.push_back(&app);
     const std::string help =
         fmt::format("; see wq-tunectl {}--help", given.empty() ? "" : given.front()->get_name() + " ");
-    auto words = app.remaining();  // also of the command, which falls through
+    auto words = app.remaining();  // also those of the command, because of fallthrough()
     std::erase(words, "--");
     if (words.empty()) {
         wq::ctl::complain(text_of(error, apps) + help);
@@ -82,7 +82,7 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
     CLI::App app("Show and control wq-tuned and the kernel's workqueues.", "wq-tunectl");
-    app.formatter(std::make_shared<wq::ctl::HelpText>());  // the commands have it from here
+    app.formatter(std::make_shared<wq::ctl::HelpText>());  // the commands inherit it
     app.set_version_flag("--version", "wq-tunectl " + std::string(wq::version()));
     app.require_subcommand(0, 1);
     app.add_option("--root", invocation.root, "Use DIR as the root of the file system, for tests")
@@ -122,8 +122,8 @@ int run(int argc, char** argv) {
     }
 }
 
-// Opens /dev/null on closed standard descriptors, in the wrong direction: otherwise the next opened file
-// would become stdout. Reading and writing still fail, as before.
+// Opens /dev/null on closed standard descriptors, because otherwise the next opened file would become stdout.
+// stdin is write-only and the others are read-only, so reading and writing still fail, as before.
 void fill_closed() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);

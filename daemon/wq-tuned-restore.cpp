@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: wq-tuned-restore [--all] [--root DIR]\n"
     "Restores the kernel's settings after wq-tuned has ended.\n"
-    "  --all       also what the policy keeps (on_exit = \"keep\")\n"
-    "  --root DIR  directory that stands for /: a tree of a test\n"
+    "  --all       also restore settings that the policy keeps (on_exit = \"keep\")\n"
+    "  --root DIR  use DIR as the root of the file system, for tests\n"
     "  -h, --help  this text\n"
     "  --version   the version\n";
 

@@ -17,13 +17,13 @@ int main(int argc, char** argv) {
     wq::ServiceOptions options;
     bool pods = false;
     CLI::App app(
-        "Sets the affinity scopes of the kernel's unbound workqueues, and takes back what does not improve.");
+        "Sets the affinity scopes of the kernel's unbound workqueues, and reverts changes that do not help.");
     app.set_version_flag("--version", "wq-tuned " + std::string(wq::version()));
     app.add_flag("--pods", pods,
                  "Read the kernel's pods, leave them in /run/wq-tuned for the daemon, then exit");
     app.add_option("--config", options.config, "Policy file instead of the installed ones");
     app.add_option("--root", options.root,
-                   "Directory that stands for /: a tree of a test, without udev and D-Bus")
+                   "Use DIR as the root of the file system, for tests; without udev and D-Bus")
         ->check(CLI::ExistingDirectory);
     try {
         app.parse(argc, argv);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What of daemon/ the tests reach, by the preset `coverage`, which is built: unit tests first, which begin a new report,
-# then the checks named here in a boot of a guest, as many boots as are wanted, then all of it together.
+# Measures the coverage of daemon/ with the built preset `coverage`. First run `unit`, which begins a new
+# report; then `guest` for each boot, with the checks of that boot; then `report`, which adds up all counts.
 #   coverage.sh unit | guest KERNEL [--icount] CHECK... | report
-# With --icount (tests/guest/boot.sh) limits of time hold however slow this machine is; but work takes ten times as long.
-# Into build/coverage/report: unit.json and both.json (gcovr's), index.html, summary.md (tests/COVERAGE.md has the latest
-# that was kept), unreached.txt (functions) and unreached-lines.txt. Branches that only an exception takes are left out.
+# With --icount (tests/guest/boot.sh) time limits do not depend on the speed of this machine, but work takes
+# ten times as long. Writes into build/coverage/report: unit.json and both.json (of gcovr), index.html,
+# summary.md (tests/COVERAGE.md has a copy of the latest), unreached.txt (functions) and unreached-lines.txt.
+# Branches that only an exception takes are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,20 +17,20 @@ begin() { # NAME
   mkdir -p "$report/$1"
   {
     git describe --always --dirty --exclude='*'
-    { git rev-parse HEAD:daemon; git diff HEAD -- daemon; } | sha256sum # with other sources, counts cannot be added up
+    { git rev-parse HEAD:daemon; git diff HEAD -- daemon; } | sha256sum # counts of different sources cannot be added up
   } >"$report/$1.commit"
 }
 
-collect() { # NAME: of the counts (.gcda) in the folder of that name
+collect() { # NAME: makes NAME.json from the counts (.gcda) in the folder NAME
   (cd $build && find daemon -name '*.gcno' -print0 | cpio --null --quiet -pdu "$OLDPWD/$report/$1")
   gcovr --root . --filter daemon/ --exclude-throw-branches --exclude-unreachable-branches -j "$(nproc)" \
     --json "$report/$1.json" "$report/$1"
 }
 
-# In one process: each that ends adds up the counts of all files anew.
+# All unit tests in one process, because each process that ends adds up the counts of all files again.
 unit() {
   local failed=()
-  rm -rf $report # nothing of an earlier run is to be taken for this one's
+  rm -rf $report # remove the results of earlier runs
   begin unit
   find $build -name '*.gcda' -delete
   $build/tests/unit/unit-tests --gtest_brief=1 >$report/unit.log 2>&1 || mapfile -t failed < <(
@@ -41,8 +42,8 @@ unit() {
   collect unit
 }
 
-# In the guest every program writes its counts below GCOV_PREFIX, the sandboxed daemon too; the last check brings
-# them out. What is killed (SIGKILL) writes none.
+# In the guest every program, also the sandboxed daemon, writes its counts below GCOV_PREFIX; the last check
+# copies them to the host. A program that SIGKILL ends writes none.
 guest() { # KERNEL [--icount] CHECK...
   local kernel=$1 stage=$build/stage-coverage results=$build/guest-coverage failed=() drop_in unit check depth name
   shift
@@ -95,7 +96,7 @@ unreached_lines() { # JSON: FILE:LINE and its text
     while read -r file line; do echo "$file:$line $(sed -n "${line}p" "$file")"; done
 }
 
-# One run of gcovr over counts that were added up, since it numbers the branches of two runs each in its own way.
+# Adds up the counts first and runs gcovr once, because gcovr numbers the branches of two runs differently.
 report() {
   local runs=("$report"/unit.run "$report"/guest-*.run) run
   [ -e "${runs[1]}" ] || runs=("${runs[0]}")

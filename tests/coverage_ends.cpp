@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// In a coverage build alone: exit() writes what gcov has counted, and a process that ends by _exit() or exec
-// passes that by. The linker puts these in the place of the C library's (--wrap, daemon/CMakeLists.txt).
-// Nothing here may run in a handler of signals but does, where `top` is ended by its alarm: such a build can
-// hang there.
+// Only in a coverage build: exit() writes gcov's counts, but a process that ends by _exit() or exec does not
+// call it. The linker replaces the C library's functions by these (--wrap, daemon/CMakeLists.txt).
+// These functions are not async-signal-safe, but a signal handler calls them when the alarm ends `top`: such
+// a build can hang there.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,18 +17,18 @@ pid_t __real_fork();
 [[noreturn]] void __real__exit(int code);
 int __real_execvp(const char* file, char* const words[]);
 
-// Others add to the same files, who may not be root.
+// Other processes, which may not be root, add to the same files.
 static void write_counts() {
     const mode_t mask = ::umask(0);
     __gcov_dump();
     ::umask(mask);
 }
 
-[[gnu::destructor]] static void at_exit() {  // before libgcov's own, which finds it done
+[[gnu::destructor]] static void at_exit() {  // before libgcov's own destructor, which finds it done
     write_counts();
 }
 
-// What the parent has counted until now is not the child's.
+// The child must not write again what the parent has counted so far.
 pid_t __wrap_fork() {
     const pid_t pid = __real_fork();
     if (pid == 0) __gcov_reset();
@@ -43,7 +43,7 @@ pid_t __wrap_fork() {
 int __wrap_execvp(const char* file, char* const words[]) {
     write_counts();
     __real_execvp(file, words);
-    __gcov_reset();  // it failed: what follows is counted by the next dump
+    __gcov_reset();  // exec failed: the next dump must write only what follows
     return -1;
 }
 

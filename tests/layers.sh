@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The folders of daemon/ as the table in docs/architecture.md orders them: a file includes what is in its own folder or in
-# one that stands above it in the table. And no base name is there twice. `./dev lint` runs it.
+# Checks the folders of daemon/ against the table in docs/architecture.md: a file may include only files of
+# its own folder and of folders above it in the table. No two folders may have a file of the same base name.
+# `./dev lint` runs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ git ls-files daemon | awk '
   {
     file = substr($0, 8)
     folder = file
-    if (!sub(/\/[^\/]*$/, "", folder)) next # the mains include what they like
+    if (!sub(/\/[^\/]*$/, "", folder)) next # main programs may include every folder
     if (!(folder in rank)) { print file ": docs/architecture.md does not name its folder"; bad = 1; next }
     name = substr(file, length(folder) + 2)
     sub(/\..*/, "", name)

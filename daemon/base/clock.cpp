@@ -26,7 +26,7 @@ std::int64_t wall_clock() {
 unsigned minute_of_day() {
     const std::time_t now = std::time(nullptr);
     std::tm local{};
-    ::tzset();  // localtime_r() need not notice another time zone
+    ::tzset();  // localtime_r() may ignore a change of the time zone
     ::localtime_r(&now, &local);
     return static_cast<unsigned>(local.tm_hour * 60 + local.tm_min);
 }

@@ -40,7 +40,7 @@ Result<std::string> read_until(Until until, int fd, std::size_t limit) {
     }
 }
 
-// Opens PATH for reading. Does not wait where PATH is a FIFO.
+// Opens PATH for reading. Does not block if PATH is a FIFO.
 Fd open_to_read(const std::string& path) {
     return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
@@ -176,10 +176,10 @@ Status fill_and_rename(const Fd& fd, const std::string& text, const struct stat*
 Status write_output(const std::string& path, const std::string& text) {
     struct stat st {};
     const bool there = ::lstat(path.c_str(), &st) == 0;
-    if (there && !S_ISREG(st.st_mode)) return fail(path + ": is there, and is not a file", EEXIST);
+    if (there && !S_ISREG(st.st_mode)) return fail(path + ": exists and is not a regular file", EEXIST);
     std::string temporary;
     const Fd fd = create_beside(path, there ? st.st_mode & 0777 : 0666, temporary);
-    if (!fd) return fail_errno(path + ": creating a file beside it", errno);
+    if (!fd) return fail_errno(path + ": creating a temporary file in the same directory", errno);
     auto done = fill_and_rename(fd, text, there ? &st : nullptr, temporary, path);
     if (done) return {};
     ::unlink(temporary.c_str());

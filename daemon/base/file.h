@@ -10,7 +10,7 @@
 
 namespace wq {
 
-// The largest file of /sys or /proc that we read. Except for CPU lists, the kernel's own are at most a page.
+// Default limit for files of /sys and /proc, in bytes. A sysfs file is at most a page, except CPU lists.
 inline constexpr std::size_t kMaxFile = 65536;
 
 // Reads the whole file PATH. Errors: errno of open or read; EFBIG for more than LIMIT bytes. The error text
@@ -23,29 +23,28 @@ Result<std::optional<std::string>> read_if_there(const std::string& path, std::s
 
 // The first line of PATH, without its newline and otherwise as it is: a name of device mapper may end with a
 // space. Reads no further, so the rest of the file may be of any size (/proc/stat of a large machine). Empty
-// if PATH cannot be read or the line is longer than kMaxFile, for callers to whom that is the same as a file
-// without content.
+// if PATH cannot be read or the line is longer than kMaxFile, for callers that treat this like an empty file.
 std::string read_first_line(const std::string& path);
 
 // The names in FOLDER, sorted, without "." and "..". Errors: errno of opendir or readdir, never a part of the
 // names. The error text contains the path.
 Result<std::vector<std::string>> names_in(const std::string& folder);
 
-// Like names_in(), but none after any error, for callers to whom such a folder is as good as an empty one.
+// Like names_in(), but empty after any error, for callers that treat this like an empty folder.
 std::vector<std::string> names_or_none(const std::string& folder);
 
-// Whether PATH is there and can be reached; a link is followed.
+// Whether PATH exists and can be reached. Follows links.
 bool exists(const std::string& path);
 
 // Replaces PATH: writes a temporary file in the same directory, fsync, rename, fsync of the directory. After
-// an error, PATH is unchanged; if only the fsync of the directory failed, PATH has the new text.
+// an error, PATH is unchanged, unless only the fsync of the directory failed: then PATH has the new text.
 Status replace_file(const std::string& path, const std::string& text, unsigned mode = 0644);
 
-// Like replace_file(), and makes the folder: the unit's StateDirectory= has made it for the daemon, but not
-// for one that is run by hand.
+// Like replace_file(), but also creates the folder. systemd creates it for the unit (StateDirectory=), but
+// not for a daemon that is started by hand.
 Status replace_state_file(const std::string& path, const std::string& text);
 
-// Removes PATH, if it is there.
+// Removes PATH if it exists.
 Status remove_file(const std::string& path);
 
 // Like replace_file() without fsync, for files that need not survive a crash of the machine. The mode is

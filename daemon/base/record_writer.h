@@ -8,9 +8,9 @@
 
 namespace wq {
 
-// Writes what is kept for the record: verdicts, readings, metrics. Their disk may answer late, or not at all
-// (it may be the very device whose workqueue is on trial), so the daemon never waits for it.
-// What must be on disk before a write to /sys, the baseline, is in /run and does not go through here.
+// Writes records: verdicts, readings, metrics. Their disk may answer late or never (it may be the device
+// whose workqueue is on trial), so the daemon never waits for it. The baseline must be stored before a write
+// to /sys; it is in /run and does not use this class.
 class RecordWriter {
   public:
     using Work = std::function<Status()>;
@@ -18,17 +18,16 @@ class RecordWriter {
 
     virtual ~RecordWriter() = default;
 
-    // Has WORK done, and then DONE called with what came of it. NAME says what WORK is about, as a rule the
-    // path of a file. Work is done in the order in which names were first put, one at a time; work that still
-    // waits is replaced by newer work of the same name, and DONE of both is called with the result of the
-    // newer one.
+    // Runs WORK, then calls DONE with its result. NAME identifies the record, usually the path of a file.
+    // Jobs run one at a time, in the order in which their names were first put. A newer job replaces a
+    // waiting job of the same name; DONE of both is then called with the result of the newer one.
     //
-    // WORK may run in another thread: it holds all that it needs by value. DONE is called by the thread that
-    // called put(), possibly before put() returns; what it refers to outlives the writer's last call.
+    // WORK may run in another thread, so it must hold all its data by value. DONE is called by the thread
+    // that called put(), possibly before put() returns. Objects that DONE refers to must outlive that call.
     virtual void put(const std::string& name, Work work, Done done) = 0;
 };
 
-// Does the work before put() returns: for tools and tests, which have nothing to keep waiting.
+// Runs the work before put() returns. For tools and tests, which may block.
 class WriteAtOnce : public RecordWriter {
   public:
     void put(const std::string& /*name*/, Work work, Done done) override { done(work()); }

@@ -28,8 +28,8 @@ inline tl::unexpected<Error> fail(std::string text, int code = 0) {
 // WHAT followed by the text of errno CODE.
 tl::unexpected<Error> fail_errno(const std::string& what, int code);
 
-// WHAT a json::exception says, for people: "empty", "cut off" or "not JSON" of a text that could not be
-// parsed; else without the name of the exception: "key 'version' not found".
+// A readable form of WHAT, the what() of a json::exception: "empty", "cut off" or "not JSON" if a text could
+// not be parsed; else WHAT without the name of the exception: "key 'version' not found".
 std::string json_error_text(std::string_view what);
 
 }  // namespace wq

@@ -7,7 +7,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kQuoted = 64;  // a message repeats at most this many bytes of a user's words
+constexpr std::size_t kQuoted = 64;  // a message quotes at most this many bytes of the user's input
 
 }  // namespace
 

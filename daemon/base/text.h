@@ -15,20 +15,20 @@ namespace wq {
 // UTF-8.
 std::string printable(std::string_view text);
 
-// Words of the user for a message: quoted, printable, and limited in length.
+// The user's input for a message: quoted, printable, and limited in length.
 std::string in_quotes(std::string_view words);
 
 // Length in bytes of the UTF-8 character at OFFSET; 0 if it is not valid.
 std::size_t utf8_length(std::string_view text, std::size_t offset);
 
-// SECONDS as readable text: "90 s", "46 min", "5 h", "7 days". ROUNDED: up for a bound.
+// SECONDS as readable text: "90 s", "46 min", "5 h", "7 days". ROUNDED: `up` for an upper bound.
 enum class Rounded : std::uint8_t { to_nearest, up };
 std::string rough_time(std::uint64_t seconds, Rounded rounded = Rounded::to_nearest);
 
-// SECONDS since 1970 as "2026-11-21 12:31 UTC", for what is read on other machines.
+// SECONDS since 1970 as "2026-11-21 12:31 UTC", for text that is read on other machines.
 std::string utc_text(std::int64_t seconds);
 
-// "1 item", "2 items". ONE: what is counted, in the singular.
+// "1 item", "2 items". ONE: the noun in the singular.
 std::string plural(std::size_t count, std::string_view one);
 
 // All of TEXT as a number, in the notation of std::from_chars(): no space, no '+'; "nan" and "inf" are

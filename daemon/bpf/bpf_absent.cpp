@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// In place of the other bpf_*.cpp where clang, bpftool or libbpf were missing at the build.
+// Replaces the other bpf_*.cpp files if clang, bpftool or libbpf was missing at build time.
 #include "bpf/bpf_counters.h"
 #include "bpf/bpf_dump.h"
 #include "bpf/bpf_pods.h"

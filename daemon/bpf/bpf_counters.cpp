@@ -29,12 +29,12 @@ namespace {
 
 constexpr unsigned kSlots = 2;
 constexpr unsigned kTargets = WorkCounters::kMostTargets;
-constexpr std::uint32_t kNumbers = 63;      // of windows: a tag has six bits for it; 0 is none
-constexpr std::uint32_t kMostEach = 65535;  // every N-th
+constexpr std::uint32_t kNumbers = 63;      // window numbers: a tag has six bits for one; 0 means none
+constexpr std::uint32_t kMostEach = 65535;  // the largest N of "every N-th item"
 
 using Skeleton = OwnedSkeleton<counters_bpf>;
 
-// A word that programs read while they run.
+// Sets a word that BPF programs may read at the same time.
 void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
@@ -64,18 +64,18 @@ Result<Skeleton> loaded(bool with_entry, bool tails, const CpuSet& watched) {
     return skeleton;
 }
 
-// A window, as far as it has come.
+// The state of a window.
 struct Window {
     std::uint32_t queued_before = 0;
     std::optional<KernelLook> begin, end;
-    std::optional<WorkCount> count;  // once it was read
+    std::optional<WorkCount> count;  // set when the window is settled
 };
 
 struct Counted {
-    std::uint64_t address = 0;  // 0: all that follow the default
+    std::uint64_t address = 0;  // 0: all others that follow the default scope
     unsigned every = 1;
-    std::optional<unsigned> live;  // the slot of the window that items may add to
-    bool open = false;             // items that are queued belong to it
+    std::optional<unsigned> live;  // the slot of the window to which items may still add
+    bool open = false;             // newly queued items belong to that window
     std::array<std::optional<Window>, kSlots> windows;
 };
 
@@ -113,10 +113,10 @@ class BpfCounters : public WorkCounters {
     bool tails_ = false;
     bool entry_refused_ = false;
     std::vector<Counted> targets_;
-    std::array<std::uint32_t, kTargets> numbers_{};  // of each target's latest window
+    std::array<std::uint32_t, kTargets> numbers_{};  // number of each target's latest window
     std::string limits_;
     CpuSet to_watch_;
-    WatchedSums watched_;  // of past attachments
+    WatchedSums watched_;  // sums of past attachments
     std::chrono::steady_clock::time_point attached_at_;
 };
 
@@ -131,7 +131,7 @@ Result<WorkqueueWalk*> BpfCounters::walk() {
 
 Result<std::vector<Counted>> BpfCounters::find(const std::vector<std::string>& targets) {
     if (targets.empty() || targets.size() > kTargets)
-        return fail(fmt::format("{} targets at once, and not 1 to {}", targets.size(), kTargets), EINVAL);
+        return fail(fmt::format("{} targets at once; allowed are 1 to {}", targets.size(), kTargets), EINVAL);
     const auto walk = this->walk();
     if (!walk) return tl::unexpected(walk.error());
     const auto all = (*walk)->list(true);
@@ -149,7 +149,7 @@ Result<std::vector<Counted>> BpfCounters::find(const std::vector<std::string>& t
 
 Status BpfCounters::load(bool tails) {
     auto skeleton = loaded(!entry_refused_, tails, to_watch_);
-    if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse it
+    if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
         skeleton = loaded(false, tails, to_watch_);
         entry_refused_ = skeleton.has_value();
     }
@@ -163,7 +163,7 @@ Status BpfCounters::load(bool tails) {
     return {};
 }
 
-// What is attached stays, since loading takes long: it gets no item while the targets change.
+// The programs stay attached, because loading takes long. They count no items while the targets change.
 void BpfCounters::retarget(std::vector<Counted> targets) {
     auto& kernel = *skeleton_->bss;
     auto& default_target = skeleton_->data->default_target;
@@ -197,7 +197,7 @@ Status BpfCounters::attach(const std::vector<std::string>& targets, bool tails) 
     return {};
 }
 
-// What ran on other CPUs says nothing of these.
+// Discards the sums, because they are of other CPUs.
 void BpfCounters::watch(const CpuSet& cpus) {
     if (cpus == to_watch_) return;
     detach();
@@ -211,7 +211,7 @@ void BpfCounters::detach() {
     targets_.clear();
 }
 
-// What the kernel's map has by now; nothing deletes its entries.
+// Adds the current content of the kernel's map. Nothing deletes its entries.
 void BpfCounters::add_watched(WatchedSums& sums) const {
     if (!skeleton_ || !skeleton_->rodata->watching) return;
     const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
@@ -236,7 +236,7 @@ Status BpfCounters::check(unsigned t, unsigned slot) const {
     return {};
 }
 
-// Of all targets, which takes no longer than of one.
+// Reads all targets, because this takes no longer than one.
 Result<KernelLook> BpfCounters::look() {
     std::vector<std::uint64_t> addresses;
     for (const auto& target : targets_) addresses.push_back(target.address);
@@ -248,9 +248,9 @@ std::optional<KernelLook> if_any(Result<KernelLook> look) {
     return look ? std::optional(std::move(*look)) : std::nullopt;
 }
 
-// Items of target T that were queued in windows; wraps around.
+// Number of items of target T that were queued in windows; wraps around.
 Result<std::uint32_t> BpfCounters::queued(unsigned t) const {
-    static_assert(sizeof(wq_cpu) % 8 == 0);  // else the kernel pads what it copies
+    static_assert(sizeof(wq_cpu) % 8 == 0);  // otherwise the kernel pads each CPU's copy
     const BpfErrors errors;
     const std::uint32_t zero = 0;
     std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
@@ -331,7 +331,7 @@ Result<WorkCount> BpfCounters::sums_of(unsigned t, std::uint32_t queued) const {
     return count_of(queued, sum, waited);
 }
 
-// Ends the window that items of target T may still add to, if there is one.
+// Ends the window to which items of target T may still add, if there is one.
 Status BpfCounters::settle(unsigned t) {
     Counted& target = targets_[t];
     if (!target.live) return {};

@@ -22,7 +22,7 @@ constexpr const char* kLoading = "loading the programs that profile kworkers";
 
 using Skeleton = OwnedSkeleton<profile_bpf>;
 
-// The length of a scheduler tick: the kernel's coarse clocks advance by one.
+// The length of a scheduler tick, which is the resolution of the kernel's coarse clocks.
 std::uint64_t tick_ns() {
     timespec length{};
     ::clock_getres(CLOCK_MONOTONIC_COARSE, &length);
@@ -33,7 +33,8 @@ std::uint64_t tick_ns() {
 Status attach_all(profile_bpf& skeleton) {
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;
-    // The timer's place comes before the queue's: no item is taken for a task's that a timer has queued.
+    // The timer program is attached before the queue program. Otherwise an item that a timer queued could be
+    // counted as queued by a task.
     return attach_in_order("attaching the programs that profile kworkers",
                            {{programs.wqt_profile_timer, &links.wqt_profile_timer},
                             {programs.wqt_profile_queue, &links.wqt_profile_queue},
@@ -41,7 +42,7 @@ Status attach_all(profile_bpf& skeleton) {
                             {programs.wqt_profile_tick, &links.wqt_profile_tick}});
 }
 
-// FENTRY: with the two programs at functions of the kernel, which some kernels refuse.
+// FENTRY: also loads the two fentry programs, which some kernels refuse.
 Result<Skeleton> attached(const CpuSet& isolated, bool fentry) {
     const BpfErrors errors;
     Skeleton skeleton(profile_bpf::open());

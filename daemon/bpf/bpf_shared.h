@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* What our BPF programs hand over, and the buckets of their histogram: C, for both sides. */
+/* Data that our BPF programs share with user space, and the buckets of their histograms. C, because both
+ * sides include it. */
 #pragma once
 
 #include <linux/types.h>
 
-/* A bucket is exact below 128 ns; above, each octave has 128, so that one is at most 1/128 of its value wide.
- * What takes 2^40 ns (18 min) or more is in the last. */
+/* Below 128 ns, a bucket is 1 ns wide. Above, each octave has 128 buckets, so a bucket is at most 1/128 of
+ * its value wide. Times of 2^40 ns (18 min) or more are in the last bucket. */
 enum { WQ_BUCKETS = (40 - 7 + 1) * 128 };
 
-/* CPUs share WQ_STRIPES sets of sums: one each would be too much memory where there are many, and one for all
- * too much traffic between them. */
+/* CPUs share WQ_STRIPES sets of sums. One set per CPU would need too much memory on large machines, and a
+ * single set would cause too much cache traffic between CPUs. */
 enum { WQ_STRIPES = 8 };
 
 /* Targets of the counters. */
 enum { WQ_TARGETS = 16 };
 
-/* What a CPU keeps. */
+/* State of one CPU. */
 struct wq_cpu {
-    __u64 work; /* to be timed, between the entry of __queue_work() and pool->lock; else 0 */
-    __u64 time; /* of that entry */
-    __u64 tag;  /* of its window */
+    __u64 work; /* work to be timed, from the entry of __queue_work() until pool->lock is held; else 0 */
+    __u64 time; /* time of that entry, ns */
+    __u64 tag;  /* tag of its window */
     struct {
         __u32 queued; /* items in windows; wraps around */
-        __u32 left;   /* not to be timed, before the next one is */
+        __u32 left;   /* items to skip before the next one is timed */
     } targets[WQ_TARGETS];
 };
 
-/* Of the timed items of one target's window, by WQ_STRIPES. Sums in ns. */
+/* Sums over the timed items of one target's window, per stripe. Times in ns. */
 struct wq_sums {
     __u64 timed;
     __u64 lock;
-    __u64 latency; /* of items that ended, and ages of those that are open */
-    __u64 exec;    /* the same, of those that started */
+    __u64 latency; /* of items that ended, and the ages of open items */
+    __u64 exec;    /* the same since the start, for items that started */
     __u32 stuck;
     __u32 ended;
     __u32 pending; /* open, not started */
@@ -39,12 +40,12 @@ struct wq_sums {
     __u64 padding[2];
 };
 
-/* Queueing to start, and ages of what is pending. */
+/* Times from queueing to start, and the ages of pending items. */
 struct wq_histogram {
     __u32 waited[WQ_BUCKETS];
 };
 
-/* The bucket of NS where each octave has 2^BITS of them, BITS a constant. */
+/* The bucket of NS if each octave has 2^BITS buckets. BITS must be a constant. */
 static inline __u32 wq_bucket_by(__u64 ns, __u32 bits) {
     __u32 log2 = 0;
     if (ns < 1u << bits) return (__u32)ns;
@@ -63,8 +64,8 @@ static inline __u32 wq_bucket(__u64 ns) {
 /* CPUs that can be watched: the largest NR_CPUS of any architecture. */
 enum { WQ_MOST_CPUS = 16384 };
 
-/* Work that started on watched CPUs. No workqueue: it ran in a soft interrupt, which has no worker that
- * tells. */
+/* Work that started on watched CPUs. WORKQUEUE is empty if the work ran in a softirq: without a worker it is
+ * not known. */
 struct wq_watch_key {
     char workqueue[32];
     __u64 function;
@@ -81,7 +82,7 @@ enum { WQ_SCOPES = 6 };
 /* One pod of a scope. */
 struct wq_pod {
     __s64 node;
-    __u64 mask[]; /* as many bytes as mask_bytes says */
+    __u64 mask[]; /* mask_bytes bytes */
 };
 
 /* The largest MAX_NUMNODES of any architecture. */
@@ -91,7 +92,7 @@ struct wq_mask {
     __u64 words[WQ_MOST_CPUS / 64];
 };
 
-/* What dump shows of a worker pool. */
+/* A worker pool as read by dump.bpf.c. */
 struct wq_pool {
     __s32 id;
     __s32 refs;
@@ -105,7 +106,7 @@ struct wq_pool {
     struct wq_mask cpus;
     struct wq_mask pod_cpus;
 };
-enum { WQ_POOLS = 64 }; /* that one run hands over */
+enum { WQ_POOLS = 64 }; /* most pools per run */
 
 enum wq_dump_flags {
     WQ_DUMP_UNBOUND = 1 << 0,
@@ -118,21 +119,21 @@ enum wq_dump_flags {
     WQ_DUMP_FREEZABLE = 1 << 7,
     WQ_DUMP_POWER_EFFICIENT = 1 << 8,
 };
-enum { WQ_SCOPE_DEFAULT = -1, WQ_SCOPE_UNKNOWN = -2 }; /* beside the indices of wq::Scope */
+enum { WQ_SCOPE_DEFAULT = -1, WQ_SCOPE_UNKNOWN = -2 }; /* in addition to the indices of wq::Scope */
 
-/* And of a workqueue. */
+/* A workqueue as read by dump.bpf.c. */
 struct wq_dumped {
     char name[32];
     __u32 flags; /* enum wq_dump_flags */
     __s32 max_active;
-    __s32 default_pool; /* negative: none, as here below */
+    __s32 default_pool; /* negative: none; also in pools[] */
     __s32 pools[WQ_MOST_CPUS];
-    __u8 has_attrs; /* for the next four */
+    __u8 has_attrs; /* whether the next four are set */
     __u8 strict;
     __s32 scope;
     __s32 nice;
     struct wq_mask cpus;
-    __s32 nr_nodes; /* 0: this kernel does not count by node. The last one is for no node */
+    __s32 nr_nodes; /* 0: this kernel does not count per node. The last entry is for no node */
     struct {
         __s32 active;
         __s32 max;
@@ -142,11 +143,11 @@ struct wq_dumped {
     struct wq_mask rescuer_cpus;
 };
 
-/* One workqueue, as the kernel has it. */
+/* One workqueue as read from the kernel. */
 struct wq_record {
     __u64 address;
-    __u64 pools; /* changes with its pool_workqueues, and with nothing else */
-    /* Of all its pool_workqueues, the kernel's PWQ_STAT_* of these names. */
+    __u64 pools; /* a hash: changes only when its pool_workqueues change */
+    /* Sums of the kernel's PWQ_STAT_* of the same names over all its pool_workqueues. */
     __u64 started;
     __u64 completed;
     __u64 cpu_time; /* us, in whole ticks */
@@ -160,14 +161,14 @@ struct wq_record {
     __u8 unbound;
     __u8 mem_reclaim;
     __u8 bh;
-    __u8 managed; /* its workers, by concurrency: per-CPU, neither bh nor CPU-intensive */
+    __u8 managed; /* concurrency-managed: per-CPU, neither bh nor CPU-intensive */
     __u8 padding[2];
     char name[32];
 };
 
-/* What the kernel has counted on the pool_workqueues that are in place, of a target of the counters. */
+/* What the kernel has counted for a target of the counters, on the installed pool_workqueues. */
 struct wq_edge {
-    __u64 pools; /* changes with these pool_workqueues, and with nothing else; 0: there are none */
+    __u64 pools; /* a hash: changes only when these pool_workqueues change; 0: there are none */
     __u64 started;
     __u64 completed;
     __u64 cpu_time; /* us, in whole ticks */
@@ -175,10 +176,10 @@ struct wq_edge {
 
 /* ---- top */
 
-/* Eight buckets to an octave. */
+/* Eight buckets per octave. */
 enum { WQ_TOP_BITS = 3, WQ_TOP_BUCKETS = (40 - WQ_TOP_BITS + 1) << WQ_TOP_BITS };
 
-/* Of one workqueue, since the programs were loaded. */
+/* Times of one workqueue since the programs were loaded. */
 struct wq_times {
     struct {
         __u64 queued;                 /* items whose wait for pool->lock is in `lock` */

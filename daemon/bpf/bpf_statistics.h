@@ -7,8 +7,8 @@
 
 namespace wq {
 
-// A monitor without a probe: only what the kernel itself counts of each workqueue. It has no times and no
-// functions. Needs the same as WorkqueueWalk.
+// A monitor without a probe: only what the kernel itself counts per workqueue. It has no times and no
+// functions, and attach() does not check that the workqueues exist. Needs the same as WorkqueueWalk.
 std::unique_ptr<WorkMonitor> make_statistics_monitor();
 
 }  // namespace wq

@@ -49,8 +49,8 @@ Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
     return skeleton;
 }
 
-// Attaches the last place that an item passes first, so that an item seen at one place is also seen at the
-// next.
+// Attaches in the reverse of the order in which an item passes the places, so that an item seen at one place
+// is also seen at the next.
 Status attach_all(top_bpf& skeleton) {
     auto& programs = skeleton.progs;
     auto& links = skeleton.links;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* What the programs that follow work items have in common. */
+/* Shared code of the programs that follow work items. */
 #pragma once
 
 #include "kernel_types.h"
 
-/* Set before loading: whether bpf_preempt_disable() is there. */
+/* Set before loading: whether bpf_preempt_disable() exists. */
 const volatile __u32 preemptible;
 
-/* From 7.0 on a tracepoint can be preempted; the kernel then skips a program for all who come by on that CPU
- * until the one that was interrupted goes on. Such items show as unfinished, or lost. The kernels that have
- * it so also have the means to prevent it; what remains are a few instructions at either end. */
+/* Since 7.0 a program at a tracepoint can be preempted. Until it continues, the kernel skips the program for
+ * all other tasks on that CPU. The items that it misses show as unfinished or lost. The same kernels have
+ * bpf_preempt_disable(), which prevents this except for a few instructions at either end. */
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
 static __always_inline void hold_cpu(void) {
@@ -19,7 +19,7 @@ static __always_inline void release_cpu(void) {
     if (preemptible) bpf_preempt_enable();
 }
 
-/* The worker that the CURRENT task is. (Works in soft interrupts have none.) */
+/* The worker of the CURRENT task; NULL if it is not a kworker. (Work in softirqs has no worker.) */
 static __always_inline struct worker* worker_of(__u64 current) {
     struct task_struct* task = CAST(struct task_struct, current);
 

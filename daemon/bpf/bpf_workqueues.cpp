@@ -48,7 +48,7 @@ KernelWorkqueue made_of(const wq_record& record) {
     return out;
 }
 
-// What an iterator writes from beginning to end.
+// The complete output of an iterator.
 Result<std::string> run(const bpf_link& link) {
     const BpfErrors errors;
     const Fd fd(bpf_iter_create(bpf_link__fd(&link)));
@@ -58,7 +58,7 @@ Result<std::string> run(const bpf_link& link) {
     return text;
 }
 
-// EAGAIN: the list changed while it was walked.
+// Error: EAGAIN if the list changed during the walk.
 Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_link& link, bool unbound_only) {
     auto& state = *skeleton.bss;
     state.unbound_only = unbound_only;
@@ -66,7 +66,7 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_li
     state.seen = state.finished = state.torn = 0;
     const auto text = run(link);
     if (!text) return tl::unexpected(text.error());
-    if (!state.first) return fail(std::string(kListing) + ": no task leads to them");
+    if (!state.first) return fail(std::string(kListing) + ": no rescuer found to start from");
     if (!state.finished) return fail_errno(kListing, EAGAIN);
 
     std::vector<KernelWorkqueue> all;
@@ -83,7 +83,7 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_li
 struct WorkqueueWalk::Loaded {
     std::unique_ptr<workqueues_bpf, Destroy> skeleton;
     std::unique_ptr<bpf_link, Destroy> link;
-    std::unique_ptr<bpf_link, Destroy> look;  // of one task, our own: it is sure to be there
+    std::unique_ptr<bpf_link, Destroy> look;  // visits only our own task, which always exists
 };
 
 namespace {
@@ -95,7 +95,7 @@ bpf_link* attach_to_own_task(const bpf_program* program) {
     return bpf_program__attach_iter(program, &options);
 }
 
-// The address of a workqueue that is there from boot to the end.
+// The address of a workqueue that always exists; 0 if it was not found.
 std::uint64_t lasting(const std::vector<KernelWorkqueue>& all) {
     const auto found = std::ranges::find(all, "events", &KernelWorkqueue::name);
     return found == all.end() ? 0 : found->address;
@@ -145,7 +145,7 @@ Result<KernelLook> WorkqueueWalk::look(const std::vector<std::uint64_t>& address
     static_assert(kMostLooked == WQ_TARGETS);
     auto& state = *loaded_->skeleton->bss;
     if (addresses.size() > kMostLooked || !loaded_->look || state.anchor == 0)
-        return fail(std::string(kListing) + ": no way in", EINVAL);
+        return fail(std::string(kListing) + ": too many addresses, or no workqueue to start from", EINVAL);
     auto& asked_default = loaded_->skeleton->data->asked_default;
     asked_default = -1;
     std::ranges::fill(state.asked, 0);

@@ -12,44 +12,44 @@
 
 namespace wq {
 
-// A workqueue as the kernel has it, in sysfs or not. What it has counted, it has since it last set the pools:
-// at an affinity scope's write and where CPUs come and go, some or all of it begins anew.
+// A workqueue of the kernel, in sysfs or not. The kernel counts per pool_workqueue: when an affinity scope is
+// written or CPUs go online or offline, some or all of the counts restart at 0.
 struct KernelWorkqueue {
     std::uint64_t address = 0;
-    std::string name;         // as in sysfs; not unique among those that are not there
-    std::uint64_t pools = 0;  // differs once its pools were set anew
+    std::string name;         // as in sysfs; not unique for workqueues outside of sysfs
+    std::uint64_t pools = 0;  // changes when its pools are replaced
     bool in_sysfs = false;
     bool follows_default = false;  // unbound, not ordered, scope left on the default
     bool unbound = false;
     bool mem_reclaim = false;  // has a rescuer
     bool bh = false;           // runs in soft interrupts
-    bool managed = false;      // the kernel wakes another worker where one sleeps: per-CPU, neither bh nor
+    bool managed = false;      // if a worker sleeps, the kernel wakes another one: per-CPU, neither bh nor
                                // WQ_CPU_INTENSIVE
 
     std::uint64_t started = 0;  // items
-    // Items, at most as many as started. Unbound, the kernel may miss some (process_one_work() counts them
-    // without pool->lock).
+    // Items, at most as many as started. Of unbound workqueues, the kernel may miss some (process_one_work()
+    // counts them without pool->lock).
     std::uint64_t completed = 0;
-    std::uint64_t cpu_time_us = 0;    // in whole ticks; not if bh
-    std::uint64_t cpu_intensive = 0;  // items that held a CPU longer than the kernel's threshold; if managed
-    std::uint64_t cm_wakeup = 0;      // workers woken for those that slept or held the CPU; if managed
+    std::uint64_t cpu_time_us = 0;    // in whole ticks; not counted if bh
+    std::uint64_t cpu_intensive = 0;  // items that held a CPU beyond the kernel's threshold; only if managed
+    std::uint64_t cm_wakeup = 0;      // workers woken because another slept or held the CPU; only if managed
     std::uint64_t repatriated = 0;    // workers brought back into their scope; unbound only
     std::uint64_t mayday = 0;         // calls for the rescuer
     std::uint64_t rescued = 0;        // items that the rescuer ran
 };
 
-// A workqueue's name as sysfs has it: '/' is '!' there. (Inline, since builds without BPF need it too.)
+// A workqueue's name as in sysfs, which writes '/' as '!'. (Inline, because builds without BPF need it too.)
 inline std::string sysfs_name(std::string name) {
     std::replace(name.begin(), name.end(), '/', '!');
     return name;
 }
 
-// What the kernel has counted of some workqueues, on the pool_workqueues that are in place.
+// What the kernel has counted for some workqueues, on the installed pool_workqueues.
 struct KernelLook {
-    std::uint64_t ns = 0;     // when, by CLOCK_MONOTONIC
-    std::uint64_t ticks = 0;  // of the scheduler, since some time
+    std::uint64_t ns = 0;     // time, CLOCK_MONOTONIC
+    std::uint64_t ticks = 0;  // jiffies, from an arbitrary start
     struct Counted {
-        std::uint64_t pools = 0;  // differs once other pool_workqueues are in place; 0: there are none
+        std::uint64_t pools = 0;  // changes when other pool_workqueues are installed; 0: there are none
         std::uint64_t started = 0;
         std::uint64_t completed = 0;
         std::uint64_t cpu_time_us = 0;
@@ -57,22 +57,24 @@ struct KernelLook {
     std::vector<Counted> of;
 };
 
-// Reads workqueues again and again by BPF programs, which are in the kernel while this lives. Nothing calls
-// them but this.
+// Reads workqueues repeatedly with BPF programs, which stay loaded as long as this object exists. Only this
+// object runs them.
 class WorkqueueWalk {
   public:
     static constexpr std::size_t kMostLooked = 16;
 
     // LOOKS: look() will be called.
     static Result<WorkqueueWalk> load(bool looks = false);
-    // All workqueues of the running kernel. UNBOUND_ONLY: what the others have counted stays 0; there is much
-    // of it where there are many CPUs.
+    // All workqueues of the running kernel. UNBOUND_ONLY: reads only items and CPU time, and only of unbound
+    // workqueues that are in sysfs or follow the default scope. The other counts stay 0, because reading them
+    // takes long on machines with many CPUs.
     Result<std::vector<KernelWorkqueue>> list(bool unbound_only = false);
-    // All per-CPU workqueues, with what was counted on CPUS alone. Unbound ones have no counts by CPU.
+    // All per-CPU workqueues, with the counts on CPUS only. Unbound workqueues have no counts per CPU.
     Result<std::vector<KernelWorkqueue>> list_on(const CpuSet& cpus);
-    // Of the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time, after list(). An
-    // address of 0 has the sum of all others that follow the default; there can be one. Error: EAGAIN, the
-    // list changed meanwhile; or the walk finds no way in.
+    // Reads the workqueues at ADDRESSES, at most kMostLooked, in a fraction of the time of list(), which must
+    // be called before. Address 0, at most once, stands for the sum of all others that follow the default.
+    // Error: EAGAIN if the list changed meanwhile; EINVAL if there are too many addresses or the walk has no
+    // start.
     Result<KernelLook> look(const std::vector<std::uint64_t>& addresses);
 
     WorkqueueWalk(WorkqueueWalk&&) noexcept;
@@ -84,7 +86,8 @@ class WorkqueueWalk {
     std::unique_ptr<Loaded> loaded_;
 };
 
-// The one of WORKQUEUES that is called NAME: the one in sysfs, or else the only one. Error: none, or several.
+// The workqueue NAME: the one in sysfs, else the only one with this name. Error: ENOENT if there is none,
+// ENOTUNIQ if there are several.
 Result<KernelWorkqueue> find_workqueue(const std::vector<KernelWorkqueue>& workqueues,
                                        const std::string& name);
 

@@ -2,34 +2,34 @@
 /* Times work items of up to WQ_TARGETS targets, in the kernel.
  *
  * An item of a target passes four places:
- *   __queue_work           entered, with interrupts off. The item is counted, and every N-th is chosen to be
- *                          timed: the time is noted, on this CPU
- *   workqueue_queue_work   pool->lock is held: a chosen item becomes a record {work, window, time}
- *   workqueue_execute_start  the record goes from `pending` to `running`, from the work to the worker, since
- *                          the work may be queued again, or be freed, while it runs
- *   workqueue_execute_end  its times are added to the window that it was queued in
+ *   __queue_work           entered with interrupts off. The item is counted. Every N-th item is selected for
+ *                          timing: the time is stored for this CPU
+ *   workqueue_queue_work   pool->lock is held. A selected item becomes a record {work, window, time}
+ *   workqueue_execute_start  the record moves from `pending` (by work) to `running` (by worker), because the
+ *                          work may be queued again or freed while it runs
+ *   workqueue_execute_end  the times are added to the window in which the item was queued
  *
- * THE OBSERVER MUST NOT FAVOUR AN ARM. What runs under pool->lock makes everyone else wait who wants it, and
- * more of them the coarser the scope is. So the choice is made before the lock is taken, and an item that is
- * not timed only finds, under the lock, that it is not the one noted. Where the kernel refuses the first
- * place (entry_seen), all of this has to happen at the second.
+ * THE OBSERVER MUST NOT FAVOUR AN ARM. Code that runs under pool->lock delays all who wait for the lock, and
+ * a coarser scope has more of them. So items are selected before the lock is taken. Under the lock, an item
+ * that is not timed costs only one comparison with the selected one. If the kernel refuses the first place
+ * (entry_seen is 0), all of this happens at the second one.
  *
- * Both tables are sets of four entries, so that an item costs a few loads and one compare-and-swap per place,
- * where a hash map would take a lock. A set that is full loses the item. A record of a window that is no more
- * gives way to whoever needs the room. What was timed and neither ended nor is open was lost.
+ * Both tables are sets of four entries: an item costs a few loads and one compare-and-swap per place, but a
+ * hash map would take a lock. If a set is full, the item is lost. A record of a window that has ended is
+ * overwritten when its entry is needed. A timed item that neither ended nor is open was lost.
  *
- * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between:
- * the earlier record is dropped then, and its item lost. So is that of an item that was cancelled. A queued
- * item drops its work's earlier record also where it is not timed itself, or its start would be taken for
- * that of the earlier one.
+ * The kernel clears PENDING before it fires execute_start, so the same work may be queued again in between.
+ * Then the earlier record is dropped and its item is lost. The same applies to an item that was cancelled. An
+ * item drops the earlier record of its work even if it is not timed itself. Otherwise its start would be
+ * taken for the start of the earlier item.
  *
- * A target has one window at a time that items may still add to. wqt_settle ends it: what is still open adds
- * its age, so that what starves does not look fast. The kernel is asked whether a record's item is open
- * indeed: an end that passed unseen must not look like starvation.
+ * A target has one window at a time to which items may still add. wqt_settle ends it. Items that are still
+ * open add their age, so that starved work does not look fast. wqt_settle asks the kernel whether the item of
+ * a record is really open, because an end that was not seen must not look like starvation.
  *
- * Where CPUs are watched, because they are isolated, all work that starts on them is counted too, of whatever
- * workqueue, by workqueue and function. Where none are, the kernel drops that part when it loads the program.
- */
+ * If CPUs are watched (because they are isolated), all work that starts on them is counted too, of every
+ * workqueue, by workqueue and function. If none are watched, the kernel removes this code when it loads the
+ * program. */
 #include "bpf_shared.h"
 #include "bpf_work.h"
 
@@ -40,29 +40,29 @@ char LICENSE[] SEC("license") = "GPL";
 #define RUNNING_BITS 12
 
 /* Set before loading. */
-const volatile __u32 entry_seen; /* whether wqt_enter is there */
+const volatile __u32 entry_seen; /* whether wqt_enter is loaded */
 const volatile __u32 tails;      /* whether histograms are kept */
 
 const volatile __u32 watching; /* whether there is a CPU to watch */
 const volatile __u64 watched_cpus[WQ_MOST_CPUS / 64];
 
-/* Set while no window is open. */
+/* Written only while no window is open. */
 __u64 targets[WQ_TARGETS]; /* workqueue_structs; 0: none */
-__u32 nr_targets;          /* the highest index of one, plus 1 */
-__s32 default_target = -1; /* the index that all others have that follow the default scope; negative: none */
+__u32 nr_targets;          /* the highest index in use, plus 1 */
+__s32 default_target = -1; /* index of all others that follow the default scope; negative: none */
 
-/* Of each target. A tag is the number of a window, 1 to 63, << 4 | the target's index. */
+/* One per target. A tag is the number of a window (1 to 63) << 4 | the target's index. */
 struct {
     __u64 since; /* when it began */
-    __u32 live;  /* the tag of the window that items may add to; 0: none */
-    __u32 open;  /* the same while items that are queued belong to it, else 0 */
+    __u32 live;  /* tag of the window to which items may still add; 0: none */
+    __u32 open;  /* the same while newly queued items belong to that window, else 0 */
     __u32 n;     /* every N-th item is timed; not 0 */
     __u32 padding;
 } windows[WQ_TARGETS];
 
 struct wq_sums sums[WQ_TARGETS][WQ_STRIPES] __attribute__((aligned(64)));
 
-/* number << 7 | tag: the shift loses nothing, see number_of(). 0 is free. */
+/* number << 7 | tag. The shift loses no information, see number_of(). 0: the entry is free. */
 typedef __u64 key_t;
 #define TAG_MASK 1023
 
@@ -101,7 +101,7 @@ struct {
     __type(key, struct wq_watch_key);
     __type(value, struct wq_watched);
 } watched SEC(".maps");
-__u64 watched_lost; /* items for which it had no room */
+__u64 watched_lost; /* items for which `watched` had no room */
 
 /* The index of the target that WQ belongs to; negative: none. */
 static __always_inline int target_of(const struct workqueue_struct* wq) {
@@ -116,7 +116,7 @@ static __always_inline int target_of(const struct workqueue_struct* wq) {
     return default_target >= 0 && follows_default(wq) ? default_target : -1;
 }
 
-/* Whether the item that the CURRENT task runs is one of TARGET's. */
+/* Whether the CURRENT task runs an item of TARGET. */
 static __always_inline bool runs_for(__u64 current, int target) {
     struct worker* worker = worker_of(current);
     struct pool_workqueue* pwq;
@@ -138,7 +138,7 @@ static __always_inline __u32 target_of_tag(__u32 tag) {
     return tag & (WQ_TARGETS - 1);
 }
 
-/* Whether items of the record's window may still add to it. */
+/* Whether items may still add to the window of the record. */
 static __always_inline bool is_live(key_t key) {
     __u32 tag = key & TAG_MASK;
     return tag && windows[target_of_tag(tag)].live == tag;
@@ -152,7 +152,7 @@ static __always_inline struct pending* pending_set(__u64 number) {
     return pending[wq_hash(number) >> (64 - PENDING_BITS)];
 }
 
-/* Takes the record of a work out of its set: its key and its time, or 0. */
+/* Removes the record of a work from its set. Returns its key, and its time in QUEUED; 0 if there is none. */
 static __always_inline key_t take(__u64 number, __u64* queued) {
     struct pending* set = pending_set(number);
     key_t wanted = key_of(number, 0);
@@ -175,12 +175,13 @@ static __always_inline void put(__u64 number, __u32 tag, __u64 queued) {
         key_t key = set[i].key;
         if (is_live(key)) continue;
         if (__sync_val_compare_and_swap(&set[i].key, key, key_of(number, tag)) != key) continue;
-        set[i].queued = queued; /* seen in time: the worker takes pool->lock, which is held here */
+        set[i].queued = queued; /* the worker reads it after it took pool->lock, which is held here */
         return;
     }
 }
 
-/* An item of target T is being queued on this CPU: the tag of its window if it is to be timed, else 0. */
+/* Called when an item of target T is queued on this CPU. Returns the tag of its window if it is to be timed,
+ * else 0. */
 static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct work_struct* work) {
     __u32 tag = windows[t].open, n = windows[t].n, left;
     __u64 ignored;
@@ -189,7 +190,7 @@ static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct w
     if (!tag) return 0;
     here->targets[t].queued++;
     left = here->targets[t].left;
-    if (left && left < n) { /* it may be left from a greater N */
+    if (left && left < n) { /* n or more is left from a larger N */
         here->targets[t].left = left - 1;
         return 0;
     }
@@ -208,7 +209,7 @@ int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct
     struct wq_cpu* here;
 
     if (t < 0 || !(here = this_cpu())) return 0;
-    here->work = 0; /* one that was noted and refused: its memory may be this one's */
+    here->work = 0; /* a noted work that was not queued may have had this address */
     here->tag = choose(here, t % WQ_TARGETS, work);
     if (!here->tag) return 0;
     here->work = (__u64)work;
@@ -216,14 +217,14 @@ int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct
     return 0;
 }
 
-/* The item is the one that was noted here, or else NULL. */
+/* Whether WORK is the work that was noted on this CPU. Clears the note. */
 static __always_inline bool is_noted(struct wq_cpu* here, const struct work_struct* work) {
     if (here->work != (__u64)work) return false;
     here->work = 0;
     return true;
 }
 
-/* The same where its entry is not seen: the choice has to be made here. */
+/* The same if the entry of __queue_work() is not seen: selects the item here. */
 static __always_inline bool note(struct wq_cpu* here, const struct pool_workqueue* pwq,
                                  const struct work_struct* work) {
     int t = target_of(pwq->wq);
@@ -243,19 +244,19 @@ int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct*
     to = sums_of(here->tag);
     __sync_fetch_and_add(&to->timed, 1);
     if (entry_seen) __sync_fetch_and_add(&to->lock, bpf_ktime_get_ns() - here->time);
-    /* The item itself is not among those in flight yet. */
+    /* nr_in_flight does not yet include the item itself. */
     if (own_references(pwq) <= 0) __sync_fetch_and_add(&to->stuck, 1);
     put(number_of(work, pending), here->tag, here->time);
     return 0;
 }
 
-/* The entry of the current worker: the one it had before, else one that is idle. */
+/* The entry of the current worker: the one that it had before, else an idle one; NULL if the set is full. */
 static __always_inline struct running* occupy(struct running* set, __u64 task) {
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
         __u64 owner = set[i].owner;
         if ((owner & ~1ull) != task) continue;
-        /* A worker that is busy still missed its execute_end. */
+        /* If the worker is still marked busy, its execute_end was missed. */
         if (owner & 1 || __sync_val_compare_and_swap(&set[i].owner, owner, task | 1) == owner) return &set[i];
     }
 #pragma unroll
@@ -271,8 +272,8 @@ static __always_inline struct running* running_set(__u64 task) {
     return running[wq_hash(task) >> (64 - RUNNING_BITS)];
 }
 
-/* SPENT: ns that went by since the tracepoint was entered, for the watched CPUs' sake. They are not the
- * work's: an arm that has more of its work there must not look slower for it. */
+/* SPENT: ns since the tracepoint was entered, used for counting on watched CPUs. They are not part of the
+ * work's latency: an arm that runs more work on watched CPUs must not look slower. */
 static __always_inline void start(const struct work_struct* work, __u64 spent) {
     __u64 queued = 0, task;
     key_t key = take(number_of(work, pending), &queued);
@@ -280,7 +281,7 @@ static __always_inline void start(const struct work_struct* work, __u64 spent) {
 
     if (!is_live(key)) return;
     task = bpf_get_current_task();
-    if (!runs_for(task, target_of_tag(key))) return; /* a cancelled item's: its memory is another work now */
+    if (!runs_for(task, target_of_tag(key))) return; /* of a cancelled item; its memory is another work now */
     mine = occupy(running_set(task), task);
     if (!mine) return;
     mine->key = key;
@@ -292,14 +293,14 @@ static __always_inline bool is_watched(__u32 cpu) {
     return cpu < WQ_MOST_CPUS && watched_cpus[cpu / 64] >> (cpu % 64) & 1;
 }
 
-/* The first of its kind also leaves the function's name: nobody but the kernel may look that up. */
+/* The first item of its kind also stores the function's name, because only the kernel may look it up. */
 static __always_inline void count_first(const struct wq_watch_key* key) {
     struct wq_watched first = {.items = 1};
     struct wq_watched* here;
 
     BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", key->function);
     if (!bpf_map_update_elem(&watched, key, &first, BPF_NOEXIST)) return;
-    here = bpf_map_lookup_elem(&watched, key); /* another CPU was first after all? */
+    here = bpf_map_lookup_elem(&watched, key); /* was another CPU faster? */
     __sync_fetch_and_add(here ? &here->items : &watched_lost, 1);
 }
 
@@ -310,7 +311,7 @@ static __always_inline void count_watched(const struct work_struct* work) {
 
     key.function = (__u64)work->func;
     worker = worker_of(bpf_get_current_task());
-    /* Another work is what the worker ran when the soft interrupt came. */
+    /* If current_work is another work, WORK runs in a softirq that interrupted the worker. */
     if (worker && worker->current_work == work && worker->current_pwq) {
         struct workqueue_struct* wq = worker->current_pwq->wq;
         bpf_probe_read_kernel_str(key.workqueue, sizeof(key.workqueue), wq->name);
@@ -354,7 +355,7 @@ static __always_inline void add(const struct running* item, __u64 end, bool ende
     __u32 tag = item->key & TAG_MASK;
     struct wq_sums* to = sums_of(tag);
 
-    /* The numbers of windows come again. */
+    /* Window numbers are reused. */
     if (!is_live(item->key) || item->queued < windows[target_of_tag(tag)].since) return;
     __sync_fetch_and_add(&to->latency, end - item->queued);
     __sync_fetch_and_add(&to->exec, end - item->started);
@@ -369,7 +370,7 @@ static __always_inline void end(const struct work_struct* work) {
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
         if (set[i].owner != (task | 1)) continue;
-        /* Another work: one that ran in a soft interrupt, on top of the worker's own. */
+        /* Another work: it ran in a softirq that interrupted the worker. */
         if (!same_work(set[i].key, key_of(number_of(work, pending), 0))) return;
         add(&set[i], bpf_ktime_get_ns(), true);
         set[i].owner = task;
@@ -391,15 +392,15 @@ __u32 settling;
 struct settle {
     __u64 tag;
     __u64 now;
-    __u64 table; /* where `pending` is */
+    __u64 table; /* the address of `pending` */
 };
 
 static __always_inline __u64 number_of_key(key_t key) {
     return (__s64)(key & ~(key_t)TAG_MASK) >> 7;
 }
 
-/* Whether the work with that record waits on a pool_workqueue, and not for a timer, nor for nothing: what was
- * cancelled leaves its record, and a start may pass unseen. */
+/* Whether the work of a record waits on a pool_workqueue. It may instead wait for a timer, or not wait at
+ * all: a cancelled work leaves its record, and a start may be missed. */
 static __always_inline bool is_queued(key_t key, __u64 table) {
     __u64 data = CAST(struct work_struct, number_of_key(key) + table)->data.counter;
     /* Before 6.9 this enum had no name, and the same values. */
@@ -415,7 +416,7 @@ static __always_inline void settle_record(struct pending* record, const struct s
     struct wq_sums* to = sums_of(settle->tag);
 
     if ((key & TAG_MASK) != settle->tag) return;
-    if (__sync_val_compare_and_swap(&record->key, key, 0) != key) return; /* it starts just now */
+    if (__sync_val_compare_and_swap(&record->key, key, 0) != key) return; /* it is starting */
     if (!is_queued(key, settle->table)) return;
     __sync_fetch_and_add(&to->latency, settle->now - queued);
     __sync_fetch_and_add(&to->pending, 1);
@@ -428,7 +429,7 @@ static long settle_pending(__u32 i, const struct settle* settle) {
     return 0;
 }
 
-/* Whether the worker is still at the item that it started. */
+/* Whether the worker still runs the item with this KEY. */
 static __always_inline bool is_at(__u64 task, key_t key) {
     struct worker* worker = worker_of(task);
     return worker && same_work(key_of(number_of(worker->current_work, pending), 0), key);
@@ -445,7 +446,7 @@ static long settle_running(__u32 i, const struct settle* settle) {
     return 0;
 }
 
-/* Adds the ages of what is open of a target's window. From then on nothing adds to it. */
+/* Adds the ages of the open items of a target's window. After that, nothing adds to the window. */
 SEC("syscall")
 int wqt_settle(void* ctx) {
     __u32 t = settling % WQ_TARGETS;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* Of the kernel's own structures, the members that our BPF programs read, and no more. Where they lie is
- * found on the running kernel when a program is loaded (CO-RE); so order and what is between do not matter.
- */
+/* The kernel's structures, reduced to the members that our BPF programs read. Their offsets are found on the
+ * running kernel when a program is loaded (CO-RE), so their order and gaps do not matter. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -194,28 +193,27 @@ struct bpf_iter__task {
 
 #define PF_WQ_WORKER 0x20
 
-/* OBJ as a pointer to the type of that id: read like any other, but never trusted. Costs nothing. */
+/* Returns OBJ as a read-only, untrusted pointer to the type BTF_ID. No cost at run time. */
 extern void* bpf_rdonly_cast(const void* obj, __u32 btf_id) __ksym;
 #define CAST(type, obj) ((type*)bpf_rdonly_cast((const void*)(obj), bpf_core_type_id_kernel(type)))
 
-/* Stands for what lies at ADDRESS by its distance from TABLE, since the kernel lets nobody calculate with an
- * address as such. Of a structure its lower three bits are zero; its upper seven repeat the one below them.
- */
+/* Identifies ADDRESS by its distance from TABLE, because the verifier forbids arithmetic with the address
+ * itself. For a structure, the lower three bits are zero; the upper seven bits repeat the bit below them. */
 static __always_inline __u64 number_of(const void* address, const void* table) {
     __u64 number = (__u64)address;
     asm volatile("%0 -= %1" : "+r"(number) : "r"(table));
     return number;
 }
 
-/* Null of a workqueue that is not unbound. */
+/* NULL if the workqueue is not unbound. */
 static __always_inline struct workqueue_attrs* attrs_of(const struct workqueue_struct* wq) {
     if (bpf_core_field_exists(wq->unbound_attrs)) return wq->unbound_attrs;
     return ((const struct workqueue_struct___7_3*)wq)->attrs;
 }
 
-/* Each pool_workqueue that is installed holds one reference to itself, and each item in flight one more; both
- * change under pool->lock only. (The rescuer takes one for a moment, when memory is short: a pool_workqueue
- * that was replaced is taken for one in place then.) */
+/* An installed pool_workqueue holds one reference to itself, and each item in flight holds one more; both
+ * change only under pool->lock. (When memory is short, the rescuer briefly takes one: then a replaced
+ * pool_workqueue looks installed.) */
 static __always_inline int own_references(const struct pool_workqueue* pwq) {
     int references = pwq->refcnt;
 
@@ -224,7 +222,7 @@ static __always_inline int own_references(const struct pool_workqueue* pwq) {
     return references;
 }
 
-/* Whether the module parameter default_affinity_scope moves it. */
+/* Whether the module parameter default_affinity_scope applies to WQ. */
 static __always_inline bool follows_default(const struct workqueue_struct* wq) {
     struct workqueue_attrs* attrs = attrs_of(wq);
     unsigned int flags = wq->flags;

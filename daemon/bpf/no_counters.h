@@ -8,7 +8,7 @@
 
 namespace wq {
 
-// Where work cannot be counted: every call says why.
+// Used if work cannot be counted. The calls return the reason as an error.
 class NoCounters : public WorkCounters {
   public:
     explicit NoCounters(std::string why) : why_(std::move(why)) {}

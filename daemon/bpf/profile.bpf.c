@@ -33,7 +33,7 @@ struct {
     __type(value, struct wq_isolated);
 } isolated SEC(".maps");
 
-__u64 lost_ticks, lost_items; /* no room for them; items that started */
+__u64 lost_ticks, lost_items; /* no room for them; lost_items: only items that started */
 
 static __always_inline void count_tick(const struct wq_ran_key* key, struct task_struct* task, __u64 used) {
     struct wq_ran* here = bpf_map_lookup_elem(&ran, key);
@@ -96,7 +96,7 @@ int BPF_PROG(wqt_profile_start, struct work_struct* work) {
     hold_cpu();
     if (is_isolated(bpf_get_smp_processor_id())) {
         worker = worker_of(bpf_get_current_task());
-        /* Another work is what the worker ran when the soft interrupt came. */
+        /* If current_work is another work, WORK runs in a softirq that interrupted the worker. */
         if (worker && worker->current_work == work && worker->current_pwq)
             key.workqueue = (__u64)worker->current_pwq->wq;
         key.function = (__u64)work->func;
@@ -106,7 +106,7 @@ int BPF_PROG(wqt_profile_start, struct work_struct* work) {
     return 0;
 }
 
-/* The timer that runs on this CPU. The work is queued with interrupts off, before another can begin. */
+/* The timer that runs on this CPU. The work is queued with interrupts off, before another timer can run. */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);

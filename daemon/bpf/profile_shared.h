@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* What profile.bpf.c hands over: C, for both sides. */
+/* Data that profile.bpf.c shares with user space. C, because both sides include it. */
 #pragma once
 
 #include <linux/types.h>
@@ -17,10 +17,10 @@ struct wq_ran {
     char function[96]; /* its name, and the module's: "kcryptd_crypt [dm_crypt]" */
 };
 
-/* Work on isolated CPUs: that an item started there, or how one was queued there. */
+/* Events of work on isolated CPUs: an item started there, or was queued there by a timer or a task. */
 enum wq_isolated_event { WQ_ISOLATED_STARTED, WQ_ISOLATED_BY_TIMER, WQ_ISOLATED_BY_TASK };
 struct wq_isolated_key {
-    __u64 workqueue; /* 0: it started in a soft interrupt, which has no worker that tells */
+    __u64 workqueue; /* 0: it started in a softirq, which has no worker */
     __u64 function;
     __u32 event;   /* enum wq_isolated_event */
     __u32 cpu;     /* where it was queued; 0 if it started */

@@ -13,7 +13,7 @@
 
 namespace wq {
 
-// What bpftool generates of an object. Its end unloads the programs.
+// Owns a skeleton that bpftool generated from an object. The destructor unloads the programs.
 template <class S>
 struct DestroySkeleton {
     void operator()(S* skeleton) const { S::destroy(skeleton); }
@@ -33,8 +33,8 @@ inline Status attach_in_order(const char* what,
     return {};
 }
 
-// Calls USE for every entry of MAP. Only this process deletes entries, if anybody does. An entry added
-// meanwhile may be missed until the next call.
+// Calls USE for every entry of MAP. Only this process may delete entries. An entry that is added meanwhile
+// may be missed until the next call.
 template <class Key, class Value, class Use>
 void for_each(const bpf_map* map, Use use) {
     Key key{};

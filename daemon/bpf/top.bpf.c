@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* Times the work of all workqueues, or of some, for `wq-tunectl top`.
  *
- * __queue_work          the time is noted, on this CPU; interrupts are off until the next place
- * workqueue_queue_work  pool->lock is held: how long that took is added up, and {work, time, workqueue} noted
- * workqueue_execute_start  how long the item has waited goes into the workqueue's histogram
- * workqueue_execute_end    how long it ran is added to its function; only where functions are asked for
+ * __queue_work          the time is stored for this CPU; interrupts are off until the next place
+ * workqueue_queue_work  pool->lock is held: the wait for it is added up, {work, time, workqueue} is stored
+ * workqueue_execute_start  the waiting time of the item goes into the workqueue's histogram
+ * workqueue_execute_end    the run time of the item is added to its function; only if functions are wanted
  *
- * Sums only grow; who reads them takes differences. The traps are those of counters.bpf.c: a work may be
- * queued again before its start is seen (the later time is taken, the earlier item is lost), and from 7.0 on
- * some items pass unseen. Of what the kernel has counted itself (workqueues.bpf.c), what was started is
+ * Sums only grow; readers take differences. The limits are those of counters.bpf.c: a work may be queued
+ * again before its start is seen (then the later time is used and the earlier item is lost), and since 7.0
+ * some items are missed. Of the kernel's own counts (workqueues.bpf.c), the number of started items is
  * exact. */
 #include "bpf_shared.h"
 #include "bpf_work.h"
@@ -19,13 +19,12 @@ char LICENSE[] SEC("license") = "GPL";
 #define PENDING_BITS 13
 
 /* Set before loading. */
-const volatile __u32 only_named; /* whether `times` has all workqueues that count from the beginning */
+const volatile __u32 only_named; /* whether only workqueues that user space added to `times` count */
 const volatile __u32 functions_too;
 
-/* Items that were queued and have not started, as far as is known: those that were cancelled stay until their
- * place is needed. */
+/* Items that were queued and have not started. Cancelled items stay until their entry is needed. */
 struct pending {
-    __u64 number; /* of the work; 0 is free */
+    __u64 number; /* of the work, see number_of(); 0: the entry is free */
     __u64 queued;
     __u64 workqueue;
 };
@@ -48,7 +47,7 @@ struct {
 
 __u64 lost; /* items for which there was no room, or that were queued again */
 
-/* What a worker runs; of works in soft interrupts, which have none, what the CPU runs. */
+/* The item that a worker runs or, for work in softirqs, which has no worker, that the CPU runs. */
 struct item {
     __u64 work;
     __u64 started;
@@ -71,7 +70,7 @@ static __always_inline void lose(void) {
     __sync_fetch_and_add(&lost, 1);
 }
 
-/* The sums of WORKQUEUE; NULL if it is not one to be counted, or there is no room. */
+/* The sums of WORKQUEUE; NULL if it is not to be counted or there is no room. */
 static __always_inline struct wq_times* times_of(__u64 workqueue) {
     struct wq_times* sums = bpf_map_lookup_elem(&times, &workqueue);
 
@@ -84,7 +83,7 @@ static __always_inline struct pending* pending_set(__u64 number) {
     return pending[wq_hash(number) >> (64 - PENDING_BITS)];
 }
 
-/* Where the work's times go: over those that it left, else where there is room, else over the oldest. */
+/* The entry for the times of a work: its earlier entry, else a free one, else the oldest one. */
 static __always_inline struct pending* place_for(struct pending* set, __u64 number) {
     struct pending* oldest = set;
 
@@ -121,7 +120,7 @@ static __always_inline void enter(__u64 work) {
     here->time = bpf_ktime_get_ns();
 }
 
-/* When it was entered for WORK; 0 if that was not seen. */
+/* Returns when __queue_work() was entered for WORK; 0 if that was not seen. */
 static __always_inline __u64 leave(__u64 work) {
     __u32 zero = 0;
     struct entered* here = bpf_map_lookup_elem(&entered, &zero);
@@ -166,13 +165,13 @@ int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_str
         lose(); /* another CPU was quicker */
         return 0;
     }
-    /* Seen in time: the worker takes pool->lock, which is held here. */
+    /* The worker reads these after it took pool->lock, which is held here. */
     place->queued = entered_at ?: now;
     place->workqueue = workqueue;
     return 0;
 }
 
-/* Takes what was noted of the work out of its set. */
+/* Removes the entry of the work from its set and copies it to OUT. */
 static __always_inline bool take(__u64 number, struct pending* out) {
     struct pending* set = pending_set(number);
 
@@ -193,8 +192,7 @@ static __always_inline void add_wait(__u64 workqueue, __u64 waited) {
     __sync_fetch_and_add(&sums->stripes[bpf_get_smp_processor_id() % WQ_STRIPES].waited[bucket], 1);
 }
 
-/* Where the item that runs here is noted: with the worker, unless WORK runs in a soft interrupt, on top of it
- * or of another task. */
+/* Where the running item is stored: with the worker, or with the CPU if WORK runs in a softirq. */
 static __always_inline struct item* item_of(const struct work_struct* work, __u64 flags) {
     struct worker* worker = worker_of(bpf_get_current_task());
     __u32 zero = 0;
@@ -204,8 +202,8 @@ static __always_inline struct item* item_of(const struct work_struct* work, __u6
     return bpf_map_lookup_elem(&running_softly, &zero);
 }
 
-/* What is noted may be of an item that was cancelled, and WORK since then queued where nobody looked. Works
- * in soft interrupts have no worker that tells. */
+/* Whether WORK runs for WORKQUEUE. It does not if its entry is of a cancelled item and it was then queued on
+ * a workqueue that is not watched. Work in softirqs has no worker, so this cannot be checked. */
 static __always_inline bool runs_for(const struct work_struct* work, __u64 workqueue) {
     struct worker* worker = worker_of(bpf_get_current_task());
 
@@ -213,7 +211,7 @@ static __always_inline bool runs_for(const struct work_struct* work, __u64 workq
     return (__u64)worker->current_pwq->wq == workqueue;
 }
 
-/* Notes what runs here; workqueue 0: nothing that is known, and what ran before is over. */
+/* Stores the item that runs here. WORKQUEUE 0: it is not known, so only clears the previous item. */
 static __always_inline void note_running(const struct work_struct* work, __u64 workqueue) {
     struct item* item = item_of(work, workqueue ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 
@@ -240,7 +238,7 @@ int BPF_PROG(wqt_top_start, struct work_struct* work) {
     return 0;
 }
 
-/* The first of its kind also leaves the function's name: nobody but the kernel may look that up. */
+/* The first item of its kind also stores the function's name, because only the kernel may look it up. */
 static __always_inline void add_function(const struct wq_function_key* key, __u64 busy) {
     struct wq_function* here = bpf_map_lookup_elem(&functions, key);
 

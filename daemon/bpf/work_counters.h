@@ -12,10 +12,10 @@
 
 namespace wq {
 
-// What was counted of a target's work in one window: of the items that were queued in it, wherever they
-// ended. Times are in ns, means and tail of the timed items. A timed item that is open at the end counts with
-// its age. Where not all items are timed, stuck, unfinished and lost are estimated from those that are; the
-// sum of items, unfinished and lost is always the number of items queued.
+// Counts of a target's work in one window: of the items that were queued in it, even if they ended later.
+// Times are in ns; means and tail are of the timed items. A timed item that is open at the end counts with
+// its age. If not all items are timed, stuck, unfinished and lost are estimated from those that are. The sum
+// of items, unfinished and lost is always the number of items queued.
 struct WorkCount {
     static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -24,9 +24,9 @@ struct WorkCount {
     double tail = 0;          // p99 of queueing to start, to 1%; 0 unless attached with tails
     double exec = 0;          // mean, from start to end, of those that started
     double lock = 0;          // mean, from entering __queue_work() to holding pool->lock
-    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer the workqueue's own
-    std::uint64_t unfinished = 0;  // queued, and open
-    std::uint64_t lost = 0;        // cancelled, queued again, no room to remember them, or passed unseen
+    std::uint64_t stuck = 0;  // of all queued: on a pool_workqueue that is no longer installed
+    std::uint64_t unfinished = 0;  // queued, but still open
+    std::uint64_t lost = 0;        // cancelled, queued again, no room to record them, or not seen
     std::uint64_t timed = 0;       // all items, or every N-th: see sample()
 
     // From the kernel's own statistics at the window's edges; no probe is involved. kUnknown: the window had
@@ -38,17 +38,17 @@ struct WorkCount {
 
 // Work of one workqueue and one function that started on watched CPUs, whoever queued it.
 struct WatchedWork {
-    std::string workqueue;  // as in sysfs; "" for work in soft interrupts, which does not tell
+    std::string workqueue;  // as in sysfs; "" for work in softirqs, where it is not known
     bool per_cpu = false;
     std::string function;  // "vmstat_update", "kcryptd_crypt [dm_crypt]"
     std::uint64_t items = 0;
 };
 
-// All of it since the counters were made.
+// All of it since watch() last changed the CPUs.
 struct Watched {
     std::vector<WatchedWork> work;  // most items first
     std::uint64_t lost = 0;         // items for which there was no room
-    double seconds = 0;             // that CPUs were watched
+    double seconds = 0;             // time for which the CPUs were watched
 };
 
 // A per-CPU workqueue, or one of soft interrupts.
@@ -58,56 +58,58 @@ struct StartedWork {
     std::uint64_t items = 0;  // that started, since the workqueue was made
 };
 
-// Counts the work of several targets at once, in the kernel. Each target has windows of its own, one after
-// the other, in the two slots of a pair.
+// Counts the work of several targets at once, in the kernel. Each target has its own windows, one after the
+// other, in the two slots of a pair.
 class WorkCounters {
   public:
     static constexpr unsigned kMostTargets = 16;
 
     virtual ~WorkCounters() = default;
 
-    // Watches the work of TARGETS, and of no others from now on: names of workqueues, and kDefaultTarget for
-    // all that follow the default scope and are not named. A target is known by its index. TAILS: histograms
-    // are kept, for WorkCount::tail. Programs that are attached already stay if they can. Error: what the
-    // kernel or the build lacks, or no such workqueue; nothing is attached then.
+    // From now on, watches the work of TARGETS only: names of workqueues, and kDefaultTarget for all that
+    // follow the default scope and are not named. The other functions take a target's index. TAILS: keeps
+    // histograms, for WorkCount::tail. Programs that are already attached stay if possible. Error: the kernel
+    // or the build lacks something, or a workqueue does not exist; then nothing is attached.
     virtual Status attach(const std::vector<std::string>& targets, bool tails) = 0;
-    // From the next begin() on, every N-th item (1 to 65535; 1 until then) of target T that is queued on a
-    // CPU is timed. Both windows of a pair need the same N: see counters/sampling.h.
+    // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
+    // a CPU. Both windows of a pair need the same N: see counters/sampling.h.
     virtual void sample(unsigned t, unsigned n) = 0;
-    // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. Its other
-    // window, if it was not read yet, is read first. So items of the first window have from pause() to this
-    // to end, and those of the second from pause() to read(): these times should be alike.
+    // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. The other
+    // window is settled first if it was not read yet. So items of the first window can end between pause()
+    // and this call, and items of the second between pause() and read(): these two times should be about
+    // equal.
     virtual Status begin(unsigned t, unsigned slot) = 0;
     // Items of target T queued from now on belong to no window: the window ends.
     virtual void pause(unsigned t) = 0;
-    // What window SLOT of target T came to, when it was first read. Ends the window if it has not ended.
+    // Counts of window SLOT of target T as of its first read. Ends the window if it has not ended.
     virtual Result<WorkCount> read(unsigned t, unsigned slot) = 0;
-    // No program is called any more. Also done by the destructor of an implementation.
+    // Detaches all programs. The destructor of an implementation does this too.
     virtual void detach() = 0;
 
-    // From the next attach() to its detach(), work of all workqueues that starts on one of CPUS is counted as
-    // well, by workqueue and function. No CPU, which is how it begins: nothing of it is attached.
+    // From the next attach() to its detach(), also counts the work of all workqueues that starts on one of
+    // CPUS, by workqueue and function. If CPUS is empty (the initial state), none of this is attached.
     virtual void watch(const CpuSet& cpus) = 0;
-    // What came of that, in all times attached.
+    // The result of watch() over all attachments.
     [[nodiscard]] virtual Watched watched() = 0;
 
-    // What the kernel itself has counted on CPUS, of each workqueue that has pools of single CPUs: whoever
-    // queued it, and without a probe. Unbound work is not in it, as the kernel does not count where it runs.
-    // Walks all workqueues; the programs for it are those of traffic().
+    // The kernel's own counts on CPUS for each workqueue with per-CPU pools: no matter who queued the work,
+    // and without a probe. Does not include unbound work, because the kernel does not count where it runs.
+    // Walks all workqueues with the programs of traffic().
     virtual Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) = 0;
 
-    // What the kernel itself has counted of a workqueue's items since its pools were last set. A scope write
-    // and CPUs that come and go begin it anew.
+    // The kernel's own counts of a workqueue's items since its pools were last set. They restart at 0 when a
+    // scope is written or CPUs go online or offline.
     struct Traffic {
         std::uint64_t started = 0;
         std::uint64_t completed = 0;
         std::uint64_t cpu_ns = 0;  // in whole ticks
     };
     // Of each unbound workqueue in sysfs, by name; kDefaultTarget has the sum of all that follow the default.
-    // The programs for it are loaded by the first call and stay until this is destroyed, but nothing calls
-    // them in between.
+    // The first call loads the programs for this. They stay loaded until this object is destroyed, but do not
+    // run between calls.
     virtual Result<std::map<std::string, Traffic>> traffic() = 0;
-    // Of attached target T, in a fraction of the time. Work on pools that were replaced is not in it.
+    // Traffic of attached target T, in a fraction of the time. Does not include work on pools that were
+    // replaced.
     virtual Result<Traffic> traffic_of(unsigned t) = 0;
 
     // What the counts of the last attach() lack on this kernel, in words; "" if nothing.

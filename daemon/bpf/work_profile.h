@@ -33,7 +33,7 @@ struct IsolatedWork {
     std::uint64_t workqueue = 0;  // its address; 0: it ran in a soft interrupt
     std::string function;
     std::uint64_t items = 0;          // that started on isolated CPUs
-    std::vector<WorkOrigin> origins;  // most items first; none of unbound work, which is queued for no CPU
+    std::vector<WorkOrigin> origins;  // most items first; none for unbound work, which has no CPU
 };
 
 struct ProfileSample {

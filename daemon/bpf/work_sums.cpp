@@ -16,7 +16,7 @@ double mean(std::uint64_t sum, std::uint64_t items) {
 WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited) {
     const std::uint64_t open = std::uint64_t{timed.pending} + timed.running;
     const std::uint64_t seen = timed.ended + open;
-    const double each = mean(queued, timed.timed);  // as many items does a timed one stand for
+    const double each = mean(queued, timed.timed);  // number of items that a timed one represents
     const auto of_all = [&](std::uint64_t items) {
         return std::min(queued, static_cast<std::uint64_t>(std::llround(static_cast<double>(items) * each)));
     };
@@ -42,7 +42,7 @@ void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook
     const auto completed = static_cast<double>(to.completed - from.completed);
     const auto ns = static_cast<double>(after.ns - before.ns);
     count.throughput = completed / ns * 1e9;
-    // A process cannot ask for the length of the scheduler's tick.
+    // The length of a scheduler tick in ns, measured over the window.
     const double tick = ns / static_cast<double>(std::max(after.ticks - before.ticks, std::uint64_t{1}));
     const double cpu = static_cast<double>(to.cpu_time_us - from.cpu_time_us) * 1e3;
     if (completed > 0 && cpu / tick >= WorkCount::kLeastTicks - 0.5) count.cpu = cpu / completed;

@@ -10,11 +10,11 @@
 
 namespace wq {
 
-// What a window came to, without its statistics: QUEUED items, what was summed of those that were timed, and
-// how long these waited (empty without tails).
+// Counts of a window, without the kernel's statistics. QUEUED: number of items. TIMED: sums of the timed
+// items. WAITED: how long these waited (empty without tails).
 WorkCount count_of(std::uint64_t queued, const wq_sums& timed, const Histogram& waited);
 
-// Sets throughput and cpu of COUNT, of a window between two looks: of target T, counted from 0.
+// Sets throughput and cpu of COUNT for target T (from 0), whose window was between the two looks.
 void add_statistics(WorkCount& count, const KernelLook& before, const KernelLook& after, unsigned t);
 
 }  // namespace wq

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* All workqueues there are, with what the kernel itself has counted of them (wqt_walk); and quickly, of some
- * that are known, on the pool_workqueues in place alone (wqt_look).
+/* wqt_walk reads all workqueues with the kernel's own counts. wqt_look quickly reads the counts of some known
+ * workqueues, on the installed pool_workqueues only.
  *
- * Their list is not exported, and a sandboxed service cannot look its address up. The way in is a rescuer, a
- * worker that names the workqueue it serves; from there the list goes round. One link of the ring is the
- * list's head, which is no workqueue. Each task that the iterator visits carries the walk on by a stretch
- * that fits into its buffer. Where the buffer has too little room left, the kernel drops what the visit wrote
- * and shows the task again (bpf_seq_read()): then the walk goes back to where the visit began.
+ * The list of workqueues is not exported, and a sandboxed service cannot look up its address. The walk starts
+ * at a rescuer, a worker that points to its workqueue, and follows the circular list from there. One link of
+ * the list is its head, which is not a workqueue. Each task that the iterator visits continues the walk by as
+ * many workqueues as fit into the iterator's buffer. If the buffer has too little room left, the kernel drops
+ * what the visit wrote and visits the task again (bpf_seq_read()): then the walk returns to where that visit
+ * began.
  *
- * wqt_look goes round in one visit, of one task, from a workqueue that is known to stay, and writes nothing
- * there. */
+ * wqt_look walks the whole list in one visit of one task. It starts at a workqueue that always exists, and
+ * writes nothing to the buffer. */
 #include "bpf_shared.h"
 #include "kernel_types.h"
 
@@ -19,21 +20,20 @@ char LICENSE[] SEC("license") = "GPL";
 #define MOST_POOLS 65536
 #define MOST_WORKQUEUES 65536
 
-__u64 first, next;    /* where the walk began, and where it goes on */
-__u32 seen;           /* links of the ring */
-__u32 finished, torn; /* it came round; the ring changed under it */
-__u32 unbound_only; /* only what may be a target is counted, and only items and CPU time; the others are named
-                     */
-__u32 on_some_cpus; /* only pools of these CPUs are counted, which no unbound workqueue has */
+__u64 first, next;    /* where the walk began, and where it continues */
+__u32 seen;           /* links visited */
+__u32 finished, torn; /* the walk is complete; the list changed during it */
+__u32 unbound_only;   /* count only items and CPU time, and only of possible targets; list the others */
+__u32 on_some_cpus;   /* count only pools of counted_cpus; unbound workqueues have none */
 __u64 counted_cpus[WQ_MOST_CPUS / 64];
 
-/* Of wqt_look. */
+/* Used by wqt_look. */
 __u64 anchor;             /* where the walk begins */
 __u64 asked[WQ_TARGETS];  /* workqueue_structs; 0: none */
 __s32 asked_default = -1; /* the index of all others that follow the default scope; negative: none */
 struct wq_edge edges[WQ_TARGETS];
-__u64 looked_at, jiffies_then; /* ns, and ticks */
-__u32 looked;                  /* 1: it came round */
+__u64 looked_at, jiffies_then; /* ns, and jiffies */
+__u32 looked;                  /* 1: the walk is complete */
 
 static __always_inline struct workqueue_struct* of_link(struct list_head* link) {
     return CAST(struct workqueue_struct,
@@ -58,17 +58,17 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-/* CPU: of a pool; that of an unbound one is negative, and no CPU. */
+/* CPU: of a pool. An unbound pool has a negative one, which is out of range here. */
 static __always_inline bool is_counted(__u32 cpu) {
     return cpu < WQ_MOST_CPUS && counted_cpus[cpu / 64] >> (cpu % 64) & 1;
 }
 
 static __always_inline void count_pool(struct wq_record* record, const struct pool_workqueue* pwq) {
-    /* What is completed first: it never exceeds what was started. */
+    /* Read `completed` first, so that it does not exceed `started`. */
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
     ADD_STAT(record->started, pwq, PWQ_STAT_STARTED);
     ADD_STAT(record->cpu_time, pwq, PWQ_STAT_CPU_TIME);
-    if (unbound_only) return; /* every 5 s, of hundreds of pools for each workqueue on a large machine */
+    if (unbound_only) return; /* runs every 5 s, on large machines with hundreds of pools per workqueue */
     ADD_STAT(record->cpu_intensive, pwq, PWQ_STAT_CPU_INTENSIVE);
     ADD_STAT(record->cm_wakeup, pwq, PWQ_STAT_CM_WAKEUP);
     ADD_STAT(record->repatriated, pwq, PWQ_STAT_REPATRIATED);
@@ -79,9 +79,9 @@ static __always_inline void count_pool(struct wq_record* record, const struct po
 static long add_pool(__u32 i, struct sum* sum) {
     struct pool_workqueue* pwq = CAST(struct pool_workqueue, sum->pwq);
     struct wq_record* record = &sum->record;
-    __u64 link = 0; /* read as a number: nothing is calculated with a pointer */
+    __u64 link = 0; /* read as a number, because the verifier forbids arithmetic with pointers */
 
-    if ((__u64)pwq->wq != record->address) return 1; /* round: the ring's head is no pool_workqueue */
+    if ((__u64)pwq->wq != record->address) return 1; /* the end: the list's head is not a pool_workqueue */
     if (!on_some_cpus || is_counted(pwq->pool->cpu)) count_pool(record, pwq);
     bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
     record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
@@ -106,7 +106,7 @@ struct visit {
 static long visit(__u32 i, struct visit* visit) {
     struct workqueue_struct* wq = CAST(struct workqueue_struct, next);
     struct sum sum = {.pwq = (__u64)of_pool_link(wq->pwqs.next), .record = {.address = next}};
-    /* Each workqueue has a pool_workqueue that names it; what lies before the list's head has none. */
+    /* Each workqueue has a pool_workqueue that points back to it. The list's head has none. */
     if ((__u64)CAST(struct pool_workqueue, sum.pwq)->wq == next) {
         bool unbound = has_flag(wq, bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
 
@@ -158,7 +158,8 @@ int wqt_walk(struct bpf_iter__task* ctx) {
 
 #define TRIES 4
 
-/* Whether it is in place. Nobody holds pool->lock here: what is read counts if nothing changed meanwhile. */
+/* Whether PWQ is installed. pool->lock is not held here, so the values count only if nothing changed while
+ * they were read. */
 static __always_inline bool is_in_place(const struct pool_workqueue* pwq) {
     int own = 0;
 
@@ -205,7 +206,7 @@ static long look_at(__u32 i, struct look* look) {
     int t;
 
     look->pwq = (__u64)of_pool_link(wq->pwqs.next);
-    /* Else it is the list's head. */
+    /* Otherwise this is the list's head. */
     if ((__u64)CAST(struct pool_workqueue, look->pwq)->wq == look->wq && (t = asked_for(wq)) >= 0) {
         look->t = t;
         bpf_loop(MOST_POOLS, look_at_pool, look, 0);

@@ -13,12 +13,12 @@ constexpr std::array kKinds = {
     CounterKind{"latency", "ns", false, 0, [](const WorkCount& c, double) { return c.latency; }},
     CounterKind{"tail", "ns", false, 0, [](const WorkCount& c, double) { return c.tail; }},
     CounterKind{"exec", "ns", false, 0, [](const WorkCount& c, double) { return c.exec; }},
-    // A lock that nobody waits for costs nothing, and zero has no logarithm.
+    // An uncontended lock may have cost 0, which has no logarithm.
     CounterKind{"lock", "ns an item", false, 100,
                 [](const WorkCount& c, double) { return std::max(c.lock, 1.0); }},
     CounterKind{"items", "items/s", true, 0,
                 [](const WorkCount& c, double seconds) { return static_cast<double>(c.items) / seconds; }},
-    // What is not known stays NaN.
+    // An unknown value stays NaN.
     CounterKind{"throughput", "items/s", true, 0,
                 [](const WorkCount& c, double) { return std::max(c.throughput, kZeroReading); }},
     CounterKind{"cpu", "ns an item", false, 0, [](const WorkCount& c, double) { return c.cpu; }},

@@ -129,7 +129,7 @@ Result<double> read_number_file(const std::string& path) {
     if (!text) return tl::unexpected(text.error());
     const auto words = split(*text, " \t\r\n\v\f");
     const auto number = words.size() == 1 ? number_in<double>(words[0]) : std::nullopt;
-    if (!number) return fail(path + ": not one number that is finite and not below 0");
+    if (!number) return fail(path + ": must contain exactly one finite number of at least 0");
     return *number;
 }
 

@@ -14,7 +14,7 @@ namespace wq {
 //                                          share of the time that tasks stalled (/proc/pressure)
 //   diskstats:DEV.rkB diskstats:DEV.wkB    kB/s read or written (/proc/diskstats); more is better
 //   file:/PATH                             the number in a file at the end of the window
-// They count from boot on. A window's value comes from one reading at each of its ends.
+// psi and diskstats count from boot on: a window's value comes from one reading at each of its ends.
 
 // The row of counter_table.h for a NAME with a variable part: "diskstats:DEV.rkB" for "diskstats:sda.rkB",
 // "file:/PATH" for a path; "" for any other name.
@@ -25,9 +25,9 @@ std::string machine_counter_pattern(std::string_view name);
 // at least 0.
 Result<double> read_machine_counter(const Paths& paths, const std::string& name);
 
-// What a 0 in a file, or a throughput of 0, is read as. A 0 has no logarithm, and to drop its pair would be a
-// drop that depends on the arm. A file's unit is not known, so there is no smallest step to use instead:
-// where only one window has this value, it counts as a third of the other one (log_ratio() in
+// Replaces a 0 in a file, or a throughput of 0. A 0 has no logarithm, and if its pair were dropped, drops
+// would depend on the arm. The unit of a file is not known, so there is no smallest step to use instead: if
+// only one window has this value, it counts as a third of the other one (log_ratio() in
 // evidence/comparison.h).
 inline constexpr double kZeroReading = 0x1p-100;
 

@@ -3,10 +3,10 @@
 
 namespace wq {
 
-// Which items of a target to time, for WorkCounters::sample(): every N-th, where a window of it has ITEMS,
-// N from 1 (all, below kTimed) to 65535. About kTimed are timed then: enough for a mean to 2% where times
-// differ as much as they are long, and few enough to cost nothing. Both windows of a pair need the same N, so
-// it comes from what was known before the pair: traffic, or the pair before. Any value will do for ITEMS.
+// Returns N for WorkCounters::sample(), which times every N-th item of a target: ITEMS / kTimed, 1 to 65535.
+// ITEMS is the expected number per window; any value is valid. About kTimed items are then timed: enough for
+// a mean to 2% if the standard deviation is as large as the mean, at a negligible cost. Both windows of a
+// pair need the same N, so ITEMS must come from before the pair: from the traffic or from the previous pair.
 inline constexpr unsigned kTimed = 2000;
 unsigned sampled_every(double items);
 

@@ -32,7 +32,7 @@ struct Command {
 };
 std::span<const Command> commands();
 
-// Of ctl/bench, a layer above that of this table.
+// Defined in ctl/bench, a layer above that of the table.
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation);
 
 // The kind of word that an option or argument takes, used as type_name() for --help and the completions.
@@ -57,7 +57,8 @@ inline constexpr const char* kFleetAction = "merge|show|policy";
 //   :nospace    the word is not complete yet
 std::vector<std::string> complete(const CLI::App& app, const std::vector<std::string>& words);
 
-// The first flag that WORDS give a value, which CLI11 would take; "" if none. `--json=false` is a mistake.
+// The first flag that has a value in WORDS, such as `--json=false`; "" if none. CLI11 would accept it, but it
+// is a mistake.
 std::string flag_with_value(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace wq::ctl

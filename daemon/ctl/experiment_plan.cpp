@@ -25,8 +25,9 @@ std::string why_none(const Machine& machine, const PlanLine& line) {
     return machine.named_only.why(machine.policy, line.target.kind, line.target.name);
 }
 
-// How many comparisons CANDIDATES may need, which meet the reference in this order. One that was undecided
-// meets a later one that improved, if it is finer than that, or is the plan (engine/candidates.h).
+// The maximum number of comparisons for CANDIDATES, which are compared with the reference in this order. An
+// undecided candidate is also compared with a later one that improved, if it is finer than that one or is the
+// plan (engine/candidates.h).
 std::size_t most_comparisons(const PlanLine& line, const std::vector<Arm>& candidates) {
     const Arm plan = planned_arm(line.target, line);
     std::size_t count = candidates.size();
@@ -52,8 +53,8 @@ TargetExperiments experiments_on(const Machine& machine, const PlanLine& line) {
 
 }  // namespace
 
-// A pair takes the second window's arm for a washout, two windows, and a drain as long as a washout
-// (engine/slot.h). Slots are shared; @default has its own.
+// A slot with a pair has a lead as long as a washout, two windows, and a drain as long as a washout
+// (engine/slot.h). Targets share slots; @default has slots of its own.
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     const Judging& judge = machine.policy.judge;
     ExperimentPlan out;

@@ -11,26 +11,27 @@
 
 namespace wq::ctl {
 
-// What would be compared on one target, as long as nothing is known.
+// The comparisons on one target, as long as the ledger is empty.
 struct TargetExperiments {
     std::string name;
     std::string reference;                // the arm that is in force now
-    std::vector<std::string> candidates;  // arms, in the order in which they meet it
-    std::size_t comparisons = 0;          // at most: one that is undecided may meet a later one that improved
+    std::vector<std::string> candidates;  // arms, in the order in which they are compared with it
+    std::size_t comparisons = 0;          // at most, including undecided ones against later winners
     std::string reason;                   // why there are no candidates; "" if there are
 };
 
 // The experiments that MACHINE's policy asks for, without a daemon.
 struct ExperimentPlan {
     std::vector<TargetExperiments> targets;  // one for each of LINES, in their order
-    double slot_seconds = 0;                 // that a pair takes
-    // Until all comparisons are decided or sparse, if all targets are busy at once and no pair is dropped.
+    double slot_seconds = 0;                 // of one pair
+    // Time until all comparisons are decided or sparse, if all targets are busy at once and no pair is
+    // dropped.
     double most_seconds = 0;
     std::vector<std::string> serve_swap;  // the targets that serve swap
 };
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines);
 
-// Which targets are left alone on this host unless a rule names them, a sentence each.
+// Says which targets are left alone on this host unless a rule names them, one sentence each.
 std::vector<std::string> named_only_remarks(const Machine& machine, const ExperimentPlan& plan);
 
 // The pairs that all comparisons of TARGET take at most before they are sparse.

@@ -10,14 +10,14 @@
 
 namespace wq::ctl {
 
-// Values of a JSON document. What is not known, or does not apply, is null.
+// Values of a JSON document. A value that is not known or does not apply is null.
 
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-// An empty WORD is one that is not known.
+// An empty WORD means that it is not known.
 inline nlohmann::ordered_json word_or_null(const std::string& word) {
     return word.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(word);
 }

@@ -24,7 +24,7 @@ struct Machine {
     Policy policy;
     std::vector<Workqueue> targets;
     std::string pods_unknown;
-    NamedOnly named_only;  // what is left alone on this host unless a rule names it
+    NamedOnly named_only;  // targets that are left alone on this host unless a rule names them
     unsigned shard_size = 8;
     bool hypothetical = false;  // not the kernel of the source
 
@@ -53,9 +53,9 @@ FactsSource facts_of(const Options& options, const Topology& topology);
 // Cores per shard: from the option, else from the kernel, else from the policy.
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
 
-// What holds a daemon of the tree back: a kill switch, or a pause of experiments; "" if nothing does.
+// Why a daemon of the tree is held back: a kill switch, or paused experiments; "" if it is not.
 std::string why_held_back(const KernelInfo& kernel, const Paths& paths);
-// The same for MACHINE, which OPTIONS name; "" also where it has no daemon.
+// The same for MACHINE, which OPTIONS name; "" also if it can have no daemon.
 std::string why_held_back(const Options& options, const Machine& machine);
 
 // Prints all errors of a policy, one line each.

@@ -12,7 +12,7 @@ namespace wq::ctl {
 Status check_output(const std::string& path) {
     struct stat st {};
     if (::lstat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
-        return fail(path + ": is there, and is not a file", EEXIST);
+        return fail(path + ": exists and is not a regular file", EEXIST);
     const auto slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)

@@ -7,7 +7,7 @@
 
 namespace wq::ctl {
 
-// Whether write_output() could write to PATH now: what took minutes is not to be lost for a mistyped name.
+// Checks whether write_output() could write to PATH now, so that a mistyped name does not cost a long run.
 Status check_output(const std::string& path);
 
 }  // namespace wq::ctl

@@ -30,7 +30,7 @@ inline auto seconds_between(double least, double most) {
     };
 }
 
-// Makes OPTION take a whole number from LEAST to MOST, as --help then says.
+// Makes OPTION take a whole number from LEAST to MOST and shows the range in --help.
 template <class T>
 CLI::Option* take_number(CLI::Option* option, T least, T most) {
     return option->type_name(fmt::format("N ({} to {})", least, most))

@@ -12,7 +12,7 @@ inline std::string shell_quoted(const std::string& text) {
     return out + "'";
 }
 
-// TEXT as one word of a command to copy: as it is where a shell sees nothing in it, else quoted.
+// TEXT as one word of a command to copy: unquoted if no character is special to a shell, else quoted.
 inline std::string shell_word(const std::string& text) {
     const bool plain = !text.empty() && text.find_first_not_of(
                                             "abcdefghijklmnopqrstuvwxyz"

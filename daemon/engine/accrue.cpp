@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What is decided stays. `undecided` becomes improved or regressed; `regressed` stays regressed, however its
-// evidence fades in a retrial, until there is enough for `improved`; `improved` ends only by an alarm of the
-// watch, which clears the comparison: it begins anew, as the next that may use alpha / 2^(n+1).
+// A decision stays until the opposite is decided. `undecided` becomes `improved` or `regressed`. `regressed`
+// stays, even if its evidence gets weaker in a retrial, until there is enough evidence for `improved`. Only
+// an alarm of the watch ends `improved`: it clears the evidence, and the comparison starts again. After n
+// alarms it may use alpha / 2^(n+1).
 #include "engine/accrue.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ void add(LedgerEntry& entry, const PairEvidence& pair) {
     entry.columns = comparison.columns();
 }
 
-// Adds what each column has more than BEFORE.
+// Adds to the watch the difference that each column got since BEFORE.
 void add_to_watch(LedgerEntry& entry, const std::vector<Comparison::Column>& before) {
     entry.watch.resize(entry.columns.size());
     for (std::size_t i = 0; i < entry.columns.size(); i++) {
@@ -39,7 +40,7 @@ bool alarms(const LedgerEntry& entry, std::uint64_t run_length) {
     return watch_log(entry) >= most;
 }
 
-// Of the counter whose e-detector raised the alarm.
+// The decision for the counter whose e-detector raised the alarm.
 Decision alarm_of(const LedgerEntry& entry) {
     const auto loudest = std::ranges::max_element(
         entry.watch, {}, [](const EDetector::State& state) { return EDetector(state).log(); });
@@ -77,7 +78,7 @@ Turn turn_of(LedgerEntry& entry, const Decision& decision, const AccrualRule& ru
             }
             break;
         case Judgement::undecided:
-            // Said once, also where a lost window was the last of these pairs.
+            // Reported once, also if a lost window was the last of these pairs.
             if (entry.judgement == Judgement::undecided && entry.decided_pairs < rule.max_pairs &&
                 pairs >= rule.max_pairs) {
                 entry.decided_pairs = pairs;
@@ -110,7 +111,7 @@ double watch_log(const LedgerEntry& entry) {
 
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule) {
     const auto before = entry.columns;
-    // What was kept is watched, also by the pairs of an order.
+    // A kept arm is watched, also by pairs that an order asked for.
     const bool watched = rule.watched || entry.judgement == Judgement::improved;
     add(entry, pair);
     entry.updated = rule.now;

@@ -10,7 +10,7 @@
 
 namespace wq {
 
-// What one slot says of one comparison: the values of its columns, or a window that was lost.
+// The result of one slot for one comparison: the values of its columns, or the side whose window was lost.
 struct PairEvidence {
     std::vector<std::optional<PairValues>> values;
     std::optional<Side> lost;
@@ -29,33 +29,35 @@ enum class Turn : std::uint8_t {
     none,
     improved,
     regressed,
-    undecided,   // max_pairs pairs did not decide: from now on it is sparse
-    taken_back,  // by the watch; the comparison begins anew
+    undecided,   // no decision after max_pairs pairs; the comparison is sparse from now on
+    taken_back,  // by the watch; the comparison starts again
 };
 
-// What the pair made of the entry. DECISION and EFFECT are those before a watch's alarm clears the evidence.
+// How the pair changed the entry. If the watch raises an alarm, DECISION and EFFECT are those from before the
+// evidence is cleared.
 struct Accrual {
     Turn turn = Turn::none;
     Decision decision;
     Effect effect;
 };
 
-// Adds a pair to ENTRY, which has columns. Pure.
+// Adds a pair to ENTRY, which has its columns already. Changes nothing else.
 Accrual accrue(LedgerEntry& entry, const PairEvidence& pair, const AccrualRule& rule);
 
-// A window that our own end cut off, while SIDE's arm ran. It counts, and nothing is decided by it.
+// Adds a window that the daemon cut off (a stop, a crash, an order) while the arm of SIDE ran. Makes no
+// decision.
 void add_lost_window(LedgerEntry& entry, Side side);
 
-// How the entry stands, without a pair more.
+// The decision from the current evidence of ENTRY.
 Decision decision_of(const LedgerEntry& entry, double alpha, unsigned candidates);
 
 // ln M of the counter whose e-detector is nearest to an alarm; 0 without a watch.
 double watch_log(const LedgerEntry& entry);
-// Above this the watch is in doubt: pairs come in every slot.
+// If M is above this, the kept arm is in doubt, and its next pair is due at once.
 inline constexpr double kDoubt = 10;
 
-// A regressed comparison that is tried again after retry_after has so many pairs, and rests again if they did
-// not change its standing.
+// Pairs of a retrial. A regressed comparison that is tried again after retry_after rests again after this
+// many pairs, if it is still regressed.
 inline constexpr std::uint64_t kRetryPairs = 16;
 
 }  // namespace wq

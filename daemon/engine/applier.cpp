@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From wishes to the files, and what comes of a write.
+// Carries out wishes: writes to the files, and handles the outcome of each write.
 #include "engine/applier.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace wq {
 namespace {
 
-// What the kernel had where an external writer wrote TEXT, a word or a strictness; "" where it is TEXT.
+// The baseline of what an external writer set to TEXT, a word or a strictness; "" if it is TEXT as well.
 std::string baseline_of(const BaselineEntry& entry, const std::string& text) {
     const bool of_strict = text == "strict" || text == "not strict";
     std::string out = !of_strict ? entry.scope : entry.strict == true ? "strict" : "not strict";
@@ -20,14 +20,14 @@ std::string baseline_of(const BaselineEntry& entry, const std::string& text) {
 }  // namespace
 
 void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
-    if (wish.wants()) target.stuck = 0;  // it is not to be put back any more
+    if (wish.wants()) target.stuck = 0;  // the baseline is not to be put back any more
     if (wish.sets(target)) {
-        // A strictness that is there already is not claimed: somebody else may have written it.
+        // Does not claim a strictness that is in place already: somebody else may have written it.
         const bool strict_changes = wish.strict != target.now.strict;
         ownership_.entry_for(target.now).announce(*wish.word, strict_changes ? wish.strict : std::nullopt);
         return;
     }
-    target.failures = 0;  // no try is left to be made
+    target.failures = 0;  // nothing is left to retry
     if (BaselineEntry* entry = ownership_.entry(target.now.name); entry != nullptr && goes_back)
         entry->announce_baseline();
 }
@@ -66,7 +66,7 @@ void Applier::wrote(Target& target, const Wish& wish, std::uint64_t took) {
                {{"WQ_SCOPE_OLD", old}, {"WQ_SCOPE_NEW", word}, {"WQ_WRITE_USEC", std::to_string(took)}});
 }
 
-// If the files hold what was to be written, although they did not when we last looked and we did not write,
+// If the files hold what we wanted to write, but did not hold it at the last look, and we did not write it,
 // then an external writer did.
 void Applier::note_others(const Target& target, const Wish& wish, Outcome& outcome) {
     if (target.seen().word.empty()) return;  // the last look failed
@@ -125,7 +125,7 @@ void Applier::take_failure(Target& target, const std::string& word, const Outcom
     }
 }
 
-// Said once, not tried again until a reload.
+// Logged once, because WORD is not tried again until a reload.
 void Applier::refuse(Target& target, State as, const std::string& word, const std::string& reason, int code) {
     if (!target.refuses(word)) target.refused.push_back({word, as, reason});
     target.show({as, reason});
@@ -179,7 +179,7 @@ void Applier::put_back(Target& target) {
     if (entry->holder == Holder::policy) ownership_.forget(target.now.name);
 }
 
-// A baseline that the kernel refuses to take is tried again at exit and after a reload, not at every tick.
+// After kTries failures a baseline is tried again only at exit and after a reload, not at every tick.
 void Applier::not_put_back(Target& target, const Outcome& outcome) {
     look_again(target);
     write_errors_++;
@@ -202,14 +202,14 @@ void Applier::put_half_back(Target& target) {
     look_again(target);
 }
 
-// A window of @default begins with a change from the other arm, so that no third scope is needed for the
-// kernel to see a change (wq_affn_dfl_set() ignores the value in place).
+// Writes no third scope in between. Each window of @default begins with a change from the other arm, so
+// wq_affn_dfl_set(), which ignores a write of the current value, always sees a change.
 Outcome Applier::rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                          std::uint64_t& took) {
     const std::uint64_t began = clock();
     Outcome outcome;
     for (unsigned i = 0; i < Target::kTries && (i == 0 || outcome.kind == Outcome::Kind::transient); i++) {
-        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // the last one is settled later
+        if (outcome.kind == Outcome::Kind::transient) write_errors_++;  // take_failure() counts the last one
         outcome = writer_.rewrite(target.now.name, arm.word, arm.strict);
     }
     if (outcome.kind == Outcome::Kind::done)

@@ -12,32 +12,33 @@
 
 namespace wq {
 
-// Carries out what was decided about one target, and records what came of it: in the target, in its baseline
-// entry and in the journal. Who calls it saves the entries between announce() and the rest.
+// Carries out the decision about one target, and records the result in the target, in its baseline entry and
+// in the journal. The caller saves the entries after announce() and before the other calls.
 class Applier {
   public:
-    // All outlive it. STORE is the one of OWNERSHIP.
+    // All arguments must outlive the Applier. STORE is the store that OWNERSHIP uses.
     Applier(ScopeFiles& files, BaselineStore& store, Ownership& ownership, TargetLog& log)
         : files_(files), ownership_(ownership), log_(log), writer_(files, store) {}
 
-    // What WISH has written is added to the claim. GOES_BACK: the baseline is put back.
+    // Adds what WISH is going to write to the claim. GOES_BACK: the baseline is going to be put back.
     void announce(Target& target, const Wish& wish, bool goes_back);
     void carry_out(Target& target, const Wish& wish);
-    // Puts the baseline back, if we have a hand in the target. After that its entry is kept only for an
+    // Puts the baseline back, if the target has an entry. After that the entry is kept only if it has an
     // order.
     void put_back(Target& target);
-    // An external writer has the word or the strictness: the other one goes back, if it is ours.
+    // For a target whose word or strictness an external writer wrote: puts the other one back, if it is ours.
     void put_half_back(Target& target);
     void leave_to_writer(Target& target, const std::string& text);
 
-    // For a slot: writes ARM even if it is in place. It was announced. CLOCK: us; TOOK: for how long.
+    // For a slot: writes ARM even if it is in place already. The caller has announced it. CLOCK: us. TOOK:
+    // duration in us.
     Outcome rewrite(const Target& target, const Arm& arm, const std::function<std::uint64_t()>& clock,
                     std::uint64_t& took);
-    // WORD was not written to TARGET.
+    // Handles an OUTCOME other than `done` of writing WORD to TARGET.
     void take_failure(Target& target, const std::string& word, const Outcome& outcome);
 
-    // Since the start: tries to set a target, or to put it back, that the kernel refused or could not do; us
-    // that writes took; whether the kernel stored the beginning of a scope's name for the name.
+    // Since the start: failed attempts to set a target or to put its baseline back; time that writes took, in
+    // us; whether the kernel stored only the beginning of a scope's name.
     [[nodiscard]] unsigned write_errors() const { return write_errors_; }
     [[nodiscard]] std::uint64_t write_time() const { return write_time_; }
     [[nodiscard]] bool names_cut_short() const { return names_cut_short_; }

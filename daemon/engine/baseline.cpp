@@ -18,11 +18,11 @@ using nlohmann::json;
 // A host with tens of thousands of workqueues stays below this.
 constexpr std::size_t kMaxBaseline = 16U << 20;
 
-// `order` in the file.
+// Values of `order` in the file.
 constexpr std::string_view kPin = "pin ";
 constexpr std::string_view kRevert = "revert";
 constexpr std::string_view kSlot = "trial";
-constexpr std::string_view kExternal = "external";  // in the place of an order, if there is none
+constexpr std::string_view kExternal = "external";  // as `order`, if there is no order
 
 json to_json(const std::optional<bool>& value) {
     return value ? json(*value) : json(nullptr);
@@ -36,12 +36,12 @@ std::string order_text(const BaselineEntry& e) {
             return std::string(kRevert);
         case Holder::slot:
             return std::string(kSlot);
-        default:  // versions before had "external" in the place of an order alone
+        default:  // earlier versions stored "external" only here
             return std::string(e.external ? kExternal : "");
     }
 }
 
-// An order of another version is none.
+// Ignores an order that this version does not know.
 void read_order(BaselineEntry& e, const std::string& text) {
     if (text.starts_with(kPin)) {
         e.holder = Holder::pin;
@@ -54,7 +54,7 @@ void read_order(BaselineEntry& e, const std::string& text) {
 }
 
 json to_json(const BaselineEntry& e) {
-    // (An initializer list would make each of these thrice.)
+    // An initializer list would create each of these values three times.
     json out;
     out["name"] = e.name;
     out["inode"] = e.inode;
@@ -71,9 +71,11 @@ std::optional<bool> maybe_bool(const json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
 }
 
-// A number that no inode has was not written by us: taken as another one, it could be that of a workqueue.
+// Rejects a number that cannot be an inode: we did not write it, and a conversion could turn it into the
+// inode of a workqueue.
 ino_t inode_from(const json& value) {
-    if (!value.is_number_unsigned()) throw json::other_error::create(501, "inode is not one", nullptr);
+    if (!value.is_number_unsigned())
+        throw json::other_error::create(501, "\"inode\" is not an unsigned integer", nullptr);
     return value.get<ino_t>();
 }
 
@@ -90,7 +92,7 @@ BaselineEntry baseline_from_json(const json& j) {
     return out;
 }
 
-// A copy of all entries, to tell whether they changed, would be as large as they are.
+// Detects changes without a copy of all entries, which would need as much memory again.
 std::uint64_t hash_of_entries(const std::map<std::string, BaselineEntry>& entries) {
     XXH64_state_t state;
     XXH64_reset(&state, 0);
@@ -138,7 +140,7 @@ Whose BaselineEntry::whose(const std::string& word) const {
 
 Whose BaselineEntry::whose_strict(bool value) const {
     if (may_strict == value) return Whose::ours;
-    const bool possible = !may_strict || may_be_ours(scope);  // the baseline is
+    const bool possible = !may_strict || may_be_ours(scope);  // whether it may be the baseline
     return strict == value && possible ? Whose::baseline : Whose::foreign;
 }
 
@@ -172,7 +174,7 @@ Found BaselineEntry::settle(const std::string& word, std::optional<bool> value) 
 void BaselineEntry::disown(bool its_strict) {
     if (its_strict) return may_strict.reset();
     may_hold.clear();
-    announce_baseline();  // whether a strictness was written is not known
+    announce_baseline();  // it is not known whether a strictness was written
 }
 
 void BaselineEntry::release() {
@@ -216,7 +218,8 @@ Status BaselineStore::save() {
     if (hash == saved_) return mark_saved();
     json list = json::array();
     for (const auto& [name, entry] : entries_) list.push_back(to_json(entry));
-    // Names come from the kernel and need not be UTF-8; they must come back as the same bytes or not at all.
+    // Names come from the kernel and need not be UTF-8. Saving such a name fails, because it must be read
+    // back as the same bytes.
     std::string text;
     try {
         text = json{{"version", 1}, {"entries", std::move(list)}}.dump(1) + "\n";

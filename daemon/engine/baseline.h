@@ -14,17 +14,17 @@
 
 namespace wq {
 
-// Who decides what a target holds. If several could, it is the first of this list.
+// Who decides what a target holds. If several apply, the first of this list decides.
 enum class Holder : std::uint8_t {
     external,  // an external writer: nothing is written until a reload
-    udev,      // a rule of udev may set the target aside: nothing is written until udev has processed it
-    slot,      // a slot of an experiment: one arm after the other
+    udev,      // a udev rule may opt the target out: nothing is written until udev has processed it
+    slot,      // a slot of an experiment, which writes one arm after the other
     pin,       // an operator's order: a scope
     revert,    // an operator's order: the baseline
-    policy,    // the plan, and what the ledger makes of it
+    policy,    // the plan and the ledger
 };
 
-// Whose value a file was found to hold.
+// Whose value a file holds.
 enum class Whose : std::uint8_t { baseline, ours, foreign };
 
 struct Found {
@@ -33,34 +33,34 @@ struct Found {
     [[nodiscard]] bool is_ours() const { return word == Whose::ours || strict == Whose::ours; }
 };
 
-// What a target held before we first wrote to it, and the claim: every word that it may hold because of us.
+// What a target held before our first write, and the claim: every word that its file may hold because of us.
 //
-// The claim is exact. Before a write it is widened to what the file holds, to what is to be written, and to
-// the baseline (announce()), and saved; after the write it is narrowed to what is in place (settle()), and
-// saved. So a settled entry says what stands in the files, and any other value there is somebody else's: in
-// memory, and for the next process. A process that is killed between announcement and narrowing leaves the
-// wide claim; what somebody else wrote of just those values between our last look and the next one cannot be
-// told from ours.
+// Before a write, announce() adds the new word and the baseline to the claim (what is in place stays in it),
+// and the claim is saved. After the write, settle() reduces the claim to what is in place, and it is saved
+// again. So a settled entry says what the files hold, and any other value in them was written by somebody
+// else. This is also true for the next process that loads the entry. A process that is killed between
+// announce() and settle() leaves the wider claim. If somebody else writes one of the claimed values before
+// the next look, it is taken for ours.
 struct BaselineEntry {
     std::string name;
     ino_t inode = 0;
     std::string scope;           // first word of the file
-    std::optional<bool> strict;  // affinity_strict; empty where the target has none
-    // The words that the file may hold because of us. Empty: it holds the baseline. The baseline is among
-    // them only while the entry is announced and not settled.
+    std::optional<bool> strict;  // affinity_strict; empty if the target has none
+    // The words that the file may hold because of us. Empty: the file holds the baseline. The baseline is one
+    // of them only while the entry is announced and not settled.
     std::vector<std::string> may_hold;
-    // The strictness that is ours, always the opposite of `strict`. Empty: it is at its baseline, or nothing
-    // that we care for. While the entry is not settled the baseline is possible, too.
+    // The strictness that we wrote, always the opposite of `strict`. Empty: the file holds the baseline, or a
+    // value that does not matter to us. Until the entry is settled, the file may hold the baseline as well.
     std::optional<bool> may_strict;
-    // Who holds the target according to the file: `slot` (what a process that finds it puts back, even if
-    // settings are kept), `pin`, `revert` or `policy`. ownership.h knows who holds it now.
+    // The holder according to the file: `pin`, `revert`, `policy`, or `slot` (the restorer puts the target
+    // back, even if settings are kept). ownership.h knows the current holder.
     Holder holder = Holder::policy;
-    std::string pinned = {};  // the scope, of a pin
-    bool external = false;    // an external writer's until a reload; the order is in force again after that
-    // Whether the claim on disk includes this one. save() and load() set it; a wider claim clears it.
+    std::string pinned = {};  // the scope of a pin
+    bool external = false;    // left to an external writer until a reload; then the order is in force again
+    // Whether the claim on disk includes the current one. save() and load() set it; a wider claim clears it.
     struct OnDisk {
         bool yes = false;
-        friend bool operator==(OnDisk, OnDisk) { return true; }  // it is not part of what an entry says
+        friend bool operator==(OnDisk, OnDisk) { return true; }  // not part of an entry's content
     } on_disk = {};
 
     [[nodiscard]] bool may_be_ours(const std::string& word) const;
@@ -68,28 +68,28 @@ struct BaselineEntry {
 
     // Whether something of ours may be in the files.
     [[nodiscard]] bool has_claim() const { return !may_hold.empty() || may_strict.has_value(); }
-    // Whose WORD and VALUE (a strictness) are, by the claim alone: everything that decides upon what is ours
-    // asks here. A strictness that was never ours is `foreign` where it is not the baseline; an empty one is
-    // not known, and not ours.
+    // Whose WORD and VALUE (a strictness) are, according to the claim alone. All code that needs to know what
+    // is ours calls these. A strictness that was never ours is `foreign` if it is not the baseline. An empty
+    // VALUE is not known, and is not ours.
     [[nodiscard]] Whose whose(const std::string& word) const;
     [[nodiscard]] Whose whose_strict(bool value) const;
     [[nodiscard]] Found whose(const std::string& word, std::optional<bool> value) const;
-    // WORD, and VALUE where given, are about to be written; what is in place stays in the claim.
+    // Call before WORD, and VALUE if given, are written. What is in place stays in the claim.
     void announce(const std::string& word, std::optional<bool> value = {});
-    // The baseline is about to be put back, or may have been put back by somebody else.
+    // Call before the baseline is put back, and if somebody else may have put it back.
     void announce_baseline();
-    // The files hold WORD and VALUE: the claim has these, where they are ours, and no other. Returns whose
-    // they were by the claim before. An empty VALUE settles the word alone.
+    // Call when the files hold WORD and VALUE: reduces the claim to those of them that are ours. Returns
+    // whose they were according to the earlier claim. An empty VALUE settles only the word.
     Found settle(const std::string& word, std::optional<bool> value);
-    // Somebody else wrote the strictness (STRICT), or else the word.
+    // Call when somebody else wrote the strictness (if STRICT) or the word (if not).
     void disown(bool strict);
-    // Nothing of ours is there any more.
+    // Call when the files hold nothing of ours any more.
     void release();
     void hold(Holder by, const std::string& scope = "") {
         holder = by;
         pinned = scope;
     }
-    // The target goes to the policy, if a slot had it.
+    // If a slot holds the target, the policy holds it from now on.
     void end_slot() {
         if (holder == Holder::slot) hold(Holder::policy);
     }
@@ -101,11 +101,11 @@ struct BaselineEntry {
     friend bool operator==(const BaselineEntry&, const BaselineEntry&) = default;
 };
 
-// The entry of a target that we never wrote to: all it holds is the baseline.
+// The entry of a target that we never wrote to: its current values are the baseline.
 BaselineEntry entry_of(const Workqueue& target);
 
-// What a kernel may store when WORD is written, WORD aside. Before 7.1 names were matched by prefix, so that
-// `cache_shard` became `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: nothing else.
+// The word that a kernel may store instead of WORD. Before 7.1 names were matched by prefix, so `cache_shard`
+// was stored as `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: no other word.
 std::string misparse_of(const std::string& word);
 
 // Whether HOLDER is an operator's order.
@@ -113,14 +113,15 @@ inline bool is_order(Holder holder) {
     return holder == Holder::pin || holder == Holder::revert;
 }
 
-// baseline.json: replaced as a whole, before the writes it covers. Lives in /run, so that a reboot, which
-// resets the kernel, forgets it too.
+// baseline.json: replaced as a whole, before the writes that it covers. It is in /run, so a reboot, which
+// resets the kernel, deletes it too.
 class BaselineStore {
   public:
     explicit BaselineStore(std::string path);
 
-    // Absent file: no entries; that is asked twice, for it forgets all. Error: unreadable or not ours; then
-    // nothing may be written to /sys, since what the kernel had before us is not known.
+    // If the file is absent: no entries. This is checked twice, because it means that nothing was ever
+    // written. Error: the file is unreadable or not ours. Then nothing may be written to /sys, because the
+    // baseline is not known.
     Status load();
     // Writes the file if it differs from what was last loaded or saved.
     Status save();
@@ -131,12 +132,12 @@ class BaselineStore {
     [[nodiscard]] const std::map<std::string, BaselineEntry>& entries() const { return entries_; }
 
   private:
-    Status mark_saved();  // `done`
+    Status mark_saved();  // always succeeds
     std::string path_;
     std::map<std::string, BaselineEntry> entries_;
-    // Hash of what is on disk; empty after a save that failed, which may have replaced it or not.
+    // Hash of the entries on disk. Empty after a failed save, which may have replaced the file or not.
     std::optional<std::uint64_t> saved_;
-    bool broken_ = false;  // load() failed: save() would bury what it could not read
+    bool broken_ = false;  // load() failed: save() must not replace a file that was not read
 };
 
 }  // namespace wq

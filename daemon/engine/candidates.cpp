@@ -12,7 +12,7 @@
 namespace wq {
 namespace {
 
-// How far the largest pod is from one shard, in octaves.
+// The distance of the largest pod's size from the shard size, in powers of two.
 double distance(const Candidate& c, unsigned shard_size) {
     return std::abs(std::log2(static_cast<double>(std::max<std::size_t>(c.max_cores, 1)) / shard_size));
 }
@@ -40,11 +40,12 @@ class Search {
     const Known& known_;
     Step step_;
     std::vector<Arm> challengers_;
-    std::vector<Arm> references_;  // the baseline, and what improved on it, one after the other
-    std::int64_t said_ = -1;       // when what `said` tells of had its last pair
+    std::vector<Arm> references_;  // the baseline, then each arm that won against the one before it
+    std::int64_t said_ = -1;       // time of the last pair of the comparison in step_.said
 };
 
-// What is tried, in this order. The plan goes first among equals; what an older kernel kept, before all.
+// The arms to try, in order. Of arms at the same distance the plan comes first. The arm that was kept under
+// an older kernel comes before all others.
 std::vector<Arm> Search::challengers() const {
     if (!searches(in_.target, in_.policy)) return {planned_arm(in_.target, in_.plan)};
     const Candidate* now = in_.plan.now ? candidate_with(in_.plan, *in_.plan.now) : nullptr;
@@ -68,7 +69,8 @@ std::vector<Arm> Search::challengers() const {
     return out;
 }
 
-// A coarser arm than the reference only where it is the plan; what the kernel refused ends no search.
+// An arm that is coarser than the reference is compared with it only if it is the plan. An arm that the
+// kernel refused is skipped; the search goes on.
 bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
     if (std::ranges::find(references_, challenger) != references_.end()) return false;
     if (!searches(in_.target, in_.policy)) return true;
@@ -80,7 +82,7 @@ bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
     return c > r || challenger == planned_arm(in_.target, in_.plan);
 }
 
-// In mode guard the plan stays also where max_pairs pairs could not tell it from the baseline.
+// In mode guard the plan also wins if max_pairs pairs did not decide, unless keep = "if-improved".
 bool Search::wins(const LedgerEntry* known, const Arms& arms) const {
     if (known == nullptr) return false;
     if (known->judgement != Judgement::undecided) return known->judgement == Judgement::improved;
@@ -88,7 +90,7 @@ bool Search::wins(const LedgerEntry* known, const Arms& arms) const {
            pairs_of(*known) >= in_.policy.judge.settings.max_pairs && !rests(arms);
 }
 
-// Against a reference that the present one has beaten.
+// Whether CHALLENGER regressed against an earlier reference, which lost against the current one.
 bool Search::lost_before(const Arm& challenger) const {
     for (std::size_t i = 0; i + 1 < references_.size(); i++) {
         const LedgerEntry* known = entry({references_[i], challenger}, i > 0);
@@ -97,7 +99,7 @@ bool Search::lost_before(const Arm& challenger) const {
     return false;
 }
 
-// The latest is told of.
+// Describes the comparison that had the latest pair.
 void Search::say(const LedgerEntry& known, const Arms& arms) {
     if (known.updated < said_) return;
     said_ = known.updated;
@@ -113,7 +115,7 @@ void Search::find_reference() {
             if (!may_meet(challenger, references_.back())) continue;
             const LedgerEntry* known = entry(arms, references_.size() > 1);
             if (!wins(known, arms)) continue;
-            // The watch compares with the baseline, and may have taken it back.
+            // The watch compares with the baseline, and may have taken this arm back.
             const LedgerEntry* watched = entry({references_.front(), challenger}, false);
             if (watched != nullptr && watched->judgement == Judgement::regressed) continue;
             step_.kind = Step::Kind::kept;
@@ -135,7 +137,7 @@ void Search::find_reference() {
     }
 }
 
-// The first that is dense; else, of those that are sparse, the one whose last pair is longest ago.
+// The first dense comparison. If there is none: of the sparse ones, the one whose last pair is oldest.
 void Search::find_next() {
     std::int64_t oldest = 0;
     for (const Arm& challenger : challengers_) {
@@ -160,7 +162,8 @@ void Search::find_next() {
     }
 }
 
-// @default was moved by us to a scope that is known to be worse for this class: it stays where @default was.
+// If we moved @default to a scope that regressed for this class, the target keeps the scope that @default
+// had.
 bool Search::stays_where_default_was() {
     const auto was = in_.target.scope.effective;
     const auto is = in_.plan.now;
@@ -199,14 +202,14 @@ std::vector<Arm> candidates_of(const StepInput& input) {
     return Search(input, nothing).challengers();
 }
 
-// What regressed goes on after retry_after, with the evidence that it had.
+// A regressed comparison goes on after retry_after, with its earlier evidence.
 Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t now) {
     if (entry == nullptr) return Course::dense;
     switch (entry->judgement) {
         case Judgement::improved:
             return Course::watched;
         case Judgement::regressed: {
-            // A time in the future was written while the clock was wrong.
+            // If the time is in the future, the clock was wrong when it was written.
             const bool rests = entry->decided <= now && now - entry->decided < judging.retry_after.count();
             return rests ? Course::resting : Course::sparse;
         }

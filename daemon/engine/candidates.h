@@ -10,26 +10,27 @@
 
 namespace wq {
 
-// What is known of a target's comparisons.
+// What is known about a target's comparisons.
 struct Known {
     std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
     std::function<bool(const Arms&)> rests = {};                // the candidate was set aside on this target
     std::string before_upgrade =
-        {};  // the arm that an older kernel kept for this class; "" where none is known
+        {};  // the arm that was kept for this class under an older kernel; "" if none is known
 };
 
-// Which arms the target meets, in which order, what it holds and what is compared next. Pure: the same ledger
-// makes the same step, so that it survives restarts.
+// Which arms the target is compared with and in which order, what it holds, and what is compared next. Pure:
+// the same ledger gives the same step, also after a restart.
 //
-// Candidates are the plan, and in mode tune, where no rule names a scope, every scope that is finer than the
-// reference; a coarser one only where it is the plan. They meet the reference one after the other, the size
-// nearest to one shard first. What improves becomes the reference. In mode guard the plan is the only one.
+// In mode tune, if no rule names a scope, the candidates are the plan and every scope that is finer than the
+// reference; a coarser scope only if it is the plan. They are compared with the reference one after the
+// other, the pool size nearest to one shard first. An arm that improved becomes the reference. Otherwise the
+// plan is the only candidate.
 Step next_step(const StepInput& input, const Known& known);
 
-// All arms that the target could meet, as long as nothing is known, in their order.
+// All arms that the target could be compared with if the ledger were empty, in order.
 std::vector<Arm> candidates_of(const StepInput& input);
 
-// Pairs of the counters that decide.
+// The number of pairs of the counters that are not guards.
 std::uint64_t pairs_of(const LedgerEntry& entry);
 
 // How often the comparison of ENTRY (nullptr: no pair yet) is measured, at NOW (s since 1970).

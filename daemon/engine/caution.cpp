@@ -7,9 +7,9 @@
 namespace wq {
 namespace {
 
-constexpr double kLeastExpected = 30;  // items: a third of fewer is chance
+constexpr double kLeastExpected = 30;  // items; with fewer, a third can be chance
 constexpr double kTimes = 3;
-constexpr double kDeviations = 4;  // of a pair's difference, beyond what the noise explains
+constexpr double kDeviations = 4;  // standard deviations of a pair's difference that noise explains
 
 }  // namespace
 
@@ -24,7 +24,7 @@ bool is_beyond_noise(const std::deque<double>& before, double d) {
     for (const double each : before) mean += each / n;
     double squares = 0;
     for (const double each : before) squares += (each - mean) * (each - mean);
-    // A deviation that few differences give is itself uncertain: with four of them by a factor of two.
+    // A deviation computed from few differences is itself uncertain: with four of them, by a factor of two.
     const double deviation = std::sqrt(squares / (n - 1)) * (1 + 4 / n);
     return d > std::log(kTimes) + kDeviations * deviation;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxCoins = 1U << 20;  // bytes; 16 members have 20 KB
+constexpr std::size_t kMaxCoins = 1U << 20;  // bytes; 16 members take 20 KB
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 
 namespace wq {
 
-// The coins of the slot in progress, in /run before its first write: where the daemon is killed in it, the
-// next one finds which arm ran, and counts the window against it.
+// The coins of the slot in progress. They are in /run before the slot's first write. If the daemon is killed
+// during the slot, the next one reads which arm ran, and counts the window against that arm.
 struct Coins {
     struct Member {
         std::string target;
@@ -20,7 +20,7 @@ struct Coins {
         bool candidate_first = false;  // what the coin chose
     };
     std::vector<Member> members;
-    std::optional<unsigned> running;  // the window whose arms are in place, or are being put there: 0 or 1
+    std::optional<unsigned> running;  // the window whose arms are in place or being written: 0 or 1
 
     // The side whose arm is in place for MEMBER.
     [[nodiscard]] Side side_of(const Member& member) const;
@@ -28,11 +28,10 @@ struct Coins {
     static Result<Coins> from_text(std::string_view text);
 };
 
-// Replaces the file, on disk when it returns. PATH is in /run, a tmpfs, as the baseline is: no disk is waited
-// for.
+// Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
 Status keep_coins(const std::string& path, const Coins& coins);
-// The coins of a slot that was cut off, where there was one; they are gone from PATH then, so that they count
-// once. Error: a file that cannot be read or understood, which is gone as well.
+// Reads the coins of a slot that was cut off, if there was one, and removes PATH, so that they count only
+// once. Error: the file cannot be read or parsed; it is removed then, too.
 Result<std::optional<Coins>> take_coins(const std::string& path);
 void forget_coins(const std::string& path);
 

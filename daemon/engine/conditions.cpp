@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostSteal = 50;  // one tick in so many
+constexpr std::uint64_t kMostSteal = 50;  // one tick in 50 at most
 
-// "some avg10=0.00 avg60=..." of KIND.
+// The value of avg10 in the line of KIND: "some avg10=0.00 avg60=...".
 double average(const std::string& pressure, const std::string& kind) {
     std::istringstream lines(pressure);
     const std::string start = kind + " avg10=";
@@ -28,7 +28,7 @@ double average(const std::string& pressure, const std::string& kind) {
     return 0;
 }
 
-// A rule that matches every name names none.
+// Whether a rule names the target. The rule "*" matches every name and does not count.
 bool is_named(const Policy& policy, Kind kind, const std::string& name) {
     if (kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
     const WorkqueueRule* rule = policy.rule_for(name);

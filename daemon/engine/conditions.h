@@ -12,32 +12,34 @@
 
 namespace wq {
 
-// What may speak against a slot on this host now.
+// Conditions on this host that may prevent a slot now.
 struct Conditions {
     std::string observing = {};     // Engine::observing()
     std::string pods_unknown = {};  // Inventory::pods_unknown()
-    std::string ledger_error = {};  // why what is learned cannot be kept; "" if it can
+    std::string ledger_error = {};  // why the ledger cannot be saved; "" if it can
     bool paused = false;
     bool in_hours = true;
-    std::string system_state = {};  // systemd's; "" where there is none to ask
+    std::string system_state = {};  // systemd's; "" if systemd cannot be asked
     std::uint64_t uptime = 0;       // s
     std::chrono::seconds settle{0};
-    std::uint64_t delay = 0;  // s that are left of the random delay
+    std::uint64_t delay = 0;  // s, the rest of the random delay
     bool memory_is_short = false;
     bool on_battery = false;
     bool hotplug = false;  // CPUs came or went just now
 };
 
-// One reason for all targets, what lasts longest first; "" where a slot may begin.
+// Returns one reason, which is the same for all targets; "" if a slot may begin. If there are several
+// reasons, the one that lasts longest.
 std::string why_no_slot(const Conditions& conditions);
 
-// Whether tasks stall for memory: /proc/pressure/memory, some avg10 above 1% or any full. A kernel that does
-// not tell says no.
+// Whether tasks stall for memory: in /proc/pressure/memory, avg10 of `some` is above 1% or that of `full`
+// above 0. False if the kernel does not have this file.
 bool is_memory_short(const Paths& paths);
-// Whether a battery is discharged and no mains is online. It may ask the firmware, which takes ms.
+// Whether a battery is discharging and no mains supply is online. The kernel may ask the firmware, which
+// takes milliseconds.
 bool is_on_battery(const Paths& paths);
 
-// Steal and all time of all CPUs since boot, in ticks.
+// Steal time and total time of all CPUs since boot, in ticks.
 struct CpuTimes {
     std::uint64_t steal = 0;
     std::uint64_t all = 0;
@@ -46,14 +48,14 @@ CpuTimes read_cpu_times(const Paths& paths);
 // Whether the hypervisor took more than 2% of the time between the two.
 bool was_stolen(const CpuTimes& before, const CpuTimes& after);
 
-// The scheduler that runs, as part of what a comparison holds for: "scx_lavd 1.0", "cache-aware", "".
+// The scheduler in force, which is part of a comparison's key: "scx_lavd 1.0", "cache-aware", "".
 std::string scheduler_in_force(const Paths& paths);
 
-// Why only targets that a rule names are written and compared here: a realtime kernel, isolated CPUs; ""
-// where nothing of it is so.
+// Why only targets that a rule names are written and compared here: a realtime kernel, isolated CPUs; "" if
+// neither is the case.
 std::string why_named_only(const Paths& paths);
 
-// What is neither written nor compared unless a rule names it.
+// Targets that are neither written nor compared unless a rule names them.
 struct NamedOnly {
     std::string host = {};            // why_named_only()
     std::set<std::string> swap = {};  // swap_devices()

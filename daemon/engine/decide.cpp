@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-// The state that a plan alone gives a target that is left at its baseline.
+// The state of a target that is left at its baseline, from its plan alone.
 State state_of(Finding finding) {
     switch (finding) {
         case Finding::untouchable:
@@ -50,14 +50,14 @@ Wish refused(const Refusal& refusal) {
 
 Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
     if (const Refusal* why = f.target.refusal_of(arm.word)) return refused(*why);
-    // A strictness of ours that no rule names any more goes back.
+    // If we wrote a strictness and no rule names one any more, its baseline is put back.
     const bool strict_is_ours = f.entry != nullptr && f.entry->may_strict;
     return {
         {state, std::move(reason)}, arm.word, arm.strict || !strict_is_ours ? arm.strict : f.entry->strict};
 }
 
-// A pin holds a scope, and no strictness: one of ours goes back. Nothing new is written while pods are
-// unknown, not for an old order either.
+// A pin sets only the scope; a strictness that we wrote is put back. While the pods are unknown nothing new
+// is written, not even for an earlier order.
 Wish by_pin(const Facts& f) {
     if (const Refusal* why = f.target.refusal_of(f.entry->pinned)) return refused(*why);
     return {{State::pinned, "by an operator's order"},
@@ -70,7 +70,7 @@ bool is_compared(const Facts& f) {
     return f.target.step.course == Course::dense && f.all.compared.contains(f.target.now.name);
 }
 
-// The ledger decides nothing yet.
+// The wish while the ledger has no decision.
 Wish by_waiting(const Facts& f) {
     const Step& step = f.target.step;
     const Planned& plan = f.target.plan;
@@ -108,7 +108,8 @@ Wish by_plan(const Facts& f) {
     Wish out = baseline(state_of(plan.finding), plan.reason);
     out.lacks_scope = plan.finding == Finding::unsupported;
     if (plan.finding == Finding::pods_unknown) {
-        // A slot's arm was never decided upon: what was in force before it comes back, kept or baseline.
+        // An arm of a slot is not a decision: what was in force before the slot comes back, a kept arm or the
+        // baseline.
         if (f.entry != nullptr && f.entry->holder == Holder::slot) {
             const std::string& held = f.target.held;
             if (held.empty() || held == f.entry->scope) return out;
@@ -137,7 +138,7 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
     };
     if (!all.observing.empty()) return observed(all.observing);
     switch (holder) {
-        case Holder::udev:  // what an earlier daemon left in it stays, too
+        case Holder::udev:  // what an earlier daemon wrote stays, too
             return hands_off({State::waiting, kNotProcessedByUdev});
         case Holder::slot:
             return hands_off({State::trial, plan.reason});

@@ -15,7 +15,7 @@ namespace wq {
 struct Circumstances {
     const Policy& policy;
     std::string observing = {};           // why nothing is written; "" if the policy is followed
-    NamedOnly named_only = {};            // what is left alone unless a rule names it
+    NamedOnly named_only = {};            // targets that are left alone unless a rule names them
     std::string pods_unknown = {};        // why nothing new is set; "" if the pods are known
     std::string waiting_why = {};         // why no pair is measured
     std::string unsaved = {};             // why baselines could not be saved; "" if they could
@@ -25,25 +25,25 @@ struct Circumstances {
 // What is to be done about one target.
 struct Wish : Shown {
     std::optional<std::string> word = {};  // empty: its baseline
-    std::optional<bool> strict = {};       // empty: as it is
+    std::optional<bool> strict = {};       // empty: unchanged
     bool hands_off = false;                // nothing is written, whatever the target holds
     bool lacks_scope = false;              // its rule names a scope that this kernel does not have
 
     [[nodiscard]] const Shown& shown() const { return *this; }
-    // Whether the files of TARGET, as it was last looked at, are to hold something else.
+    // Whether the files of TARGET have to change, according to the last look.
     [[nodiscard]] bool sets(const Target& target) const;
-    // Whether that is a word of ours at all.
+    // Whether the wish is a word to write, and not the baseline.
     [[nodiscard]] bool wants() const { return word && !hands_off; }
 };
 
-// From what is known of TARGET to what it shall hold, and what is shown meanwhile. ENTRY: its baseline, or
+// Decides what TARGET should hold, and which state and reason are shown. ENTRY: its baseline entry, or
 // nullptr. Pure.
 Wish decide(const Target& target, const BaselineEntry* entry, const Circumstances& all);
 
-// What is shown of TARGET while an external writer has it.
+// State and reason of TARGET while it is left to an external writer.
 Shown left_to_writer(const Target& target);
 
-// What is shown of TARGET as it was found, before anything is done about WISH. Pure.
+// State and reason of TARGET as it was found, before WISH is carried out. Pure.
 Shown as_found(const Target& target, const BaselineEntry* entry, const Wish& wish, const Circumstances& all);
 
 }  // namespace wq

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is asked of the engine, what it tells, and how it looks, plans and has written.
+// The engine's interface, and how it looks, plans, decides and writes.
 #include "engine/engine.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ void Engine::set_policy(Policy policy) {
         target.refused.clear();
         target.failures = target.stuck = 0;
     }
-    if (targets_.empty()) return;  // at the start, which is no reload
+    if (targets_.empty()) return;  // at the start, not at a reload
     ownership_.start_over();
     inventory_.start_over();
 }
@@ -67,7 +67,7 @@ void Engine::look() {
 }
 
 void Engine::step_all() {
-    plan_targets();  // what @default holds is part of its followers' plans
+    plan_targets();  // the plans of followers depend on what @default holds
     write();
 }
 
@@ -130,7 +130,8 @@ void Engine::look_at(const std::string& name, const CpuSet& unbound_mask) {
         log_.write_once(LOG_WARNING, Event::none, fmt::format("{}: {}", name, now->untouchable));
     const BaselineEntry* entry = ownership_.entry(name);
     if (!now || now->unread || unbound_mask.empty()) {
-        // Memory may be short for a moment. What is managed stays as it is until it can be read.
+        // The read may fail only because memory is short for a moment. A managed target stays as it is until
+        // it can be read.
         if (const auto managed = targets_.find(name); managed != targets_.end())
             return keep_unread(managed->second, now ? &*now : nullptr);
         if (!now || entry != nullptr) return;
@@ -141,7 +142,7 @@ void Engine::look_at(const std::string& name, const CpuSet& unbound_mask) {
     notice(target, now->strict);
 }
 
-// SEEN: what of it could be read, if any.
+// SEEN: the part that could be read, or nullptr.
 void Engine::keep_unread(Target& target, const Workqueue* seen) {
     target.unread = true;
     if (seen == nullptr || seen->scope.word.empty()) return;
@@ -169,7 +170,8 @@ Result<const Target*> Engine::look_for_order(const std::string& name) {
     if (!target.now.untouchable.empty()) return fail(name + ": " + target.now.untouchable, EPERM);
     if (target.external)
         return fail(
-            fmt::format("{}: external: holds '{}', which an external writer wrote; put it back and reload",
+            fmt::format("{}: external: holds '{}', which an external writer wrote; put the baseline back and "
+                        "reload the policy",
                         name, target.now.scope.word),
             EPERM);
     if (const std::string why = observing(); !why.empty())
@@ -198,7 +200,8 @@ std::vector<Workqueue> Engine::targets_before_us() const {
         Workqueue& w = out.emplace_back(ownership_.as_before_us(target));
         if (w.kind != Kind::default_scope) continue;
         default_scope = w.scope.effective;
-        // If somebody else's, or held by an order, it moves nobody: its followers have what it says now.
+        // If @default is left to an external writer or held by an order, our plan does not move its
+        // followers: they have the scope that it holds now.
         const Holder holder = ownership_.holder_of(target);
         if (holder != Holder::external && !is_order(holder)) continue;
         if (holder != Holder::revert) default_scope = target.now.scope.effective;
@@ -219,9 +222,9 @@ void Engine::plan_targets() {
                           inventory_.pods_unknown(),
                           effective_shard_size(kernel_, policy_)};
     plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
-    // If @default stays at its baseline (it is not compared yet, since it comes last; it regressed; the
-    // kernel refuses its plan), it moves no follower, and they are planned again for themselves. The same if
-    // another scope than the planned one was kept.
+    // If @default stays at its baseline (it is not compared yet, because it comes last; it regressed; or the
+    // kernel refuses its plan), it moves no follower, and each follower is planned again on its own. The same
+    // is done if a scope other than the planned one was kept.
     const auto parameter = targets_.find(kDefaultTarget);
     if (parameter == targets_.end()) return;
     const Target& moving = parameter->second;
@@ -237,7 +240,8 @@ void Engine::plan_targets() {
     });
 }
 
-// Only the search of mode tune needs candidates. There may be thousands of targets: no other keeps them.
+// Only targets that mode tune searches for keep their candidates, to save memory: there may be thousands of
+// targets.
 void Engine::take(PlanLine line) {
     Target& target = targets_.at(line.target.name);
     target.before = line.target.scope.effective;
@@ -255,7 +259,7 @@ bool Engine::has_no_effect(const Target& target) const {
     return !policy_.apply_unjudged || (plan.planned && target.refuses(std::string(name_of(*plan.planned))));
 }
 
-// What the ledger makes of a plan that a comparison could be about.
+// Asks the ledger for the step, if there can be a comparison.
 void Engine::make_step(Target& target) {
     target.step = {};
     const Planned& plan = target.plan;
@@ -291,8 +295,8 @@ Wish Engine::decide_on(const Target& target) {
 
 // ---- writing
 
-// All that is to be written is announced on disk before the first write, and settled there after the last, in
-// one go each: a thousand targets cost two saves.
+// Announces all writes on disk before the first one, and settles them on disk after the last one: two saves,
+// also for a thousand targets.
 void Engine::write() {
     refresh_circumstances();
     std::vector<std::pair<std::string, Wish>> wishes;
@@ -306,12 +310,12 @@ void Engine::write() {
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);
     for (const auto& [name, wish] : wishes) {
         Target& target = targets_.at(name);
-        // The half that is still ours, of what an external writer has, stays until the end, or until nothing
-        // may be written.
+        // If an external writer wrote only one of word and strictness, and the other one is ours, it stays
+        // until the daemon ends or must not write.
         if (target.external && goes_back(target, wish)) applier_.put_half_back(target);
         if (wish.hands_off) continue;
         if (!wish.word)
-            applier_.put_back(target);  // what is put back was on disk before it was written
+            applier_.put_back(target);  // needs no save: the baseline was on disk before our first write
         else if (saved)
             applier_.carry_out(target, wish);
         else if (wish.sets(target))

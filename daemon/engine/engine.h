@@ -20,7 +20,7 @@
 
 namespace wq {
 
-// A target, and the arm that it is to hold.
+// A target, and the arm to write to it.
 struct Switch {
     std::string name;
     Arm arm;
@@ -30,10 +30,10 @@ struct Switched {
     std::uint64_t took = 0;  // us
 };
 
-// Joins the parts: it looks (Inventory, Ownership), plans, decides (decide.h) and writes (Applier).
-// reconcile() does all of it. It may be called at any time, and does nothing where nothing changed.
+// Connects the parts: it looks (Inventory, Ownership), plans, decides (decide.h) and writes (Applier).
+// reconcile() does all of this. It may be called at any time, and writes nothing if nothing changed.
 //
-// engine_slot.cpp has what a slot asks for, engine.cpp the rest.
+// engine_slot.cpp has the functions for slots, engine.cpp the rest.
 class Engine {
   public:
     struct Edges {
@@ -41,85 +41,87 @@ class Engine {
         BaselineStore& store;
         Log& log;
         std::function<Result<Topology>()> read_topology;
-        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as Inventory has it
+        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Inventory::Edges
         const VerdictStore& verdicts;
         std::function<std::int64_t()> now;  // s since 1970
-        // What the ledger makes of a plan (engine/candidates.h). Empty: nothing is known, nothing is
-        // compared.
+        // The step that follows from plan and ledger (engine/candidates.h). Empty: there is no ledger, and
+        // nothing is compared.
         std::function<Step(const StepInput&)> next_step = {};
     };
     Engine(Edges edges, KernelInfo kernel);
-    Engine(const Engine&) = delete;  // the parts refer to each other
+    Engine(const Engine&) = delete;  // the parts have references to each other
     Engine& operator=(const Engine&) = delete;
 
-    // Takes a policy into use: what was refused, reverted or external is looked at anew.
+    // Puts a policy into use. Forgets refusals, orders to revert and external writers, so that these targets
+    // are decided again.
     void set_policy(Policy policy);
-    // Rules of the policy end, or begin again, by their day; the next reconcile() plans by it. Nothing else
-    // is looked at anew. NOW: s since 1970.
+    // Updates which rules have expired at NOW (s since 1970); a rule can also become valid again. The next
+    // reconcile() uses the result. Everything else stays as it is.
     void expire(std::int64_t now) { policy_.expire(now); }
-    // Writes nothing but baselines from now on, for WHY; "" lifts it. Policies may say so as well (mode =
-    // "observe").
+    // From now on writes only baselines; WHY is the reason, "" ends this. A policy can ask for the same (mode
+    // = "observe").
     void observe(std::string why) { observe_why_ = std::move(why); }
-    // Something happened on the machine: the next reconcile() or look() looks at it.
+    // Call after an event of the machine: the next reconcile() or look() takes CHANGE into account.
     void changed(Udev::Change change);
 
     // Looks at every target, plans, writes.
     void reconcile();
-    // Looks only: notices external writers and vanished targets. Writes nothing; record() keeps what was
+    // Looks only: notices external writers and vanished targets. Writes nothing; record() saves what was
     // noticed.
     void look();
     void record() { (void)ownership_.save(); }
-    // Plans and decides again, by what was last seen, and writes: the ledger's comparisons may be others by
-    // now.
+    // Plans, decides and writes again, with what the last look found. Call if the ledger changed, or if other
+    // comparisons of it apply now.
     void step_all();
-    // Puts everything back that is ours, and forgets it.
+    // Puts back all that is ours, and removes the entries.
     void restore_all();
-    // Leaves everything in force, but ends the orders: they last until the daemon stops.
+    // Leaves all settings in force, but ends the orders: an order ends when the daemon stops.
     void keep_all();
 
     [[nodiscard]] Orders& orders() { return orders_; }
     [[nodiscard]] const Orders& orders() const { return orders_; }
 
-    // What orders ask for. Looks at NAME; the error says why nobody may give an order about it now.
+    // For orders. Looks at NAME. Error: why no order for it is accepted now.
     Result<const Target*> look_for_order(const std::string& name);
     void look_at(const std::string& name) { look_at(name, edges_.files.unbound_mask()); }
     void look_and_plan();
-    // HOLDER (SCOPE: of a pin) is what the entry of NAME says from now on, and write() follows it.
+    // Sets the holder in the entry of NAME to HOLDER. SCOPE: the scope of a pin. The next write() carries it
+    // out.
     void order(const std::string& name, Holder holder, const std::string& scope = "");
-    // Decides, and writes what follows from it.
+    // Decides and writes.
     void write();
 
-    // What a slot asks for. Between begin_trials() and end_trials() its targets are left to it. Several
-    // targets cost one save of the baseline where one does.
-    // Whether NAME may go on trial by an operator's order; the error says what stands against it.
+    // For slots. Between begin_trials() and end_trials() the engine leaves the slot's targets to the slot. A
+    // call for several targets saves the baseline as often as a call for one.
+    // Whether NAME may go on trial. Error: why not.
     Status may_try(const std::string& name);
-    // From here on a process that finds a target puts it back, even if settings are kept. A Status for each
-    // of NAMES, in their order.
+    // Marks NAMES as on trial, on disk: from now on the restorer puts them back, even if settings are kept.
+    // Returns a Status for each of NAMES, in the same order.
     std::vector<Status> begin_trials(const std::vector<std::string>& names);
-    // Writes each arm, in this order, even if it is in place. Every outcome but `done` ends the trial for
-    // that target alone. CLOCK: us, for how long a write takes.
+    // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the trial,
+    // for that target alone. CLOCK: us, to measure how long a write takes.
     std::vector<Switched> switch_to(const std::vector<Switch>& switches,
                                     const std::function<std::uint64_t()>& clock);
-    // Back to what policy and ledger say; nothing for those that are not on trial.
+    // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void end_trials(const std::vector<std::string>& names);
     void end_trial(const std::string& name) { end_trials({name}); }
-    // Why no pair is measured, shown where a target waits for one.
+    // Sets the reason why no pair is measured. It is shown for targets that wait for one.
     void explain_waiting(std::string why) { circumstances_.waiting_why = std::move(why); }
-    // The targets whose dense comparisons are measured now, slot by slot: these are in state `trial`.
+    // Sets the targets whose dense comparisons are measured now, slot by slot: they have the state `trial`.
     void set_compared(std::set<std::string> names) { circumstances_.compared = std::move(names); }
     void name_only(NamedOnly what) { circumstances_.named_only = std::move(what); }
     [[nodiscard]] const NamedOnly& named_only() const { return circumstances_.named_only; }
-    // Why TARGET is neither written nor compared on this host; "" if it is.
+    // Why TARGET is neither written nor compared on this host; "" if it may be.
     [[nodiscard]] std::string why_left_alone(const Target& target) const {
         return named_only().why(policy_, target.now.kind, target.now.name);
     }
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
     struct Glance {
-        std::string cpus;      // as VerdictKey has them
-        std::string word;      // its scope
+        std::string cpus;      // as in VerdictKey
+        std::string word;      // the word of its scope
         bool foreign = false;  // the word is not the one that we wrote last
     };
-    // NAME's files as they are now; empty if they cannot be read.
+    // Reads NAME's files now; empty if they cannot be read.
     std::optional<Glance> glance(const std::string& name);
 
     [[nodiscard]] const std::map<std::string, Target>& targets() const { return targets_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a slot asks of the engine: its writes, with all that every other write has around it.
+// The engine's functions for slots: writes with the same checks and saves as all other writes.
 #include <syslog.h>
 
 #include <cerrno>
@@ -29,7 +29,7 @@ Status Engine::may_try(const std::string& name) {
     if (target.unread) return fail(name + ": cannot be read now", EAGAIN);
     if (const std::string& why = inventory_.pods_unknown(); !why.empty())
         return fail("pods unknown: " + why, EPERM);
-    if (!target.now.scope.effective) return fail(name + ": its scope is not known here", EINVAL);
+    if (!target.now.scope.effective) return fail(name + ": wq-tuned does not know its current scope", EINVAL);
     return {};
 }
 
@@ -41,7 +41,7 @@ std::vector<Status> Engine::begin_trials(const std::vector<std::string>& names) 
         const ino_t inode = known == targets_.end() ? 0 : known->second.now.inode;
         Status may = known == targets_.end() ? fail(name + ": no such target", ENOENT) : may_try(name);
         if (may && targets_.at(name).now.inode != inode)
-            may = fail(name + ": is another workqueue by now", ENODEV);
+            may = fail(name + ": was replaced by another workqueue of the same name", ENODEV);
         if (may) {
             Target& target = targets_.at(name);
             ownership_.entry_for(target.now).hold(Holder::slot);
@@ -66,7 +66,7 @@ std::vector<Status> Engine::begin_trials(const std::vector<std::string>& names) 
 // baseline.
 Outcome Engine::found_foreign(Target& target, const Arm& arm) {
     const Look seen = wq::look_at(edges_.files, *ownership_.entry(target.now.name));
-    if (!seen.scope) return {};  // the write says why
+    if (!seen.scope) return {};  // the write will return the error
     target.now.scope = *seen.scope;
     if (seen.strict) target.now.strict = seen.strict;
     if (seen.found.word == Whose::foreign) return {Outcome::Kind::foreign, false, seen.scope->word, 0};
@@ -75,14 +75,14 @@ Outcome Engine::found_foreign(Target& target, const Arm& arm) {
     return {};
 }
 
-// `done` where TO may be written.
+// Returns `done` if TO may be written.
 Outcome Engine::may_switch(const Switch& to) {
     const auto found = targets_.find(to.name);
     if (found == targets_.end()) return {Outcome::Kind::gone, false, to.name + ": vanished", ENOENT};
     Target& target = found->second;
     if (ownership_.entry(to.name) == nullptr || !target.in_slot)
         return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
-    // A look noticed it: what is still ours of it goes back in end_trials().
+    // A look noticed the external writer. end_trials() puts back what is still ours.
     if (target.external) return {Outcome::Kind::foreign, false, *target.external, 0};
     return found_foreign(target, to.arm);
 }
@@ -99,7 +99,7 @@ void Engine::end_switch(Target& target, const Arm& arm, const Outcome& outcome) 
     applier_.take_failure(target, arm.word, outcome);
 }
 
-// Between two windows the entries on disk have the words in place and no others.
+// Between two windows the entries on disk have exactly the words that are in place.
 std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
                                         const std::function<std::uint64_t()>& clock) {
     std::vector<Switched> out(switches.size());
@@ -136,7 +136,7 @@ void Engine::end_trials(const std::vector<std::string>& names) {
         target.in_slot = false;
         if (target.external && ownership_.holds_ours(target)) {
             ownership_.entry(name)->announce_baseline();
-            (void)ownership_.save();  // it goes back all the same
+            (void)ownership_.save();  // it is put back even if this fails
             applier_.put_half_back(target);
         }
         make_step(target);

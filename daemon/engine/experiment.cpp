@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who takes part, and when. The slot that runs is in experiment_slot.cpp, what a pair comes to in
+// Which targets take part, and when. The running slot is in experiment_slot.cpp, the result of a pair in
 // experiment_pair.cpp.
 #include "engine/experiment.h"
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kLookTime = 5 * kSecond;  // between two looks at the traffic
 constexpr std::uint64_t kFreshRate = 12 * kSecond;
 constexpr std::uint64_t kFactsTime = 60 * kSecond;
-constexpr std::uint64_t kSystemTime = 600 * kSecond;  // systemd that has started seldom changes its mind
+constexpr std::uint64_t kSystemTime = 600 * kSecond;  // once systemd has started, its state seldom changes
 constexpr std::size_t kMostSaid = 100;
 
 bool any_work_counter(const std::vector<JudgedCounter>& counters) {
@@ -75,7 +75,8 @@ void Experiment::policy_changed() {
     }
     const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger_.ledger().lacks);
-    // Comparisons are known by what they are judged by: that is settled before the first look.
+    // The counters are part of a comparison's key. Whether work can be counted must be known before the first
+    // look.
     if (any_work_counter(judge.counters) &&
         !std::ranges::all_of(judge.counters, is_work_counter, &JudgedCounter::name))
         if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
@@ -87,7 +88,7 @@ void Experiment::policy_changed() {
     look_at_.reset();
 }
 
-// What an older kernel kept for a class is this one's first candidate.
+// An arm that was kept for a class under an older kernel is the first candidate under this one.
 void Experiment::find_before_upgrade() {
     const std::string kernel = edges_.engine.keys().ledger_key({}, {}, false).kernel;
     std::map<std::string, std::int64_t> latest;
@@ -101,13 +102,14 @@ void Experiment::find_before_upgrade() {
     }
 }
 
-// Hosts of a fleet that start, or whose hours open, at the same time shall not begin at the same time.
+// Draws a random delay, so that hosts of a fleet do not begin at the same time if they start, or their hours
+// begin, at the same time.
 void Experiment::draw_delay() {
     const std::uint64_t most = us(edges_.engine.policy().judge.jitter);
     not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
 }
 
-// For good, until a reload: then the counters that are left make comparisons of their own.
+// Work is not counted until a reload. The counters that are left make comparisons with other keys.
 void Experiment::no_counters(const Error& why) {
     no_counters_ = why.text;
     edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
@@ -124,12 +126,12 @@ Step Experiment::step(const StepInput& in) const {
                           previous == before_upgrade_.end() ? "" : previous->second});
 }
 
-// What asks firmware or systemd costs time.
+// Asks the firmware and systemd only now and then, because that takes time.
 void Experiment::refresh_facts() {
     memory_is_short_ = is_memory_short(edges_.paths);
     if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler) {
         measure_by(
-            edges_.engine.keys().measures().lacks);  // what was learned under another scheduler waits for it
+            edges_.engine.keys().measures().lacks);  // evidence is used only under the scheduler it is from
         edges_.engine.step_all();
     }
     const std::uint64_t now = edges_.now();
@@ -170,7 +172,7 @@ std::string Experiment::why_rests(const std::string& name, const Arms& arms) con
     return rest == notes->second.rests.end() || rest->second.until <= edges_.now() ? "" : rest->second.why;
 }
 
-// Why no pair of TARGET is measured now, whatever is compared.
+// Why no pair of TARGET is measured now, for any arms.
 std::string Experiment::why_not(const Target& target) const {
     const Holder holder = edges_.engine.ownership().holder_of(target);
     if (target.unread) return "cannot be read now";
@@ -178,9 +180,9 @@ std::string Experiment::why_not(const Target& target) const {
     if (is_order(holder)) return "held by an operator's order";
     if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
         const Notes& notes = found->second;
-        if (edges_.now() < notes.not_before) return "its last pair failed: " + notes.why;
+        if (edges_.now() < notes.not_before) return "its last slot gave no result: " + notes.why;
         const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
-        if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "today's budget is spent";
+        if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "its judge.budget for today is used up";
     }
     if (std::string why = edges_.engine.why_left_alone(target); !why.empty()) return why;
     switch (target.state) {
@@ -196,8 +198,8 @@ std::string Experiment::why_not(const Target& target) const {
     }
 }
 
-// An arm that leaves a target on `default` is what @default holds; where that is another scope, what is
-// measured is not what the arm is called.
+// An arm with the word `default` means the scope that @default holds. If that is not the scope by which the
+// arm is named, a pair would measure something else than its name says.
 bool Experiment::means_another(const Arms& arms) const {
     const auto parameter = edges_.engine.targets().find(kDefaultTarget);
     if (parameter == edges_.engine.targets().end() || parameter->second.in_slot) return false;
@@ -206,7 +208,7 @@ bool Experiment::means_another(const Arms& arms) const {
     return moved(arms.baseline) || moved(arms.candidate);
 }
 
-// Whether ARM is what we kept: as a reference it is of the policy, not of the kernel.
+// Whether we kept ARM. The origin of such a reference is the policy, not the kernel.
 bool Experiment::is_held(const Target& target, const Arm& arm) {
     return target.step.kind == Step::Kind::kept && target.step.hold == arm;
 }
@@ -270,7 +272,7 @@ bool Experiment::is_busy(const std::string& name) const {
     return notes->second.rate * counted >= static_cast<double>(judge.settings.min_items);
 }
 
-// Whether rates are known now: they are the difference of two looks. Error: nothing can be measured.
+// Returns whether rates are known now: a rate needs two looks. Error: nothing can be measured.
 Result<bool> Experiment::look_at_traffic() {
     if (no_counters_.empty()) {
         const std::uint64_t now = edges_.now();
@@ -286,7 +288,8 @@ Result<bool> Experiment::look_at_traffic() {
                 const auto before = traffic_.find(name);
                 if (!fresh || before == traffic_.end() || !edges_.engine.targets().contains(name)) continue;
                 Notes& notes = notes_[name];
-                // What a slot counted since is better: its writes set the kernel's counts back to zero.
+                // What a slot counted since the last look is better: its writes reset the kernel's counts to
+                // zero.
                 if (notes.rate_at > traffic_at_) continue;
                 const std::uint64_t more =
                     one.completed >= before->second ? one.completed - before->second : one.completed;
@@ -302,17 +305,17 @@ Result<bool> Experiment::look_at_traffic() {
     return true;
 }
 
-// Guards alone decide nothing. Counters come before guards.
+// Guards alone decide nothing. If the first counter is a guard, there are only guards.
 std::string Experiment::why_unjudged() const {
     const auto& counters = edges_.engine.keys().measures().counters;
-    return counters.empty() || counters.front().guard ? "nothing to judge by: " + no_counters_ : "";
+    return counters.empty() || counters.front().guard ? "no counter can be measured: " + no_counters_ : "";
 }
 
 void Experiment::explain(const std::string& why) {
     edges_.engine.explain_waiting("waiting: " + why);
 }
 
-// No slot begins: nothing stays attached or held.
+// No slot begins: detaches the counters and releases the memory.
 void Experiment::idle() {
     edges_.engine.set_compared({});
     edges_.counters.detach();
@@ -321,7 +324,8 @@ void Experiment::idle() {
     held_ = false;
 }
 
-// The group of all that may share a slot, or one target that is alone in its own: who has waited longest.
+// Returns either all targets that may share a slot, or one target that must be alone in its slot: whichever
+// waited longer. Orders come first.
 std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) const {
     std::ranges::stable_sort(ready, [](const Taker& a, const Taker& b) {
         return a.by_hand != b.by_hand ? a.by_hand : a.served < b.served;
@@ -335,8 +339,8 @@ std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) cons
     bool dense = false;
     for (const Taker& taker : ready) {
         if (is_alone(taker) || names.contains(taker.name)) continue;
-        // One of a class: where two of them disturb each other, neither coin is independent of the other's
-        // difference, and both differences would be evidence in the same comparison.
+        // Only one target per comparison. If two targets disturb each other, the coin of one influences the
+        // difference of the other, and both differences would be evidence in the same comparison.
         const Target& target = edges_.engine.targets().at(taker.name);
         if (!comparisons
                  .insert(edges_.engine.keys().ledger_key(target.now, taker.arms, taker.from_policy).text())
@@ -363,13 +367,14 @@ void Experiment::look() {
     refresh_facts();
     const std::string why = why_no_slot();
     auto all = takers();
-    // Orders wait for no hour and no delay, but for what makes a pair worthless.
+    // These reasons do not stop orders. What makes the pair of an order impossible is checked below and in
+    // Engine::may_try().
     const bool only_orders = !why.empty();
     if (only_orders) std::erase_if(all, [](const Taker& t) { return !t.by_hand; });
     if (only_orders) explain(why);
     const auto due = next_due(all);
     const std::uint64_t now = edges_.now();
-    // An order waits for the disk too: what it measures could not be kept.
+    // An order waits for the ledger's disk, too: its result could not be saved.
     if (!due || !edges_.engine.observing().empty() || !ledger_.why_not(now).empty()) return idle();
     if (*due > now + kLookTime) {
         idle();
@@ -399,8 +404,8 @@ void Experiment::look() {
     begin_slot(choose(std::move(ready)));
 }
 
-// A target whose slots come to nothing (its load stops, its file cannot be written) is left alone for a
-// while, twice as long each time: switching costs something.
+// A target whose slots give no result (its load stops, its file cannot be written) is skipped for a while,
+// twice as long each time, because switching has a cost.
 void Experiment::put_off(const std::string& name, const std::string& why) {
     constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
     Notes& notes = notes_[name];
@@ -409,7 +414,7 @@ void Experiment::put_off(const std::string& name, const std::string& why) {
     notes.why = why;
 }
 
-// What passes is not worth a line in the journal, but to who ordered it.
+// A transient error is logged only if the comparison was ordered.
 void Experiment::could_not_begin(const Member& member, const Error& why) {
     const Taker& taker = member.taker;
     put_off(taker.name, why.text);
@@ -461,7 +466,7 @@ std::string Experiment::why_no_order(const Target& target, const Arms& arms) con
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
     if (auto may = edges_.engine.may_try(name); !may) return may;
-    if (orders_.contains(name)) return fail(name + ": is on trial by an order already", EBUSY);
+    if (orders_.contains(name)) return fail(name + ": an order has already put it on trial", EBUSY);
     if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
     if (const std::string why = why_unjudged(); !why.empty()) return fail(name + ": " + why, EOPNOTSUPP);
@@ -470,7 +475,7 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     if (found == edges_.engine.targets().end()) return fail(name + ": vanished", ENOENT);
     const Target& target = found->second;
     const Workqueue before = edges_.engine.ownership().as_before_us(target);
-    // What the ledger kept is not in force then.
+    // If so, what the ledger kept is not in force.
     const bool left_alone = !edges_.engine.why_left_alone(target).empty();
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
@@ -484,7 +489,7 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     } else if (arms.candidate == arms.baseline) {
         return fail(name + ": the planned scope is in force already; name another one with --arm", EINVAL);
     }
-    // What is in force is the reference.
+    // The arm in force is the reference.
     const auto& kept = target.step.hold;
     if (!left_alone && target.step.kind == Step::Kind::kept && kept && arms.candidate != *kept)
         arms.baseline = *kept;

@@ -28,72 +28,71 @@
 
 namespace wq {
 
-// Clocks that must not jump within a slot, in ns: how far each is ahead of CLOCK_MONOTONIC.
+// Clocks that must not jump within a slot: how far each is ahead of CLOCK_MONOTONIC, in ns.
 struct Clocks {
     std::int64_t suspended = 0;  // CLOCK_BOOTTIME
     std::int64_t wall = 0;       // CLOCK_REALTIME
 };
 
-// Whether error CODE says nothing about the next try.
+// Whether error CODE is transient, so that the next try may succeed.
 inline bool passes(int code) {
     return kind_of_error(code) == Outcome::Kind::transient;
 }
 
-// Runs experiments on all busy targets at once: slots (engine/slot.h), in which each target that takes part
-// has a pair of windows with a coin of its own, and a ledger of what the pairs came to. Which arms meet, and
-// what is held in between, follows from the ledger alone (engine/candidates.h), so that a restart changes
-// nothing.
+// Runs experiments on all busy targets in slots (engine/slot.h). In a slot, each target that takes part has a
+// pair of windows, whose order its own coin decides. The results are in a ledger. The ledger alone determines
+// which arms are compared, and what is held in between (engine/candidates.h), so a restart changes nothing.
 //
 // A comparison is dense (a pair in every slot), sparse (a pair per judge.holdback), resting or watched. A
-// watched target is alone in its slot, so that nothing else switches while harm is looked for; so is
-// @default, whose windows move its followers. It is compared last.
+// watched target is alone in its slot, so that no other target switches while the watch looks for harm.
+// @default is alone in its slot because its windows also change its followers; it is compared last.
 //
-// Times are us of CLOCK_MONOTONIC unless they are said to be s since 1970.
+// Times are us of CLOCK_MONOTONIC unless the comment says s since 1970.
 class Experiment {
   public:
     struct Edges {
         Engine& engine;
         WorkCounters& counters;
-        VerdictStore& verdicts;  // the history of verdicts; nothing is decided by it
+        VerdictStore& verdicts;  // the history of verdicts; it decides nothing
         RecordWriter& record;
         Log& log;
         Paths paths;
         std::function<std::uint64_t()> random;    // getrandom(2): the coin must not be guessed by a load
-        std::function<Clocks()> clocks;           // as they stand
-        std::function<std::uint64_t()> now;       // exact, where an event loop's clock may lag
+        std::function<Clocks()> clocks;           // the current values
+        std::function<std::uint64_t()> now;       // exact; the clock of the event loop may lag
         std::function<std::int64_t()> wall;       // s since 1970
         std::function<unsigned()> minute_of_day;  // local time
         std::function<std::uint64_t()> uptime;    // s since boot
-        std::function<std::string()> system_state = {};  // systemd's: "running"; "" where nobody can be asked
-        // A slot begins; no slot runs any more.
+        std::function<std::string()> system_state = {};  // systemd's: "running"; "" if it cannot be asked
+        // Called with true when a slot begins, and with false when no more slots follow.
         std::function<void(bool hold)> hold_memory = {};
     };
 
-    // Reads the ledger, and counts the windows of a slot that a crash cut off.
+    // Reads the ledger, and counts the lost windows of a slot that a crash cut off.
     explicit Experiment(Edges edges);
     ~Experiment();
 
     // For Engine::Edges::next_step.
     [[nodiscard]] Step step(const StepInput& input) const;
 
-    // A policy was taken into use: what was set aside may be tried again, and a new random delay begins if
-    // the policy has another.
+    // Call after a policy was put into use: candidates that were set aside may be tried again, and a new
+    // random delay begins if judge.jitter changed.
     void policy_changed();
     // Called at watchdog ticks.
     void tick();
-    // When on_time() wants to be called; empty while nothing is measured and nothing waits for traffic.
+    // When to call on_time(); empty while nothing is measured and nothing waits for traffic.
     [[nodiscard]] std::optional<std::uint64_t> due() const;
     void on_time();
-    // CPUs came or went, or may have: the pairs being measured are of two machines.
+    // Call when CPUs came or went, or may have: the pairs of the running slot do not count.
     void cpus_changed();
-    // After each Engine::reconcile(): targets whose ground is gone leave the slot.
+    // Call after each Engine::reconcile(): targets that cannot be compared any more leave the slot.
     void check();
-    // `wq-tunectl trial`: SCOPE (what comes next if empty) is compared on target NAME at once, whatever the
-    // hour. Error: why not.
+    // `wq-tunectl trial`: compares SCOPE (if empty: what comes next) on target NAME at once, also outside
+    // judge.hours. Error: why not.
     Status order(const std::string& name, const std::string& scope);
-    // Ends the slot that runs, and saves what is known. A window that this cuts off counts against its arm.
+    // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
     void cancel_all(const std::string& why);
-    // No slot begins while paused; the one that runs comes to its end.
+    // While paused no slot begins, except for orders. The running slot comes to its end.
     void pause(bool paused) { paused_ = paused; }
 
     [[nodiscard]] bool is_measuring() const { return slot_ != nullptr; }
@@ -102,18 +101,18 @@ class Experiment {
     // Seconds that all targets lost to experiments today (UTC).
     [[nodiscard]] double lost_today() const;
     [[nodiscard]] const Ledger& ledger() const { return ledger_.ledger(); }
-    // One reason for all targets why no slot begins: "settling after boot (4 min left)", "outside
-    // judge.hours", "paused by `wq-tunectl pause`"; "" if nothing speaks against it.
+    // Why no slot begins, one reason for all targets: "settling after boot (4 min left)", "outside
+    // judge.hours", "paused by `wq-tunectl pause`"; "" if a slot may begin.
     [[nodiscard]] std::string why_no_slot() const;
 
   private:
-    // A comparison that could have its next pair.
+    // A comparison that may get its next pair.
     struct Taker {
         std::string name;
         Arms arms;
         Course course = Course::none;
         bool by_hand = false;
-        bool from_policy = false;  // the reference is what we kept
+        bool from_policy = false;  // the reference is an arm that we kept
         unsigned candidates = 1;
         std::uint64_t due = 0;
         std::uint64_t served = 0;  // when the target last took part
@@ -121,7 +120,7 @@ class Experiment {
     struct Member {
         Taker taker;
         ino_t inode = 0;
-        std::string before;  // the word in the target's file before us
+        std::string before;  // the word of the target's baseline
         LedgerKey key;
         VerdictKey record_key;
         bool candidate_first = false;
@@ -136,7 +135,7 @@ class Experiment {
         [[nodiscard]] Side side(unsigned window) const {
             return runs_candidate(window) ? Side::candidate : Side::reference;
         }
-        // What is in force when nothing is compared.
+        // The arm that is in force outside of slots.
         [[nodiscard]] const Arm& incumbent() const {
             return taker.course == Course::watched ? taker.arms.candidate : taker.arms.baseline;
         }
@@ -148,13 +147,13 @@ class Experiment {
         CpuSet online;
         Clocks clocks;
         CpuTimes cpu_times;
-        std::string spoilt;  // why no pair of it counts
+        std::string spoilt;  // why no pair of it counts; "" if they count
     };
     struct Rest {
         std::uint64_t until = 0;
         std::string why;
     };
-    // What is known of one target, beside what its class came to.
+    // What is known about one target, in addition to the ledger, which is about classes.
     struct Notes {
         double rate = 0;  // completions per s
         std::uint64_t rate_at = 0;
@@ -166,14 +165,14 @@ class Experiment {
         std::uint64_t pause = 0;  // between two pairs of the watch
         std::uint64_t served = 0;
         std::map<std::string, Rest> rests;  // by arms
-        unsigned starved = 0;               // pairs running in which the candidate's window was cut
-        unsigned dropped = 0;               // pairs running, but for those of the watch
-        unsigned missed = 0;                // pairs of the watch running
+        unsigned starved = 0;               // consecutive pairs in which the candidate's window was cut
+        unsigned dropped = 0;               // consecutive dropped pairs, without those of the watch
+        unsigned missed = 0;                // consecutive dropped pairs of the watch
         std::uint64_t items = 0;
         std::uint64_t stuck = 0;
-        unsigned failures = 0;  // running: its slots came to nothing
+        unsigned failures = 0;  // consecutive slots without a result
         std::uint64_t not_before = 0;
-        std::string why;  // the last of them
+        std::string why;  // of the last one
     };
     struct Attached {
         std::string name;
@@ -185,10 +184,10 @@ class Experiment {
         std::uint64_t pairs = 0;
     };
 
-    static constexpr unsigned kMostDropped = 10;  // pairs running, before the candidate is set aside
+    static constexpr unsigned kMostDropped = 10;  // dropped pairs in a row; then the candidate is set aside
     static constexpr std::size_t kMostReadings = 64;
 
-    // experiment.cpp: who takes part, and when.
+    // experiment.cpp: which targets take part, and when.
     void recover();
     void measure_by(const std::string& lacks);
     void no_counters(const Error& why);
@@ -213,7 +212,7 @@ class Experiment {
     void could_not_begin(const Member& member, const Error& why);
     void idle();
 
-    // experiment_slot.cpp: the slot that runs.
+    // experiment_slot.cpp: the running slot.
     void begin_slot(std::vector<Taker> takers);
     [[nodiscard]] std::vector<Member> able_of(const std::vector<Taker>& takers);
     Status attach(const std::vector<Member>& members);
@@ -244,7 +243,7 @@ class Experiment {
     [[nodiscard]] Leaving why_leave(const Member& member) const;
     [[nodiscard]] unsigned index_of(const std::string& name) const;
 
-    // experiment_pair.cpp: what a pair comes to.
+    // experiment_pair.cpp: the result of a pair.
     void take_pair(Member& member, const PairResult& result, const std::vector<double>& others);
     void drop_pair(Member& member, const std::string& why);
     void miss(const Member& member, const std::string& why);
@@ -268,33 +267,33 @@ class Experiment {
 
     Edges edges_;
     LedgerFile ledger_;
-    std::map<std::string, std::string> before_upgrade_;  // arm that an older kernel kept, by class
+    std::map<std::string, std::string> before_upgrade_;  // arm that was kept under an older kernel, by class
     std::unique_ptr<Slot> slot_;
     std::map<std::string, Notes> notes_;
     std::map<std::string, Order> orders_;            // by target
     std::map<std::string, TrialReadings> readings_;  // by comparison, since its last verdict
-    std::set<std::string> begun_;                    // "TARGET\nCOMPARISON" that were said to begin
+    std::set<std::string> begun_;                    // "TARGET\nCOMPARISON" whose begin was logged
     std::vector<Attached> attached_;                 // by index
     ExperimentTotals totals_;
     std::optional<std::uint64_t> look_at_;
     std::map<std::string, std::uint64_t> traffic_;  // completions at the last look
     std::uint64_t traffic_at_ = 0;
-    std::vector<std::pair<VerdictRecord, std::string>> to_write_;  // with their comparisons
-    bool turned_ = false;                                          // a verdict came in the slot that ends
+    std::vector<std::pair<VerdictRecord, std::string>> to_write_;  // with the keys of their comparisons
+    bool turned_ = false;                                          // a verdict or a rest in the ending slot
     bool paused_ = false;
-    bool held_ = false;      // memory
+    bool held_ = false;      // hold_memory(true) was called
     bool in_hours_ = false;  // at the last tick
     std::uint64_t not_before_ = 0;
-    std::chrono::seconds jitter_{-1};  // that not_before_ was drawn from
+    std::chrono::seconds jitter_{-1};  // from which not_before_ was drawn
     std::uint64_t hotplug_until_ = 0;
-    std::string no_counters_;  // why BPF counts nothing here; asked again after a reload
+    std::string no_counters_;  // why BPF counts nothing here; tried again after a reload
     // As of the last look.
     std::string system_state_;
     bool on_battery_ = false;
     bool memory_is_short_ = false;
     std::uint64_t facts_at_ = 0;
     std::uint64_t asked_system_at_ = 0;
-    std::set<std::string> said_;  // why slots could not begin: each is said once
+    std::set<std::string> said_;  // why slots could not begin: each reason is logged once
 };
 
 }  // namespace wq

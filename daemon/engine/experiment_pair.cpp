@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a pair comes to: evidence in the ledger, a verdict, a rest.
+// The result of a pair: evidence in the ledger, a verdict, or a rest.
 #include <fmt/format.h>
 #include <syslog.h>
 
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "counters/counter_table.h"
 #include "engine/candidates.h"
 #include "engine/experiment.h"
@@ -17,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
-constexpr std::uint64_t kMostStuck = 20;  // one item in so many
-constexpr unsigned kMostStarved = 2;      // pairs running
-constexpr double kClearGain = -10;  // percent: while the whole interval is beyond it, the watch slows down
+constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
+constexpr unsigned kMostStarved = 2;      // consecutive pairs
+constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
 
 TrialOutcome outcome_of(Judgement judgement) {
     switch (judgement) {
@@ -33,8 +34,8 @@ TrialOutcome outcome_of(Judgement judgement) {
     return TrialOutcome::inconclusive;
 }
 
-// The most that one arm cost more by a judged counter in the pair that was added: the candidate for SIGN 1,
-// the reference for -1. Empty where none was added.
+// The largest extra cost of one arm in the pair that was added, over all judged counters, as a difference of
+// logarithms: of the candidate for SIGN 1, of the reference for SIGN -1. Empty if no counter was added.
 std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after, double sign) {
     std::optional<double> out;
     for (std::size_t i = 0; i < after.columns.size(); i++) {
@@ -46,7 +47,8 @@ std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after,
     return out;
 }
 
-// Next to nothing in both windows is no cost: an idle disk stalls nobody in one, and for 40 us in the next.
+// A value near zero in both windows is no cost: on an idle disk, tasks stall for 0 us in one window, and for
+// 40 us in the next.
 bool is_next_to_nothing(const ComparedCounter& counter, const PairValues& values) {
     const CounterKind* kind = find_counter(counter.name);
     return kind != nullptr && std::max(values.reference, values.candidate) < kind->least_alarming;
@@ -106,21 +108,21 @@ void Experiment::take_pair(Member& member, const PairResult& result, const std::
     for (std::size_t i = 0; i < counters.size(); i++)
         if (counters[i].name == kOthers) evidence.values[i] = others_by_arm(others, member.candidate_first);
     if (result.lost) evidence.lost = member.side(*result.lost);
-    // The second window's arm is in place from the lead to the drain.
+    // Half of lead and drain: only the second window's arm is in place then.
     take(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
 }
 
-// Work that queues itself again stays where it is: a scope that is written now does not reach it.
+// Work that queues itself again stays on its pool. A scope that is written now does not reach it.
 bool Experiment::is_stuck(Member& member, const PairResult& result) {
     Notes& notes = notes_[member.taker.name];
-    // Of about the last eight pairs.
+    // Sums over about the last eight pairs.
     notes.items += result.items - notes.items / 8;
     notes.stuck += result.stuck - notes.stuck / 8;
     if (notes.stuck * kMostStuck <= notes.items ||
         notes.items / 2 < edges_.engine.policy().judge.settings.min_items)
         return false;
     notes.items = notes.stuck = 0;
-    // A watch goes on: what is in force can still become worse.
+    // A watch goes on: the arm in force can still become worse.
     if (member.taker.course == Course::watched) {
         drop_pair(member, kStuckReason);
         return true;
@@ -146,13 +148,13 @@ void Experiment::drop_pair(Member& member, const std::string& why) {
     if (member.taker.by_hand) give_up(member, why);
 }
 
-// A watch never rests: that it sees nothing is said once.
+// A watch never rests. If it gets no pairs, this is logged once.
 void Experiment::miss(const Member& member, const std::string& why) {
     const std::string& name = member.taker.name;
     const Arms& arms = member.taker.arms;
     if (++notes_[name].missed != kMostDropped) return;
     say(LOG_NOTICE, Event::none,
-        fmt::format("{}: the watch of {} sees nothing: {} consecutive pairs were dropped: {}", name,
+        fmt::format("{}: the watch of {} gets no data: {} consecutive pairs were dropped: {}", name,
                     arms.candidate.name(), kMostDropped, why),
         name, arms, why);
 }
@@ -171,13 +173,13 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     notes.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // The arm that is on trial: of what was kept, the baseline.
+    // The arm that can cost: the candidate, or the baseline in the watch.
     if (const auto d = added(before, entry, member.taker.course == Course::watched ? -1 : 1))
         notes.lost.add(edges_.wall() / 86'400, *d, in_place);
     if (!evidence.lost && member.taker.course == Course::dense) {
         const std::string key = member.key.text();
         TrialReadings& readings = readings_[key];
-        // Comparisons that hotplug or a policy ended never get their verdict.
+        // Limits the size: comparisons that ended because of hotplug or a new policy never get a verdict.
         if (readings_.size() > kMostReadings)
             readings_.erase(readings_.begin()->first == key ? std::next(readings_.begin())
                                                             : readings_.begin());
@@ -199,7 +201,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     count_orders(member, verdict);
 }
 
-// An hour's rest, and no verdict.
+// Sets the candidate aside for an hour, without a verdict.
 void Experiment::be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence) {
     Notes& notes = notes_[member.taker.name];
     const bool starved =
@@ -207,9 +209,9 @@ void Experiment::be_cautious(Member& member, const LedgerEntry& before, const Pa
     notes.starved = starved ? notes.starved + 1 : 0;
     std::string why;
     if (notes.starved >= kMostStarved)
-        why = "in two consecutive pairs its work completed at less than a third of the pace";
+        why = "in two consecutive pairs its work completed at less than a third of the expected rate";
     else if (costs_too_much(before, evidence))
-        why = "it cost three times as much, beyond what the noise explains";
+        why = "its cost was more than three times the reference's, more than noise explains";
     if (why.empty()) return;
     notes.starved = 0;
     rest(member.taker.name, member.taker.arms, kHour, why);
@@ -221,12 +223,13 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
     totals_.rests++;
     turned_ = true;
     say(LOG_NOTICE, Event::none,
-        fmt::format("{}: {} against {} rests for {} min: {}", name, arms.candidate.name(),
-                    arms.baseline.name(), time / kSecond / 60, why),
+        fmt::format("{}: the comparison of {} with {} is paused for {}: {}", name, arms.candidate.name(),
+                    arms.baseline.name(), rough_time(time / kSecond), why),
         name, arms, why);
 }
 
-// The watch of what is clearly better slows down, to a pair a day. A pair that says otherwise ends that.
+// While the kept arm is clearly better, the watch slows down, until it has a pair a day. A pair that does not
+// agree ends that.
 void Experiment::pace(Member& member, const LedgerEntry& entry) {
     if (member.taker.course != Course::watched) return;
     Notes& notes = notes_[member.taker.name];
@@ -241,7 +244,7 @@ void Experiment::pace(Member& member, const LedgerEntry& entry) {
 
 VerdictRecord Experiment::turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
     turned_ = true;
-    // What the watch takes back ends this comparison: the entry is the next one's by now.
+    // If the watch took the candidate back, the entry already belongs to the next comparison.
     const unsigned trial = accrual.turn == Turn::taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1;
     VerdictRecord record = record_of(member, accrual.decision, accrual.effect, trial);
     switch (accrual.turn) {
@@ -285,14 +288,14 @@ VerdictRecord Experiment::record_of(const Member& member, const Decision& decisi
 }
 
 VerdictRecord Experiment::record_so_far(const Member& member) const {
-    if (!why_unjudged().empty()) return record_of(member, {}, {}, 1);  // an entry would have guards alone
+    if (!why_unjudged().empty()) return record_of(member, {}, {}, 1);  // an entry would have only guards
     const LedgerEntry entry = entry_of(member);
     const Decision decision =
         decision_of(entry, edges_.engine.policy().judge.settings.alpha, member.taker.candidates);
     return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
 }
 
-// In the history at once; in the journal and on disk after the slot.
+// Adds RECORD to the history at once. The journal and the disk get it after the slot.
 void Experiment::keep(VerdictRecord record, const std::string& key) {
     edges_.verdicts.add(record);
     to_write_.push_back({std::move(record), key});
@@ -313,7 +316,8 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
     ledger_.save(edges_.now());
     const auto found = readings_.find(key);
     if (found == readings_.end() || found->second.pairs.empty()) return;
-    // The comparison may go on after an order that was cut off, and its verdict is about all pairs.
+    // After an order that was cut off the comparison may go on, and its verdict is about all pairs: keeps
+    // them.
     TrialReadings readings = record.judged ? std::move(found->second) : found->second;
     if (record.judged) readings_.erase(found);
     edges_.record.put(
@@ -323,12 +327,12 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
         },
         [this](const Status& done) {
             if (!done)
-                edges_.log.write(
-                    {LOG_WARNING, Event::none, done.error().in("a comparison's pairs are not kept").text});
+                edges_.log.write({LOG_WARNING, Event::none,
+                                  done.error().in("the pairs of a comparison cannot be saved").text});
         });
 }
 
-// One event per verdict.
+// Logs one event per verdict.
 void Experiment::say(const VerdictRecord& r) {
     const bool notable = r.judged && r.outcome != TrialOutcome::inconclusive;
     edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
@@ -346,7 +350,7 @@ void Experiment::say(const VerdictRecord& r) {
                        {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
 }
 
-// Whoever ordered the comparison is told that it ended without a verdict.
+// Reports that the ordered comparison ended without a verdict, and ends the order.
 void Experiment::give_up(const Member& member, const std::string& why) {
     VerdictRecord record = record_so_far(member);
     record.judged = false;
@@ -355,7 +359,8 @@ void Experiment::give_up(const Member& member, const std::string& why) {
     orders_.erase(member.taker.name);
 }
 
-// An order ends with a verdict, or after max_pairs pairs: of all targets of the class, which take turns.
+// An order ends with a verdict, or after max_pairs pairs. Pairs of all targets with the same comparison
+// count, because these targets take turns.
 void Experiment::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
     for (auto& [name, order] : std::map(orders_)) {
         const bool own = name == member.taker.name;
@@ -365,9 +370,9 @@ void Experiment::count_orders(const Member& member, const std::optional<VerdictR
         const bool ended = ++orders_.at(name).pairs >= edges_.engine.policy().judge.settings.max_pairs;
         if (!verdict && !ended) continue;
         orders_.erase(name);
-        if (verdict && own) continue;  // turned() told of it
+        if (verdict && own) continue;  // turned() reported it
         VerdictRecord record = verdict.value_or(record_so_far(ordered));
-        // Without a turn, the verdict is what it was.
+        // Without a new decision, the record has the earlier one.
         if (!verdict) record.outcome = outcome_of(entry_of(ordered).judgement);
         record.target = name;
         record.key = ordered.record_key;

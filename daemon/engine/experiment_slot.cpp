@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The slot that runs: its coins, its writes, its windows, and who leaves it before its end.
+// The running slot: its coins, its writes, its windows, and which targets leave it before its end.
 #include <fmt/format.h>
 #include <syslog.h>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kJump = 500'000'000;        // ns
 constexpr std::uint64_t kLongWindow = 30'000'000;  // us, of every fourth pair of the watch
 constexpr std::uint64_t kLongEvery = 4;
-constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are as long as the washout
+constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are at least the washout
 
 }  // namespace
 
@@ -47,7 +47,7 @@ unsigned Experiment::index_of(const std::string& name) const {
     return static_cast<unsigned>(std::ranges::find(attached_, name, &Attached::name) - attached_.begin());
 }
 
-// The programs stay loaded as long as slots follow each other and their targets are among those attached.
+// The programs stay attached as long as slots follow each other and their targets are attached already.
 Status Experiment::attach(const std::vector<Member>& members) {
     if (!no_counters_.empty()) return {};
     const auto is_attached = [&](const Member& m) {
@@ -65,7 +65,7 @@ Status Experiment::attach(const std::vector<Member>& members) {
     return {};
 }
 
-// Every fourth pair of the watch is long: dirty throttling and the like outlast two seconds.
+// Every fourth pair of the watch is long: effects such as dirty throttling take longer than two seconds.
 SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t window) const {
     const Judging& judge = edges_.engine.policy().judge;
     SlotTimes out;
@@ -81,8 +81,8 @@ SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t w
     return out;
 }
 
-// Those of TAKERS that are on trial from now on. Where the counters cannot be attached to all of them, the
-// first is tried alone: the error does not say whose it is.
+// Starts the trials of TAKERS, and returns those that are on trial now. If the counters cannot be attached to
+// all of them, tries only the first one, because the error does not say which target caused it.
 std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& takers) {
     std::vector<Member> members;
     for (const Taker& taker : takers) members.push_back(member_of(taker));
@@ -93,7 +93,7 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
     }
     if (const std::string limits = edges_.counters.limits();
         no_counters_.empty() && limits != edges_.engine.keys().measures().lacks) {
-        measure_by(limits);  // it is counted otherwise than the ledger has it: these are other comparisons
+        measure_by(limits);  // work is counted differently than before: these are other comparisons
         edges_.engine.step_all();
         return {};
     }
@@ -129,7 +129,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     totals_.slots++;
     const double seconds = static_cast<double>(slot_->clock.times().counted()) / 1e6;
     const std::uint64_t now =
-        edges_.now();  // the same for all: who is served together waits for the same time
+        edges_.now();  // the same for all: targets that are served together wait for the same time
     for (Member& member : able) {
         member.candidate_first = (edges_.random() & 1) != 0;
         slot_->coins.members.push_back({member.taker.name, member.key.text(), member.candidate_first});
@@ -142,13 +142,13 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
     if (kept) return;
     std::vector<std::string> back;
     for (const Member& member : slot_->members) {
-        could_not_begin(member, kept.error().in("the coins cannot be kept"));
+        could_not_begin(member, kept.error().in("the coins of the slot cannot be saved"));
         back.push_back(member.taker.name);
     }
     end_slot(back);
 }
 
-// Once for each comparison of a target.
+// Logs the begin of each comparison of a target once.
 void Experiment::say_begun(const Member& member) {
     const auto& [name, arms] = std::tie(member.taker.name, member.taker.arms);
     if (!begun_.insert(name + "\n" + member.key.text()).second) return;
@@ -157,7 +157,7 @@ void Experiment::say_begun(const Member& member) {
         arms);
 }
 
-// TEXT, which is about ARMS of target NAME, and WHY if given.
+// Logs TEXT, which is about ARMS of target NAME, with WHY if given.
 void Experiment::say(int priority, Event event, const std::string& text, const std::string& name,
                      const Arms& arms, const std::optional<std::string>& why) {
     LogLine line{priority,
@@ -170,7 +170,7 @@ void Experiment::say(int priority, Event event, const std::string& text, const s
     edges_.log.write(line);
 }
 
-// N is fixed for both windows of a pair, by what was there before it.
+// N (every N-th item is timed) is the same in both windows of a pair: it comes from the rate before the pair.
 void Experiment::sample(Member& member, double seconds) {
     Meters meters{edges_.engine.keys().measures().counters, nullptr, 0, edges_.paths,
                   edges_.engine.policy().judge.settings.min_items};
@@ -208,7 +208,8 @@ void Experiment::act() {
     clock.done(edges_.now());
 }
 
-// All arms of a window, in random order. That they are about to be in place is on disk before.
+// Writes all arms of a window, in random order. Before the first write, the coins on disk say which window it
+// is.
 void Experiment::put(unsigned window) {
     std::vector<Switch> switches;
     std::vector<Member*> order;
@@ -246,8 +247,8 @@ void Experiment::put_failed(Member& member, const Outcome& outcome) {
     leave(member, "not written: " + outcome.text, false);
 }
 
-// Whether a load starves. The first window is compared with both windows of the pair before, which its coin
-// has no part in; the second with the first.
+// Cuts windows whose load starves. The first window is compared with both windows of the previous pair, on
+// which this pair's coin has no influence; the second window with the first.
 void Experiment::look_into(unsigned window) {
     for (Member& member : slot_->members) {
         if (member.left) continue;
@@ -260,7 +261,7 @@ void Experiment::look_into(unsigned window) {
     }
 }
 
-// Until the next window the target holds what it would hold without the slot.
+// Ends WINDOW early. Until the next window the target holds the arm that it holds outside of slots.
 void Experiment::cut(Member& member, unsigned window) {
     member.pair->cut(window, edges_.now());
     if (member.arm(window) == member.incumbent()) return;
@@ -268,11 +269,11 @@ void Experiment::cut(Member& member, unsigned window) {
     if (back.front().outcome.kind != Outcome::Kind::done) put_failed(member, back.front().outcome);
 }
 
-// COUNTS: it was our doing, so that the window that it cuts off counts against its arm.
+// COUNTS: the daemon causes this, so the window that is cut off counts against its arm.
 void Experiment::leave(Member& member, const std::string& why, bool counts) {
     member.left = true;
     totals_.cut_off++;
-    // In a first pair it costs nothing: the largest difference so far is none.
+    // In the first pair of a comparison it does not count: there is no largest difference yet.
     if (const LedgerEntry* known = ledger_.ledger().find(member.key); counts && member.in_place && known) {
         totals_.windows_lost++;
         LedgerEntry entry = *known;
@@ -293,24 +294,24 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
     edges_.engine.end_trial(name);
 }
 
-// Masks and scopes are changed without any event: they are looked at before a window and before a pair
+// A change of a mask or a scope causes no event. Both are checked before each window, and before a pair
 // counts.
 std::string Experiment::why_moved(const Member& member) {
     const auto seen = edges_.engine.glance(member.taker.name);
     if (!seen) return "";
     if (member.in_place && seen->foreign) return fmt::format("an external writer wrote '{}'", seen->word);
     if (seen->cpus == member.record_key.cpus) return "";
-    return fmt::format("its CPUs are {} now, and were {}", seen->cpus, member.record_key.cpus);
+    return fmt::format("its CPUs changed to {} (before: {})", seen->cpus, member.record_key.cpus);
 }
 
-// What the operator or the policy orders is our doing, and counts; what others do is not.
+// If the operator or the policy causes it, it counts against the arm; if others cause it, it does not.
 Experiment::Leaving Experiment::why_leave(const Member& member) const {
     const auto found = edges_.engine.targets().find(member.taker.name);
     if (found == edges_.engine.targets().end() || found->second.now.inode != member.inode)
         return {"the workqueue vanished"};
     const Target& target = found->second;
     if (const std::string why = edges_.engine.observing(); !why.empty())
-        return {"the daemon observes now: " + why, true};
+        return {"the daemon only observes now: " + why, true};
     if (target.external) return {fmt::format("an external writer wrote '{}'", *target.external)};
     if (const std::string now = edges_.engine.ownership().as_before_us(target).scope.word;
         now != member.before)
@@ -322,7 +323,7 @@ Experiment::Leaving Experiment::why_leave(const Member& member) const {
     if (edges_.engine.ownership().holder_of(target) != Holder::slot) return {"an operator's order", true};
     const VerdictKey key = edges_.engine.keys().verdict_key(target.now, member.taker.arms);
     if (key.cpus != member.record_key.cpus)
-        return {fmt::format("its CPUs are {} now, and were {}", key.cpus, member.record_key.cpus)};
+        return {fmt::format("its CPUs changed to {} (before: {})", key.cpus, member.record_key.cpus)};
     if (edges_.engine.keys().ledger_key(target.now, member.taker.arms, member.taker.from_policy) !=
         member.key)
         return {"the policy changed", true};
@@ -346,7 +347,7 @@ void Experiment::check_slot() {
     if (std::ranges::all_of(slot_->members, &Member::left)) end_slot({});
 }
 
-// Those that wait for a slot that cannot come any more. For the slot that runs there is why_leave().
+// Ends orders whose slot cannot begin any more. For targets in the running slot there is why_leave().
 void Experiment::check_orders() {
     const auto is_measured = [&](const std::string& name) {
         return slot_ && std::ranges::any_of(slot_->members,
@@ -416,7 +417,7 @@ void Experiment::finish_slot() {
     end_slot(names);
 }
 
-// First of all the targets get what the ledger makes of them. Nothing that takes time comes before that.
+// First returns the targets to what the ledger decides. Nothing that takes time comes before that.
 void Experiment::end_slot(const std::vector<std::string>& still_on_trial) {
     if (!still_on_trial.empty()) edges_.engine.end_trials(still_on_trial);
     if (std::exchange(turned_, false)) edges_.engine.step_all();

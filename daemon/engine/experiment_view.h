@@ -10,21 +10,21 @@
 
 namespace wq {
 
-// How a target's comparison stands, for status, explain and metrics.
+// The state of a target's comparison, for status, explain and metrics.
 struct ComparisonView {
     Arms arms;  // the reference (`baseline`) and the candidate
     Course course = Course::none;
-    Judgement judgement = Judgement::undecided;  // what was decided, which stays until the opposite is
-    Decision decision;                           // what the evidence says as of the last pair
-    Effect effect;                               // of the counter that decided, or is nearest to it
-    std::optional<std::int64_t> next_pair;       // s since 1970, where it is known
-    std::string waits;                           // why none comes now; "" while one is measured
+    Judgement judgement = Judgement::undecided;  // the decision, which stays until the opposite is decided
+    Decision decision;                           // from the evidence as of the last pair
+    Effect effect;                               // of the counter that decided, or is nearest to a decision
+    std::optional<std::int64_t> next_pair;       // s since 1970, if it is known
+    std::string waits;                           // why no pair is measured now; "" while one is
     double lost_seconds = 0;                     // of today's budget
-    bool measuring = false;                      // takes part in the slot that runs
+    bool measuring = false;                      // takes part in the running slot
     bool by_order = false;                       // `wq-tunectl trial` asked for it
 };
 
-// What came of all experiments since the start of the daemon.
+// Totals of all experiments since the start of the daemon.
 struct ExperimentTotals {
     std::uint64_t slots = 0;
     std::uint64_t pairs = 0;
@@ -34,7 +34,7 @@ struct ExperimentTotals {
     std::uint64_t regressed = 0;   //
     std::uint64_t undecided = 0;   // comparisons that max_pairs pairs did not decide
     std::uint64_t taken_back = 0;  // by the watch
-    std::uint64_t rests = 0;       // candidates that were set aside for an hour
+    std::uint64_t rests = 0;       // candidates that were set aside for a time
     std::uint64_t cut_off = 0;     // targets that left a slot before its end
 };
 

@@ -54,7 +54,7 @@ bool Inventory::look_at_topology() {
     return true;
 }
 
-// What udev once said holds until it says something else.
+// An answer of udev is valid until udev gives another one.
 void Inventory::fill(Listed& item, Workqueue now) const {
     item.now = std::move(now);
     item.unread = false;

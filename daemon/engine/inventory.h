@@ -13,26 +13,27 @@
 
 namespace wq {
 
-// The topology, and what udev says of workqueues. Reads only.
+// The topology, and what udev says about workqueues. Reads only.
 class Inventory {
   public:
     struct Edges {
         Log& log;
         std::function<Result<Topology>()> read_topology;
-        // WQ_TUNED_IGNORE by udev. Empty: udev has not processed the workqueue yet, and is about to.
+        // Whether a udev rule opts the workqueue out (WQ_TUNED_IGNORE). Empty: not known yet, ask again
+        // later.
         std::function<std::optional<bool>(const std::string& name)> opted_out;
     };
-    // KERNEL outlives it.
+    // KERNEL must outlive the Inventory.
     Inventory(Edges edges, const KernelInfo& kernel) : edges_(std::move(edges)), kernel_(kernel) {}
 
-    // The topology is read again at the next look if CHANGE is of CPUs.
+    // The next look reads the topology again, unless CHANGE is only about a workqueue.
     void changed(Udev::Change change);
-    // A reload: the topology is read again, and believed anew.
+    // Call after a reload: the topology is read again and trusted again.
     void start_over();
-    // Whether the topology was read.
+    // Reads the topology if it may have changed. Returns whether it was read.
     bool look_at_topology();
 
-    // ITEM is what was read NOW; udev is asked, if it may have news.
+    // Sets ITEM to what was read NOW. Asks udev if its answer may have changed.
     void fill(Listed& item, Workqueue now) const;
 
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
@@ -40,11 +41,11 @@ class Inventory {
     [[nodiscard]] const Topology& topology() const { return known_.topology(); }
     [[nodiscard]] const CpuSet& online() const { return last_online_; }
     [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }  // of the known CPUs
-    // Why nothing new is set while the pods are not known; empty if they are known.
+    // Why the pods are not known, so that nothing new is set; empty if they are known.
     [[nodiscard]] const std::string& pods_unknown() const { return pods_unknown_; }
-    // A CPU came online since the start, or the machine was suspended: the kernel then let the workers of
-    // strict workqueues run anywhere (kernel/workqueue.c, restore_unbound_workers_cpumask()), and no file
-    // says so.
+    // Whether a CPU came online since the start, or the machine was suspended. The kernel then lets the
+    // workers of strict workqueues run anywhere (kernel/workqueue.c, restore_unbound_workers_cpumask()), and
+    // no file shows it.
     [[nodiscard]] bool strict_in_doubt() const { return strict_in_doubt_; }
     [[nodiscard]] unsigned topology_reads() const { return topology_reads_; }  // since the start
 
@@ -57,7 +58,7 @@ class Inventory {
     std::string pods_unknown_;
     bool strict_in_doubt_ = false;
     bool stale_ = true;
-    unsigned doubts_ = 0;  // topologies read in a row that came with warnings
+    unsigned doubts_ = 0;  // consecutive topologies that had warnings
     unsigned topology_reads_ = 0;
 };
 

@@ -10,9 +10,9 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kLongest = 100;  // bytes of a list in a key, before a hash takes its place
+constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash
 
-// What a verdict was made by, as far as it makes it another one.
+// The settings of the judge on which a verdict depends.
 std::string text_of(const Judging& j, const std::vector<ComparedCounter>& compared) {
     std::string counters;
     for (const ComparedCounter& c : compared)
@@ -33,7 +33,7 @@ std::string text_of(const Measures& measures) {
     return measures.lacks.empty() ? out : out + "; " + measures.lacks;
 }
 
-// CPUs of a key: the list, or, where that would be a page, a hash of it.
+// CPUs of a key: the list, or its hash if the list is longer than kLongest.
 std::string text_of(const CpuSet& cpus) {
     std::string list = cpus.list();
     if (list.size() <= kLongest) return list;
@@ -47,7 +47,7 @@ std::string text_of(const std::vector<CpuSet>& pods) {
     return fmt::format("{} pods {:016x}", pods.size(), hash_of(list));
 }
 
-// "6.12" of "6.12.107-generic", with the scopes that there are: a distribution may have taken one over.
+// "6.12" for "6.12.107-generic", and the kernel's scopes, because a distribution may have backported one.
 std::string text_of(const KernelInfo& kernel) {
     const auto dot = kernel.release.find('.');
     const auto end = kernel.release.find_first_not_of("0123456789", dot + 1);
@@ -58,7 +58,8 @@ std::string text_of(const KernelInfo& kernel) {
 
 }  // namespace
 
-// Pods are cut of the CPUs that the target's mask and the unbound one leave; the fingerprint says how.
+// Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
+// fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
     return text_of(target.effective & inventory_.topology().online);
 }
@@ -73,7 +74,7 @@ VerdictKey Keys::verdict_key(const Workqueue& target, const Arms& arms) const {
             cpus_of(target)};
 }
 
-// As text. Many targets have the same CPUs, and keys are made at every look.
+// Returns text, and caches it: many targets have the same CPUs, and keys are made at every look.
 const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) const {
     std::string& out = partitions_[{scope, effective.list()}];
     if (out.empty()) {

@@ -14,21 +14,21 @@
 
 namespace wq {
 
-// What a comparison of a target is known by: in the ledger, and in the history of verdicts.
+// Makes the keys of a target's comparisons, for the ledger and for the history of verdicts.
 class Keys {
   public:
-    // All outlive it.
+    // All arguments must outlive the Keys.
     Keys(const Inventory& inventory, const Policy& policy) : inventory_(inventory), policy_(policy) {}
 
     void measure_by(Measures measures) { measures_ = std::move(measures); }
     [[nodiscard]] const Measures& measures() const { return measures_; }
-    // Pods were computed from a topology that is another one now.
+    // Call when the topology changed: drops the pods that were computed from it.
     void forget_pods() { partitions_.clear(); }
 
     [[nodiscard]] VerdictKey verdict_key(const Workqueue& target, const Arms& arms) const;
-    // FROM_POLICY: the reference is what we kept, not what the kernel had.
+    // FROM_POLICY: the reference is an arm that we kept, not the kernel's.
     [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
-    // The CPUs of TARGET as verdict_key() has them.
+    // The CPUs of TARGET, as in verdict_key().
     [[nodiscard]] std::string cpus_of(const Workqueue& target) const;
 
   private:

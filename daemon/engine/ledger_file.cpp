@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSlow = 2 * kSecond;
 constexpr std::uint64_t kMinute = 60 * kSecond;
-constexpr std::size_t kMaxLedger = 64U << 20;  // bytes; a thousand entries of eight counters have 20 MB
+constexpr std::size_t kMaxLedger = 64U << 20;  // bytes; a thousand entries of eight counters take 20 MB
 
 }  // namespace
 
@@ -33,9 +33,10 @@ void LedgerFile::load() {
     }
     const std::string aside = path_ + ".broken";
     const bool moved = ::rename(path_.c_str(), aside.c_str()) == 0;
-    log_.write({LOG_WARNING, Event::verdicts_broken,
-                moved ? fmt::format("{}; set aside as {}, learning starts anew", found.error().text, aside)
-                      : fmt::format("{}; not set aside", found.error().text)});
+    log_.write(
+        {LOG_WARNING, Event::verdicts_broken,
+         moved ? fmt::format("{}; renamed to {}, learning starts from scratch", found.error().text, aside)
+               : fmt::format("{}; cannot be renamed", found.error().text)});
 }
 
 void LedgerFile::save(std::uint64_t now) {
@@ -57,8 +58,8 @@ void LedgerFile::saved(std::uint64_t number, const Status& done) {
     if (number == saves_) saving_since_.reset();
     const std::string error = done ? "" : done.error().text;
     if (error != error_ && !error.empty())
-        log_.write(
-            {LOG_WARNING, Event::none, error + "; what is learned may be forgotten, and no slot begins"});
+        log_.write({LOG_WARNING, Event::none,
+                    error + "; results may be lost, and no slot begins until the ledger can be saved"});
     error_ = error;
 }
 

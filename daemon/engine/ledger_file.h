@@ -11,16 +11,16 @@
 
 namespace wq {
 
-// The ledger with its file: read once, and written by replacement, off the loop. What a kill costs is what
+// The ledger and its file. The file is read once, and replaced outside of the event loop. A kill loses what
 // was learned since the last save: a minute of pairs at most.
 class LedgerFile {
   public:
     LedgerFile(std::string path, RecordWriter& record, Log& log)
         : path_(std::move(path)), record_(record), log_(log) {}
 
-    // For who only reads. An absent file is an empty ledger.
+    // For callers that only read. An absent file is an empty ledger.
     static Result<Ledger> read(const std::string& path);
-    // A file that cannot be understood is set aside as PATH.broken, and said; the ledger is empty then.
+    // Renames a file that cannot be read or parsed to PATH.broken, and logs it. The ledger is empty then.
     void load();
 
     [[nodiscard]] const Ledger& ledger() const { return ledger_; }
@@ -28,11 +28,11 @@ class LedgerFile {
         changed_ = true;
         return ledger_;
     }
-    // Asks for the file to be written, where there is news. NOW: us.
+    // Starts to write the file, if the ledger changed or the last save failed. NOW: us.
     void save(std::uint64_t now);
-    // As save(), once a minute.
+    // Like save(), at most once a minute.
     void save_in_time(std::uint64_t now);
-    // Why what is learned cannot be kept: the last save failed, or has not ended for 2 s. "" if it can.
+    // Why the ledger cannot be saved: the last save failed, or a save has not ended for 2 s. "" if it can.
     [[nodiscard]] std::string why_not(std::uint64_t now) const;
 
   private:
@@ -43,10 +43,10 @@ class LedgerFile {
     Log& log_;
     Ledger ledger_;
     bool changed_ = false;
-    std::uint64_t saves_ = 0;                    // asked for
-    std::uint64_t saved_at_ = 0;                 // when the last one was
-    std::optional<std::uint64_t> saving_since_;  // the first that has not ended
-    std::string error_;                          // of the last that has
+    std::uint64_t saves_ = 0;                    // number of saves started
+    std::uint64_t saved_at_ = 0;                 // time of the last one
+    std::optional<std::uint64_t> saving_since_;  // start of the first one that has not ended
+    std::string error_;                          // of the last one that has ended
 };
 
 }  // namespace wq

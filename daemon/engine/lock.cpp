@@ -23,7 +23,10 @@ Result<Fd> take_lock(const Paths& paths) {
     if (!fd) return fail_errno(paths.lock(), errno);
     for (int i = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; i++) {
         if (errno != EWOULDBLOCK || i == kLockTries)
-            return fail(paths.lock() + ": another wq-tuned, or `wq-tunectl ab` or `bench`, holds it", errno);
+            return fail(paths.lock() +
+                            ": another process holds the lock (wq-tuned, wq-tuned-restore, "
+                            "`wq-tunectl ab` or `bench`)",
+                        errno);
         ::usleep(kLockPause);
     }
     return fd;

@@ -6,9 +6,10 @@
 
 namespace wq {
 
-// The runtime directory with our lock on it: whoever writes scopes has it, the daemon, a restore,
-// `wq-tunectl ab` or `bench`. It lasts until all copies of the descriptor are closed, a forked process's too.
-// EWOULDBLOCK where another holds it for longer than a restore that is just ending would.
+// Takes the lock in the runtime directory, which is created if needed. Every process that writes scopes has
+// it: the daemon, a restore, `wq-tunectl ab` or `bench`. It lasts until all copies of the descriptor are
+// closed, also those of forked processes. Waits up to 2 s, because a restore may be about to end. Error:
+// EWOULDBLOCK if another process has it for longer.
 Result<Fd> take_lock(const Paths& paths);
 
 }  // namespace wq

@@ -28,8 +28,8 @@ bool names_one(const WorkqueueRule& rule, const std::string& name) {
     return rule.match == name;
 }
 
-// The kernel itself takes isolated CPUs out of the mask of all: where the rest is what is planned, or where
-// just that was asked for already, there is nothing to write.
+// There is nothing to write if the planned mask is the effective one (the kernel itself removes isolated CPUs
+// from the mask of all unbound workqueues) or the requested one.
 bool is_in_place(const Mask& mask) {
     return mask.now.effective == mask.planned || mask.now.cpus == mask.planned;
 }
@@ -47,19 +47,28 @@ std::string left_to(const MaskFile& now, const MaskEntry& entry) {
         now.cpus.list(), back);
 }
 
+// Why the planned mask is empty.
+std::string why_no_cpu(const HostCpus& cpus) {
+    if (cpus.possible.empty()) return "the possible or isolated CPUs cannot be read";
+    const CpuSet isolated = cpus.possible & cpus.isolated;
+    if (isolated.empty()) return "no CPU is left: no CPU of the mask is possible on this host";
+    return fmt::format("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: {})",
+                       isolated.list());
+}
+
 }  // namespace
 
 MaskKeeper::MaskKeeper(Edges edges)
     : edges_(std::move(edges)), writer_(edges_.files, edges_.store), log_(edges_.log) {}
 
 void MaskKeeper::start_over() {
-    if (masks_.empty()) return;  // at the start, which is no reload
+    if (masks_.empty()) return;  // at the start, not at a reload
     masks_.clear();
     log_.start_over();
     for (const std::string& name : edges_.store.names()) {
         MaskEntry& known = *edges_.store.find(name);
         known.external = false;
-        known.announce_baseline();  // who put it back by hand may have it so
+        known.announce_baseline();  // somebody may have put it back by hand
     }
 }
 
@@ -73,8 +82,8 @@ bool MaskKeeper::wants_retry() const {
 
 // ---- looking
 
-// What is asked for, by name, and `leave` for what only holds something of ours. What holds something is
-// asked about even if the workqueues cannot be listed.
+// The wishes by name; `leave` for masks that are only in the store. Masks in the store are included even if
+// the workqueues cannot be listed.
 std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     std::map<std::string, MaskWish> out;
     for (const std::string& name : edges_.store.names()) out[name];
@@ -95,7 +104,7 @@ std::map<std::string, MaskWish> MaskKeeper::wishes(const Policy& policy) {
     return out;
 }
 
-// A pattern means those workqueues that have a mask to set. What cannot be read now may have one.
+// A pattern applies to workqueues that have a mask to set. If the mask cannot be read now, there may be one.
 bool MaskKeeper::has_mask(const std::string& name) const {
     const auto now = edges_.files.read_mask(name);
     return !now || now->untouchable.empty();
@@ -134,7 +143,7 @@ void MaskKeeper::not_read(const std::string& name, const MaskWish& wish, const E
     log_.write_once(LOG_WARNING, Event::none, error.text);
     Mask& mask = masks_[name];
     mask.unread = true;
-    mask.failures = 0;  // it is looked at again at the next tick
+    mask.failures = 0;  // the next tick looks again
     mask.wish = wish;
     mask.show({State::waiting, error.text});
 }
@@ -144,19 +153,19 @@ void MaskKeeper::forget(const std::string& name) {
     edges_.store.remove(name);
 }
 
-// udev keeps no device for the mask of all.
+// udev has no device for the mask of all unbound workqueues.
 void MaskKeeper::ask_udev(const std::string& name, Mask& mask) const {
     if (mask.opted_out) return;
     mask.opted_out = name == kDefaultMask ? false : edges_.opted_out(name);
 }
 
-// Only our writes change a mask that we manage. What else is found is an external writer's.
+// Only our writes change a mask that we manage. Any other value is an external writer's.
 void MaskKeeper::notice(const std::string& name, Mask& mask) {
     MaskEntry* known = edges_.store.find(name);
     const auto before = std::exchange(mask.last, mask.now);
     if (known != nullptr) {
         if (known->external || known->settle(mask.now.cpus) != Whose::foreign) return;
-        // Where nothing is asked for any more, nothing is to be respected either.
+        // If no rule asks for a mask any more, an external writer's mask needs no entry.
         is_wished(mask.wish) ? leave_to_writer(name, mask) : edges_.store.remove(name);
     } else if (before && before->cpus != mask.now.cpus && observing_.empty() && is_ours_to_set(mask)) {
         // Nothing was written yet: the baseline is what was there before the external writer wrote.
@@ -178,7 +187,7 @@ void MaskKeeper::leave_to_writer(const std::string& name, Mask& mask) {
 
 // ---- deciding
 
-// Where the possible CPUs are not known, the isolated ones may not be, either.
+// If the possible CPUs are not known, the isolated ones may not be known either: the result is empty.
 CpuSet MaskKeeper::planned(const std::string& name, const MaskWish& wish) const {
     switch (wish.kind) {
         case MaskWish::Kind::leave:
@@ -203,12 +212,8 @@ Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
         const bool ours = known != nullptr && known->whose(mask.now.cpus) == Whose::ours;
         return ours ? Shown{State::applied, "left in force"} : Shown{State::waiting, observing_};
     }
-    if (!is_wished(mask.wish)) return {State::leave, "no rule asks for a mask any more"};
-    if (mask.planned.empty())
-        return {State::waiting, cpus_.possible.empty()
-                                    ? "which CPUs are possible, or isolated, cannot be read"
-                                    : fmt::format("no CPU is left: CPUs {} are isolated or not there",
-                                                  (cpus_.possible & cpus_.isolated).list())};
+    if (!is_wished(mask.wish)) return {State::leave, "no rule sets a mask any more"};
+    if (mask.planned.empty()) return {State::waiting, why_no_cpu(cpus_)};
     if (mask.refused == mask.planned) return mask.why_refused;
     const std::string wish = fmt::format("cpumask = \"{}\"", mask.wish.text());
     if (!is_in_place(mask) && mask.failures > 0) return {State::waiting, mask.failed};
@@ -223,7 +228,8 @@ bool MaskKeeper::is_to_write(const std::string& name, const Mask& mask) const {
     return !is_in_place(mask) && mask.refused != mask.planned;
 }
 
-// A refused mask went back at once; what was written before it was planned again did not.
+// A refused mask was put back at once. But if another mask was written after that, and the refused one is
+// planned again, the other mask has to be put back.
 bool MaskKeeper::wants_baseline(const std::string& name, const Mask& mask) const {
     const MaskEntry* known = entry(name);
     if (mask.unread || known == nullptr || known->external) return false;
@@ -237,7 +243,7 @@ bool MaskKeeper::goes_back(const std::string& name, const Mask& mask) const {
 
 // ---- writing
 
-// All that is to be written is announced on disk before the first write, and settled there after the last.
+// Announces all writes on disk before the first one, and settles them on disk after the last one.
 void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
     look(policy, observing);
     announce();
@@ -262,7 +268,7 @@ void MaskKeeper::reconcile(const Policy& policy, const std::string& observing) {
 void MaskKeeper::announce() {
     for (auto& [name, mask] : masks_) {
         MaskEntry* known = edges_.store.find(name);
-        if (!mask.unread && !is_to_write(name, mask)) mask.failures = 0;  // nothing is left to try again
+        if (!mask.unread && !is_to_write(name, mask)) mask.failures = 0;  // nothing is left to retry
         if (is_to_write(name, mask)) {
             if (known == nullptr) known = &edges_.store.put({name, mask.now.inode, mask.now.text});
             known->announce(mask.planned);
@@ -277,7 +283,7 @@ void MaskKeeper::carry_out(const std::string& name, Mask& mask) {
     std::uint64_t took = 0;
     const Outcome outcome = timed(took, [&] { return writer_.apply(name, mask.planned); });
     if (outcome.kind != End::done) return take_failure(name, mask, outcome);
-    // It was another mask at the look before: who wrote this one meanwhile was not us.
+    // The last look found another mask, and we did not write: an external writer wrote this one.
     if (outcome.wrote) return wrote(name, mask, took);
     look_again(name, mask);
     leave_to_writer(name, mask);
@@ -298,7 +304,7 @@ void MaskKeeper::wrote(const std::string& name, Mask& mask, std::uint64_t took) 
           {"WQ_WRITE_USEC", std::to_string(took)}}});
 }
 
-// The file may hold our mask, the baseline, or an external writer's.
+// After a write the file may hold our mask, the baseline, or an external writer's mask.
 void MaskKeeper::look_again(const std::string& name, Mask& mask) {
     const auto now = edges_.files.read_mask(name);
     mask.unread = !now;
@@ -327,7 +333,7 @@ void MaskKeeper::take_failure(const std::string& name, Mask& mask, const Outcome
     }
 }
 
-// Said once, not tried again until a reload.
+// Logged once, because the mask is not tried again until a reload.
 void MaskKeeper::refuse(const std::string& name, Mask& mask, State as, const Outcome& outcome) {
     const std::string reason = as == State::unsupported
                                    ? fmt::format("the kernel stored CPUs {} for {}; baseline put back",
@@ -345,7 +351,7 @@ void MaskKeeper::refuse(const std::string& name, Mask& mask, State as, const Out
     if (mask.stuck == 0) mask.show(mask.why_refused);
 }
 
-// A baseline that the kernel refuses is tried again at the end and after a reload, not at every tick.
+// After kTries failures a baseline is tried again only at the end and after a reload, not at every tick.
 void MaskKeeper::put_back(const std::string& name, Mask& mask) {
     const MaskEntry* known = entry(name);
     if (known == nullptr || mask.stuck >= Target::kTries) return;
@@ -374,7 +380,7 @@ void MaskKeeper::put_back(const std::string& name, Mask& mask) {
                            {"WQ_WRITE_USEC", std::to_string(took)}}});
 }
 
-// What is at its baseline, and nobody else's, needs no entry.
+// Removes the entries of masks that are at their baseline and not left to an external writer.
 void MaskKeeper::drop_settled() {
     for (const std::string& name : edges_.store.names()) {
         const MaskEntry& known = *entry(name);

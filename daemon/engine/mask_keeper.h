@@ -19,52 +19,54 @@
 
 namespace wq {
 
-// A mask that a rule asks for, or that holds something of ours, as it was last looked at. Its states are
+// A mask that a rule asks for, or that holds something of ours, as of the last look. Its states are
 // as-planned, applied, waiting, leave, external, unsupported and quarantined.
 struct Mask : Shown {
     MaskFile now;
-    bool unread = false;  // it could not be read at the last look, and is as it was before
+    bool unread = false;  // it could not be read at the last look; the fields are older
     MaskWish wish;
-    CpuSet planned;  // empty: none, or no CPU is left of what is wished for
+    CpuSet planned;  // empty: no mask is wished for, or no CPU of it is left
 
-    std::optional<MaskFile> last;   // at the look before, to notice external writers without an entry
-    std::optional<bool> opted_out;  // by udev; empty: it has not said yet
-    std::optional<CpuSet> refused;  // failed for good, and is not tried again until a reload
+    std::optional<MaskFile> last;   // at the previous look, to notice external writers without an entry
+    std::optional<bool> opted_out;  // by udev; empty: not known yet
+    std::optional<CpuSet> refused;  // failed for good; not tried again until a reload
     Shown why_refused;
-    unsigned failures = 0;  // transient ones in a row
-    unsigned stuck = 0;     // baselines refused in a row
-    std::string failed;     // the last of either
+    unsigned failures = 0;  // consecutive transient failures
+    unsigned stuck = 0;     // consecutive failures to put the baseline back
+    std::string failed;     // text of the last failure of either kind
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
 };
 
-// Masks: what the policy asks for, followed live, and put back (cpumask of [[workqueue]] and [default_mask]).
-// Masks are never compared. What is fixed is written as it is; the mask of all unbound workqueues without
-// what is isolated now, since the kernel would have a write include it (kernel/mask_files.h). `housekeeping`
-// is the possible CPUs without what is isolated now. Where nothing is left of a mask, nothing is written.
+// Sets masks as the policy asks (cpumask of [[workqueue]] and [default_mask]), follows changes, and puts the
+// baselines back. Masks are never compared. A fixed mask is written as it is; but from the mask of all
+// unbound workqueues the currently isolated CPUs are removed first, because the kernel does not leave them
+// out of a write (kernel/mask_files.h). `housekeeping` means the possible CPUs without the currently isolated
+// ones. If no CPU is left, nothing is written.
 class MaskKeeper {
   public:
     struct Edges {
         MaskFiles& files;
         MaskStore& store;
         Log& log;
-        std::function<HostCpus()> cpus;  // the possible ones, and what is isolated now
-        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as Inventory has it
+        std::function<HostCpus()> cpus;  // the possible ones, and the currently isolated ones
+        std::function<std::optional<bool>(const std::string& name)> opted_out;  // as in Inventory::Edges
     };
-    // What is referred to outlives it. The store is loaded; if that failed nothing will be written.
+    // All that EDGES refers to must outlive the MaskKeeper. The store has been loaded; if that failed,
+    // nothing will be written.
     explicit MaskKeeper(Edges edges);
 
-    // A reload: what was refused or external is looked at anew.
+    // Call after a reload: forgets refusals and external writers.
     void start_over();
-    // udev has processed workqueues anew.
+    // Call when udev has processed workqueues again.
     void changed();
-    // Looks, and writes what follows. OBSERVING: why nothing may be written, "" if it may; then everything
-    // goes back. Does nothing where POLICY asks for no mask, and none was written.
+    // Looks, and writes what POLICY asks for. OBSERVING: why nothing may be written, "" if it may; if not,
+    // all baselines are put back. Does nothing if POLICY asks for no mask and none was written.
     void reconcile(const Policy& policy, const std::string& observing);
-    // Looks only. record() keeps what was noticed.
+    // Looks only. record() saves what was noticed.
     void look(const Policy& policy, const std::string& observing);
     void record() { (void)edges_.store.save(); }
-    // Puts everything back that is ours, and forgets it.
+    // Puts back all that is ours, and removes the entries.
     void restore_all();
     // Leaves everything in force.
     void keep_all();
@@ -103,7 +105,7 @@ class MaskKeeper {
     std::map<std::string, Mask> masks_;
     HostCpus cpus_;
     std::string observing_;
-    std::string unsaved_;  // why nothing can be announced
+    std::string unsaved_;  // why the announcement could not be saved
 };
 
 }  // namespace wq

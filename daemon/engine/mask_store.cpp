@@ -29,9 +29,9 @@ Result<CpuSet> cpus_from(const Result<CpuSet>& cpus, const char* what) {
     return *cpus;
 }
 
-// Throws what json does. An error: the entry is not one of ours.
+// Throws json::exception. Error: the entry is not one of ours.
 Result<MaskEntry> mask_from_json(const json& j) {
-    if (!j.at("inode").is_number_unsigned()) return fail("inode is not one", EBADMSG);
+    if (!j.at("inode").is_number_unsigned()) return fail("\"inode\" is not an unsigned integer", EBADMSG);
     MaskEntry out{j.at("name").get<std::string>(), j.at("inode").get<ino_t>(),
                   j.at("baseline").get<std::string>()};
     if (const auto before = cpus_from(CpuSet::parse_mask(out.baseline), "baseline"); !before)
@@ -117,7 +117,7 @@ Status MaskStore::save() {
     }
     if (text == saved_) return mark_saved();
     if (auto done = replace_file(path_, text); !done) {
-        saved_.assign(1, '?');  // it may have been replaced or not
+        saved_.assign(1, '?');  // the file may have been replaced or not
         return done;
     }
     saved_ = std::move(text);

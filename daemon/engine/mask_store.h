@@ -13,37 +13,38 @@
 
 namespace wq {
 
-// What a mask was before we first wrote it, and the claim: every mask that the file may hold because of us.
-// The claim is widened and saved before a write, and narrowed to what is in place after it, as BaselineEntry
-// has it for scopes: any other mask is an external writer's, the baseline included.
+// A mask before our first write, and the claim: every mask that the file may hold because of us. The claim is
+// handled as in BaselineEntry: widened and saved before a write, and reduced to what is in place after it.
+// Any other mask is an external writer's, also if it is the baseline.
 struct MaskEntry {
     std::string name;  // of a workqueue, or kDefaultMask
     ino_t inode = 0;
-    std::string baseline;               // as the file had it, which is put back bit for bit
+    std::string baseline;               // text of the file; put back bit for bit
     std::vector<CpuSet> may_hold = {};  // Empty: the file holds the baseline, or an external writer's
-    bool external = false;              // an external writer's until a reload, and over a restart
+    bool external = false;              // left to an external writer until a reload, also after a restart
     BaselineEntry::OnDisk on_disk = {};
 
     [[nodiscard]] CpuSet before() const;  // the baseline's CPUs
     [[nodiscard]] bool may_be_ours(const CpuSet& cpus) const;
     [[nodiscard]] Whose whose(const CpuSet& cpus) const;
     void allow(const CpuSet& cpus);  // adds to may_hold
-    // CPUS are about to be written; the baseline and what is in place stay in the claim.
+    // Call before CPUS are written. The baseline and what is in place stay in the claim.
     void announce(const CpuSet& cpus);
-    // The baseline is about to be put back.
+    // Call before the baseline is put back.
     void announce_baseline();
-    // The file holds CPUS: the claim has these where they are ours, and no others. Returns whose they were.
+    // Call when the file holds CPUS: reduces the claim to CPUS if they are ours, else to nothing. Returns
+    // whose they were.
     Whose settle(const CpuSet& cpus);
 };
 
-// masks.json, beside baseline.json and by the same rules: replaced as a whole before the writes that it
-// covers, in /run, so that a reboot forgets it.
+// masks.json, next to baseline.json and by the same rules: replaced as a whole before the writes that it
+// covers, and in /run, so a reboot deletes it.
 class MaskStore {
   public:
     explicit MaskStore(std::string path) : path_(std::move(path)) {}
 
-    // Absent file: no entries. Error: unreadable or not ours; then nothing can be saved, and so nothing may
-    // be written, since what the kernel had before us is not known.
+    // If the file is absent: no entries. Error: the file is unreadable or not ours. Then nothing can be
+    // saved, and nothing may be written, because the baseline is not known.
     Status load();
     // Writes the file if it differs from what was last loaded or saved.
     Status save();
@@ -59,7 +60,7 @@ class MaskStore {
     std::string path_;
     std::map<std::string, MaskEntry> entries_;
     std::string saved_;    // the text on disk; empty for no file
-    bool broken_ = false;  // load() failed: save() would bury what it could not read
+    bool broken_ = false;  // load() failed: save() must not replace a file that was not read
 };
 
 }  // namespace wq

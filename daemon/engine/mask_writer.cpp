@@ -11,7 +11,7 @@ namespace {
 
 using End = Outcome::Kind;
 
-// How it ended, for the journal; nothing is said of what was at its baseline anyway.
+// Logs the outcome, but not if the mask was at its baseline already.
 void report(const MaskEntry& entry, const Outcome& outcome, std::uint64_t took, Log& log) {
     if (outcome.kind == End::done && outcome.wrote)
         log.write({LOG_INFO,
@@ -39,7 +39,8 @@ void report(const MaskEntry& entry, const Outcome& outcome, std::uint64_t took, 
 Outcome MaskWriter::set(const MaskEntry& entry, const CpuSet& cpus, const std::string& text) {
     const auto now = files_.read_mask(entry.name);
     if (!now) return error_outcome(now.error(), false);
-    if (now->inode != entry.inode) return {End::gone, false, "now another workqueue", ENODEV};
+    if (now->inode != entry.inode)
+        return {End::gone, false, "was replaced by another workqueue of the same name", ENODEV};
     if (now->cpus == cpus) return {};
     if (entry.whose(now->cpus) == Whose::foreign) return {End::foreign, false, now->cpus.list(), 0};
     const MaskEntry* stored = store_.find(entry.name);
@@ -50,8 +51,8 @@ Outcome MaskWriter::set(const MaskEntry& entry, const CpuSet& cpus, const std::s
     const auto back = files_.read_mask(entry.name);
     if (!back) return error_outcome(back.error(), true);
     if (back->cpus == cpus) return {End::done, true, cpus.list(), 0};
-    // What a kernel makes of a mask is a part of it, or nothing: then the file holds what it held. Anything
-    // else was written by somebody else since.
+    // A kernel stores a part of the mask, or nothing, and then the file is unchanged. Any other mask was
+    // written by somebody else since.
     const bool made_of_it = cpus.contains(back->cpus) || entry.whose(back->cpus) != Whose::foreign;
     return {made_of_it ? End::unsupported : End::foreign, true, back->cpus.list(), 0};
 }
@@ -79,7 +80,8 @@ Outcome MaskWriter::put_back(const MaskEntry& entry) {
     return out;
 }
 
-// The kernel takes CPUs out of the mask of all when a partition changes, not when the mask is written.
+// The kernel removes isolated CPUs from the mask of all unbound workqueues when a partition changes, not when
+// the mask is written.
 std::string MaskWriter::let_in(const MaskEntry& entry) const {
     const auto now = files_.read_mask(entry.name);
     const CpuSet isolated = now ? now->isolated & entry.before() : CpuSet{};
@@ -91,7 +93,8 @@ std::string MaskWriter::let_in(const MaskEntry& entry) const {
 unsigned restore_masks(MaskFiles& files, MaskStore& store, Log& log) {
     MaskWriter writer(files, store);
     const auto names = store.names();
-    // On disk they may be back from here on; where that cannot be saved they go back all the same.
+    // From here on the entries on disk allow the baseline. If they cannot be saved, it is put back all the
+    // same.
     for (const std::string& name : names) store.find(name)->announce_baseline();
     (void)store.save();
     unsigned stayed = 0;

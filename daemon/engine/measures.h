@@ -9,15 +9,15 @@
 
 namespace wq {
 
-// What comparisons are made of here, besides what the policy says. It is part of their keys.
+// What comparisons measure on this host. It is part of their keys.
 struct Measures {
     std::vector<ComparedCounter> counters;
     std::string lacks;      // what cannot be counted
     std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
 };
 
-// What comparisons are made of under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if
-// not, only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
+// What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
+// only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
 Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
                      const std::string& scheduler);
 

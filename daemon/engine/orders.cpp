@@ -42,7 +42,7 @@ Status Orders::unpin(const std::string& name) {
     engine_.write();
     const auto after = engine_.targets().find(name);
     if (after == engine_.targets().end() || after->second.stuck == 0) return {};
-    // Not put back: the order stands, and can be tried again.
+    // The baseline was not put back: the order stays in force, so that it can be ended later.
     const std::string reason = after->second.reason;
     engine_.ownership().entry(name)->hold(before.holder, before.pinned);
     engine_.write();
@@ -60,10 +60,11 @@ Status Orders::revert(const std::optional<std::string>& name) {
         if (const std::string why = engine_.observing(); !why.empty())
             return fail("nothing is written while observing: " + why, EPERM);
         engine_.look_and_plan();
-        // Also what holds no setting of ours: a follower would be planned for itself once @default is held.
+        // Includes targets without a setting of ours: followers would be planned on their own once @default
+        // is held.
         for (const auto& [each, target] : targets)
             if (!target.external && target.now.untouchable.empty()) names.push_back(each);
-        // What could not be read yet since the start waits for that with its order.
+        // Targets that could not be read since the start get the order, too; it waits until they can be read.
         for (const auto& [each, entry] : ownership.store().entries())
             if (!targets.contains(each)) engine_.order(each, Holder::revert);
     }

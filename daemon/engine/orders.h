@@ -11,8 +11,9 @@ namespace wq {
 
 class Engine;
 
-// An operator's orders. They are in the baseline entries of their targets, so that they outlive a restart.
-// Each is carried out at once; the error says why it could not be, and then the order before it stands.
+// An operator's orders. They are in the baseline entries of their targets, so they survive a restart. Each is
+// carried out at once. Error: why this was not possible; after pin() and unpin() the earlier order then stays
+// in force.
 class Orders {
   public:
     explicit Orders(Engine& engine) : engine_(engine) {}

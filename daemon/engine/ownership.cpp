@@ -16,7 +16,7 @@ std::string text_of_strict(const Target& target) {
 
 }  // namespace
 
-// An entry of a slot without that slot is what an earlier daemon left: the policy decides upon it.
+// An entry that says `slot` while no slot runs was left by an earlier daemon: the policy holds it.
 Holder holder_of(const Target& target, const BaselineEntry* entry) {
     if (target.external) return Holder::external;
     if (target.waits_for_udev()) return Holder::udev;
@@ -42,15 +42,15 @@ BaselineEntry& Ownership::entry_for(const Workqueue& target) {
     return *entry(target.name);
 }
 
-// Only our writes change the word and the strictness of a target that we manage. What else is found is an
-// external writer's, even if it is one of our own words: it is not the one that we left there.
+// Only our writes change the word and the strictness of a target that we manage. Any other value is an
+// external writer's, even if it is one of our own words: it is not the one that we wrote last.
 std::optional<std::string> Ownership::notice(Target& target, std::optional<bool> strict) {
     const std::string& word = target.now.scope.word;
     if (word.empty()) return {};  // it could not be read
     std::optional<std::string> news;
     if (BaselineEntry* known = entry(target.now.name); known != nullptr) {
         const bool strict_counts = strict && minds(target, *strict);
-        const bool since_before = known->external && !target.external;  // since before the start
+        const bool since_before = known->external && !target.external;  // known from before the start
         const bool word_is_ours = known->whose(word) == Whose::ours;
         const Found found = known->settle(word, strict);
         const bool of_strict =
@@ -68,7 +68,7 @@ std::optional<std::string> Ownership::notice(Target& target, std::optional<bool>
     return news;
 }
 
-// Whether STRICT, if it is not what we know of, would be in our way.
+// Whether STRICT matters if it is not ours: we wrote the strictness before, or a rule asks for another one.
 bool Ownership::minds(const Target& target, bool strict) const {
     const BaselineEntry* known = entry(target.now.name);
     if (known != nullptr && known->may_strict) return true;

@@ -11,22 +11,22 @@ namespace wq {
 
 // Who holds TARGET now. ENTRY: its baseline, or nullptr.
 Holder holder_of(const Target& target, const BaselineEntry* entry);
-// Whether the files of TARGET, as it was last looked at, hold something of ours.
+// Whether the files of TARGET hold something of ours, as of the last look.
 bool holds_ours(const Target& target, const BaselineEntry* entry);
-// The target as it would be without us. Plans are made from this, so that what we did does not argue for
-// itself.
+// TARGET with the values of its baseline. Plans are made from this, so that our own writes do not influence
+// them.
 Workqueue as_before_us(const Target& target, const BaselineEntry* entry);
 
 // Who holds which target: the baseline entries with their claims and orders, and what external writers wrote.
 class Ownership {
   public:
-    // STORE is loaded, and nobody else changes it meanwhile.
+    // STORE has been loaded, and nobody else changes it meanwhile.
     explicit Ownership(BaselineStore& store) : store_(store) {}
 
-    // nullptr: we have no hand in the target.
+    // nullptr: we have written nothing to the target, and no order or external writer is known.
     [[nodiscard]] BaselineEntry* entry(const std::string& name) { return store_.find(name); }
     [[nodiscard]] const BaselineEntry* entry(const std::string& name) const { return store_.find(name); }
-    // The entry of TARGET. A new one says that all it holds is the baseline.
+    // The entry of TARGET. Creates it if there is none, with the current values as the baseline.
     BaselineEntry& entry_for(const Workqueue& target);
     void forget(const std::string& name) { store_.remove(name); }
     [[nodiscard]] const BaselineStore& store() const { return store_; }
@@ -42,17 +42,18 @@ class Ownership {
         return wq::as_before_us(target, entry(target.now.name));
     }
 
-    // TARGET was read, its strictness as STRICT (empty: not this time). The claim narrows to what is there.
-    // Returns what an external writer wrote, if that is news.
+    // Call after TARGET was read. STRICT: its strictness; empty if it was not read. Reduces the claim to what
+    // is in place. Returns what an external writer wrote, if that is new.
     std::optional<std::string> notice(Target& target, std::optional<bool> strict);
-    // TARGET is the external writer's of TEXT until a reload. No restore and no restart takes TEXT for ours
-    // again, even if it was; the other one of word and strictness still goes back in the end, if it is ours.
+    // Leaves TARGET to the external writer who wrote TEXT, until a reload. No restore and no restart treats
+    // TEXT as ours again, even if it was. If the other one of word and strictness is ours, it is still put
+    // back at the end.
     void leave_to_writer(Target& target, const std::string& text);
-    // A reload: external writers are forgotten, orders to revert end, and what others put back is ours to set
-    // again.
+    // Call after a reload: forgets external writers, ends orders to revert, and allows to set again what
+    // others put back.
     void start_over();
-    // The daemon ends, and settings are kept. Orders end; what was to go back, and could not, is marked for
-    // the restorer. Saves.
+    // Call when the daemon ends and settings are kept. Ends the orders. What should have been put back, but
+    // could not be, is marked for the restorer. Saves.
     Status keep();
 
   private:

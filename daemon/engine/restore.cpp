@@ -12,7 +12,7 @@
 namespace wq {
 namespace {
 
-// How it ended, for the journal; nothing is said of what was at its baseline anyway.
+// Logs the outcome, but not if the target was at its baseline already.
 void report(const BaselineEntry& entry, const Outcome& outcome, std::uint64_t took, Log& log) {
     using Kind = Outcome::Kind;
     if (outcome.kind == Kind::done && outcome.wrote)
@@ -35,8 +35,8 @@ void report(const BaselineEntry& entry, const Outcome& outcome, std::uint64_t to
                    {{"WQ_NAME", entry.name}, {"ERRNO", std::to_string(outcome.code)}}});
 }
 
-// The entries that are to go back. On disk they may be back from here on; where that cannot be saved they go
-// back all the same.
+// Returns the entries to put back. From here on the entries on disk allow the baseline. If they cannot be
+// saved, it is put back all the same.
 std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
     std::vector<std::string> out;
     for (const auto& [name, entry] : store.entries())

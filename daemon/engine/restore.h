@@ -7,9 +7,9 @@
 
 namespace wq {
 
-// Puts every baseline of STORE back where what the target holds is ours, and removes each entry that is
-// settled so. What could not be restored stays in STORE and is logged with its errno. Returns how many
-// stayed. ONLY_TRIALS: settings are kept, but for what a trial that was cut off had in place.
+// Puts every baseline of STORE back if the target holds something of ours, and removes each entry for which
+// nothing is left to do. Entries that could not be restored stay in STORE and are logged with their errno.
+// Returns their number. ONLY_TRIALS: keeps settings, and restores only targets whose trial was cut off.
 unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials = false);
 
 }  // namespace wq

@@ -6,8 +6,8 @@
 namespace wq {
 namespace {
 
-// What a kernel stores for WORD is the beginning of it, or nothing: then the file holds what it held.
-// Anything else was written by somebody else since.
+// Whether the kernel may have stored STORED when WORD was written: it stores the beginning of WORD, or
+// nothing, and then the file is unchanged. Any other word was written by somebody else since.
 bool is_made_of(const std::string& stored, const std::string& word, const BaselineEntry& entry) {
     return word.starts_with(stored) || entry.whose(stored) != Whose::foreign;
 }
@@ -16,8 +16,8 @@ Outcome foreign_strictness(bool strict) {
     return {Outcome::Kind::foreign, false, strict ? "strict" : "not strict", 0, "", true};
 }
 
-// ENTRY as far as the files were like it when they were SEEN: what has changed since, before WORD is written,
-// is somebody else's, the baseline included.
+// ENTRY with its claim reduced to what was SEEN in the files, plus WORD. So a value that changed since then
+// counts as foreign, even if it is the baseline.
 BaselineEntry as_seen(const BaselineEntry& entry, const Seen& seen, const std::string& word) {
     BaselineEntry out = entry;
     if (seen.word.empty()) return out;
@@ -25,7 +25,8 @@ BaselineEntry as_seen(const BaselineEntry& entry, const Seen& seen, const std::s
     if (entry.whose(seen.word) != Whose::foreign) out.allow(seen.word);
     out.allow(word);
     if (const std::string other = misparse_of(word); !other.empty()) out.allow(other);
-    // A strictness that is only announced, and not in place yet, says nothing of the word.
+    // If no strictness was SEEN, the file may hold ours or the baseline. If another one than ours was SEEN,
+    // ours is announced but not in place yet.
     if (out.may_strict && !seen.strict)
         out.announce_baseline();
     else if (out.may_strict != seen.strict)
@@ -61,7 +62,7 @@ Outcome not_announced(const std::string& name) {
     return {Outcome::Kind::permanent, false, name + ": its baseline is not on disk", EPERM};
 }
 
-// The entry of the store, not what was SEEN of it, says what may be written.
+// The entry in the store says what may be written, not the reduced ENTRY of as_seen().
 Status ScopeWriter::write_scope(const BaselineEntry& entry, const std::string& word) {
     const BaselineEntry* stored = store_.find(entry.name);
     const bool announced = stored->on_disk.yes && stored->may_be_ours(word);
@@ -76,7 +77,7 @@ Status ScopeWriter::write_strict(const BaselineEntry& entry, bool strict) {
     return files_.write_strict(entry.name, entry.inode, strict);
 }
 
-// Read, compare, write, read back. OUTCOME is done where the file holds WORD.
+// Read, compare, write, read back. The outcome is `done` if the file holds WORD.
 Outcome ScopeWriter::set_scope(const BaselineEntry& entry, const std::string& word, const Anew& anew) {
     const auto now = files_.read_scope(entry.name, entry.inode);
     if (!now) return error_outcome(now.error(), false);
@@ -109,7 +110,7 @@ Outcome ScopeWriter::set(const std::string& name, const Seen& seen, const std::s
     const BaselineEntry* stored = store_.find(name);
     if (stored == nullptr || !stored->on_disk.yes) return not_announced(name);
     const BaselineEntry entry = as_seen(*stored, seen, word);
-    // Somebody else's strictness is found before the word is written, not when it is too late for that.
+    // Looks for somebody else's strictness before the word is written: afterwards it is too late.
     if (strict)
         if (const auto now = files_.read_strict(name, entry.inode)) {
             const bool was_wanted = !seen.word.empty() && seen.strict == strict && *now != *strict;
@@ -152,7 +153,7 @@ Outcome ScopeWriter::put_back(const BaselineEntry& entry) {
         scope = {Outcome::Kind::permanent, true, "the kernel stored '" + scope.text + "'", 0};
     if (scope.kind == Outcome::Kind::gone || !entry.may_strict || !entry.strict) return scope;
     const Outcome strict = set_strict(entry, *entry.strict, false);
-    // Both were tried. What is still ours is what has to be known first, then what is somebody else's.
+    // Both were tried. Returns a failure first, because something of ours is left, then a foreign value.
     const Outcome& worse =
         scope.failed() || (scope.kind != Outcome::Kind::done && !strict.failed()) ? scope : strict;
     return {worse.kind, scope.wrote || strict.wrote, worse.text, worse.code, "", worse.of_strict};

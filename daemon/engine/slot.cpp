@@ -17,7 +17,7 @@ constexpr std::array kRows = {
     Row{SlotAction::close, 0}, Row{SlotAction::put, 1},    Row{SlotAction::open, 1}, Row{SlotAction::look, 1},
     Row{SlotAction::close, 1}, Row{SlotAction::finish, 1},
 };
-constexpr std::uint64_t kShare = 100;  // of a window, its writes may take one in so many
+constexpr std::uint64_t kShare = 100;  // the writes of a window may take 1/100 of it
 
 }  // namespace
 

@@ -9,15 +9,15 @@ namespace wq {
 
 // Times of a slot, in us.
 struct SlotTimes {
-    std::uint64_t lead = 500'000;  // the second window's arm is in place, before the first window's is
+    std::uint64_t lead = 500'000;  // the second window's arm is in place, then the first one's is written
     std::uint64_t window = 2'000'000;
-    std::uint64_t washout = 500'000;  // the first part of a window, from the return of its last write on
-    std::uint64_t look = 300'000;     // into the counted part
-    std::uint64_t drain = 500'000;    // work that was queued in the second window comes to its end
+    std::uint64_t washout = 500'000;  // the first part of a window, from the return of its last write
+    std::uint64_t look = 300'000;     // after the begin of the counted part
+    std::uint64_t drain = 500'000;    // time for work that was queued in the second window to end
     [[nodiscard]] std::uint64_t counted() const { return window - washout; }
 };
 
-// What is to be done next. Windows are known by their place in time, 0 or 1.
+// The next action. Windows are numbered by their place in time, 0 or 1.
 enum class SlotAction : std::uint8_t { put, open, look, close, finish };
 
 // The clock of a slot:
@@ -25,8 +25,9 @@ enum class SlotAction : std::uint8_t { put, open, look, close, finish };
 //   put 1 | lead | put 0 | washout | open 0 | look 0 | close 0 | put 1 | washout | open 1 | look 1 | close 1
 //   | drain | finish
 //
-// Both windows begin with a change from the other arm, so that neither finds warm pools: a rewrite of what is
-// in place would. Pure: it is told when each action has returned. Times are us of CLOCK_MONOTONIC.
+// Both windows begin with a change from the other arm, so that neither finds warm pools, as it would if the
+// arm in place were written again. Pure: the caller reports when each action has returned. Times are us of
+// CLOCK_MONOTONIC.
 class SlotClock {
   public:
     // The first action is due at NOW.
@@ -35,7 +36,7 @@ class SlotClock {
     [[nodiscard]] SlotAction action() const;
     [[nodiscard]] unsigned window() const;
     [[nodiscard]] std::uint64_t due() const { return due_; }
-    // The action came to its end at NOW.
+    // Call when the action has returned, at NOW.
     void done(std::uint64_t now);
     [[nodiscard]] const SlotTimes& times() const { return times_; }
 
@@ -53,9 +54,9 @@ struct SlotSize {
 };
 inline constexpr std::uint64_t kLongestWindow = 10'000'000;  // us, for a single target whose writes are slow
 
-// WRITES: us that one write of each target takes, in the order in which they would take part; at most MOST
-// do. The writes of a window are to take no more than 1% of it. A single target that takes longer gets a
-// longer window.
+// The size of a slot in which the writes of a window take at most 1% of it. WRITES: us that one write of each
+// target takes, in the order in which they would take part; at most MOST do. If a single target takes longer,
+// it gets a longer window, up to kLongestWindow.
 SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t window, std::size_t most);
 
 }  // namespace wq

@@ -56,7 +56,7 @@ Arm baseline_arm(const Workqueue& target, const Planned& plan) {
     return {plan.now.value_or(Scope::cache), target.scope.word, plan.strict ? target.strict : std::nullopt};
 }
 
-// Where only the strictness is to change, the word stays, "default" included.
+// If only the strictness is to change, the word stays, also if it is "default".
 Arm planned_arm(const Workqueue& target, const Planned& plan) {
     if (!plan.planned || plan.planned == plan.now) {
         Arm arm = baseline_arm(target, plan);

@@ -13,20 +13,20 @@
 
 namespace wq {
 
-// What a target's files may hold: one side of a comparison.
+// One side of a comparison: values that a target's files can hold.
 struct Arm {
     Scope scope = Scope::cache;
-    std::string word;                        // "default" stands for what it means
-    std::optional<bool> strict;              // empty where no rule names it
+    std::string word;                        // written to the file; for "default", `scope` is its meaning
+    std::optional<bool> strict;              // empty if no rule names it
     [[nodiscard]] std::string name() const;  // "smt", "smt strict"
     friend bool operator==(const Arm&, const Arm&) = default;
 };
 
-// The arm that has this name, by the scope's own word; a strictness that the name does not have is empty.
+// The arm with this name; its word is the scope's name. If the name has no strictness, that is empty.
 std::optional<Arm> arm_named(std::string_view name);
 
 struct Arms {
-    Arm baseline;  // the reference: what is in force, which is the kernel's baseline or what was kept
+    Arm baseline;  // the reference: the arm in force, the kernel's baseline or one that we kept
     Arm candidate;
     [[nodiscard]] std::string key() const { return baseline.name() + "\n" + candidate.name(); }
     friend bool operator==(const Arms&, const Arms&) = default;
@@ -34,7 +34,7 @@ struct Arms {
 
 // How often a comparison is measured.
 enum class Course : std::uint8_t {
-    none,     // there is none
+    none,     // there is no comparison
     dense,    // a pair in every slot, up to judge.max_pairs
     sparse,   // a pair per judge.holdback
     resting,  // no pair for now: it regressed, or its candidate was set aside
@@ -42,40 +42,41 @@ enum class Course : std::uint8_t {
 };
 std::string_view name_of(Course course);
 
-// What the ledger makes of a plan: what the target shall hold, and what is compared next.
+// The result of plan and ledger: what the target should hold, and what is compared next.
 struct Step {
     enum class Kind : std::uint8_t {
         waiting,   // nothing is decided yet: baseline
-        kept,      // `hold` is what won
-        reverted,  // the baseline is
+        kept,      // `hold` is the arm that won
+        reverted,  // the baseline, or `hold` if it is set
     };
     Kind kind = Kind::waiting;
     std::optional<Arm> hold;       // empty: the baseline
     std::optional<Arms> trial;     // what is compared next; empty: nothing is
     Course course = Course::none;  // of `trial`
-    std::optional<Arms> watch;     // what was kept, against the baseline
-    std::string said;              // of what is not `waiting`: on what it rests, for people
-    unsigned candidates = 1;       // of this reference
-    // The latest record of the comparison that `said` tells of, where the history has one. It is the store's.
+    std::optional<Arms> watch;     // the arm that was kept, against the baseline
+    std::string said;              // if not `waiting`: the comparison that decided, for people
+    unsigned candidates = 1;       // how many the target has
+    // The latest record of the comparison in `said`, or nullptr if the history has none. The store owns it.
     const VerdictRecord* verdict = nullptr;
 };
 
 struct StepInput {
-    const Workqueue& target;  // as it is without us
-    const Planned& plan;      // that may change it: finding `change`, or `in_place` in mode tune
+    const Workqueue& target;  // with the values of its baseline
+    const Planned& plan;      // with finding `change`, or `in_place` in mode tune
     const Policy& policy;
     unsigned shard_size = 8;  // cores
-    // The key of a comparison of the target; FROM_POLICY: the reference is what we kept, not the kernel's.
+    // The key of a comparison of the target. FROM_POLICY: the reference is an arm that we kept, not the
+    // kernel's.
     std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
     std::function<const VerdictRecord*(const Arms& arms)> latest;  // VerdictStore::latest()
     std::function<bool(const std::string& word)> refuses;          // whether the kernel refused it here
     std::int64_t now = 0;                                          // s since 1970
 };
 
-// Whether a rule lets mode tune search: one that names a scope does not.
+// Whether the mode is tune and the target's rule lets it search: a rule that names a scope does not.
 bool searches(const Workqueue& target, const Policy& policy);
 
-// The arms of TARGET, as it is without us: what PLAN asks for, SCOPE by its name, and what there is.
+// Arms of TARGET, which has the values of its baseline: the planned one, that of SCOPE, and the baseline.
 Arm planned_arm(const Workqueue& target, const Planned& plan);
 Arm arm_of(const Planned& plan, Scope scope);
 Arm baseline_arm(const Workqueue& target, const Planned& plan);

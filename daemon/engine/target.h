@@ -16,7 +16,7 @@
 
 namespace wq {
 
-// `gone` is never shown: a target that vanished is forgotten.
+// A target that vanished has no state: it is forgotten.
 enum class State : std::uint8_t {
     unmanaged,
     leave,
@@ -37,7 +37,7 @@ inline constexpr State kAllStates[] = {State::unmanaged, State::leave,       Sta
                                        State::external,  State::unsupported, State::quarantined};
 std::string_view name_of(State state);
 
-// What is shown of a target.
+// State and reason that are shown for a target.
 struct Shown {
     State state = State::unmanaged;
     std::string reason;
@@ -50,52 +50,53 @@ struct Refusal {
     std::string reason;
 };
 
-// A target as the kernel's files and udev have it. Inventory fills this.
+// A target as in the kernel's files and in udev. Inventory fills this.
 struct Listed {
     Workqueue now;
-    std::optional<bool> opted_out;  // by udev; empty: it has not said yet
-    bool ask_udev = true;           // udev may have something new to say
-    bool unread = false;            // a part could not be read at the last look, and is as it was before
+    std::optional<bool> opted_out;  // by udev; empty: not known yet
+    bool ask_udev = true;           // the answer of udev may have changed
+    bool unread = false;            // a part could not be read at the last look, and is older
 
-    // Whether it is not known yet if a rule of udev sets it aside.
+    // Whether it is not known yet if a udev rule opts the target out.
     [[nodiscard]] bool waits_for_udev() const;
 };
 
 // A target, with all that the engine knows about it besides its baseline entry.
 struct Target : Listed, Shown {
-    Planned plan;                 // from the baseline; with candidates only where mode tune searches
-    std::optional<Scope> before;  // what the baseline means
-    Step step;                    // what the ledger makes of the plan
+    Planned plan;                 // from the baseline; with candidates only if mode tune searches
+    std::optional<Scope> before;  // the scope that the baseline's word means
+    Step step;                    // from plan and ledger
 
-    bool in_slot = false;  // in the slot that runs
-    std::string held;      // the word before that slot: its return afterwards is not news
-    // What an external writer wrote, a word or a strictness. The target is left to it until its baseline
-    // is there again and the policy is reloaded.
+    bool in_slot = false;  // in the running slot
+    std::string held;      // the word before that slot: writing it back is logged only as debug
+    // What an external writer wrote, a word or a strictness. The target is left alone until its baseline is
+    // back and the policy is reloaded.
     std::optional<std::string> external;
 
-    // What the files held at the last look, to notice external writers where there is no baseline entry yet.
-    // Where there is one, the entry says what they hold.
+    // What the files held at the last look, to notice external writers if there is no baseline entry yet. If
+    // there is one, it says what they hold.
     std::string last_word;
     std::optional<bool> last_strict;
 
     std::vector<Refusal> refused;
-    unsigned failures = 0;  // transient ones in a row
-    unsigned stuck = 0;     // baselines refused in a row
-    std::string stuck_why;  // of the last of them
-    bool gone = false;      // found to have vanished while it was written
+    unsigned failures = 0;  // consecutive transient failures
+    unsigned stuck = 0;     // consecutive failures to put the baseline back
+    std::string stuck_why;  // text of the last of them
+    bool gone = false;      // it vanished while it was written
 
     void show(Shown what) { static_cast<Shown&>(*this) = std::move(what); }
-    // nullptr where WORD was not refused.
+    // nullptr if WORD was not refused.
     [[nodiscard]] const Refusal* refusal_of(const std::string& word) const {
         const auto found = std::ranges::find(refused, word, &Refusal::word);
         return found == refused.end() ? nullptr : &*found;
     }
     [[nodiscard]] bool refuses(const std::string& word) const { return refusal_of(word) != nullptr; }
     [[nodiscard]] Seen seen() const { return last_word.empty() ? Seen{} : Seen{now.scope.word, now.strict}; }
-    // The kernel refused to take the baseline back too often: this waits for a reload, or the end.
+    // The baseline could not be put back kTries times: this is tried again only after a reload, or at the
+    // end.
     [[nodiscard]] bool is_stuck() const { return stuck >= kTries; }
 
-    static constexpr unsigned kTries = 3;  // of a transient failure, and of a baseline
+    static constexpr unsigned kTries = 3;  // for a transient failure, and for putting a baseline back
 };
 
 }  // namespace wq

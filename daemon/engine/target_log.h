@@ -12,7 +12,7 @@
 
 namespace wq {
 
-// The journal, with lines about targets and lines that are said once.
+// Writes to the journal: lines about targets, and lines that are logged only once.
 class TargetLog {
   public:
     using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -22,7 +22,7 @@ class TargetLog {
         more.emplace_back("WQ_NAME", target.now.name);
         log_.write({priority, event, target.now.name + ": " + text, std::move(more)});
     }
-    // What is true of many targets, or at every tick, is said once between two reloads.
+    // For messages that apply to many targets, or at every tick: logs each once between two reloads.
     void write_once(int priority, Event event, const std::string& text, Fields fields = {}) {
         if (said_.size() < kMaxSaid && said_.insert(text).second)
             log_.write({priority, event, text, std::move(fields)});

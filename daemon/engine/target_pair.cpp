@@ -3,13 +3,12 @@
 // What may drop a pair
 // ====================
 //
-// Evidence is fair only where a pair's use cannot depend on which arm ran when. A pair is dropped for what
-// both windows have in common (too few items in both; a suspended machine, a CPU that came or went,
-// a clock that jumped, a hypervisor that took the time), or for what says nothing of either (a counter's file
-// that cannot be read). What happened in one window alone is no such reason, since the arm may be its cause:
-// a window that is empty, that came too late, that starved, or of which too many items were not seen, counts
-// against the arm that ran in it, as the largest difference so far. Where both windows are such, neither says
-// anything.
+// Evidence is fair only if the use of a pair cannot depend on which arm ran when. A pair is dropped only for
+// a reason that both windows share (too few items in both, a suspend, a CPU that came or went, a clock jump,
+// steal by the hypervisor) or that does not come from an arm (a counter's file cannot be read). An event in
+// only one window is not such a reason, because the arm may be its cause: a window that is empty, late or
+// starved, or in which too many items were not seen, counts against the arm that ran in it, with the largest
+// difference so far. If both windows are like this, the pair is dropped.
 #include "engine/target_pair.h"
 
 #include <algorithm>
@@ -24,8 +23,8 @@ namespace wq {
 namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
-constexpr std::uint64_t kMostLost = 20;   // one item in so many, of a window
-constexpr std::uint64_t kSlack = 50'000;  // us that any window may be late
+constexpr std::uint64_t kMostLost = 20;   // lost items of a window, at most one in 20
+constexpr std::uint64_t kSlack = 50'000;  // us that each window may be late
 
 bool is_of_machine(const ComparedCounter& counter) {
     return counter.name != kOthers && !is_work_counter(counter.name);
@@ -72,7 +71,8 @@ void TargetPair::end(Window& window, std::uint64_t now, std::uint64_t planned) {
         if (std::isnan(before)) continue;
         const ComparedCounter& counter = meters_.counters[i];
         const double after = read(counter);
-        // Where nothing happened both windows have the same value, also where one was a moment longer.
+        // If the counter did not change, uses the planned time, so that both windows get the same value even
+        // if one was a moment longer.
         const double seconds = after == before ? static_cast<double>(planned) / 1e6 : window.seconds;
         const auto value = value_of_window(counter.name, before, after, seconds);
         if (!value && !counter.guard) spoil(value.error().text);
@@ -127,7 +127,8 @@ bool TargetPair::is_lost(unsigned w) const {
     const std::uint64_t items = all_items(window.count);
     if (window.count.items == 0 || window.count.lost * kMostLost > items) return true;
     if (!window.cut) return false;
-    // It was cut by what was expected of it. What counts is the other window of this pair.
+    // It was cut because it was slower than expected. Whether it is lost depends on the other window of this
+    // pair.
     const Window& other = windows_.at(1 - w);
     if (other.cut) return true;
     const double expected = static_cast<double>(other.count.items) / other.seconds * window.seconds;
@@ -149,7 +150,7 @@ PairResult TargetPair::finish() {
     for (Window& window : windows_) window.values.resize(meters_.counters.size(), kNoValue);
     if (meters_.work != nullptr)
         for (const unsigned w : {0U, 1U}) read_work(w, out);
-    // Of the window that had more: a candidate that starves its load is no reason to drop the pair.
+    // The window with more items counts: the pair must not be dropped because the candidate starves its load.
     const std::uint64_t most = std::max(all_items(windows_[0].count), all_items(windows_[1].count));
     const bool few = meters_.work != nullptr && out.counted && most < meters_.min_items;
     if (few) spoilt_ = "too few items";

@@ -54,8 +54,8 @@
 namespace wq {
 namespace {
 
-// A window is cut off where work completes at less than a third of the pace: what such a window costs at
-// least. So much is also between 0 and any larger value.
+// The daemon cuts a window off if its work completes at less than a third of the expected pace, so such a
+// window costs at least three times as much. Also the log ratio between 0 and any larger value.
 const double kLostFirst = std::log(3.0);
 
 bool is_measured(const PairValues& v) {
@@ -114,7 +114,7 @@ struct Nearest {
 double log_ratio(const ComparedCounter& counter, const PairValues& v) {
     const double from = counter.higher_is_better ? v.candidate : v.reference;
     const double to = counter.higher_is_better ? v.reference : v.candidate;
-    // The ratio to 0 has no bound, and would be the scale of all later differences.
+    // A ratio to 0 has no bound and would set the scale of all later differences.
     if ((from == kZeroReading) != (to == kZeroReading))
         return from == kZeroReading ? kLostFirst : -kLostFirst;
     return std::log(to) - std::log(from);

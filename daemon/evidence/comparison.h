@@ -87,7 +87,7 @@ class Comparison {
     [[nodiscard]] std::string why_refused(const std::vector<std::optional<PairValues>>& values) const;
     void add(const std::vector<std::optional<PairValues>>& values);
     // Adds a window of SIDE that was empty, came too late, or that we cut off. It counts as the largest
-    // difference so far (ln 3 where there is none), against the arm that ran in it.
+    // difference so far (ln 3 if there is none), against the arm that ran in it.
     void add_lost_window(Side side);
 
     // Cheap enough to call after each pair.

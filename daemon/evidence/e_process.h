@@ -14,8 +14,8 @@ namespace wq {
 inline constexpr std::array<double, 7> kStakes{0.125, 0.25, 0.5, 1, 2, 4, 8};
 using StakeLogs = std::array<double, kStakes.size()>;  // ln of an e-value per stake
 
-// |ln E| of a stake is at most this: a floor that is reached after 14,000 pairs of one sign or more. What it
-// adds to the probability of a false verdict is below any number.
+// |ln E| of a stake is at most this: the lower bound is reached after 14,000 pairs of one sign or more. What
+// the bound adds to the probability of a false verdict is too small for a double.
 inline constexpr double kMostLog = 1e5;
 
 // The factor for a stake's e-value, ln(2 / (1 + exp(-z))), with z = stake * x / scale. At most ln 2.

@@ -38,8 +38,9 @@ std::uint64_t exactly_refused(std::size_t n) {
     return refused;
 }
 
-// The number of rank sums, from 0 upwards, that are rejected on one side: C in the comment above. It is asked
-// for each target at each look, and takes 0.1 ms to compute for 64 differences: what is known is kept.
+// The number of rank sums, from 0 upwards, that are rejected on one side: C in the comment above. It is
+// needed for each target at each look, and takes 0.1 ms to compute for 64 differences, so the results are
+// cached.
 std::uint64_t refused_sums(std::size_t n) {
     if (n > kMostExact) {
         const double ranks = static_cast<double>(n);

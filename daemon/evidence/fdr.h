@@ -5,10 +5,10 @@
 
 namespace wq {
 
-// e-BH (Wang and Ramdas, "False discovery rate control with e-values", 2022): of the hypotheses with these ln
-// e-values, those that are rejected so that on average at most the share RATE (0..1) of what is rejected is
-// rejected wrongly, however the e-values depend on each other. They are the k largest, for the largest k
-// where the k-th largest e-value is at least m / (RATE k).
+// e-BH (Wang and Ramdas, "False discovery rate control with e-values", 2022): which of the m hypotheses whose
+// ln e-values are LOGS are rejected. On average, at most the share RATE (0..1) of the rejected hypotheses is
+// rejected wrongly, for any dependence between the e-values. The k largest e-values are rejected, for the
+// largest k for which the k-th largest e-value is at least m / (RATE k).
 std::vector<bool> e_bh(const std::vector<double>& logs, double rate);
 
 }  // namespace wq

@@ -18,14 +18,14 @@ constexpr std::uint64_t kLineVersion = 1;
 // A host's numbers have narrower bounds than a sum, so that a sum of hosts can always be read again.
 constexpr std::uint64_t kMostOfHost = UINT32_MAX;  // pairs, alarms; parts of a machine
 constexpr std::uint64_t kMostHosts = 1'000'000'000;
-constexpr double kMostNumber = 1e24;     // of anything
+constexpr double kMostNumber = 1e24;     // of any number
 constexpr double kMostDifference = 20;   // |d|, on average: one arm costs 5e8 times as much
 constexpr double kRounding = 1e-6;       // of a sum, as a fraction
 constexpr std::size_t kMostText = 255;   // bytes
 constexpr std::size_t kMostModel = 128;  // bytes, of a machine's model
 constexpr std::size_t kMostName = 64;    // bytes, of a class, and of a machine's arch and vendor
 
-// What a key's value is read into.
+// The values of a line while it is read.
 struct Draft {
     FleetLine& line;
     StakeLogs better{};
@@ -133,8 +133,8 @@ bool read_spread(JsonScan& in, Spread& out) {
 
 enum class In { both, host, merged };
 
-// A key of a line: where it may be, what it holds, and how that is read. Of merged lines, the optional ones
-// say what single hosts found.
+// A key of a line: which lines may have it, a description of its value, and how to read it. The optional keys
+// of merged lines are the results of single hosts.
 struct Field {
     std::string_view name;
     In where;
@@ -153,7 +153,7 @@ bool read_class(JsonScan& in, std::string& out) {
     return in.string(out) && !out.empty() && out.size() <= kMostName;
 }
 
-// "-0" would make another key that compares as equal.
+// Changes -0 to 0: a FleetKey with -0 would compare as equal but have another text in FleetMerge.
 bool read_tolerance(JsonScan& in, double& out) {
     if (!in.number(out) || out < 0 || out > 1) return false;
     out += 0.0;
@@ -219,7 +219,7 @@ const Field kFields[] = {
 };
 constexpr std::size_t kNone = std::size(kFields);
 
-// Starts at GUESS: the field after the last one.
+// Tries GUESS first: the field after the previous one.
 std::size_t find_field(std::string_view name, std::size_t guess) {
     if (guess < kNone && kFields[guess].name == name) return guess;
     for (std::size_t i = 0; i < kNone; i++)
@@ -231,7 +231,7 @@ std::string quoted(std::string_view key) {
     return "\"" + std::string(key) + "\"";
 }
 
-// Why the value of FIELD could not be read. A line whose braces do not close behind it ends too early.
+// Why the value of FIELD could not be read. If no brace closes after it, the line was cut off.
 std::string why_not_read(const Field& field, std::string_view text, std::size_t offset) {
     if (text.find('}', offset) == std::string_view::npos)
         return fmt::format("cut off after byte {}", text.size());
@@ -255,20 +255,21 @@ std::string why_incomplete(std::uint64_t seen, bool merged) {
         const bool wanted = field.where == In::both || (field.where == In::merged) == merged;
         if (wanted && !has(seen, i) && field.required) return "there is no " + quoted(field.name);
         if (!wanted && has(seen, i))
-            return fmt::format("{} in a {} line", quoted(field.name), merged ? "merged" : "host's");
+            return fmt::format("{} is not allowed in a {} line", quoted(field.name),
+                               merged ? "merged" : "host's");
     }
     return {};
 }
 
-// Whether so many pairs can have these sums.
+// Whether this number of PAIRS can have these sums.
 bool are_sums(std::uint64_t pairs, double sum, double squares) {
     const double n = static_cast<double>(pairs) * (1 + kRounding);
     return std::abs(sum) <= n * kMostDifference && squares <= n * kMostDifference * kMostDifference &&
            sum * sum <= n * squares + 1e-12;
 }
 
-// Whether so many pairs can give these e-values. A pair gives a factor of at most 2. Of n pairs, one is at
-// most sqrt(n) times the scale, so that its factor is at least exp(-8 sqrt(n)).
+// Whether this number of PAIRS can give these e-values. The factor of a pair is at most 2. Among n pairs, a
+// difference is at most sqrt(n) times the scale, so its factor is at least exp(-8 sqrt(n)).
 bool are_logs(const StakeLogs& logs, std::uint64_t pairs) {
     const auto n = static_cast<double>(pairs);
     const double most = std::min(n * std::numbers::ln2, kMostLog) + kRounding;
@@ -276,7 +277,7 @@ bool are_logs(const StakeLogs& logs, std::uint64_t pairs) {
     return std::ranges::all_of(logs, [&](double log) { return log >= least && log <= most; });
 }
 
-// Whether so many hosts can have shares with this sum, the largest of which is TOP.
+// Whether this number of HOSTS can have shares with these SUMS, the largest of which are TOPS.
 bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t hosts) {
     static const double kLeastShare = share_of(-kMostLog);
     static const double kMostShare = share_of(kMostLog);
@@ -293,13 +294,13 @@ bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t host
 bool is_of_hosts(const Pooled& p) {
     const std::uint64_t most =
         std::max({p.hosts_better, p.hosts_worse, p.hosts_below, p.hosts_above, p.spread.state().hosts});
-    StakeLogs loudest{};  // what is possible where the largest share is not known
+    StakeLogs loudest{};  // the upper bound, if the largest shares are not known
     loudest.fill(share_of(kMostLog));
     return most <= p.hosts && are_shares(p.better, p.by_host ? p.top_better : loudest, p.hosts) &&
            are_shares(p.worse, p.by_host ? p.top_worse : loudest, p.hosts);
 }
 
-// Whether what was read is what pairs, and hosts, can give.
+// Whether the pairs and hosts can give the values that were read.
 bool is_possible(const FleetLine& line) {
     const HostEvidence& own = line.own;
     const Pooled& p = line.pooled;
@@ -358,7 +359,7 @@ std::string FleetLineReader::read(std::string_view text) {
     put_together(draft);
     lacks_guard_ = !draft.has_guard;
     if (merged && !says_what_hosts_found(seen)) line_.pooled.forget_hosts();
-    if (!is_possible(line_)) return "evidence out of bounds: so many pairs and hosts cannot give it";
+    if (!is_possible(line_)) return "evidence out of bounds: the stated pairs and hosts cannot give it";
     return {};
 }
 

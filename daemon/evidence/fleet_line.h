@@ -16,7 +16,7 @@
 
 namespace wq {
 
-// The kind of a machine, as far as a policy's conditions can name it. What is empty is not known.
+// The kind of a machine, as far as a policy's conditions can name it. Empty fields are not known.
 struct FleetMachine {
     std::string arch;    // as in uname -m
     std::string vendor;  // of the CPU
@@ -26,11 +26,11 @@ struct FleetMachine {
     std::optional<std::uint64_t> llc_cores;  // of the largest LLC
     friend auto operator<=>(const FleetMachine&, const FleetMachine&) = default;
 };
-// What the host of FACTS, whose CPUs are now those of TOPOLOGY, is in a fleet.
+// The kind of the host with FACTS, whose current CPUs are those of TOPOLOGY.
 FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
 
-// What was compared with what, where, and by which counter. Evidence of hosts is pooled where all of it is
-// equal. The order is that of the output.
+// What was compared with what, where, and by which counter. Evidence of hosts is pooled if their keys are
+// equal. Keys sort in the order of the output.
 struct FleetKey {
     FleetMachine machine;
     std::string kernel;            // of the ledger: "6.12 cpu smt cache numa system"
@@ -38,10 +38,10 @@ struct FleetKey {
     std::string scheduler;         // sched_ext ops in force, cache-aware scheduling
     std::string kind;              // class of targets: "kcryptd-#:#-#"
     std::string reference;         // an arm by name: "cache", "smt strict"
-    std::string reference_origin;  // "kernel": what it had before us; "policy": what we put there
+    std::string reference_origin;  // "kernel": the setting before us; "policy": a setting that we wrote
     std::string candidate;
     std::array<std::uint64_t, 2> partitions{};  // how many pools the arms make
-    bool strict = false;                        // the candidate is
+    bool strict = false;                        // whether the candidate is strict
     std::string counter;
     bool guard = false;    // the counter can count against a candidate, never for it
     double tolerance = 0;  // fraction: a cost that is higher by at most this is not called worse
@@ -53,15 +53,16 @@ struct FleetKey {
 // "6.12" for "6.12 cpu smt cache numa system": what a policy's condition on the kernel can name.
 std::string series_of(const std::string& kernel);
 
-// A line of `wq-tunectl history --ledger` (what one host knows of a key), or of `fleet merge` (what many
-// know). docs/fleet.md describes the format. It has a version; a line of another one is not read.
+// A line of `wq-tunectl history --ledger` (the evidence of one host for a key), or of `fleet merge` (the
+// evidence of many hosts). docs/fleet.md describes the format. Lines of another version of the format are
+// refused.
 struct FleetLine {
     FleetKey key;
-    std::int64_t at = 0;  // s since 1970: the last pair, the latest of all hosts
+    std::int64_t at = 0;  // s since 1970: the last pair of any host
     std::string host;     // hex digits; "" once merged
     HostEvidence own;     // of a host's line
     Pooled pooled;        // of a merged line
-    Shards shards;        // of a merged line: which hosts it may have
+    Shards shards;        // of a merged line: the shards of its hosts
     [[nodiscard]] bool is_merged() const { return host.empty(); }
 };
 
@@ -70,11 +71,11 @@ class FleetLineReader {
   public:
     // Lines whose time is later than NOW + kClockSlack are refused.
     explicit FleetLineReader(std::int64_t now) : now_(now) {}
-    // Why TEXT is refused; "" if line() is what it says. The reason may be printed.
+    // Reads TEXT into line(). Returns why it is refused; "" if it is not. The reason is safe to print.
     std::string read(std::string_view text);
     [[nodiscard]] const FleetLine& line() const { return line_; }
-    // Whether it has no "guard". It is one of a guard then: a program that drops this key must not make a
-    // rule of what only guards.
+    // Whether the line has no "guard". It then counts as the line of a guard, because a program that drops
+    // this key must not turn a guard's evidence into a rule.
     [[nodiscard]] bool lacks_guard() const { return lacks_guard_; }
 
   private:

@@ -12,7 +12,7 @@ namespace wq {
 namespace {
 
 // Values of Row::numbers that no hash has.
-constexpr std::uint32_t kCloned = 0;   // there are several lines of this time
+constexpr std::uint32_t kCloned = 0;   // there are different lines with this time
 constexpr std::uint32_t kCounted = 1;  // in the second round: the line was added
 constexpr std::uint32_t kLeastHash = 2;
 
@@ -25,8 +25,8 @@ void append(std::string& out, const std::optional<std::uint64_t>& count) {
     append(out, count ? std::string_view(std::to_string(*count)) : "?");
 }
 
-// Strings of a key have no control characters, so a line feed separates them. Returns how much of OUT is the
-// question: what rules tell apart (evidence/promote.cpp).
+// Writes KEY to OUT. Strings of a key have no control characters, so a line feed separates them. Returns the
+// length of the question at the start of OUT: the fields that rules distinguish (evidence/promote.cpp).
 std::size_t set_text(std::string& out, const FleetKey& key) {
     out.clear();
     for (const std::string* text : {&key.machine.arch, &key.machine.vendor, &key.machine.model, &key.kind,
@@ -49,7 +49,7 @@ std::size_t set_text(std::string& out, const FleetKey& key) {
     return question;
 }
 
-// A hash of what two lines of one machine, key and time have in common.
+// A hash of the values that are equal in two lines of one machine with the same key and time.
 std::uint32_t hash_of_numbers(const HostEvidence& e) {
     static_assert(sizeof e == (2 + 2 * kStakes.size() + 2) * sizeof(double), "without padding");
     char bytes[sizeof e];
@@ -57,7 +57,7 @@ std::uint32_t hash_of_numbers(const HostEvidence& e) {
     return std::max(static_cast<std::uint32_t>(hash_of({bytes, sizeof bytes})), kLeastHash);
 }
 
-// Grows with each pair, and with each alarm, which begins pairs anew.
+// Grows with each pair, and with each alarm, after which the pairs restart at 0.
 std::uint32_t progress_of(const HostEvidence& e) {
     constexpr std::uint64_t kPairs = 1U << 24U;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(e.alarms, 255) * kPairs +
@@ -73,10 +73,10 @@ void merge_into(FleetEntry& sum, const FleetEntry& entry) {
 }
 
 std::uint64_t bucket_of(std::uint64_t host_hash, std::uint64_t buckets) {
-    return (host_hash >> 32U) % buckets;  // --shard takes the lower bits
+    return (host_hash >> 32U) % buckets;  // --shard uses the lower bits
 }
 
-// The host's name in the text of a line; "" if it is not plain to see.
+// The host's name in the text of a line; "" if a simple search does not find it.
 std::string_view host_in(std::string_view line) {
     constexpr std::string_view kKey = R"("host":)";
     const auto key = line.find(kKey);
@@ -94,7 +94,7 @@ FleetMerge::FleetMerge(const Options& options)
       buckets_(1 + options.bytes / kLeastHostLine / std::max<std::size_t>(options.most_rows, 1)),
       rows_(1024) {}
 
-// Most lines of other buckets and shards are recognized without reading them.
+// Most lines of other buckets and shards are recognized without parsing them.
 bool FleetMerge::skips(std::string_view line) const {
     if (buckets_ == 1 && options_.shard.of == 1) return false;
     const std::string_view host = host_in(line);
@@ -117,16 +117,16 @@ std::string FleetMerge::take(std::string_view text) {
     return why;
 }
 
-// Of the keys that a merged line, or any line, should have.
+// Which keys are missing that a merged line, or any line, should have.
 std::string FleetMerge::what_is_missing(const FleetLine& line) {
     std::string out;
     if (line.is_merged() && !line.pooled.by_host && !std::exchange(told_hosts_, true))
         out =
             "it lacks some of hosts_better, hosts_worse, hosts_below, hosts_above, top_better, top_worse and "
-            "spread: it counts, but makes no rule (said once)";
+            "spread: it counts, but makes no rule (reported once)";
     if (reader_.lacks_guard() && !std::exchange(told_guard_, true))
         out += std::string(out.empty() ? "" : "; ") +
-               "there is no \"guard\": it counts against the candidate, but not for a rule (said once)";
+               "there is no \"guard\": it counts against the candidate, but not for a rule (reported once)";
     return out;
 }
 
@@ -148,15 +148,14 @@ std::string FleetMerge::take_host_line(const FleetLine& line) {
         return "host " + line.host +
                " has other numbers for the same entry and time elsewhere: two machines " +
                "with one machine id (a cloned image?)";
-    if (is_covered(host)) return "host " + line.host + " is in a shard that a merged line has";
+    if (is_covered(host)) return "host " + line.host + " is in a shard that a merged line covers";
     if (row.numbers == kCounted) return {};
     row.numbers = kCounted;
     count(line);
     return {};
 }
 
-// The first round: whether the line counts as far as is known. What is wrong with that is put right in the
-// second one.
+// The first round: whether the line counts, as far as is known. The second round corrects what was wrong.
 bool FleetMerge::scan(const Row& seen) {
     if (!merged_.empty()) wrong_ = true;
     Row& row = row_of(seen.id);
@@ -170,8 +169,8 @@ bool FleetMerge::scan(const Row& seen) {
     const Row& newer = seen.at < row.at ? row : seen;
     if (seen.key == row.key && older.at < newer.at && older.progress > newer.progress)
         note_ =
-            ": of two lines of one entry, the later one has fewer pairs, but counts: the ledger was lost or "
-            "began anew, or there are two machines with one machine id";
+            ": two lines of one entry; the later one is used although it has fewer pairs: the ledger was "
+            "lost or began anew, or there are two machines with one machine id";
     const auto order = std::tie(seen.at, seen.key) <=> std::tie(row.at, row.key);
     if (order < 0 || (order == 0 && seen.numbers == row.numbers)) return false;
     wrong_ = true;
@@ -182,7 +181,7 @@ bool FleetMerge::scan(const Row& seen) {
     return false;
 }
 
-// Whether a merged line of the question may have this host.
+// Whether a merged line of the question may include this host.
 bool FleetMerge::is_covered(std::uint64_t host) const {
     const auto found = covered_.find(std::string(question()));
     return found != covered_.end() &&

@@ -19,31 +19,31 @@ struct FleetEntry {
     FleetKey key;
     Pooled pooled;
     std::int64_t at = 0;  // s since 1970: the last pair of any host
-    Shards shards;        // that its hosts are in
+    Shards shards;        // the shards of its hosts
 };
 
-// Adds up the lines of ledgers. The caller gives all lines to take(), and does so again while again() asks
-// for it:
+// Adds up the lines of ledgers. The caller passes all lines to take(), and repeats this as long as again()
+// returns true:
 //
 //     do {
 //         for (each line) print_if_any(merge.take(line));
 //     } while (merge.again());
 //     use(merge.entries());
 //
-// Which lines count: of a host and question, the one with the latest `at`. A question is what a rule answers:
-// keys of one question differ only in packages, the kernel's scopes, topology, scheduler, partitions,
-// tolerance, window, and whether the counter is a guard. A line that is there twice counts once. Two lines of
-// one host, key and time with other numbers come from two machines with one machine id (a cloned image): none
-// of them counts. A host's line does not count if it is in a shard that a merged line of its question has,
-// and neither does a merged line if an earlier one of its key has some of its shard. take() returns each of
-// these as an error; so does a line that FleetLineReader refuses.
+// Which lines count: for a host and question, the line with the latest `at`. A question is what a rule
+// answers: keys of one question differ only in packages, the kernel's scopes, topology, scheduler,
+// partitions, tolerance, window, and whether the counter is a guard. A line that occurs twice counts once.
+// Two lines with the same host, key and time but different numbers come from two machines with the same
+// machine ID (a cloned image): neither counts. A host's line does not count if a merged line of its question
+// covers the host's shard. A merged line does not count if one of its shards overlaps those of an earlier
+// merged line of its key. take() returns an error for such cloned, covered and overlapping lines, and for
+// lines that FleetLineReader refuses.
 //
-// Memory: about 2 kB for each key, and 24 bytes for each host and question, for its time and hashes. Of the
-// latter there are at most `most_rows` at a time, in a table of at most 96 MiB: more hosts are merged in
-// several rounds, each of which takes the hosts of one bucket and skips all other lines after a look at the
-// host's name. Lines that are repeated cost no memory. Within a round, lines are added as they
-// come; only where one turns out to be outdated, cloned or covered is the round repeated, now knowing which
-// lines count.
+// Memory: about 2 kB per key, and a row of 24 bytes per host and question, for its time and hashes. There are
+// at most `most_rows` rows at a time, in a table of at most 96 MiB. More hosts are merged in several rounds.
+// Each round takes the hosts of one bucket and skips all other lines after it has read the host's name.
+// Repeated lines need no memory. Within a round, lines are added as they come. If a line turns out to be
+// outdated, cloned or covered, the round is repeated, now knowing which lines count.
 class FleetMerge {
   public:
     struct Options {
@@ -54,21 +54,21 @@ class FleetMerge {
     };
     explicit FleetMerge(const Options& options);
 
-    // Why LINE does not count, for people; "" if it counts, or is skipped, or was reported earlier.
+    // Returns why LINE does not count, for people; "" if it counts, or is skipped, or was reported earlier.
     std::string take(std::string_view line);
-    // What is odd about the line that take() was given last, though it is not refused; "" if nothing. What
-    // lines lack is said of the first one only.
+    // A remark about the last line given to take(), which is not refused; "" if there is none. Missing keys
+    // are only reported for the first line that lacks them.
     [[nodiscard]] const std::string& note() const { return note_; }
     bool again();
     // Sorted by key. Complete after again() returned false.
     [[nodiscard]] std::vector<FleetEntry> entries() const;
 
   private:
-    // A host and question, and of its lines the one that counts.
+    // The line that counts for a host and question.
     struct Row {
         std::uint64_t id = 0;  // hash of both; 0: free
         std::uint32_t at = 0;
-        std::uint32_t key = 0;       // a hash; of lines of one time the one with the largest counts
+        std::uint32_t key = 0;       // a hash; of lines with the same time, the largest one counts
         std::uint32_t numbers = 0;   // a hash, see kCloned
         std::uint32_t progress = 0;  // alarms and pairs
     };
@@ -92,10 +92,10 @@ class FleetMerge {
     std::uint64_t bucket_ = 0;
     bool repeats_ = false;     // this round is the second one of its bucket
     bool wrong_ = false;       // what the first round added must be added again
-    bool told_hosts_ = false;  // what_is_missing() said so
+    bool told_hosts_ = false;  // what_is_missing() has reported it
     bool told_guard_ = false;
     std::string key_;           // text of the line's key
-    std::size_t question_ = 0;  // bytes of it
+    std::size_t question_ = 0;  // length of the question in it
     std::string note_;
     std::vector<Row> rows_;
     std::size_t used_ = 0;

@@ -65,7 +65,7 @@ bool JsonScan::at_end() {
     return at_ == text_.size();
 }
 
-// OUT: what is between the quotes, as written.
+// OUT: the text between the quotes, as written.
 bool JsonScan::raw_string(std::string_view& out, bool& escaped) {
     if (!take('"')) return false;
     const std::size_t begin = at_;
@@ -95,7 +95,7 @@ bool JsonScan::unescape(std::string_view raw, std::string& out) const {
             out += raw[i];
             continue;
         }
-        const char c = raw[++i];  // raw_string() took both
+        const char c = raw[++i];  // raw_string() checked that there is one
         if (c == '"' || c == '\\' || c == '/') {
             out += c;
             continue;

@@ -10,18 +10,18 @@ namespace wq {
 
 // Reads JSON from left to right, into variables that the caller keeps, so that a line of a ledger costs no
 // allocation: nlohmann's parser takes 6 times as long for such a line (tests/bench/RESULTS.md). A function
-// returns false where the text is not what it reads; nothing useful can be read after that.
+// returns false if the text is not what it reads. After that, reading cannot continue, except after null().
 class JsonScan {
   public:
     explicit JsonScan(std::string_view text) : text_(text) {}
 
-    // MEMBER(key) reads the value of each member. A key is as written, escapes included.
+    // MEMBER(key) reads the value of each member. The key is as written, with its escapes.
     template <class F>
     bool object(F member);
     // ELEMENT(index) reads each element.
     template <class F>
     bool array(F element);
-    // Error: control characters, escaped or not, and UTF-16 that is not paired.
+    // False for control characters, escaped or not, unpaired UTF-16 surrogates, and invalid UTF-8.
     bool string(std::string& out);
     bool number(double& out);        // finite
     bool count(std::uint64_t& out);  // a whole number, at most 2^53

@@ -27,13 +27,13 @@ double number(const json& value, double low, double high) {
 }
 
 std::uint64_t count(const json& value) {
-    if (!value.is_number_unsigned()) refuse("a number that is no count");
+    if (!value.is_number_unsigned()) refuse("a number that is not a count");
     return value.get<std::uint64_t>();
 }
 
 StakeLogs logs_from(const json& values) {
     StakeLogs out{};
-    if (values.size() != out.size()) refuse("another number of stakes");
+    if (values.size() != out.size()) refuse("wrong number of stakes");
     for (std::size_t i = 0; i < out.size(); i++) out[i] = number(values.at(i), -kMostLog, kMostLog);
     return out;
 }
@@ -129,8 +129,9 @@ LedgerEntry entry_from(const json& j) {
     for (const json& column : j.at("columns")) out.columns.push_back(column_from(column));
     for (const json& detector : j.at("watch")) out.watch.push_back(detector_from(detector));
     if (std::ranges::all_of(out.columns, [](const auto& c) { return c.counter.guard; }))
-        refuse("an entry without a counter that is no guard");
-    if (!out.watch.empty() && out.watch.size() != out.columns.size()) refuse("a watch of other counters");
+        refuse("an entry with no counters other than guards");
+    if (!out.watch.empty() && out.watch.size() != out.columns.size())
+        refuse("the watch does not match the counters");
     out.alarms = static_cast<unsigned>(count(j.at("alarms")));
     out.judgement = judgement_from(j.at("verdict").get<std::string>());
     out.decided = static_cast<std::int64_t>(count(j.at("decided")));
@@ -156,7 +157,7 @@ std::string LedgerKey::text() const {
 Result<Ledger> Ledger::from_text(std::string_view text) {
     try {
         const json document = json::parse(text);
-        if (document.at("version") != kLedgerVersion) refuse("another version");
+        if (document.at("version") != kLedgerVersion) refuse("unknown version");
         Ledger out;
         out.lacks = document.at("lacks").get<std::string>();
         for (const json& j : document.at("entries")) out.put(entry_from(j));
@@ -185,7 +186,7 @@ void Ledger::put(LedgerEntry entry) {
     kinds_.insert(entry.key.kind);
     entries_.insert_or_assign(key, std::move(entry));
     if (entries_.size() <= kMostEntries) return;
-    // What was measured within the last day is still being measured, unless it is decided.
+    // An undecided entry that was measured within the last day is still being measured.
     constexpr std::int64_t kDay = 86'400;
     const std::int64_t now = entries_.at(key).updated;
     const auto rank = [&](const auto& each) {

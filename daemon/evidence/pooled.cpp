@@ -11,52 +11,52 @@
 // the pairs. Each has an e-value for "the candidate costs less": if it does not, the e-value is 1 on average
 // at most (evidence/comparison.cpp). Hosts draw their coins independently, so the product of their e-values
 // is 1 on average at most too, and the probability that it ever reaches c is at most 1/c. Its logarithm is a
-// sum: whatever can add can pool, in any order and in any grouping. Pairs, hosts and sums of differences add
-// up as well.
+// sum, so any program that can add can pool, in any order and grouping. Pairs, hosts and sums of differences
+// add up as well.
 //
-// Shares. A product lets one host speak for all. If a candidate harms one host, that host's e-value of "it
-// costs less" falls without a bound, and takes the evidence of all others with it; and one host whose numbers
-// are nonsense can have an e-value of 10^300. So each host stakes nine tenths of its part, and its gain is
-// capped: its share is 0.1 + 0.9 min(E, 1000), for each stake of the e-process by itself. If E is 1 on
-// average, the share is at most 1 on average, so it is an e-value too. It is at least 0.1 and at most 900.1.
+// Shares. In a product, one host can outweigh all others. If a candidate harms one host, that host's e-value
+// of "it costs less" falls without a bound and cancels the evidence of all others. And one host with wrong
+// numbers can have an e-value of 10^300. So each host stakes nine tenths of its part, and its gain is capped:
+// its share is 0.1 + 0.9 min(E, 1000), for each stake of the e-process by itself. If E is 1 on average, the
+// share is at most 1 on average, so it is an e-value too. It is at least 0.1 and at most 900.1.
 //
 // At any time. min(E, 1000) of a martingale is a supermartingale, and so is a product of independent ones. So
 // one may look at the pool each hour and act as soon as there is enough. A watch's alarm begins a host's
-// comparison anew at E = 1. That forgets evidence of harm, and at most a factor of ten of evidence against a
-// gain; a change that does nothing has an alarm once in 20,000 pairs.
+// comparison anew at E = 1. This loses evidence of harm, and at most a factor of ten of evidence against a
+// gain. A change without effect has an alarm once in 20,000 pairs.
 //
-// Without one host. A cap does not keep one host from deciding: where evidence is just enough, the cap of 900
-// decides. So a rule rests on what is left without the largest share of each stake: then it would be made
-// without any one host too, and one host alone makes none. The same holds for the evidence of harm that
-// forbids a rule.
+// Without one host. Even with a cap, one host can decide: if the evidence is just enough, its share of 900
+// decides. So a rule is based on what remains without the largest share of each stake. Then it would also be
+// made without any single host, and one host alone makes no rule. The same applies to the evidence of harm
+// that forbids a rule.
 //
 // Hosts that differ. The product tests "no host gains". If the candidate is a gain on some hosts and harm on
-// others, that is false, and the product grows, though nothing is known of hosts that have not been measured,
-// which is what a rule is for. So where the effects of hosts visibly differ (evidence/spread.h), hosts are
-// what is counted: each has one vote, the sign of its sum. If hosts that gain are not more frequent than
-// others, the votes are at worst fair coins, and a bet on them with the same stakes is an e-value: it
-// multiplies by 2 / (1 + exp(-k)) for a vote, and by 2 / (1 + exp(k)) against it. Its largest value for n
-// hosts is 2^n, so few hosts that differ make no rule; and with fewer than four it cannot be seen whether
-// they differ. (Simulated, docs/fleet.md: without votes, every second rule of a fleet whose hosts differ by
-// 0.5% was wrong after a week.)
+// others, this is false and the product grows. But this says nothing about hosts that were not measured, and
+// a rule is for these. So if the effects of hosts visibly differ (evidence/spread.h), hosts are counted
+// instead: each has one vote, the sign of its sum. If hosts that gain are not more frequent than others, the
+// votes are at worst fair coins, and a bet on them with the same stakes is an e-value: its factor is 2 / (1 +
+// exp(-k)) for a vote, and 2 / (1 + exp(k)) for a vote against. Its largest value for n hosts is 2^n, so few
+// hosts that differ make no rule. With fewer than four hosts it is not visible whether they differ.
+// (Simulated, docs/fleet.md: without votes, every second rule of a fleet whose hosts differ by 0.5% was wrong
+// after a week.)
 //
-// A few hosts that differ can look alike by chance: of four whose effects vary four times as much as their
-// noise, in 3% of the cases. So a rule rests on at most a factor of 8 for each host but one: 512 with four
-// hosts, which passes where many rules do, or few questions were asked. (Simulated: without this limit, one
+// A few hosts that differ can look alike by chance: four hosts whose effects vary four times as much as their
+// noise do in 3% of the cases. So a rule may use at most a factor of 8 for each host but one: 512 with four
+// hosts. This passes if many rules pass, or if there are few questions. (Simulated: without this limit, one
 // in four fleets whose hosts differ by 2% and whose means are all 0 had a rule after an hour.)
 //
-// By host. What a rule needs of single hosts (the largest shares, the votes, how hosts differ, and how many
-// are worse) is more than the sums that any engine can add up. A merged line that lacks it counts in the
-// pool; but no rule rests on a sum with such a line.
+// By host. A rule also needs the results of single hosts (the largest shares, the votes, how hosts differ,
+// and how many are worse). Not every program that adds up sums provides them. A merged line without them
+// counts in the pool, but no rule is based on a sum with such a line.
 //
 // Better and worse hosts. A mean hides that half of the hosts gain and half of them lose. So hosts with
-// enough evidence of their own are counted, either way.
+// enough evidence of their own are counted, in both directions.
 
 namespace wq {
 namespace {
 
 constexpr double kMostEvidence = 1000;
-constexpr double kMostForRule = 8;  // of a host, on average
+constexpr double kMostForRule = 8;  // factor per host, on average
 
 StakeLogs shares_of(const StakeLogs& logs) {
     StakeLogs out{};
@@ -147,7 +147,7 @@ double Pooled::log_worse_without_one() const {
     return log_mean(without(worse, top_worse));
 }
 
-// LOG of all hosts but one, as far as a rule may rest on it.
+// LOG (of all hosts but one), limited to what a rule may use.
 double Pooled::log_for_rule(double log, std::uint64_t votes) const {
     if (hosts < kLeastHosts || !by_host) return 0;
     const double most = spread.is_visible() ? log_of_votes(votes, hosts)

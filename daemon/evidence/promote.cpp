@@ -16,29 +16,31 @@
 // Which evidence becomes a rule
 // =============================
 //
-// Hypotheses. Evidence is pooled over what the conditions of a host table cannot tell apart: machines of one
-// arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. Each such sum is asked
-// two things: is the candidate better (unless its counter is a guard), and is it worse? All these questions
-// together go through e-BH, so that at most the promised share of the rules is wrong, however many classes,
-// kinds and candidates a fleet has. Sums of fewer than kLeastHosts hosts are not asked: they cannot pass, and
-// how many hosts there are does not depend on what they found. Sums of which it is not known what single
-// hosts found are not asked either. The evidence that counts is what is left without the loudest host and,
-// where hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
+// Hypotheses. Evidence is pooled over everything that the conditions of a host table cannot distinguish:
+// machines of one arch, vendor, model, number of cores, and cores per LLC, and kernels of one series. For
+// each such sum there are two questions: is the candidate better (unless its counter is a guard), and is it
+// worse? All these questions together go through e-BH, so at most the promised share of the rules is wrong,
+// for any number of classes, kinds and candidates in a fleet. Sums of fewer than kLeastHosts hosts are left
+// out: they cannot pass, and the number of hosts does not depend on their results. Sums without the results
+// of single hosts are left out too. The evidence that counts is what remains without the largest share and,
+// if hosts differ, at most what the votes of hosts give (evidence/pooled.cpp).
 //
 // Vetoes. A mean over hosts is not what each host gets. A comparison makes no rule for its candidate if, by
 // any of its counters or guards,
 //   - more than 5% of the hosts, and more than one, are worse by their own evidence, or
-//   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1, its loudest host
-//     aside, or
-//   - it is not known what single hosts found, of a sum of two hosts or more: a merged line does not say.
-// If the reference is the kernel's setting, this also holds for the candidate against any other reference.
-// A veto sets the e-value to 0 before e-BH, which leaves an e-value; so e-BH keeps its promise.
+//   - a kind of machine (a row of `fleet show`) has a pooled e-value of "worse" above 1 without its largest
+//     share, or
+//   - a sum of two hosts or more has no results of single hosts, because a merged line lacks them.
+// If the reference is the kernel's setting, this also holds for the candidate against any other reference. A
+// veto sets the e-value to 0 before e-BH. A lowered e-value is still an e-value, so the guarantee of e-BH
+// holds.
 //
-// From arm to arm. What improved on the kernel's setting is what a rule names; of several, the one with the
-// most evidence. What then improved on that arm, where a policy of ours had put it, takes its place, and so
-// on. If nothing improved on the kernel's setting, but something did on an arm of a policy, the rule names
-// that. If nothing improved, and something is worse than the kernel's setting, the rule is `leave`. That
-// something is worse than a policy's arm says nothing new about the kernel's, and makes no rule.
+// From arm to arm. The rule names the candidate that is better than the kernel's setting; if there are
+// several, the one with the most evidence. If another candidate is better than that arm, where a policy of
+// ours had set it, the rule names that candidate instead, and so on. If no candidate is better than the
+// kernel's setting, but one is better than an arm that a policy set, the rule names this one. If no candidate
+// is better, and one is worse than the kernel's setting, the rule is `leave`. If a candidate is worse than an
+// arm that a policy set, this says nothing about the kernel's setting and makes no rule.
 
 namespace wq {
 namespace {
@@ -54,21 +56,22 @@ void reduce_to_row(FleetKey& key) {
     key.guard = false;
 }
 
-// A host counts once for each of these: set_text() in evidence/fleet_merge.cpp.
+// A host counts once for each of these keys, see set_text() in evidence/fleet_merge.cpp.
 void reduce_to_conditions(FleetKey& key) {
     reduce_to_row(key);
     key.machine.packages.reset();
     key.kernel = series_of(key.kernel);
 }
 
-// What hosts measured as a guard does not speak for a candidate, even if others judge by this counter.
+// Keeps guards apart: what hosts measured as a guard is no evidence for a candidate, even if other hosts
+// judge by this counter.
 void reduce_to_hypothesis(FleetKey& key) {
     const bool guard = key.guard;
     reduce_to_conditions(key);
     key.guard = guard;
 }
 
-// The same candidate against the same reference, by whatever counter.
+// The same candidate against the same reference, by any counter.
 FleetKey comparison_of(FleetKey key) {
     reduce_to_conditions(key);
     key.counter.clear();
@@ -88,7 +91,7 @@ bool are_many_worse(const Pooled& p) {
            static_cast<double>(p.hosts_worse) > kMostWorse * static_cast<double>(p.hosts);
 }
 
-// The same candidate against the kernel's setting, whatever that is.
+// The same candidate against the kernel's setting, for any such setting.
 FleetKey candidate_of(const FleetKey& key) {
     FleetKey out = class_key_of(comparison_of(key));
     out.candidate = key.candidate;
@@ -128,12 +131,12 @@ class Vetoes {
     std::map<FleetKey, std::string> whys_;
 };
 
-// A question that is asked of a sum.
+// A question about a sum.
 struct Hypothesis {
     const FleetEntry* sum = nullptr;
     bool worse = false;
     double log = 0;   // ln of its e-value
-    std::string why;  // it is vetoed
+    std::string why;  // why it is vetoed; "" if it is not
 };
 
 std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const Vetoes& vetoes) {
@@ -153,7 +156,7 @@ std::vector<bool> rejected(const std::vector<Hypothesis>& hypotheses, double rat
     return e_bh(logs, rate);
 }
 
-// What passed, of one class of targets on one kind of machine.
+// The sums that passed, for one class of targets on one kind of machine.
 struct Passed {
     std::vector<const FleetEntry*> better;
     std::vector<const FleetEntry*> worse;

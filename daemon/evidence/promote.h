@@ -8,17 +8,17 @@
 
 namespace wq {
 
-// ENTRIES with keys made coarser by REDUCE, those of equal keys added up.
+// ENTRIES with keys that REDUCE made coarser; entries with equal keys are added up.
 std::vector<FleetEntry> regrouped(const std::vector<FleetEntry>& entries, void (*reduce)(FleetKey& key));
 
 // The rows of `fleet show`: pooled over topologies, schedulers, partitions, tolerances and windows.
 std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries);
 
-// What a fleet found out of one class of targets on machines that a policy's conditions cannot tell apart.
+// The result of a fleet for one class of targets, on machines that a policy's conditions cannot distinguish.
 struct FleetRule {
     enum class Kind {
-        use,    // ARM is better than what the kernel does
-        leave,  // what was compared with the kernel's setting is worse
+        use,    // ARM is better than the kernel's setting, or than an arm that a policy set
+        leave,  // candidates are worse than the kernel's setting, and none is better
     };
     Kind kind = Kind::leave;
     FleetMachine machine;  // packages are empty: there is no condition for them
@@ -26,21 +26,21 @@ struct FleetRule {
     std::string target;    // class of targets
     std::string arm;       // of `use`: by name
     bool strict = false;   // of `use`
-    // What it rests on: of `use`, a step from arm to arm each; of `leave`, all that regressed.
+    // Of `use`: one entry per step from arm to arm. Of `leave`: all that regressed.
     std::vector<FleetEntry> evidence;
 };
 
-// What would be a rule if nothing spoke against it.
+// A sum that would make a rule without a veto.
 struct FleetDoubt {
-    FleetEntry evidence;  // that passes
-    std::string why;      // "7 of 40 hosts are worse by latency"
+    FleetEntry evidence;  // the sum, which passes e-BH
+    std::string why;      // the veto: "7 of 40 hosts are worse by latency"
 };
 
 struct FleetRules {
     std::vector<FleetRule> rules;
     std::vector<FleetDoubt> doubts;
-    // Sums of which it is not known what single hosts found: whether one host makes the rule, and whether
-    // many are worse. They make no rule, and their counters veto the candidate.
+    // Sums without the results of single hosts: it is not known whether one host makes the rule, and whether
+    // many hosts are worse. They make no rule, and their counters veto the candidate.
     std::vector<FleetEntry> unclear;
     std::size_t hypotheses = 0;
 };

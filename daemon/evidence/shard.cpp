@@ -7,7 +7,7 @@
 
 namespace wq {
 
-// hash = i (mod n) and hash = j (mod m) have a common solution where i = j modulo the common divisor of n, m.
+// hash = i (mod n) and hash = j (mod m) have a common solution if i = j modulo gcd(n, m).
 bool Shard::overlaps(const Shard& other) const {
     const std::uint32_t common = std::gcd(of, other.of);
     return (index - 1) % common == (other.index - 1) % common;

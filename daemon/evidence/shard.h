@@ -10,8 +10,8 @@
 
 namespace wq {
 
-// A share of all hosts: those for which XXH64 (seed 0) of the name, divided by `of`, leaves index - 1.
-// `printf %s HOST | xxhsum -H64` tells anyone. 1/1 is all hosts.
+// A share of all hosts: those for which XXH64 (seed 0) of the name, modulo `of`, is index - 1. The hash is
+// printed by `printf %s HOST | xxhsum -H64`. 1/1 is all hosts.
 struct Shard {
     std::uint32_t index = 1;  // 1..of
     std::uint32_t of = 1;     // at most kMostShards
@@ -29,12 +29,12 @@ inline constexpr std::uint32_t kMostShards = 65'536;
 // "I/N", with 1 <= I <= N <= kMostShards.
 std::optional<Shard> shard_named(std::string_view text);
 
-// Shards that do not overlap, sorted. All N of one N are 1/1.
+// Shards that do not overlap, sorted. All N shards of the same N are stored as 1/1.
 class Shards {
   public:
     [[nodiscard]] bool overlaps(const Shard& shard) const;
     [[nodiscard]] bool has(std::uint64_t host_hash) const;
-    // SHARD overlaps none of them.
+    // SHARD must not overlap any of them.
     void add(const Shard& shard);
     [[nodiscard]] const std::vector<Shard>& all() const { return shards_; }
     [[nodiscard]] bool empty() const { return shards_.empty(); }

@@ -8,7 +8,7 @@
 namespace wq {
 namespace {
 
-constexpr double kNormal80 = 0.8416;              // of a standard normal, one-sided
+constexpr double kNormal80 = 0.8416;              // 80% quantile of the standard normal distribution
 constexpr std::uint64_t kLeastToLeaveOneOut = 8;  // hosts
 
 // Cochran's Q: the sum of weight * (mean - overall mean)^2.

@@ -5,8 +5,7 @@
 
 namespace wq {
 
-// How much the effects of hosts differ, more than the noise of each explains. Sums of hosts add up, in any
-// order.
+// How much more the effects of hosts differ than the noise of each host explains. Adding works in any order.
 class Spread {
   public:
     // The mean difference of a host, and its weight: 1 / its variance. No host: weight 0.
@@ -33,19 +32,20 @@ class Spread {
     static Spread of_host(std::uint64_t pairs, double sum, double squares);
 
     void add(const Spread& other);
-    // Standard deviation between hosts (DerSimonian and Laird, 1986), 0 where noise explains it all.
+    // Standard deviation between hosts (DerSimonian and Laird, 1986), 0 if noise explains it all.
     [[nodiscard]] double deviation() const;
-    // Whether hosts differ more than chance alone makes them differ in four of five cases: Cochran's Q
-    // against its chi-squared distribution. Of 8 hosts or more, even without the most unusual one. False for
-    // fewer than 3.
+    // Whether hosts differ more than by chance alone in 80% of the cases: Cochran's Q against its chi-squared
+    // distribution. With 8 hosts or more, this must hold without the most unusual host too. False for fewer
+    // than 3 hosts.
     [[nodiscard]] bool is_visible() const;
     [[nodiscard]] const State& state() const { return state_; }
 
     static constexpr std::uint64_t kLeastPairs = 8;
-    // Differences between hosts that are smaller than this do not matter; a host's mean is never taken to be
-    // known better.
+    // Differences between hosts below this do not matter. So this is also the least standard deviation that
+    // is assumed for a host's mean.
     static constexpr double kLeastDeviation = 1e-3;
-    // |mean| of a host. The square of a larger one would leave no digits for the other hosts.
+    // Limit of |mean| of a host. In a sum with the square of a larger one, the digits of other hosts would be
+    // lost.
     static constexpr double kMostMean = 10;
     friend bool operator==(const Spread&, const Spread&) = default;
 

@@ -3,7 +3,7 @@
 
 namespace wq {
 
-// An e-value from its logarithm: the largest double where it is larger.
+// The e-value whose logarithm is LOG, at most the largest double.
 double evidence_of(double log);
 
 }  // namespace wq

@@ -24,13 +24,13 @@ constexpr std::size_t kMaxCounters = 64;
 constexpr std::string_view kJudged = ".json";
 constexpr std::string_view kCutOff = ".cut-off.json";
 
-// JSON, where a byte that is not UTF-8 is written as another character: what was read again has the same
-// text.
+// JSON in which invalid UTF-8 is replaced. So a record that was written and read again has the same text.
 std::string text_of(const json& document) {
     return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Names sort as trials ended. Those of one second differ by what they were about.
+// File names sort by the time at which the trials ended. Names of the same second differ in the hash of the
+// trial's key, target and number.
 std::string file_of(const VerdictRecord& record) {
     const VerdictKey& key = record.key;
     const std::string about = text_of({key.kernel, key.topology, key.kind, key.baseline, key.candidate,
@@ -38,11 +38,11 @@ std::string file_of(const VerdictRecord& record) {
     return fmt::format("{:013}-{:016x}{}", record.time, hash_of(about), record.judged ? kJudged : kCutOff);
 }
 
-// KEPT has just been written, and stays whatever the clock said.
+// Removes the oldest files. KEPT has just been written and stays, even if the clock was wrong.
 void forget_oldest(const std::string& folder, const std::string& kept) {
     std::vector<fs::path> judged;
     std::vector<fs::path> cut_off;
-    std::vector<fs::path> gone;  // at first, what a killed daemon left half written
+    std::vector<fs::path> gone;  // first, files that a killed daemon left half written
     std::error_code error;
     for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
          at.increment(error)) {
@@ -110,7 +110,7 @@ json to_json(const TrialReadings& readings) {
 
 Status keep_readings(const Paths& paths, const VerdictRecord& record, const TrialReadings& readings) {
     if (readings.pairs.empty()) return {};
-    std::error_code ignored;  // publish_file() tells
+    std::error_code ignored;  // publish_file() reports the error
     fs::create_directories(paths.readings(), ignored);
     const std::string file = file_of(record);
     auto done = publish_file(paths.readings() + "/" + file, text_of(to_json(readings)) + "\n");

@@ -12,32 +12,31 @@
 
 namespace wq {
 
-// What a trial read: its used pairs, from the first on, which is what its evidence can be made of again.
+// The readings of a trial: its used pairs, from the first on. The evidence can be computed from them again.
 //
-// They are in a file per trial, read only by who shows them. In the verdicts' own file, which the daemon has
-// in memory, those of a thousand trials of 16 pairs would cost it 1.8 MB for good, and of 512 pairs 56 MB; an
-// idle daemon may have one.
+// Each trial has its own file, which is only read to show it. The daemon keeps the file of verdicts in
+// memory. In that file, the readings of a thousand trials would permanently take 1.8 MB with 16 pairs each,
+// and 56 MB with 512 pairs; the limit for an idle daemon is 1 MB.
 struct TrialReadings {
     static constexpr std::size_t kMost = 512;  // pairs
 
     std::vector<JudgedCounter> counters;
-    std::vector<std::vector<Readings>> pairs;  // each with one of every counter
+    std::vector<std::vector<Readings>> pairs;  // each has one element per counter
 
-    // Takes no more than the first kMost.
+    // Ignores pairs after the first kMost.
     void add(std::vector<Readings> pair);
 };
 
-// Readings are kept of so many trials, the last ones; those that were cut off do not count, and have a place
-// of their own.
+// Readings are kept for this many trials, the latest ones. Trials that were cut off have a separate limit.
 inline constexpr std::size_t kMostTrialsRead = 200;
 inline constexpr std::size_t kMostCutOffRead = 50;
 
-// Below PATHS.readings(), in a file of its own name; older ones of the same kind give way. A trial without a
-// pair leaves nothing. Does not wait for the disk: after a crash of the machine the file may be absent or
-// broken.
+// Writes READINGS to a file of its own below PATHS.readings() and removes the oldest files above the limits.
+// Writes nothing if the trial has no pairs. Does not sync: after a crash of the machine the file may be
+// missing or broken.
 Status keep_readings(const Paths& paths, const VerdictRecord& record, const TrialReadings& readings);
 
-// Those of RECORD's trial. Errors: ENOENT where none were kept; a file that is not one of ours.
+// Reads the readings of RECORD's trial. Errors: ENOENT if none were kept; EBADMSG if the file is not valid.
 Result<TrialReadings> read_readings(const Paths& paths, const VerdictRecord& record);
 
 // As in the file and in `wq-tunectl history --json`: an element per counter.

@@ -26,7 +26,7 @@ struct Row {
     double value = 0;
 };
 
-// Names in the order in which they came, each with its place.
+// Names in the order of their first occurrence, each with its index.
 class Names {
   public:
     std::size_t place_of(std::string_view name) {
@@ -44,7 +44,7 @@ class Names {
 
 struct Cell {
     std::array<double, 2> values{};  // baseline, candidate; 0 = none yet
-    Line line = 0;                   // of the last of them
+    Line line = 0;                   // of the last value
 };
 
 struct Draft {
@@ -63,7 +63,7 @@ std::string value_error(std::string_view text) {
     return fmt::format("value {} is not a positive number", excerpt(text));
 }
 
-// The fields of a line in OUT; how many it has, in any case.
+// Splits LINE into OUT. Returns the number of its fields, even if there are more than kFields.
 std::size_t split(std::string_view line, Fields& out) {
     std::size_t count = 0;
     for (;;) {
@@ -75,7 +75,7 @@ std::size_t split(std::string_view line, Fields& out) {
     }
 }
 
-// Why these fields are no row; empty if they are, and then ROW is.
+// Reads the fields into ROW. Returns why they are not valid; empty if they are.
 std::string read_row(const Fields& f, Row& row) {
     constexpr std::array names{"trial", "pair", "arm", "counter", "value"};
     for (std::size_t i = 0; i < kFields; i++)
@@ -94,7 +94,8 @@ std::string read_row(const Fields& f, Row& row) {
 std::string read_line(std::string_view line, Row& row) {
     Fields fields;
     if (line.empty()) return "the line is empty";
-    if (line.find('"') != std::string_view::npos) return "quotes are not read here; names have no commas";
+    if (line.find('"') != std::string_view::npos)
+        return "quotes are not supported; names must not contain commas";
     const std::size_t count = split(line, fields);
     if (count != kFields) return fmt::format("{} instead of {}", plural(count, "field"), kFields);
     return read_row(fields, row);
@@ -112,7 +113,7 @@ Cell& cell_of(Draft& draft, const Row& row, Line line) {
     return cells[counter];
 }
 
-// Why the row does not fit those before it; empty if it does.
+// Adds ROW. Returns why it contradicts earlier rows; empty if it does not.
 std::string put(Draft& draft, const Row& row, Line line) {
     Cell& cell = cell_of(draft, row, line);
     double& value = cell.values[row.candidate ? 1 : 0];
@@ -127,7 +128,7 @@ std::string put(Draft& draft, const Row& row, Line line) {
 
 class Reader {
   public:
-    // The mistake of the next line, if it has one.
+    // Reads the next line. Returns its error; empty if there is none.
     std::string take(std::string_view text, Line line) {
         if (line == 1) return text == kHeader ? "" : fmt::format("the first line must be {}", kHeader);
         Row row;

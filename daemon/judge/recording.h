@@ -11,17 +11,17 @@
 
 namespace wq {
 
-// A trial that was written down.
+// A trial in a recording.
 struct RecordedTrial {
     std::string name;
-    std::vector<JudgedCounter> counters;       // all of them costs
-    std::vector<std::vector<Readings>> pairs;  // each with one of every counter
+    std::vector<JudgedCounter> counters;       // lower is better for all of them
+    std::vector<std::vector<Readings>> pairs;  // each has one element per counter
 };
 
 // A mistake in a recording. Lines count from 1.
 struct RecordingError {
     std::size_t line = 0;
-    std::string reason;  // holds nothing that a terminal would obey
+    std::string reason;  // without terminal control characters
 };
 
 // Reads CSV: the header `trial,pair,arm,counter,value`, then a line per arm (`baseline` or `candidate`),

@@ -19,41 +19,41 @@ struct Readings {
     double candidate = 0;
 };
 
-// ln(candidate) - ln(baseline) of the cost: above zero is worse, whichever way the counter counts.
+// ln(candidate) - ln(baseline) of the cost: positive is worse, also if higher is better for the counter.
 double difference_of(const JudgedCounter& counter, const Readings& readings);
 
 enum class TrialOutcome { regressed, improved, inconclusive };
 std::string_view name_of(TrialOutcome outcome);
 
-// How a trial stands: by the counter that decided, or is nearest to it.
+// The state of a trial, by the counter that decided or is nearest to a decision.
 struct Standing {
     std::string counter;
     unsigned pairs = 0;        // without dropped ones
-    double log_regressed = 0;  // ln of the evidence; evidence_of() makes a number to show of it
+    double log_regressed = 0;  // ln of the e-value; evidence_of() converts it for display
     double log_improved = 0;
     Effect effect;
 };
 
-// Why a trial was inconclusive, by itself.
+// The reason if a trial ended inconclusive by itself.
 inline constexpr const char* kMaxPairsReason = "max_pairs";
 
 struct TrialVerdict {
     TrialOutcome outcome = TrialOutcome::inconclusive;
-    std::string reason;  // of an inconclusive one: one of these, or what end() was told
+    std::string reason;  // if inconclusive: kMaxPairsReason, or the argument of end()
     Standing standing;
 };
 
-// One counter judged pair by pair until there is a verdict: the rule of `wq-tunectl ab`. It knows of no
-// clock, file or workqueue.
+// Judges one counter pair by pair until there is a verdict: the rule of `wq-tunectl ab`. It uses no clock,
+// file or workqueue.
 class Trial {
   public:
-    // SETTINGS within their ranges.
+    // SETTINGS must be within their ranges.
     Trial(const JudgeSettings& settings, JudgedCounter counter);
 
-    // PAIR: two windows whose order a fair coin chose; its values are finite and above 0. The verdict, once
-    // there is one; it stays.
+    // PAIR: two windows whose order a fair coin chose; its values must be finite and above 0. Returns the
+    // verdict once there is one; later pairs do not change it.
     std::optional<TrialVerdict> add(const Readings& pair);
-    // No more pairs will come: inconclusive for this reason, unless there is a verdict already.
+    // Ends the trial: inconclusive for this REASON, unless there is a verdict already.
     TrialVerdict end(const std::string& reason);
 
     [[nodiscard]] Standing standing() const;

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr std::size_t kMostRecords = 1000;
 constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
 constexpr int kVersion = 1;
-constexpr std::uint64_t kMaxCount = 1'000'000'000;  // of pairs, trials and items in a store that is one
+constexpr std::uint64_t kMaxCount = 1'000'000'000;  // most pairs, trials and items in a valid store
 constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
 
 json to_json(const VerdictKey& key) {
@@ -40,10 +40,10 @@ VerdictKey key_from(const json& j) {
     throw json::other_error::create(501, why, nullptr);
 }
 
-// What is not a number was not written by us; nor is one that only looks like it, such as -1 trials.
+// We write only finite numbers and valid counts. Any other value (such as -1 trials) was not written by us.
 double finite(const json& value) {
     const auto number = value.get<double>();
-    if (!std::isfinite(number)) refuse("a number that is none");
+    if (!std::isfinite(number)) refuse("a number that is not finite");
     return number;
 }
 
@@ -74,7 +74,7 @@ std::optional<Effect::Interval> interval_from(const json& j) {
     return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
 }
 
-// A record has all three, or, of an older version, none.
+// A record has all three settings, or none if an older version wrote it.
 std::optional<JudgeSettings> settings_from(const json& j) {
     if (!j.contains("alpha") || j.at("alpha").is_null()) return {};
     JudgeSettings out;
@@ -169,7 +169,7 @@ std::string text_of(const VerdictRecord& r) {
 }
 
 bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now) {
-    // One of the future was reached while the clock was wrong.
+    // A time in the future means that the clock was wrong.
     return record.judged && record.time <= now && now - record.time < retry_after.count();
 }
 
@@ -179,7 +179,7 @@ Status VerdictStore::read() {
     if (!*text) return {};
     try {
         const json document = json::parse(**text);
-        if (document.at("version") != kVersion) refuse("another version");
+        if (document.at("version") != kVersion) refuse("unknown version");
         std::vector<VerdictRecord> records;
         for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
         for (const VerdictRecord& record : records)
@@ -197,8 +197,8 @@ Status VerdictStore::load() {
     const std::string& why = done.error().text;
     const std::string aside = path_ + ".broken";
     if (::rename(path_.c_str(), aside.c_str()) != 0)
-        return fail_errno(fmt::format("{}; not set aside", why), errno);
-    return fail(fmt::format("{}; set aside as {}, learning starts anew", why, aside), EBADMSG);
+        return fail_errno(fmt::format("{}; cannot be renamed", why), errno);
+    return fail(fmt::format("{}; renamed to {}, learning starts from scratch", why, aside), EBADMSG);
 }
 
 const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
@@ -213,7 +213,8 @@ VerdictStore& VerdictStore::add(VerdictRecord record) {
     return *this;
 }
 
-// Trials that were cut off tell least, and those that were judged again since.
+// Removes the oldest record of a trial that was cut off, else the oldest one that was judged again later,
+// else the oldest one.
 void VerdictStore::forget_one() {
     auto oldest = std::ranges::find_if(records_, [](const auto& r) { return !r.judged; });
     if (oldest == records_.end())
@@ -228,7 +229,8 @@ std::string VerdictStore::text() const {
     json verdicts = json::array();
     for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
     const json document = {{"version", kVersion}, {"verdicts", verdicts}};
-    // A name need not be UTF-8; unlike a baseline, a verdict is about a class of names.
+    // A name may be invalid UTF-8. It may be replaced here, because a verdict is about a class of names,
+    // unlike a baseline.
     return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

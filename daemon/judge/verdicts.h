@@ -14,8 +14,8 @@
 
 namespace wq {
 
-// What a verdict holds for: the same kernel, topology, class of workqueue, arms, settings of the judge, and
-// CPUs.
+// The conditions under which a verdict holds: the same kernel, topology, class of workqueue, arms, settings
+// of the judge, and CPUs.
 struct VerdictKey {
     std::string kernel;     // release
     std::string topology;   // fingerprint()
@@ -23,9 +23,9 @@ struct VerdictKey {
     std::string baseline;   // the arms, by name: "cache", "smt strict"
     std::string candidate;  //
     std::string judge;      // text_of() the settings
-    // The CPUs whose pods were compared: the target's within the unbound mask, as a list. With the topology
-    // they say what partition each arm makes. "" in records of versions that did not look: those hold for no
-    // target any more.
+    // The CPUs whose pods were compared: the target's CPUs within the unbound mask, as a list. Together with
+    // the topology they determine the partition of each arm. "" in records of older versions, which did not
+    // store them: those records match no target any more.
     std::string cpus = {};
     [[nodiscard]] std::string text() const;
     friend bool operator==(const VerdictKey&, const VerdictKey&) = default;
@@ -34,7 +34,7 @@ struct VerdictKey {
 // The name with each run of digits as '#': "kcryptd-254:0-1" -> "kcryptd-#:#-#".
 std::string class_of(const std::string& name);
 
-// The reason of a verdict that says that a scope written now does not reach the work.
+// The reason of a verdict if a scope that is written now does not affect the work.
 inline constexpr const char* kStuckReason = "work stays on old pools";
 
 // The reason of a regression that showed only after the candidate was kept.
@@ -45,20 +45,20 @@ struct VerdictRecord {
     VerdictKey key;
     std::string target;
     std::int64_t time = 0;  // s since 1970, when it ended
-    unsigned trial = 1;     // which of these arms' trials it was
-    // Only these are trusted. A trial that was cut off (CPUs came or went, a policy changed) says nothing.
+    unsigned trial = 1;     // number of this trial among those of the same arms
+    // False if the trial was cut off (CPUs came or went, a policy changed): such a record is not trusted.
     bool judged = true;
     TrialOutcome outcome = TrialOutcome::inconclusive;
     std::string reason;
     Standing standing;
-    std::optional<JudgeSettings> settings;  // of this very trial; of older versions' records, none
+    std::optional<JudgeSettings> settings;  // of this trial; empty in records of older versions
     unsigned dropped = 0;                   // pairs
     std::uint64_t lost = 0;                 // items that were not counted, in all windows
 };
 
-// "latency +3.1% (+1.0..+5.2)"; "-" where no pair was measured.
+// "latency +3.1% (+1.0..+5.2)"; "-" if no pair was measured.
 std::string effect_text(const Standing& standing);
-// "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict rests on, for people.
+// "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict is based on, for people.
 std::string text_of(const Standing& standing);
 // "smt against cache: undecided (max_pairs), latency ...".
 std::string text_of(const VerdictRecord& record);
@@ -71,22 +71,22 @@ class VerdictStore {
   public:
     explicit VerdictStore(std::string path) : path_(std::move(path)) {}
 
-    // Absent file: nothing learned yet. An error leaves the store empty, and the file as it is.
+    // If the file is missing, the store is empty. An error leaves the store empty and the file unchanged.
     Status read();
-    // As read(), for who will write: a file that cannot be understood is renamed to PATH.broken, and
-    // learning starts anew; the error says so, or why even that failed. So is one that cannot be read: the
-    // next save() would otherwise fail too, or replace it.
+    // Like read(), for a caller that will also write. A file that is invalid or cannot be read is renamed to
+    // PATH.broken, and learning starts anew. The error says so, or why renaming failed. A file that cannot be
+    // read is also renamed because the next save() would otherwise fail too, or replace it.
     Status load();
 
-    // The latest verdict that counts for this key, however old, or nullptr. It stays where it is until the
-    // store goes; add() may make a later one of it.
+    // The latest judged verdict for this key, however old, or nullptr. The pointer is valid as long as the
+    // store exists; add() may replace the record behind it.
     [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
-    // What the store knows from now on; save() keeps it.
+    // Adds RECORD in memory only; save() writes the file.
     VerdictStore& add(VerdictRecord record);
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] std::string text() const;  // of the file
-    // Makes the file hold TEXT, on disk when it returns.
+    [[nodiscard]] std::string text() const;  // content of the file
+    // Replaces the content of the file with TEXT and syncs it to disk.
     static Status write(const std::string& path, const std::string& text);
     [[nodiscard]] Status save() const { return write(path_, text()); }
 
@@ -95,12 +95,12 @@ class VerdictStore {
   private:
     void forget_one();
     std::string path_;
-    std::vector<VerdictRecord> records_;           // at most kMostRecords; who gives way: forget_one()
+    std::vector<VerdictRecord> records_;           // at most kMostRecords, see forget_one()
     std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by VerdictKey::text()
 };
 
-// As in the file and in `wq-tunectl history --json`. Numbers that JSON cannot hold are the largest that it
-// can.
+// As in the file and in `wq-tunectl history --json`. Numbers too large for JSON are written as the largest
+// double.
 nlohmann::json to_json(const VerdictRecord& record);
 
 }  // namespace wq

@@ -62,9 +62,10 @@ BpfErrors::BpfErrors() {
 tl::unexpected<Error> BpfErrors::fail(const std::string& what, int code) const {
     code = std::abs(code);
     if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-        return fail_errno("this kernel does not describe its types (/sys/kernel/btf/vmlinux)", errno);
+        return fail_errno("this kernel has no readable BTF (/sys/kernel/btf/vmlinux)", errno);
     if ((code == EPERM || code == EINVAL) && locked_down())
-        return wq::fail(what + ": kernel lockdown keeps its memory from BPF", code);
+        return wq::fail(what + ": kernel lockdown (confidentiality) does not let BPF read kernel memory",
+                        code);
     if (code == EPERM)
         return wq::fail(what + ": " + denied_text(read_file("/proc/self/status").value_or("")), code);
     auto error = fail_errno(what, code);

@@ -18,11 +18,11 @@ class BpfErrors {
     [[nodiscard]] tl::unexpected<Error> fail(const std::string& what, int code) const;
 };
 
-// What an EPERM of bpf(2) means to a process whose /proc/self/status is STATUS.
+// Explains an EPERM of bpf(2) to a process. STATUS: its /proc/self/status.
 std::string denied_text(const std::string& status);
 
-// Whether an error may be temporary, caused by something else on the machine. Then do not give up and do not
-// try to load less.
+// Whether an error may be temporary, caused by something else on the machine. If so, the caller should not
+// give up and should not try to load fewer programs.
 inline bool passes(const Error& error) {
     return error.code == ENOMEM || error.code == EAGAIN || error.code == EINTR;
 }

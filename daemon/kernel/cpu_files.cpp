@@ -63,8 +63,8 @@ Result<std::optional<CpuSet>> parse_if_there(const std::string& path, Parser par
     return std::move(*set);
 }
 
-// Reads a set that the kernel prints twice, as a mask and as a list. Both must be valid. The mask counts:
-// hwloc reads it, and where the two differ (Opteron 6276) the list is wrong.
+// Reads a set that the kernel prints twice, as a mask and as a list. Both must be valid. The mask is used:
+// hwloc reads it, and if the two differ (Opteron 6276), the list is wrong.
 Result<std::optional<CpuSet>> read_twin(const std::string& mask_path, const std::string& list_path) {
     auto mask = parse_if_there(mask_path, CpuSet::parse_mask);
     if (!mask) return mask;
@@ -128,7 +128,8 @@ class Reader {
                 folders_.add(cpu);
             else
                 beyond = true;
-        if (beyond) warnings_.add(fmt::format("{}: CPUs from {} on: left out", cpu_, CpuSet::kMaxCpus));
+        if (beyond)
+            warnings_.add(fmt::format("{}: CPU numbers from {} on are ignored", cpu_, CpuSet::kMaxCpus));
         if (folders_.empty()) return fail(cpu_ + ": no CPUs found");
 
         const std::string path = cpu_ + "/online";
@@ -171,7 +172,7 @@ class Reader {
             const auto set = read_twin(path, path + "_list");
             if (!set) return tl::unexpected(set.error());
             if (!*set) continue;
-            if (!(*set)->has(cpu)) return fail(path + ": does not name this CPU itself");
+            if (!(*set)->has(cpu)) return fail(path + ": does not contain this CPU");
             return **set;
         }
         return fail(of_cpu(cpu, "topology") + ": no thread siblings");
@@ -184,7 +185,7 @@ class Reader {
         for (unsigned cpu : files_.online.cpus()) {
             auto set = siblings_of(cpu);
             if (!set) {
-                warn_cpu(cpu, set.error().text, "taken for a core of its own");
+                warn_cpu(cpu, set.error().text, "treated as a separate core");
                 alone.add(cpu);
             }
             siblings[cpu] = set ? std::move(*set) & files_.online : CpuSet{cpu};
@@ -198,7 +199,7 @@ class Reader {
             for (unsigned cpu : core.cpus())
                 if (siblings[cpu] != core) {
                     warn_cpu(cpu, "its thread siblings disagree",
-                             fmt::format("taken for one of the core {}", core.list()));
+                             fmt::format("treated as part of core {}", core.list()));
                     break;
                 }
             files_.cores.push_back(std::move(core));
@@ -219,7 +220,8 @@ class Reader {
                 continue;
             }
             const CpuSet here = *set ? **set & files_.online : CpuSet{};
-            if (!rest.contains(here)) warnings_.add(folder + ": CPUs of another node too: left there");
+            if (!rest.contains(here))
+                warnings_.add(folder + ": contains CPUs of another node: they stay in that node");
             if (CpuSet cpus = here & rest; !cpus.empty()) {
                 rest -= cpus;
                 files_.nodes.push_back({id, std::move(cpus)});
@@ -252,7 +254,7 @@ class Reader {
             }
             if (groups[group_of[cpu]] != set)
                 warn_cpu(cpu, fmt::format("its {} disagree", what),
-                         fmt::format("taken for those of {}", groups[group_of[cpu]].list()));
+                         fmt::format("using the group {}", groups[group_of[cpu]].list()));
         }
         return groups;
     }
@@ -272,7 +274,7 @@ class Reader {
     // The CPUs that share the last cache of CPU; empty if it has no caches. Error: a cache file is invalid.
     [[nodiscard]] Result<std::optional<CpuSet>> last_cache(unsigned cpu) const {
         std::optional<CpuSet> last;
-        for (unsigned index = 0; index < 10; index++) {  // hwloc reads as many
+        for (unsigned index = 0; index < 10; index++) {  // as many as hwloc reads
             const std::string folder = of_cpu(cpu, fmt::format("cache/index{}", index));
             auto set = read_twin(folder + "/shared_cpu_map", folder + "/shared_cpu_list");
             if (!set) return tl::unexpected(set.error());
@@ -302,7 +304,7 @@ class Reader {
         const auto text = text_if_there(path);
         if (!text) return tl::unexpected(text.error());
         if (*text && !is_line(**text, {"Data", "Instruction", "Unified"}))
-            return fail(path + ": no type of a cache");
+            return fail(path + ": not a cache type");
         return {};
     }
 

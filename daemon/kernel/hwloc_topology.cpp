@@ -131,7 +131,7 @@ Result<Hwloc> new_hwloc(Keep keep) {
 }
 
 Status load(const Hwloc& hwloc) {
-    if (hwloc_topology_load(hwloc.get()) != 0) return fail("not a topology of hwloc", EINVAL);
+    if (hwloc_topology_load(hwloc.get()) != 0) return fail("hwloc cannot load this topology", EINVAL);
     return {};
 }
 
@@ -350,7 +350,7 @@ Status survives(Describe describe, const std::string& text) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         return fail(fmt::format("hwloc needs more than {} s for it", kPatience), ETIMEDOUT);
-    return fail("not a topology: hwloc crashes on it", EINVAL);
+    return fail("hwloc cannot load this topology: hwloc crashes", EINVAL);
 }
 
 Result<Topology> read_described(Describe describe, const std::string& text, const char* refused) {
@@ -365,7 +365,7 @@ Result<Topology> read_described(Describe describe, const std::string& text, cons
 
 Result<Topology> read_xml(const std::string& path) {
     if (auto sane = check_xml(path); !sane) return tl::unexpected(sane.error());
-    return read_described(hwloc_topology_set_xml, path, "not a topology of hwloc");
+    return read_described(hwloc_topology_set_xml, path, "hwloc cannot load this topology");
 }
 
 // Number of CPUs in DESCRIPTION, parsed like hwloc does (topology-synthetic.c): levels "TYPE:N" or "N",
@@ -425,11 +425,11 @@ Result<Topology> read_any(const std::string& source, const std::string& root) {
     const auto colon = source.find(':');
     const std::string kind = source.substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : source.substr(colon + 1);
-    if (rest.empty()) return fail("not live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+    if (rest.empty()) return fail("must be live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
     if (kind == "fsroot") return read_tree(rest);
     if (kind == "xml") return read_xml(rest);
     if (kind == "synthetic") return read_synthetic(rest);
-    return fail("not live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+    return fail("must be live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
 }
 
 }  // namespace

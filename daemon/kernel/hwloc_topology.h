@@ -15,8 +15,8 @@ namespace wq {
 // thread siblings: Opteron 6276). LLCs follow kernel/llc_rule.h. ROOT is the prefix of /sys for `live`; ""
 // is this machine. Errors: an unknown kind of source, or a file that is absent or not a topology. Invalid
 // files of one CPU or node only lose their own data, and `warnings` has a line about it. Isolated CPUs are
-// in no LLC: they have no LLC id at boot, so their pod cannot be known (facts 4). Not thread-safe: changes
-// the HWLOC_* environment of this process while it runs.
+// in no LLC: they have no LLC id at boot, so their pod cannot be known. Not thread-safe: changes the HWLOC_*
+// environment of this process while it runs.
 Result<Topology> read_topology(const std::string& source, const std::string& root = "");
 
 }  // namespace wq

@@ -110,7 +110,7 @@ class Rule {
             spans.push_back(span({core.first(), core}) | core);
             for (const unsigned cpu : core.cpus())
                 if (cpu != core.first() && (span({cpu, core}) | core) != spans.back())
-                    doubt(fmt::format("CPUs {} are one core, but differ in what they share", core.list()));
+                    doubt(fmt::format("CPUs {} are one core, but share different caches", core.list()));
         }
         if (!are_groups(spans)) {
             doubt("the groups of CPUs that share a cache overlap");

@@ -17,27 +17,27 @@ inline constexpr const char* kDefaultMask = "@default_mask";
 
 // The cpumask of a workqueue or of kDefaultMask, read at one moment.
 struct MaskFile {
-    ino_t inode = 0;   // of the workqueue, as in Workqueue; of the file for kDefaultMask
-    CpuSet cpus;       // as it was written: of kDefaultMask, what `cpumask_requested` has
-    CpuSet effective;  // of kDefaultMask, what `cpumask` has: `cpus` without isolated ones; else as `cpus`
-    std::string text;  // of `cpus`, as the file has it, without the line end
-    std::string untouchable;  // why it must not be written; empty if it may
-    CpuSet isolated = {};     // of kDefaultMask: those that the kernel leaves out of `cpumask` of its own
+    ino_t inode = 0;          // of the workqueue, as in Workqueue; for kDefaultMask: of the file
+    CpuSet cpus;              // as last written; for kDefaultMask: `cpumask_requested`, if it exists
+    CpuSet effective;         // for kDefaultMask: `cpumask`, without isolated CPUs; else equal to `cpus`
+    std::string text;         // the text of `cpus` in the file, without the line end
+    std::string untouchable;  // why it must not be written; empty if it may be
+    CpuSet isolated = {};     // for kDefaultMask: CPUs that the kernel itself removes from `cpumask`
 };
 
-// The files of masks. Comparing is for CPUs: the kernel pads the text as it likes.
+// The mask files. Compare masks as sets of CPUs, not as text, because the kernel's zero padding varies.
 //
-// kernel/workqueue.c: wq_cpumask_store() keeps the possible CPUs of what is written, and does so for an empty
-// mask, too, which then means the mask of all unbound workqueues. workqueue_set_unbound_cpumask() refuses an
-// empty one (EINVAL), and does not leave out isolated CPUs. Since 6.8 workqueue_unbound_exclude_cpumask()
-// takes them out of `cpumask` whenever a cpuset partition changes, and `cpumask_requested` keeps what was
-// written: where that file exists it is read in place of `cpumask`.
+// kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of the written mask. It also accepts an
+// empty mask, which then means the mask of all unbound workqueues. workqueue_set_unbound_cpumask() rejects an
+// empty mask (EINVAL) and does not remove isolated CPUs. Since 6.8, workqueue_unbound_exclude_cpumask()
+// removes them from `cpumask` whenever a cpuset partition changes, while `cpumask_requested` keeps the
+// written mask. If that file exists, it gives MaskFile::cpus.
 class MaskFiles {
   public:
     virtual ~MaskFiles() = default;
-    // As WorkqueueFs::names() has them.
+    // Like WorkqueueFs::names().
     [[nodiscard]] virtual Result<std::vector<std::string>> names() const = 0;
-    // Errors: ENOENT and ENODEV if the workqueue does not exist, EINVAL if the file has no mask.
+    // Errors: ENOENT and ENODEV if the workqueue does not exist, EINVAL if the file is not a mask.
     [[nodiscard]] virtual Result<MaskFile> read_mask(const std::string& name) const = 0;
     // One write(2) of TEXT, hex words as in the kernel's mask files. Fails with ENODEV if NAME no longer has
     // INODE.

@@ -6,7 +6,8 @@
 
 namespace wq {
 
-// Every file name of the kernel's and of ours, below ROOT: "" is the machine, a directory is a test's tree.
+// The paths of all files that we use, the kernel's and our own, below ROOT: "" is this machine, a directory
+// is a tree for tests.
 struct Paths {
     std::string root;
 
@@ -31,7 +32,7 @@ struct Paths {
     [[nodiscard]] std::string machine_id() const { return root + "/etc/machine-id"; }
     [[nodiscard]] std::string cpuinfo() const { return root + "/proc/cpuinfo"; }
     [[nodiscard]] std::string dmi_id() const { return root + "/sys/class/dmi/id"; }
-    // SMBIOS's table of the first processor; for root alone.
+    // The SMBIOS structure of the first processor; only root can read it.
     [[nodiscard]] std::string dmi_processor() const { return root + "/sys/firmware/dmi/entries/4-0/raw"; }
     [[nodiscard]] std::string device_tree_model() const {
         return root + "/sys/firmware/devicetree/base/model";
@@ -45,29 +46,29 @@ struct Paths {
     [[nodiscard]] std::string power_supplies() const { return root + "/sys/class/power_supply"; }
     [[nodiscard]] std::string realtime() const { return root + "/sys/kernel/realtime"; }
     [[nodiscard]] std::string sched_ext() const { return root + "/sys/kernel/sched_ext"; }
-    // Cache-aware scheduling; there only where debugfs is mounted.
+    // Cache-aware scheduling; exists only if debugfs is mounted.
     [[nodiscard]] std::string llc_balancing() const {
         return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
     }
     [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
     [[nodiscard]] std::string of_user(const std::string& path) const {
         return root + path;
-    }  // an absolute one
+    }  // PATH: absolute
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
-    // The masks that we wrote, and what was there before; see engine/mask_store.h.
+    // The masks that we wrote, and their baselines; see engine/mask_store.h.
     [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
     // The coins of the slot in progress, see engine/coins.h.
     [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
     // Every comparison that this host made, see evidence/ledger.h.
     [[nodiscard]] std::string ledger() const { return root + "/var/lib/wq-tuned/ledger.json"; }
-    // Is there while experiments are paused.
+    // Exists while experiments are paused.
     [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
     // A file per trial, see judge/readings.h.
     [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
-    // The path of the textfile of metrics, as the policy had it.
+    // Contains the path of the metrics textfile that the policy named.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
     [[nodiscard]] std::string lock() const { return run() + "/lock"; }
 };

@@ -57,8 +57,8 @@ std::vector<Parameter> parameters_of(const std::string& cmdline) {
     return out;
 }
 
-// Whether it is a mitigation option that turns SMT off on CPUs with the flaw: "mds=full,nosmt",
-// "mitigations=auto,nosmt;no_user_user", or L1TF's "full", which implies it.
+// Whether PARAMETER is a mitigation option that turns SMT off on CPUs with the flaw: "mds=full,nosmt",
+// "mitigations=auto,nosmt;no_user_user", or L1TF's "full", which implies nosmt.
 bool may_turn_smt_off(const Parameter& parameter) {
     const std::string& value = *parameter.value;
     if (parameter.name == "l1tf" && (value == "full" || value == "full,force")) return true;

@@ -23,7 +23,7 @@ CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
     return out;
 }
 
-// The fastest CPU has 1024; 0 if not known.
+// The capacity of CPU: 1024 for the fastest one, 0 if not known.
 unsigned capacity_of(const Paths& paths, unsigned cpu) {
     const std::string text = read_first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
     unsigned out = 0;
@@ -31,7 +31,8 @@ unsigned capacity_of(const Paths& paths, unsigned cpu) {
     return out;
 }
 
-// Cores of one kind also differ in highest clock. E-cores are those below four fifths of the fastest.
+// Cores of one kind may also differ in their maximum clock, so only cores below four fifths of the largest
+// capacity are E-cores.
 CoreKinds by_capacity(const Paths& paths, const Topology& topology) {
     std::map<unsigned, unsigned> capacities;  // CPU -> capacity
     unsigned most = 0;

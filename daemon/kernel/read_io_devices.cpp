@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-// The workqueue tells what is in effect: the parameter can be written later, and then changes nothing of it.
+// The workqueue shows the value in effect: a later write to the parameter does not change the workqueue.
 std::optional<bool> nvme_tcp_unbound(const Paths& paths) {
     const std::string parameter = read_first_line(paths.root + "/sys/module/nvme_tcp/parameters/wq_unbound");
     if (parameter.empty()) return std::nullopt;

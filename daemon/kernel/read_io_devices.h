@@ -6,8 +6,8 @@
 
 namespace wq {
 
-// Reads the files below PATHS; names are sorted and printable. What cannot be read is missing. A mapping of
-// dm-crypt is known by the UUID that cryptsetup gives it, or by its workqueue (Linux 6.10 or later).
+// Reads the files below PATHS; names are sorted and printable. Files that cannot be read count as missing. A
+// dm-crypt mapping is recognized by the UUID that cryptsetup sets, or by its workqueue (Linux 6.10 or later).
 IoDevices read_io_devices(const Paths& paths);
 
 }  // namespace wq

@@ -68,7 +68,7 @@ std::string isolated_by_cpusets(const Paths& paths) {
     return paths.cgroups() + "/cpuset.cpus.isolated";
 }
 
-// Adds the list in PATH, which may be missing. False if it cannot be read.
+// Adds the list in PATH, which may be missing. Returns false if PATH exists but cannot be read.
 bool add_list(const std::string& path, CpuSet& out) {
     const auto text = read_if_there(path);
     if (text && *text) out |= CpuSet::parse_list((*text)->substr(0, (*text)->find('\n'))).value_or(CpuSet{});

@@ -11,16 +11,16 @@ namespace wq {
 // missing. Reads a file per cgroup, so call it on request, not on each tick.
 Isolation read_isolation(const Paths& paths);
 
-// The possible CPUs, and those that are isolated from the boot to the next: by isolcpus= and nohz_full=. On
+// The possible CPUs, and those that are isolated until the next boot: by isolcpus= and nohz_full=. On
 // every kernel, /sys/devices/system/cpu/isolated has the CPUs of isolcpus= only, never those of cpuset
 // partitions (drivers/base/cpu.c, print_cpus_isolated(): HK_TYPE_DOMAIN_BOOT since 7.0; before,
-// HK_TYPE_DOMAIN did not change after the boot). Errors as above.
+// HK_TYPE_DOMAIN did not change after the boot). Never fails, like read_isolation().
 HostCpus read_boot_cpus(const Paths& paths);
 
-// The possible CPUs, and those that are isolated now, by whatever. Reads a few files where the kernel lists
-// the CPUs of all isolated partitions (cpuset.cpus.isolated of the root, since 6.7), so that it may be called
-// at each tick; else a file per cgroup. No possible CPU: a list could not be read, or there are more cgroups
-// than we read.
+// The possible CPUs, and those that are isolated now, by any means. If the kernel lists the CPUs of all
+// isolated partitions (cpuset.cpus.isolated of the root, since 6.7), this reads only a few files and may be
+// called at each tick; else it reads a file per cgroup. `possible` is empty if a list could not be read, or
+// if there are more cgroups than we read.
 HostCpus read_cpus_now(const Paths& paths);
 
 }  // namespace wq

@@ -11,7 +11,7 @@
 namespace wq {
 
 // The workers of all workqueues, by pid. Never fails: a kworker that ends meanwhile is left out, and a PID
-// namespace of its own has none. Whoever is only called like a kworker is none.
+// namespace other than the initial one has none. A process that only has the name of a kworker is left out.
 std::vector<Kworker> read_kworkers(const Paths& paths);
 
 // The CPUs that the task PID is allowed on; empty if it has ended.

@@ -20,7 +20,7 @@ void add_stack(const std::string& blocks, const std::string& number, std::set<st
         add_stack(blocks, read_first_line(slaves + "/" + name + "/dev"), out);
 }
 
-// Of a swap partition its own, of a swap file its file system's.
+// The number of a swap partition, or of the device that has the file system of a swap file.
 std::string device_number(const Paths& paths, const std::string& file, const std::string& type) {
     if (type == "partition")
         return read_first_line(paths.root + "/sys/class/block/" + file.substr(file.rfind('/') + 1) + "/dev");

@@ -8,12 +8,12 @@
 
 namespace wq {
 
-// The block devices through which swap goes, as "MAJOR:MINOR": of swap partitions and of the file systems of
-// swap files, and all below them (a volume, an encrypted disk). What cannot be read is missing.
+// The block devices that swap uses, as "MAJOR:MINOR": swap partitions, the devices of file systems with swap
+// files, and all devices below them (a volume, an encrypted disk). Skips files that cannot be read.
 std::set<std::string> swap_devices(const Paths& paths);
 
-// Whether the workqueue NAME is that of a dm-crypt mapping among DEVICES. Which other workqueues a device
-// needs is not known.
+// Whether the workqueue NAME belongs to a dm-crypt mapping in DEVICES. We do not know which other workqueues
+// a device needs.
 bool serves_swap(const std::string& name, const std::set<std::string>& devices);
 
 }  // namespace wq

@@ -9,9 +9,9 @@
 
 namespace wq {
 
-// The only two files of a target that we write. NAME is a workqueue's name or kDefaultTarget (which has no
-// strict file). Every call fails with ENODEV if the target no longer has INODE, and with ENOENT if the
-// target does not exist.
+// The two files that set a target's scope (for masks see kernel/mask_files.h). NAME is a workqueue's name or
+// kDefaultTarget, which has no strict file. Every call fails with ENODEV if the target no longer has INODE,
+// and with ENOENT if the target does not exist.
 class ScopeFiles {
   public:
     virtual ~ScopeFiles() = default;

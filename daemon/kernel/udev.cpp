@@ -21,7 +21,7 @@ bool is_busy(udev* context) {
 std::optional<bool> is_opted_out(udev* context, const std::string& workqueue) {
     const std::unique_ptr<udev_device, UdevUnref> device(
         ::udev_device_new_from_subsystem_sysname(context, "workqueue", workqueue.c_str()));
-    // Only these two say that udev knows no such device. Any other error (ENOMEM, EMFILE) says nothing.
+    // Only these two mean that udev knows no such device. Other errors (ENOMEM, EMFILE) say nothing.
     if (!device && errno != ENODEV && errno != ENOENT) return std::nullopt;
     if (!device) return false;
     // Check this first: if udev becomes idle later, it may have processed the workqueue in between.

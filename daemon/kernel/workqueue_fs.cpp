@@ -21,7 +21,7 @@ constexpr const char* kDefaultFile = "default_affinity_scope";
 constexpr const char* kStrictFile = "affinity_strict";
 constexpr const char* kMaskFile = "cpumask";
 constexpr const char* kRequestedFile = "cpumask_requested";  // since 6.8, in the folder of all workqueues
-constexpr const char* kIsolatedFile = "cpumask_isolated";    // of the same
+constexpr const char* kIsolatedFile = "cpumask_isolated";    // likewise
 constexpr const char* kNoMask = "the unbound cpumask cannot be read";
 
 bool is_default(const std::string& name) {
@@ -58,7 +58,7 @@ Result<ScopeFile> scope_at(int dir, const char* file) {
     return parse_scope_file(*text).map_error([&](const Error& e) { return e.in(file); });
 }
 
-// Since 7.1, the max_active file of an ordered workqueue is read-only (facts: wq_sysfs_is_visible).
+// Since 7.1, the max_active file of an ordered workqueue is read-only (wq_sysfs_is_visible()).
 bool is_read_only(int dir, const char* file) {
     struct stat st = {};
     return ::fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & 0222) == 0;
@@ -80,9 +80,10 @@ Status read_attributes(int dir, const CpuSet& unbound_mask, Workqueue& out) {
     if (!max_active) return tl::unexpected(max_active.error());
     if (is_read_only(dir, "max_active")) {
         out.kind = Kind::ordered;
-        out.untouchable = "ordered: one item at a time, and a scope write would stall it for nothing";
+        out.untouchable = "ordered: it runs one item at a time; a scope write would stall it without benefit";
     } else if (*max_active == 1) {
-        out.untouchable = "max_active is 1: no parallelism to place";
+        out.untouchable =
+            "max_active is 1: it runs one item at a time (per NUMA node), so a scope has no use";
     }
     const auto strict = number_at(dir, kStrictFile);
     if (!strict) return tl::unexpected(strict.error());
@@ -106,20 +107,20 @@ bool has_file(int dir, const char* file) {
     return ::faccessat(dir, file, F_OK, 0) == 0;
 }
 
-// Why the mask of the workqueue in DIR must not be written. Where one has no cpumask it is a per-CPU one.
-// Before 6.9 a workqueue with max_active 1 is ordered, and a write ends that
+// Why the mask of the workqueue in DIR must not be written; "" if it may be. A workqueue without cpumask is
+// per-CPU. Before 6.9, a workqueue with max_active 1 is ordered, and a write ends its ordering
 // (apply_workqueue_attrs_locked()).
 std::string why_no_mask(int dir) {
     if (!has_file(dir, kMaskFile)) return "per-CPU workqueues have no cpumask";
-    if (is_read_only(dir, "max_active")) return "ordered: a write would stall it for nothing";
+    if (is_read_only(dir, "max_active")) return "ordered: a write would stall it without benefit";
     const auto max_active = number_at(dir, "max_active");
     if (!max_active) return max_active.error().text;
     return *max_active == 1 ? "max_active is 1: it may be ordered" : "";
 }
 
-// Whether RELEASE can leave work of ordered workqueues undone for ever when their attributes are applied
-// anew: since 6.9, until "workqueue: Add pool_workqueue to pending_pwqs list when unplugging multiple
-// inactive works".
+// Whether the kernel RELEASE can leave work of ordered workqueues pending forever when their attributes are
+// applied again: since 6.9, until the commit "workqueue: Add pool_workqueue to pending_pwqs list when
+// unplugging multiple inactive works".
 bool may_strand_ordered_work(const std::string& release) {
     std::array<unsigned, 3> version{};
     if (std::sscanf(release.c_str(), "%u.%u.%u", &version[0], &version[1], &version[2]) < 2) return false;
@@ -129,8 +130,8 @@ bool may_strand_ordered_work(const std::string& release) {
     return major == 6 && minor >= 9;
 }
 
-// Why the mask of all in DIR must not be written: workqueue_apply_unbound_cpumask() applies the attributes of
-// ordered workqueues, too, or ends their order.
+// Why the mask of all unbound workqueues, in DIR, must not be written; "" if it may be.
+// workqueue_apply_unbound_cpumask() also applies attributes to ordered workqueues, or ends their ordering.
 std::string why_no_mask_of_all(int dir, const std::string& release) {
     if (!has_file(dir, kRequestedFile))
         return "not written before Linux 6.8: ordered workqueues may then run their items out of order";
@@ -186,7 +187,7 @@ Result<WorkqueueFs::Folder> WorkqueueFs::look_for_folder(const std::string& name
     return folder;
 }
 
-// Tries twice, because the caller forgets a target that is gone, with its baseline.
+// Tries twice, because the caller drops a target that is gone, together with its baseline.
 Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) const {
     auto folder = look_for_folder(name);
     if (folder || !is_gone(folder.error())) return folder;
@@ -195,12 +196,13 @@ Result<WorkqueueFs::Folder> WorkqueueFs::open_folder(const std::string& name) co
 
 Error WorkqueueFs::unless_there(const Error& error, const std::string& name, ino_t inode) const {
     if (!is_gone(error) || !open_same(name, inode)) return error;
-    return {EAGAIN, error.text + ", but the workqueue is there"};
+    return {EAGAIN, error.text + ", but the workqueue still exists"};
 }
 
 Result<WorkqueueFs::Folder> WorkqueueFs::open_same(const std::string& name, ino_t inode) const {
     auto folder = open_folder(name);
-    if (folder && folder->inode != inode) return fail(name + ": now another workqueue", ENODEV);
+    if (folder && folder->inode != inode)
+        return fail(name + ": was replaced by another workqueue of the same name", ENODEV);
     return folder;
 }
 

@@ -13,7 +13,7 @@
 namespace wq {
 
 // /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files and
-// masks. Its only callers for that are engine/scope_writer.h and mask_writer.h.
+// masks. Only engine/scope_writer.h and engine/mask_writer.h call its write functions.
 //
 // A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
 // through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does

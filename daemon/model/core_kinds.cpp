@@ -4,7 +4,7 @@
 namespace wq {
 
 CoreKinds core_kinds_by_threads(const Topology& topology) {
-    static constexpr std::size_t kLeast = 2;  // E-cores; a single one may be a guest's odd CPU
+    static constexpr std::size_t kLeast = 2;  // E-cores; an odd number of CPUs in a guest leaves one
     CoreKinds out;
     if (!(topology.present - topology.online).empty()) return out;
     std::size_t single = 0;
@@ -14,7 +14,7 @@ CoreKinds core_kinds_by_threads(const Topology& topology) {
         single += one ? 1 : 0;
     }
     if (single < kLeast || out.performance.empty()) return {};
-    out.source = "by their threads: the source does not name the kinds of cores";
+    out.source = "by the number of threads per core: the source does not give the kinds";
     return out;
 }
 

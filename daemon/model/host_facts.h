@@ -12,13 +12,13 @@
 
 namespace wq {
 
-// The CPUs of a host that a mask of the policy may name, or may not.
+// The CPUs of a host that a mask of the policy may contain (`possible`) and may not contain (`isolated`).
 struct HostCpus {
     CpuSet possible;  // empty: not known
     CpuSet isolated;
 };
 
-// Facts that the conditions of a policy's host tables test, and its masks. An empty value is not known.
+// Facts for checking the conditions of a policy's host tables, and its masks. An empty value is not known.
 struct HostFacts {
     std::string arch;                     // as in uname -m: "x86_64", "aarch64"
     std::string cpu_vendor;               // "GenuineIntel", "ARM"

@@ -7,11 +7,11 @@
 
 namespace wq {
 
-// Devices of this machine whose work can take another way than the workqueue that it is on.
+// Devices of this machine whose work a driver option can move off its workqueue, or to an unbound one.
 struct IoDevices {
     std::vector<std::string> nvme_tcp;     // controllers: "nvme0"
-    std::optional<bool> nvme_tcp_unbound;  // nvme_tcp_wq is; empty: no such module, or it has no choice
-    std::vector<std::string> crypt;        // mappings of dm-crypt, by name
+    std::optional<bool> nvme_tcp_unbound;  // whether nvme_tcp_wq is unbound; empty: no such module or option
+    std::vector<std::string> crypt;        // names of dm-crypt mappings
 };
 
 }  // namespace wq

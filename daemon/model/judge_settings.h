@@ -19,9 +19,9 @@ struct JudgedCounter {
 // Settings of a trial's comparison: [judge] of the policy, or the options of `wq-tunectl judge`.
 struct JudgeSettings {
     double alpha = 0.05;          // of this one trial; above 0, at most kMaxAlpha
-    double tolerance = 0;         // fraction 0..1: a change up to this is not called regressed
+    double tolerance = 0;         // fraction 0..1: a cost increase up to this is not called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, without dropped pairs
-    std::uint64_t min_items = 0;  // per window; a pair with fewer in both is dropped
+    std::uint64_t min_items = 0;  // per window; a pair with fewer in both windows is dropped
     friend bool operator==(const JudgeSettings&, const JudgeSettings&) = default;
 };
 

@@ -7,7 +7,7 @@
 
 namespace wq {
 
-// The message for a kernel without affinity scopes, where nothing can be done; "" for other kernels.
+// The message for a kernel without affinity scopes, on which no scope can be set; "" for other kernels.
 std::string lacks_scopes(const KernelInfo& kernel);
 
 }  // namespace wq

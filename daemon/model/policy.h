@@ -22,28 +22,28 @@ struct Origin {
     [[nodiscard]] std::string text() const;  // "FILE:LINE", or "built-in"
 };
 
-// What a rule asks for: the planner's own choice, hands off, or one scope.
+// The scope that a rule requests: the planner's choice, no change, or a fixed scope.
 struct ScopeWish {
     enum class Kind { automatic, leave, fixed };
     Kind kind = Kind::automatic;
-    Scope scope = Scope::cache;              // of a fixed wish
+    Scope scope = Scope::cache;              // if `kind` is fixed
     [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
 };
 
-// What a rule or [default_mask] asks for: hands off, all CPUs that nothing isolates, or these CPUs.
+// The mask that a rule or [default_mask] requests: no change, all CPUs that are not isolated, or fixed CPUs.
 struct MaskWish {
     enum class Kind { leave, housekeeping, fixed };
     Kind kind = Kind::leave;
-    CpuSet cpus;                             // of a fixed wish, not empty
+    CpuSet cpus;                             // if `kind` is fixed; not empty
     [[nodiscard]] std::string text() const;  // "leave", "housekeeping", "0-7"
     friend bool operator==(const MaskWish&, const MaskWish&) = default;
 };
 
-// The most rules that one file, or one host table, may have.
+// Maximum number of rules in one file or one host table.
 inline constexpr unsigned kMaxRules = 1024;
-// The longest `evidence` of a rule, in bytes.
+// Maximum length of a rule's `evidence`, in bytes.
 inline constexpr std::size_t kMaxEvidence = 1000;
-// The most host tables that one file may have.
+// Maximum number of host tables in one file.
 inline constexpr unsigned kMaxHosts = 256;
 // The largest [shard] size, in cores.
 inline constexpr unsigned kMaxShardSize = 1024;
@@ -52,24 +52,24 @@ inline constexpr unsigned kMaxShardSize = 1024;
 struct WorkqueueRule {
     std::string match;  // fnmatch(3) pattern
     ScopeWish wish;
-    std::optional<bool> strict;  // affinity_strict is written only where a rule says so
+    std::optional<bool> strict;  // affinity_strict; written only if a rule sets it
     Origin origin;
-    std::string expires = {};   // the last day on which it is in force, "2027-01-31" in UTC; "" is for good
-    std::string evidence = {};  // why there is such a rule, for people
-    bool expired = false;       // since the last Policy::expire()
-    MaskWish mask = {};         // cpumask is written only where a rule asks for it
+    std::string expires = {};   // the last day on which the rule applies, "2027-01-31" in UTC; "": no limit
+    std::string evidence = {};  // why the rule exists, for people
+    bool expired = false;       // as of the last Policy::expire()
+    MaskWish mask = {};         // cpumask; written only if a rule requests it
 };
 
 enum class Mode { observe, guard, tune };
 std::string_view name_of(Mode mode);
 
-// What becomes, in mode guard, of a planned scope that max_pairs pairs could not tell from the baseline. Mode
-// tune keeps only what improved.
+// In mode guard: whether a planned scope is kept if the comparison with the baseline is undecided after
+// max_pairs pairs. Mode tune keeps only a scope that improved.
 enum class Keep { unless_regressed, if_improved };
 std::string_view name_of(Keep keep);
 
-// A part of the day in local time, from minute `begin` up to but without minute `end`; where end is not after
-// begin it goes over midnight. 0 to 1440.
+// A part of the day in local time: from minute `begin` to just before minute `end`, 0 to 1440. If `end` is
+// not after `begin`, it includes midnight.
 struct Hours {
     unsigned begin = 0;
     unsigned end = 24 * 60;
@@ -79,41 +79,41 @@ struct Hours {
 
 inline constexpr unsigned kMaxConcurrent = 16;
 
-// A counter that may veto a candidate, and never speaks for one.
+// A counter that can count against a candidate, never for it.
 struct Guard {
-    std::string counter;   // of the table of counters, or "others": the other targets of the slot
-    double tolerance = 0;  // fraction 0..1: a cost that is higher by at most this is no harm
+    std::string counter;   // name in the table of counters; "others": the other targets of the slot
+    double tolerance = 0;  // fraction 0..1: a cost increase up to this is not harm
     friend bool operator==(const Guard&, const Guard&) = default;
 };
 
 // [judge]: how experiments are run and judged.
 struct Judging {
-    JudgeSettings settings{.max_pairs = 64, .min_items = 200};  // alpha: of all that is ever said of two arms
+    JudgeSettings settings{.max_pairs = 64, .min_items = 200};  // alpha: for the whole life of a comparison
     std::chrono::milliseconds window{2'000};                    // kMinWindow..kMaxWindow
-    std::chrono::milliseconds washout{500};  // its first part, not counted; less than the window
+    std::chrono::milliseconds washout{500};  // the first part of a window, not counted; less than `window`
     std::vector<JudgedCounter> counters{{"latency", false}};  // at least one, at most kMaxCounters
     std::vector<Guard> guards{{"throughput", 0.01}, {"cpu", 0.05}, {"others", 0.02}};  // at most kMaxCounters
     unsigned concurrent = kMaxConcurrent;  // targets in a slot, 1..kMaxConcurrent
-    std::chrono::seconds holdback{600};    // between the sparse pairs of one target
-    std::uint64_t run_length = 20'000;     // pairs between two false alarms of the watch, on average
-    std::chrono::seconds budget{60};       // time that a target may lose a day
-    std::chrono::seconds retry_after{30 * 24 * 3600};  // how long what regressed is left alone
-    std::chrono::seconds jitter{60};                   // experiments start after a random part of this
+    std::chrono::seconds holdback{600};    // between two sparse pairs of a target
+    std::uint64_t run_length = 20'000;     // pairs between two false alarms of the watch, at least on average
+    std::chrono::seconds budget{60};       // time that a target may lose to candidates per day
+    std::chrono::seconds retry_after{30 * 24 * 3600};  // how long a candidate that regressed is left alone
+    std::chrono::seconds jitter{60};                   // the first slot is delayed by a random part of this
     std::chrono::seconds settle{600};                  // after boot, before the first slot
-    Hours hours;                                       // when pairs may be measured
+    Hours hours;                                       // when slots may begin
     friend bool operator==(const Judging&, const Judging&) = default;
 };
 inline constexpr std::chrono::milliseconds kMinWindow{500};
 inline constexpr std::chrono::milliseconds kMaxWindow{3'600'000};
 inline constexpr std::size_t kMaxCounters = 8;
 
-// [metrics]: what is told to a fleet's monitoring.
+// [metrics]: the export to a fleet's monitoring.
 struct Metrics {
     std::string textfile;  // absolute, ends in ".prom", for node_exporter's textfile collector; "" = none
     friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
-// [[host]]: whether it is for this host.
+// [[host]]: whether the table applies to this host.
 struct HostMatch {
     std::string name;
     Origin origin;
@@ -134,17 +134,18 @@ struct Policy {
         ScopeWish wish;
         Origin origin;
     } default_scope;
-    MaskWish default_mask;  // of the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
+    MaskWish default_mask;  // for the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
     Metrics metrics;
-    std::map<std::string, Origin> origins;  // of what is not built in, by "TABLE.KEY": "judge.alpha"
+    std::map<std::string, Origin> origins;  // of settings from files, by "TABLE.KEY": "judge.alpha"
     std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
 
-    // Rules whose last day is over at NOW, in s since 1970, match nothing from here on.
+    // Sets `expired` of each rule: whether its last day is over at NOW, in s since 1970. Expired rules match
+    // nothing.
     void expire(std::int64_t now);
     // Whether expire() would change anything.
     [[nodiscard]] bool is_outdated(std::int64_t now) const;
     [[nodiscard]] std::vector<Origin> expired_rules() const;
-    // Whether any mask is asked for, by a rule in force or by [default_mask].
+    // Whether a rule that has not expired, or [default_mask], requests a mask.
     [[nodiscard]] bool wants_masks() const;
     // The rule for a workqueue of this name, or nullptr.
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;

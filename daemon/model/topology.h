@@ -34,7 +34,7 @@ struct Topology {
     std::string llc_unknown;            // why `llcs` may differ from the kernel's view; "" if they do not
     std::vector<NumaNode> nodes;        // nodes with CPUs
     std::vector<CpuSet> packages;       // sockets; a CPU without a known package is in none
-    std::vector<std::string> warnings;  // what was skipped and why; any puts the pods in doubt
+    std::vector<std::string> warnings;  // what was skipped and why; if any, the pods are in doubt
 };
 
 // Identifies a machine: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal if the cores, LLCs, nodes and

@@ -36,7 +36,7 @@ struct BootInput {
     std::set<std::string> on_old_pools;
 };
 
-// Returns the boot options that reach what is planned but cannot be set at run time. It has no side effects.
+// Returns the boot options for planned settings that cannot be set at run time. No side effects.
 BootAdvice advise_boot(const BootInput& input);
 
 }  // namespace wq

@@ -4,10 +4,10 @@
 // Without it, the work of a connection is queued on one CPU, which the driver chose.
 //
 // no_read_workqueue and no_write_workqueue (drivers/md/dm-crypt.c, kcryptd_queue_crypt()): flags of a
-// mapping, since Linux 5.9. A read is then decrypted where it completes: in a hard interrupt that is not
-// allowed, and the work goes to a soft interrupt of the same CPU. A write is encrypted by the task that
-// submits it, and sent at once, without being sorted. Whether a mapping has them is in its table, which only
-// an ioctl shows: we name them always.
+// mapping, since Linux 5.9. A read is then decrypted where it completes. If that is a hard interrupt,
+// decryption is not allowed there and moves to a soft interrupt of the same CPU. A write is encrypted by the
+// task that submits it, and sent at once, without being sorted. Only an ioctl shows whether a mapping has
+// these flags (in its table), so we always name them.
 #include "plan/boot_alternatives.h"
 
 namespace wq {
@@ -27,8 +27,8 @@ Alternative reads(const IoDevices& devices) {
     return {"no_read_workqueue", devices.crypt,
             "a read is decrypted where it completes: it waits for no kworker and no pool->lock, which shows "
             "most on fast disks",
-            "the CPU that gets the disk's interrupts does it, in interrupt context; other tasks of that CPU "
-            "wait, nothing spreads it, and no scope reaches it",
+            "the CPU that gets the disk's interrupts decrypts, in interrupt context; other tasks of that CPU "
+            "wait, the work is not spread, and no scope affects it",
             "`no-read-workqueue` in crypttab(5), or `cryptsetup refresh --perf-no_read_workqueue`; "
             "`cryptsetup status` shows whether it is set"};
 }
@@ -39,7 +39,7 @@ Alternative writes(const IoDevices& devices) {
         "a write is encrypted by the task that submits it and sent at once: it waits for no kworker and no "
         "pool->lock",
         "one writer encrypts on one CPU, and so does writeback of a whole disk; writes are not sorted, "
-        "which slows rotating disks down; no scope reaches it",
+        "which slows rotating disks down; no scope affects it",
         "`no-write-workqueue` in crypttab(5), or `cryptsetup refresh --perf-no_write_workqueue`; "
         "`cryptsetup status` shows whether it is set"};
 }

@@ -8,16 +8,16 @@
 
 namespace wq {
 
-// A setting outside of this program that takes work off its workqueue, or to another kind of it. Nothing says
-// which is better here but a comparison.
+// A setting outside of this program that moves work off its workqueue, or to another kind of workqueue. Only
+// a comparison can tell which is better on this machine.
 struct Alternative {
     std::string option;                // "nvme_tcp.wq_unbound=Y", "no_read_workqueue"
-    std::vector<std::string> devices;  // that it concerns; may be empty
+    std::vector<std::string> devices;  // affected devices; may be empty
     std::string speaks_for, against;
-    std::string how;  // it is set
+    std::string how;  // how to set `option`
 };
 
-// Those that DEVICES have and that are not in effect, as far as can be known. It has no side effects.
+// The alternatives for DEVICES that are not in effect, as far as we know. No side effects.
 std::vector<Alternative> alternatives(const IoDevices& devices);
 
 }  // namespace wq

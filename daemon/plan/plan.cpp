@@ -334,12 +334,12 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
     if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;
     const CpuSet unseen = topology.present - known;
     if (!unseen.empty() && unseen.intersects(topology.isolated))
-        return fmt::format("CPUs {} are isolated", (unseen & topology.isolated).list());
-    if (!unseen.empty()) return fmt::format("CPUs {} are offline", unseen.list());
+        return fmt::format("isolated CPUs: {}", (unseen & topology.isolated).list());
+    if (!unseen.empty()) return fmt::format("offline CPUs: {}", unseen.list());
     if (!kernel.cpus_held_back.empty())
         return fmt::format("{} kept CPUs offline at boot", kernel.cpus_held_back);
     if (kernel.has(Scope::cache_shard) && topology.possible != topology.present)
-        return fmt::format("CPUs {} are possible but not present",
+        return fmt::format("CPUs possible but not present: {}",
                            (topology.possible - topology.present).list());
     return "";
 }

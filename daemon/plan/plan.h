@@ -64,7 +64,7 @@ struct PlanInput {
     const std::vector<Workqueue>& targets;
     std::string pods_unknown;                 // why the kernel's pods cannot be derived; "" if they can
     unsigned shard_size = kKernelShardSize;   // cores
-    std::optional<Scope> default_holds = {};  // the scope of @default, if known better than from its plan
+    std::optional<Scope> default_holds = {};  // the scope of @default, if not the one of its plan
 };
 
 // Returns a line per target, in the given order.

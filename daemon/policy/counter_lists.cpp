@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Why there is no counter of this NAME, besides MORE; "" if there is one.
+// Why NAME is neither a counter nor one of MORE; "" if it is one of them.
 std::string unknown(const std::string& name, const std::vector<std::string_view>& more) {
     const CounterKind* found = find_counter(name);
     if ((found != nullptr && !found->guard_only) || std::ranges::find(more, name) != more.end()) return "";
@@ -26,7 +26,7 @@ std::string unknown(const std::string& name, const std::vector<std::string_view>
     known.insert(known.end(), more.begin(), more.end());
     if (const auto nearest = suggestion(name, known); !nearest.empty())
         return fmt::format("unknown counter {}{}", in_quotes(name), nearest);
-    return fmt::format("unknown counter {}; there are {}", in_quotes(name), fmt::join(known, ", "));
+    return fmt::format("unknown counter {}; known counters: {}", in_quotes(name), fmt::join(known, ", "));
 }
 
 // A counter's name and its place in the file.
@@ -44,13 +44,14 @@ std::optional<Named> read_name(TomlTable& table) {
     return Named{*name, table.place_of("counter")};
 }
 
-// Reports an element whose counter does not exist (MORE: other names that are allowed), or that SEEN has.
+// Reports an element whose counter does not exist (MORE: other allowed names) or is already in SEEN. Adds it
+// to SEEN.
 void check(TomlTable& judge, const Named& named, std::vector<std::string>& seen,
            const std::vector<std::string_view>& more) {
     if (const auto why = unknown(named.counter, more); !why.empty())
         judge.error(named.place, why);
     else if (std::ranges::find(seen, named.counter) != seen.end())
-        judge.error(named.place, fmt::format("counter {} is there twice", in_quotes(named.counter)));
+        judge.error(named.place, fmt::format("counter {} is listed twice", in_quotes(named.counter)));
     seen.push_back(named.counter);
 }
 
@@ -59,7 +60,7 @@ std::optional<std::vector<TomlItem>> read_list(TomlTable& judge, const char* key
     auto items = judge.items(key, least);
     if (!items || items->size() <= kMaxCounters) return items;
     judge.error(judge.place_of(key),
-                fmt::format("{} must be at most {}, not {}", key, kMaxCounters, items->size()));
+                fmt::format("{} must have at most {} elements, not {}", key, kMaxCounters, items->size()));
     return std::nullopt;
 }
 

@@ -13,7 +13,7 @@ namespace wq {
 // `counters` of the table [judge]: 1 to kMaxCounters names of counters, or tables with the direction. Empty
 // if there is no such key, or after a mistake.
 std::optional<std::vector<JudgedCounter>> read_counters(TomlTable& judge);
-// `guards`: 0 to kMaxCounters tables, { counter = "cpu", tolerance = "5%" }. Empty likewise.
+// `guards`: 0 to kMaxCounters tables, { counter = "cpu", tolerance = "5%" }. Empty in the same cases.
 std::optional<std::vector<Guard>> read_guards(TomlTable& judge);
 
 // In the form that the functions above read.

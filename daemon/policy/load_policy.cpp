@@ -162,7 +162,7 @@ class Loader {
     JudgeReader judge_{policy_};
     std::list<Source> sources_;
     std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
-    std::vector<PlacedMask> masks_;     // in force, host tables that match included
+    std::vector<PlacedMask> masks_;     // masks in force, with those of matching host tables
     std::optional<PolicyError> keep_;   // the place of the last `keep` in force, without a message
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;

@@ -40,7 +40,7 @@ tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& f
                                                const FactsSource& facts = {},
                                                PolicyErrors* warnings = nullptr);
 
-// What is in force in place of a policy that is broken at start: nothing is planned, nothing is written.
+// The policy that is in force if the policy files are invalid at start. It plans nothing and writes nothing.
 Policy no_policy();
 
 }  // namespace wq

@@ -63,7 +63,7 @@ std::string heading(const Policy& policy, const std::vector<std::string>& files)
     out +=
         files.empty() ? "# There are no policy files.\n" : "# Files, in the order in which they are read:\n";
     for (const std::string& file : files) out += toml_comment("  " + file) + "\n";
-    out += "# Hash, as in its metrics: " + policy_hash(policy) + "\n";
+    out += "# Hash, as in the metrics: " + policy_hash(policy) + "\n";
     if (policy.hosts.empty()) return out + "# There are no host tables.\n";
     out += "# Host tables, in the order in which they are merged:\n";
     for (const std::string& line : host_lines(policy)) out += toml_comment("  " + line) + "\n";

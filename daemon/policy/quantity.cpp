@@ -96,7 +96,8 @@ Result<Hours> parse_hours(std::string_view text) {
     if (text.size() != 11 || text[5] != '-' || !read_clock(text.substr(0, 5), hours.begin) ||
         !read_clock(text.substr(6), hours.end) || hours.begin == kMinutesOfDay)
         return fail("must be a part of the day, such as \"22:00-06:00\" or \"00:00-24:00\"");
-    if (hours.begin == hours.end) return fail("must not end when it begins (all day is \"00:00-24:00\")");
+    if (hours.begin == hours.end)
+        return fail("must begin and end at different times (all day is \"00:00-24:00\")");
     return hours;
 }
 

@@ -27,7 +27,7 @@ Result<std::string> parse_date(std::string_view text);
 
 // In the format of parse_duration(): "1h 30min", "0s".
 std::string text_of(std::chrono::milliseconds duration);
-// A share as a percentage that reads as just that share: in as few decimals as that takes.
+// SHARE as a percentage, with as few decimals as possible such that parse_percentage() returns exactly SHARE.
 std::string percentage_text(double share);
 
 }  // namespace wq

@@ -13,7 +13,7 @@
 namespace wq {
 namespace {
 
-constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.10
+constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
 
 // One element of a pattern.
 struct Piece {
@@ -29,7 +29,7 @@ std::size_t set_end(std::string_view pattern, std::size_t start) {
     if (at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^')) ++at;
     for (const std::size_t first = at; at < pattern.size(); ++at) {
         if (pattern[at] == ']' && at > first) return at + 1;
-        if (pattern[at] == '\\') ++at;
+        if (pattern[at] == '\\' && ++at == pattern.size()) break;
         const char kind = pattern[at] == '[' && at + 1 < pattern.size() ? pattern[at + 1] : ' ';
         if (kind != ':' && kind != '.' && kind != '=') continue;
         const auto close = pattern.find(std::string{kind, ']'}, at + 2);
@@ -86,7 +86,7 @@ bool is_empty_set(const std::string& set) {
 std::string why_never_matches(const Piece& piece) {
     switch (piece.kind) {
         case Kind::literal:
-            return piece.text == "/" ? "sysfs writes / in a name as !" : "";
+            return piece.text == "/" ? "sysfs replaces \"/\" in a name with \"!\"" : "";
         case Kind::set:
             return is_empty_set(piece.text) ? in_quotes(piece.text) + " matches no character" : "";
         case Kind::open_bracket:
@@ -141,9 +141,9 @@ PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
                                    : equal != same.end() ? equal->second
                                                          : nullptr;
         if (first != nullptr)
-            warn(match,
-                 fmt::format("{} never applies: {} of {} is tried before it", in_quotes(match.match),
-                             in_quotes(first->match), Origin{first->text->file(), first->place.line}.text()));
+            warn(match, fmt::format("{} never applies: {} at {} comes first and matches the same names",
+                                    in_quotes(match.match), in_quotes(first->match),
+                                    Origin{first->text->file(), first->place.line}.text()));
         if (first != nullptr || match.expires) continue;
         same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
         if (match.match.find_first_of("*?[\\") != std::string::npos) wide.push_back(&match);

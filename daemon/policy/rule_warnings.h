@@ -20,8 +20,8 @@ struct PlacedMatch {
 
 // Warnings about rules that are tried in the order of MATCHES: patterns that match no valid workqueue name,
 // and patterns that can never decide because an earlier pattern of the same file matches all their names. An
-// earlier pattern of another file is fine: this is the purpose of drop-ins. So is one that expires. Ordered
-// like MATCHES.
+// earlier pattern of another file is fine: this is the purpose of drop-ins. An earlier pattern that expires
+// is also fine. Ordered like MATCHES.
 PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches);
 
 // Why the fnmatch(3) pattern PATTERN matches no valid workqueue name; "" if it can match one.

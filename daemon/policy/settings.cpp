@@ -30,7 +30,7 @@ std::vector<std::string_view> wish_words() {
     return words;
 }
 
-// The one of CHOICES whose name KEY has.
+// The element of CHOICES whose name is the value of KEY.
 template <class T, std::size_t N>
 std::optional<T> read_choice(TomlTable& table, const std::string& key, const std::array<T, N>& choices) {
     std::vector<std::string_view> words;
@@ -59,7 +59,7 @@ std::optional<Unit> read_time(TomlTable& table, const std::string& key, Unit low
     else if (*time < low || *time > high)
         table.refuse(key, fmt::format("{} must be {} to {}", key, text_of(low), text_of(high)));
     else if (*time % Unit(1) != milliseconds(0))
-        table.refuse(key, fmt::format("{} must be whole seconds", key));
+        table.refuse(key, fmt::format("{} must be a whole number of seconds", key));
     else
         return std::chrono::duration_cast<Unit>(*time);
     return std::nullopt;
@@ -74,7 +74,8 @@ std::optional<Hours> read_hours(TomlTable& table) {
     return std::nullopt;
 }
 
-// node_exporter reads the files of a folder whose names end so. One without a name would be hidden.
+// node_exporter reads the files of a folder whose names end in ".prom". A file named only ".prom" would be
+// hidden.
 bool is_textfile(std::string_view path) {
     constexpr std::string_view kEnd = ".prom";
     return path.starts_with('/') && path.ends_with(kEnd) && !path.ends_with("/.prom");
@@ -228,7 +229,8 @@ std::optional<MaskWish> read_mask(TomlTable& table) {
     if (*text == "housekeeping") return MaskWish{MaskWish::Kind::housekeeping, {}};
     auto cpus = CpuSet::parse_list(*text);
     if (cpus && !cpus->empty()) return MaskWish{MaskWish::Kind::fixed, std::move(*cpus)};
-    const char* what = cpus ? "cpumask must have a CPU" : "cpumask must be a list of CPUs such as \"0-7\"";
+    const char* what = cpus ? "cpumask must be a list with at least one CPU"
+                            : "cpumask must be a list of CPUs such as \"0-7\"";
     table.refuse("cpumask", fmt::format("{}, or \"housekeeping\" or \"leave\"", what));
     return std::nullopt;
 }

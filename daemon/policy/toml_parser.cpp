@@ -58,8 +58,8 @@ class Characters {
 
     [[nodiscard]] const std::optional<TomlFlaw>& flaw() const { return flaw_; }
 
-    // At most the end of POSITION's line: the library reports text that is missing at the end as one
-    // position further.
+    // The offset of POSITION, at most the end of its line: if text is missing at the end of a line, the
+    // library reports one position further.
     [[nodiscard]] std::size_t offset(const toml::source_position& position) const {
         const std::size_t first = lines_[position.line - 1];
         std::size_t end = lines_[position.line] - 1;

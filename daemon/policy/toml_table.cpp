@@ -194,7 +194,7 @@ std::string TomlTable::unknown(const std::string& key) const {
     if (const auto homes = homes_of(key); !homes.empty())
         return fmt::format("{}; it belongs {}", what, fmt::join(homes, " or "));
     if (const std::string nearest = suggestion(key, known); !nearest.empty()) return what + nearest;
-    return fmt::format("{}, which may have {}", what, fmt::join(known, ", "));
+    return fmt::format("{}; known keys: {}", what, fmt::join(known, ", "));
 }
 
 bool TomlTable::has(const std::string& key) const {

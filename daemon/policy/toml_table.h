@@ -48,7 +48,7 @@ class TomlTable {
     [[nodiscard]] Place place() const;  // of the table's header
     [[nodiscard]] Place place_of(const std::string& key) const;
     [[nodiscard]] Place place_of_value(const std::string& key) const;  // of KEY, which must exist
-    // Adds an error. A file can have a thousand; one more then says that there are more.
+    // Adds an error. A file can have 1000 errors. One more then says that the others are not shown.
     void error(Place place, const std::string& message);
     // Adds an error: the value of KEY, which must exist, is not what MESSAGE says.
     void refuse(const std::string& key, const std::string& message);

@@ -89,7 +89,7 @@ int Authority::carry_out(sd_bus_message* message, bool by_root, const char* acti
     if (questions_.size() >= kMostPending)
         return ::sd_bus_reply_method_errorf(message, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                             "too many requests wait for polkit, try again later");
-    // Above that limit, polkit still authorizes callers that it need not ask.
+    // Above kMostAsked, polkit still authorizes callers for which it need not ask a user.
     const bool interactive =
         ::sd_bus_message_get_allow_interactive_authorization(message) > 0 && count_asked() < kMostAsked;
     const std::string id = interactive ? "wq-tuned " + std::to_string(++number_) : "";

@@ -14,8 +14,8 @@
 
 namespace wq {
 
-// Whether the sender of a message may give an order. Has the questions to polkit that one bus waits for: on a
-// bus that was closed none is answered.
+// Checks whether the sender of a message may give an order. Holds the pending questions to polkit of one bus
+// connection. After the connection is closed, they get no answer.
 class Authority {
   public:
     Authority() = default;
@@ -34,13 +34,13 @@ class Authority {
         MessagePtr request;
         std::function<Status()> order;
         std::string id;     // to cancel the question; "" if no user is asked
-        SlotPtr slot = {};  // as long as it is there, polkit may answer
+        SlotPtr slot = {};  // the pending call; while it exists, polkit may answer
     };
     static int on_answer(sd_bus_message* answer, void* question, sd_bus_error* error);
     [[nodiscard]] std::size_t count_asked() const;
 
     std::list<Question> questions_;
-    std::uint64_t number_ = 0;  // of the last user that was asked
+    std::uint64_t number_ = 0;  // number of the last question to a user
 };
 
 }  // namespace wq

@@ -22,15 +22,16 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-// Nobody waits for these; what is held for them is let go then.
-constexpr std::uint64_t kTimeout = 5'000'000;  // us, of questions that a daemon asks
+// Timeout of the daemon's own questions. Nothing blocks on them; when one times out, the state kept for it is
+// freed.
+constexpr std::uint64_t kTimeout = 5'000'000;  // us
 
 bool is_absent(const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
            ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
 }
 
-// A call that waits while the daemon ends gets no reply, as one does that takes too long.
+// If the daemon ends during a call, the error is NoReply, as after a timeout; but the name has no owner.
 bool went_away(sd_bus* bus, const sd_bus_error& error) {
     return ::sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY) != 0 &&
            ::sd_bus_get_name_creds(bus, kBusName, 0, nullptr) == -ENXIO;
@@ -49,12 +50,12 @@ Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<
     return message;
 }
 
-// Calls over BUS that must all be answered by END (us); the time that is left goes to the next one.
+// Calls over BUS with a common deadline END (us): each call may take the time that is left.
 class Questions {
   public:
     Questions(sd_bus* bus, std::uint64_t end) : bus_(bus), end_(end) {}
 
-    // A method with one string argument that returns an object's path. "" after an error.
+    // Calls a method with one string argument that returns an object path. Returns "" after an error.
     std::string path(const char* method, const char* argument) {
         sd_bus_message* raw = nullptr;
         BusError error;
@@ -66,7 +67,7 @@ class Questions {
         const char* path = nullptr;
         return ::sd_bus_message_read(raw, "o", &path) > 0 ? path : "";
     }
-    // The unit's job, an object's path; "" where there is none.
+    // Returns the object path of the unit's job; "" if it has none.
     std::string job(const std::string& unit) {
         sd_bus_message* raw = nullptr;
         if (!is_time_left() ||
@@ -106,7 +107,7 @@ class Questions {
     std::uint64_t end_;
 };
 
-// The type of the unit's job, "restart" for one; "" where there is none.
+// Returns the type of the unit's job, for example "restart"; "" if it has none.
 std::string job_type(sd_bus* bus, const char* unit_name) {
     Questions ask(bus, monotonic_us() + kBusPatience);
     const std::string unit = ask.path("GetUnit", unit_name);
@@ -124,7 +125,7 @@ Result<BusPtr> connect_system_bus() {
     const char* address = ::getenv("DBUS_SYSTEM_BUS_ADDRESS");
     r = ::sd_bus_set_address(raw, address != nullptr ? address : "unix:path=/run/dbus/system_bus_socket");
     if (r >= 0) r = ::sd_bus_set_bus_client(raw, 1);
-    // Messages that wait for polkit's answer would hold their senders' descriptors.
+    // Accepts no file descriptors: messages that wait for polkit would keep those of their senders open.
     if (r >= 0) r = ::sd_bus_negotiate_fds(raw, 0);
     if (r >= 0) r = ::sd_bus_start(raw);
     if (r < 0) return fail_errno("system bus", -r);
@@ -132,7 +133,7 @@ Result<BusPtr> connect_system_bus() {
     return bus;
 }
 
-// libsystemd itself waits 90 s for a bus that takes connections and says nothing.
+// libsystemd itself waits 90 s for a bus that accepts connections but does not reply.
 Result<BusPtr> open_system_bus() {
     auto bus = connect_system_bus();
     if (!bus) return bus;

@@ -12,13 +12,13 @@
 
 namespace wq {
 
-// The daemon's names on the bus. They carry a version: what changes incompatibly gets another.
+// The daemon's names on the bus. They contain a version; an incompatible interface gets a new one.
 inline constexpr const char* kBusName = "org.wqtuned1";
 inline constexpr const char* kBusPath = "/org/wqtuned1";
 inline constexpr const char* kBusInterface = "org.wqtuned1.Manager";
 
 struct BusClose {
-    // Without sd_bus_flush(), which waits as long as the bus likes.
+    // Does not call sd_bus_flush(), which has no timeout.
     void operator()(sd_bus* bus) const { ::sd_bus_close_unref(bus); }
 };
 using BusPtr = std::unique_ptr<sd_bus, BusClose>;
@@ -33,32 +33,33 @@ struct SlotUnref {
 };
 using SlotPtr = std::unique_ptr<sd_bus_slot, SlotUnref>;
 
-// How long anybody waits for the bus itself.
+// How long we wait for the bus itself, and for systemd.
 inline constexpr std::uint64_t kBusPatience = 2'000'000;  // us
 
-// How long an order waits for the daemon: loading BPF takes its time on a slow machine.
+// How long an order waits for the daemon. Loading BPF programs takes long on a slow machine.
 inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
 // How long an order waits for a user who is asked for a password.
 inline constexpr std::uint64_t kPatience = 120'000'000;  // us
 
-// Begins to connect to the system bus, and does not wait.
+// Starts to connect to the system bus. Does not wait.
 Result<BusPtr> connect_system_bus();
-// As connect_system_bus(), and waits until it can be used. Error: ETIMEDOUT where it says nothing for
-// kBusPatience.
+// Like connect_system_bus(), but waits until the connection is ready. Error: ETIMEDOUT if the bus is silent
+// for kBusPatience.
 Result<BusPtr> open_system_bus();
 
-// Calls METHOD of the daemon with string arguments. The reply's string, "" where it has none. A daemon that
-// does not run is ESRCH; it is never started by a call. INTERACTIVE: polkit may ask for a password first.
+// Calls METHOD of the daemon with string arguments. Returns the string of the reply, "" if it has none.
+// Error: ESRCH if the daemon does not run. A call never starts it. INTERACTIVE: polkit may ask for a password
+// first.
 Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
                                 bool interactive = false);
 
-// Whether the unit that this process belongs to is being stopped in order to be started again: then settings
-// stay, so that a restart or an upgrade does not flap. False where there is no bus or no unit, and where
-// systemd does not say so within kBusPatience. Waits: BUS must be one over which nobody calls us.
+// Returns whether systemd is restarting the unit of this process. Settings then stay in force, so that a
+// restart or an upgrade does not switch them back and forth. Returns false without a bus or a unit, or if
+// systemd does not answer within kBusPatience. Blocks, so BUS must be a connection on which nobody calls us.
 bool unit_is_restarting(sd_bus* bus);
 
-// What systemd says of itself: "running", "degraded", "starting", "maintenance", "stopping"; "" where it does
-// not say so within kBusPatience. Waits, as unit_is_restarting().
+// Returns the state that systemd reports: "running", "degraded", "starting", "maintenance", "stopping"; "" if
+// it does not answer within kBusPatience. Blocks, like unit_is_restarting().
 std::string state_of_system(sd_bus* bus);
 
 }  // namespace wq

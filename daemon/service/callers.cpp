@@ -37,7 +37,8 @@ int refuse(sd_bus_message* message) {
 
 }  // namespace
 
-// How many bytes wait is not known: they are taken for replies as long as this one.
+// sd-bus does not tell the number of unsent bytes. Assumes that all unsent messages are as long as this
+// reply.
 bool Callers::has_room(sd_bus* bus, std::size_t bytes) {
     std::uint64_t unsent = 0;
     return ::sd_bus_get_n_queued_write(bus, &unsent) >= 0 && unsent <= kMostReplies &&

@@ -28,8 +28,8 @@ class Callers {
 
     static constexpr std::size_t kMostKnown = 512;  // callers
     static constexpr unsigned kMostUnanswered = 4;  // calls per caller whose user is not known yet
-    // Unsent replies. dbus-daemon stops reading us while 127 MB wait in it; what callers do not read then
-    // waits here.
+    // Limits for unsent replies. dbus-daemon stops reading from us while it holds 127 MB; replies that
+    // callers do not read then stay in our queue.
     static constexpr std::uint64_t kMostReplies = 64;
     static constexpr std::uint64_t kMostReplyBytes = 2'000'000;
     // Whether BUS has room for another reply of BYTES to a caller other than root.

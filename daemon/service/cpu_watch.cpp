@@ -10,7 +10,7 @@
 namespace wq {
 namespace {
 
-constexpr std::int64_t kNoise = 100'000'000;  // ns, between two readings of two clocks
+constexpr std::int64_t kNoise = 100'000'000;  // ns, because two clocks are read one after the other
 
 }  // namespace
 

@@ -8,23 +8,23 @@
 
 namespace wq {
 
-// Notices what happens to CPUs without a uevent, from look to look.
+// Polls for changes of CPUs that send no uevent.
 class CpuWatch {
   public:
     explicit CpuWatch(const Paths& paths) : paths_(paths) {}
 
-    // Once, before the others.
+    // Call it once, before the other functions.
     void start();
-    // Whether the machine was suspended since the last call, which takes CPUs down and up.
+    // Whether the machine was suspended since the last call. A suspend takes CPUs offline and online again.
     [[nodiscard]] bool was_suspended();
-    // Whether other CPUs are online, present or possible than at the last call: nothing sends an event where
-    // udev does not run.
+    // Whether the online, present, possible or isolated CPUs changed since the last call. Without udev, no
+    // event reports this.
     [[nodiscard]] bool changed();
 
   private:
     const Paths& paths_;
-    std::int64_t suspended_ = 0;  // ns of this boot
-    std::string cpus_;            // as cpu_state() has them
+    std::int64_t suspended_ = 0;  // ns suspended since boot
+    std::string cpus_;            // result of cpu_state()
 };
 
 }  // namespace wq

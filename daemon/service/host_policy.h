@@ -13,7 +13,7 @@ namespace wq {
 // The policy for this host. ROOT, CONFIG: as in ServiceOptions.
 tl::expected<Policy, PolicyErrors> load_host_policy(const std::string& root,
                                                     const std::optional<std::string>& config);
-// The first ten, and how many there are besides.
+// Logs the first ten errors and the number of the others.
 void log_policy_errors(Log& log, const PolicyErrors& errors);
 
 }  // namespace wq

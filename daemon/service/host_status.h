@@ -14,8 +14,8 @@ namespace wq {
 // "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that ran on them.
 nlohmann::json isolation_json(const Isolation& isolation, const Watched& watched);
 
-// "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel took a scope
-// name that we wrote for a prefix of it, which proves that its parsing is not exact.
+// "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel stored only a
+// prefix of a scope name that we wrote, which proves that its parsing is not exact.
 nlohmann::json features_json(const KernelInfo& kernel, const KernelFeatures& features, bool cut_short);
 
 // The source of the pods for plans, {"source": "kernel" | "model", "why", "differ"}: "why" is the reason

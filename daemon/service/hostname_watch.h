@@ -13,8 +13,8 @@
 
 namespace wq {
 
-// Notices that the host has another name. On a machine the kernel tells (proc_sys_poll() wakes whoever polls
-// the file); the file of a test's tree cannot be polled, so that changed() has to be asked from time to time.
+// Detects a change of the hostname. On a real machine the kernel reports it (proc_sys_poll() wakes pollers of
+// the file). The file of a test's tree cannot be polled, so changed() must be called from time to time.
 class HostnameWatch {
   public:
     explicit HostnameWatch(const Paths& paths) : paths_(paths) {}
@@ -22,9 +22,9 @@ class HostnameWatch {
     HostnameWatch& operator=(const HostnameWatch&) = delete;
     ~HostnameWatch();
 
-    // WOKEN is called from EVENT's loop where the name may be another.
+    // Calls WOKEN in EVENT's loop when the name may have changed.
     void start(sd_event* event, std::function<void()> woken);
-    // The name, if it is another than at start() and at the last call.
+    // Returns the name if it changed since the last call, or since start() at the first call.
     [[nodiscard]] std::optional<std::string> changed();
 
   private:

@@ -12,7 +12,8 @@ void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now)
         const Key key{one.address, one.workqueue};
         const auto at = known_.find(key);
         Known sum = at != known_.end() ? at->second : Known{};
-        // One that is new began at zero, and so did one at the place of another.
+        // A new workqueue starts at zero. If the count fell, another workqueue has reused the address and the
+        // name.
         if (same) sum.items += one.items - (one.items >= sum.counted ? sum.counted : 0);
         sum.counted = one.items;
         known[key] = sum;
@@ -22,8 +23,8 @@ void IsolatedItems::add(const CpuSet& cpus, const std::vector<StartedWork>& now)
     cpus_ = cpus;
 }
 
-// A counter must not fall: what one that is gone had stays with the others of its name, as long as there are
-// any.
+// A counter of a metric must not fall. So the items of a workqueue that is gone stay in the sum of its name,
+// as long as another workqueue has that name.
 void IsolatedItems::keep_names(const std::map<Key, Known>& now) {
     std::set<std::string> names;
     for (const auto& [key, sum] : now) names.insert(key.second);

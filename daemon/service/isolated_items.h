@@ -12,24 +12,25 @@
 
 namespace wq {
 
-// Sums up the items of per-CPU workqueues that start on isolated CPUs, from look to look at the kernel's own
-// counts. It counts from the first look on, and anew from a look on that finds other CPUs isolated; what is
-// summed up by then stays.
+// Sums up the items of per-CPU workqueues that start on isolated CPUs, from samples of the kernel's own
+// counts. The first sample is only the start value. So is the first sample after the set of isolated CPUs
+// changed; the sums until then are kept.
 class IsolatedItems {
   public:
-    // NOW: what the kernel has counted on CPUS, the isolated ones.
+    // Adds a sample. NOW: the kernel's counts on CPUS, the isolated CPUs.
     void add(const CpuSet& cpus, const std::vector<StartedWork>& now);
-    // The isolated CPUs, as of the last look.
+    // The isolated CPUs at the last sample.
     [[nodiscard]] const CpuSet& cpus() const { return cpus_; }
-    // By name, of the workqueues that there are and that ever had work there; several of one name are one.
+    // The sums by name, of existing workqueues that ever had work there. Workqueues of the same name are
+    // added up.
     [[nodiscard]] std::map<std::string, std::uint64_t> items() const;
 
   private:
     struct Known {
-        std::uint64_t counted = 0;  // by the kernel, at the last look
+        std::uint64_t counted = 0;  // the kernel's count at the last sample
         std::uint64_t items = 0;    // the sum
     };
-    using Key = std::pair<std::uint64_t, std::string>;  // the address may be another workqueue's later
+    using Key = std::pair<std::uint64_t, std::string>;  // a later workqueue may get the same address
 
     void keep_names(const std::map<Key, Known>& now);
 

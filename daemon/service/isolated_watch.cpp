@@ -11,7 +11,7 @@
 namespace wq {
 namespace {
 
-constexpr unsigned kTicks = 4;  // from one look to the next
+constexpr unsigned kTicks = 4;  // from one sample to the next
 
 }  // namespace
 

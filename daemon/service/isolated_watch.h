@@ -10,13 +10,14 @@
 
 namespace wq {
 
-// Looks what starts on isolated CPUs, for the metrics. All constructor arguments must outlive this object.
+// Samples the work that starts on isolated CPUs, for the metrics. All constructor arguments must outlive this
+// object.
 class IsolatedWatch {
   public:
     IsolatedWatch(const Paths& paths, Log& log) : paths_(paths), log_(log) {}
 
-    // At each tick, but not while windows are measured: it walks all cgroups and all workqueues, so
-    // it looks only once a minute. Nothing is missed in between, as the kernel counts.
+    // Call it at each tick, but not while windows are measured. It walks all cgroups and all workqueues, so
+    // it takes a sample only once a minute. It misses nothing in between, because the kernel counts.
     void tick(WorkCounters& counters);
     [[nodiscard]] const IsolatedItems& items() const { return items_; }
 
@@ -24,8 +25,8 @@ class IsolatedWatch {
     const Paths& paths_;
     Log& log_;
     IsolatedItems items_;
-    unsigned wait_ = 0;  // ticks until the next look
-    std::string error_;  // why they are not counted, as last said
+    unsigned wait_ = 0;  // ticks until the next sample
+    std::string error_;  // last logged reason why there is no metric
 };
 
 }  // namespace wq

@@ -27,7 +27,7 @@ class LastAnswer {
     [[nodiscard]] const std::string* at(std::uint64_t now) const {
         return text_ && paid_ > now + kShare * kBurst ? &*text_ : nullptr;
     }
-    // After an order, which only authorized callers give: its result is seen at once.
+    // Call it after an order, so that its result is visible at once. Only authorized callers give orders.
     void drop() { text_.reset(); }
 
   private:

@@ -17,7 +17,7 @@ namespace {
 
 using Labels = std::vector<std::pair<const char*, std::string>>;
 
-// As it stands between the quotes of a label.
+// Escapes TEXT for the value of a label.
 std::string label_value(std::string_view text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -48,21 +48,21 @@ std::string text_of(double value) {
     return fmt::format("{}", value);
 }
 
-// Writes metric by metric. One without samples leaves no trace.
+// Writes one metric after the other. A metric without samples is omitted.
 class Exposition {
   public:
     void gauge(const char* name, const char* help) { begin(name, "gauge", help); }
     void counter(const char* name, const char* help) { begin(name, "counter", help); }
 
-    // A second sample of the same labels (names that differ in bytes which are not UTF-8) would make
-    // node_exporter refuse the whole file: the first stays.
+    // Drops a second sample with the same labels, because node_exporter would reject the whole file. (Two
+    // names may differ only in bytes that are not UTF-8.)
     void sample(const Labels& labels, double value) {
         const std::string series = name_ + text_of(labels);
         if (!series_.insert(series).second) return;
         out_ += std::exchange(head_, "") + fmt::format("{} {}\n", series, text_of(value));
     }
     void sample(double value) { sample({}, value); }
-    // One sample for each word of WORDS, 1 where it is NOW.
+    // Writes one sample for each word of WORDS: 1 for NOW, 0 for the others.
     template <class Words>
     void choice(const char* label, const Words& words, std::string_view now) {
         for (const std::string_view word : words) sample({{label, std::string(word)}}, word == now ? 1 : 0);
@@ -112,7 +112,8 @@ void add_policy(Exposition& out, const PolicyFacts& policy) {
     out.sample(number(policy.expired));
 }
 
-// The states in which a target is named: what is ours, or wants somebody's eye. What wants it most is first.
+// The states in which a target gets a series of its own: we changed it, or an administrator should look at
+// it. The most important state is first.
 constexpr State kNamed[] = {State::quarantined, State::unsupported, State::external, State::trial,
                             State::reverted,    State::pinned,      State::kept,     State::applied};
 
@@ -132,7 +133,8 @@ void add_targets(Exposition& out, const Engine& engine) {
                 out.sample({{"target", name}, {"state", std::string(name_of(state))}}, 1);
             else
                 unnamed++;
-    out.gauge("wq_tuned_targets_unnamed", "Targets that wq_tuned_target_state leaves out, being too many.");
+    out.gauge("wq_tuned_targets_unnamed",
+              "Targets omitted from wq_tuned_target_state because there are too many.");
     out.sample(number(unnamed));
 }
 
@@ -187,7 +189,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.sample(in.experiment.lost_today());
 }
 
-// Those with the most items are told of.
+// Writes only the workqueues with the most items.
 void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     if (isolated.cpus().empty()) return;
     out.gauge("wq_tuned_isolated_cpus", "Isolated CPUs.");
@@ -201,7 +203,7 @@ void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, number(count));
 }
 
-// The comparisons of this kernel and topology that had a pair last, the newest first.
+// Returns the comparisons of this kernel and topology with the latest pairs, newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     const std::string kernel = in.engine.keys().ledger_key({}, {}, false).kernel;
     std::vector<const LedgerEntry*> out;
@@ -213,7 +215,7 @@ std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
     return out;
 }
 
-// What `fleet show` has a table for: the kind of the machine, and the kernel.
+// The kind of the machine and the kernel. `fleet show` prints a table for each combination of them.
 Labels machine_labels(const MetricsInput& in) {
     const auto count = [](const std::optional<std::uint64_t>& n) { return n ? fmt::format("{}", *n) : ""; };
     const FleetMachine& m = in.machine;
@@ -226,8 +228,8 @@ Labels machine_labels(const MetricsInput& in) {
             {"kernel", in.engine.keys().ledger_key({}, {}, false).kernel}};
 }
 
-// A series keeps its meaning if the host gets other CPUs or another kernel: each has the hash of what
-// wq_tuned_machine_info says.
+// Each series has a hash of the labels of wq_tuned_machine_info. So it keeps its meaning if the host gets
+// other CPUs or another kernel.
 void add_evidence(Exposition& out, const MetricsInput& in) {
     Labels info = machine_labels(in);
     const std::string machine = fmt::format("{:016x}", hash_of(text_of(info)));
@@ -266,8 +268,8 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
                 }
 }
 
-// The last verdict of each class and pair of arms, on this kernel and topology: the newest ones, oldest
-// first.
+// Returns the last verdict of each class and pair of arms on this kernel and topology: the newest
+// kMostVerdictSeries of them, oldest first.
 std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
     std::set<std::string> seen;
     std::vector<const VerdictRecord*> out;

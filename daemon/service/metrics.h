@@ -12,13 +12,13 @@
 
 namespace wq {
 
-// The policy in use, for those who compare hosts.
+// The policy in use, for comparing hosts.
 struct PolicyFacts {
-    std::string hash;         // policy_hash(); "" where none could be read yet
+    std::string hash;         // policy_hash(); "" if no policy could be read yet
     std::string sources;      // sources_hash(); likewise
-    std::size_t files = 0;    // it came of
-    bool broken = false;      // what is on disk now, whatever is in use
-    std::size_t expired = 0;  // rules
+    std::size_t files = 0;    // number of its files
+    bool broken = false;      // the policy on disk is broken; another one may be in use
+    std::size_t expired = 0;  // number of expired rules
 };
 
 struct MetricsInput {
@@ -32,16 +32,16 @@ struct MetricsInput {
     const IsolatedItems& isolated;
 };
 
-// Series that there may be of single targets, of verdicts and of work on isolated CPUs, and comparisons whose
-// evidence is told, so that a host with thousands of workqueues is no burden to a fleet's monitoring. A
-// comparison has 14 series for each counter and guard.
+// Limits for the series of single targets, of verdicts and of work on isolated CPUs, and for the comparisons
+// whose evidence is exported. They protect a fleet's monitoring from hosts with thousands of workqueues. A
+// comparison has 16 series for each counter and guard.
 inline constexpr std::size_t kMostTargetSeries = 200;
 inline constexpr std::size_t kMostVerdictSeries = 100;
 inline constexpr std::size_t kMostComparisons = 25;
 inline constexpr std::size_t kMostIsolatedSeries = 100;
 
-// Pure: all that wq-tuned counts, in the text format of Prometheus (version 0.0.4). Names that are not UTF-8
-// have replacement characters. What each metric means is in wq-tuned(8), and a test compares the two.
+// Returns all counts of wq-tuned in the text format of Prometheus (version 0.0.4). Has no side effects. Names
+// that are not UTF-8 get replacement characters. wq-tuned(8) describes each metric; a test compares the two.
 std::string metrics_text(const MetricsInput& input);
 
 }  // namespace wq

@@ -116,7 +116,7 @@ void MetricsFile::remove() {
 void MetricsFile::removed(const Status& done) {
     Status all = done;
     if (all && path_.empty()) all = unlink_if_there(paths_.textfile_record());
-    if (!all) say(all.error().in("metrics of a daemon that is gone").text);
+    if (!all) say(all.error().in("the metrics file or its record was not removed").text);
 }
 
 void MetricsFile::say(const std::string& text) {

@@ -11,23 +11,23 @@
 
 namespace wq {
 
-// The file that node_exporter's textfile collector reads. It says what is so only while a daemon runs, and
-// goes with it: its path is on record in the runtime directory, so that it is found after a crash, and after
-// the policy named another one. What goes wrong is said once, until it is something else, and keeps nothing
-// else from its work; nor does a disk that is slow: all but the record is done by the WRITER.
+// The file that node_exporter's textfile collector reads. It exists only while a daemon runs. Its path is
+// recorded in the runtime directory, so that the file can be found after a crash, or after the policy named
+// another path. An error is logged once, until it changes, and does not stop the daemon. WRITER does all file
+// operations except writing the record, so a slow disk does not block the daemon.
 class MetricsFile {
   public:
     MetricsFile(const Paths& paths, Log& log, RecordWriter& writer)
         : paths_(paths), log_(log), writer_(writer) {}
 
-    // Takes up the file of the daemon before, if it left one.
+    // Takes over the file that an earlier daemon left, if any.
     void recall();
-    // From now on it is PATH, "" for none. Another one is removed.
+    // Uses PATH from now on, "" for no file. Removes the file at the previous path.
     void use(const std::string& path);
     [[nodiscard]] bool is_wanted() const { return !path_.empty(); }
-    // Makes the file hold TEXT, soon; where it does already, nothing is written.
+    // Writes TEXT to the file, asynchronously. Does nothing if the file already contains TEXT.
     void show(const std::string& text);
-    // The daemon ends: no file, soon, and then no record of one.
+    // Call it when the daemon ends. Removes the file, and then its record, asynchronously.
     void remove();
 
   private:
@@ -39,8 +39,8 @@ class MetricsFile {
     Paths paths_;
     Log& log_;
     RecordWriter& writer_;
-    std::string path_;                    // as the policy has it
-    std::optional<std::uint64_t> shown_;  // hash of what the file holds
+    std::string path_;                    // as in the policy
+    std::optional<std::uint64_t> shown_;  // hash of the file's content
     std::optional<std::string> next_;     // text that is still to be written
     bool writing_ = false;                // a text is being written
     std::string said_;

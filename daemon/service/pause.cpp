@@ -19,14 +19,15 @@ void Pause::load() {
 void Pause::set(bool paused) {
     if (paused != paused_)
         log_.write({LOG_NOTICE, Event::none,
-                    paused ? "experiments are paused by an order" : "experiments go on, by an order"});
+                    paused ? "experiments are paused by an order" : "experiments are resumed by an order"});
     paused_ = paused;
     record_.put(
         path_, [path = path_, paused] { return paused ? replace_state_file(path, "") : remove_file(path); },
         [this](const Status& done) {
             if (!done)
-                log_.write({LOG_WARNING, Event::none,
-                            fmt::format("{}; this order ends with the daemon", done.error().text)});
+                log_.write(
+                    {LOG_WARNING, Event::none,
+                     fmt::format("{}; the order is in force only until the daemon ends", done.error().text)});
         });
 }
 

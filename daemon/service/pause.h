@@ -8,15 +8,15 @@
 
 namespace wq {
 
-// `wq-tunectl pause` and `resume`: whether experiments are paused. A file says so, which lasts through
-// restarts and reboots. Its disk may not answer, so it is written by RECORD: the order holds at once, and the
-// journal says if it could not be recorded. All constructor arguments must outlive this object.
+// `wq-tunectl pause` and `resume`: whether experiments are paused. They are paused while a file exists, which
+// survives restarts and reboots. RECORD writes it, because its disk may not answer: the order takes effect at
+// once, and an error of the file is logged later. All constructor arguments must outlive this object.
 class Pause {
   public:
     Pause(std::string path, RecordWriter& record, Log& log)
         : path_(std::move(path)), record_(record), log_(log) {}
 
-    // At the start. A file that cannot be looked at counts as none, and is logged.
+    // Call it at the start. A file that cannot be examined counts as absent; the error is logged.
     void load();
     void set(bool paused);
     [[nodiscard]] bool is_set() const { return paused_; }

@@ -5,13 +5,14 @@
 
 namespace wq {
 
-// Tells when the work of a daemon is over for now: what was read for it can be dropped then. To drop it at
-// every tick in between would only make it be read again.
+// Detects when the daemon has finished its work for now. Pages that were read for the work can be dropped
+// then. Dropping them at every tick would only cause them to be read again.
 class Quiet {
   public:
-    // Something was done that ticks and looks for traffic do not do. The start counts.
+    // Call it after work that is not part of a tick or of a look at the traffic. The start counts as work.
     void worked() { busy_ = true; }
-    // At each tick. True if nothing was done since the last one, and something before that.
+    // Call it at each tick. Returns true if there was no work since the last tick, but there was in the
+    // interval before it.
     bool fell() {
         const bool quiet = !std::exchange(busy_, false);
         return std::exchange(was_busy_, !quiet) && quiet;
@@ -19,7 +20,7 @@ class Quiet {
 
   private:
     bool busy_ = true;      // since the last tick
-    bool was_busy_ = true;  // before it
+    bool was_busy_ = true;  // in the interval before it
 };
 
 }  // namespace wq

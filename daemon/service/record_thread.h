@@ -14,23 +14,23 @@
 
 namespace wq {
 
-// The daemon's RecordWriter: one thread beside the event loop, which lives only while there is work.
+// The daemon's RecordWriter: one thread besides the event loop, which exists only while there is work.
 //
 // A thread that waits for a disk cannot be ended, not even by SIGKILL, and a process ends only with its last
-// thread. Therefore the thread has a table of file descriptors of its own: where the daemon ends or is killed
+// thread. Therefore the thread has its own table of file descriptors: if the daemon ends or is killed
 // meanwhile, its lock and its BPF programs are released at once, and only the thread itself remains.
 class RecordThread : public RecordWriter {
   public:
     RecordThread();
-    ~RecordThread() override;  // does not wait for work; what is not begun is dropped
+    ~RecordThread() override;  // does not wait for the running work; drops the waiting work
     RecordThread(const RecordThread&) = delete;
     RecordThread& operator=(const RecordThread&) = delete;
 
-    // From now on work is done, and EVENT's loop calls each Done, and AFTER once they are called.
+    // Starts to do work. EVENT's loop calls each Done, and then AFTER.
     Status start(sd_event* event, std::function<void()> after);
     void put(const std::string& name, Work work, Done done) override;
-    // For the end of the daemon: waits for all work, at most LIMIT, and calls each Done. Returns the names of
-    // what was not done by then; it is given up, and so is what a Done asks for then.
+    // For the end of the daemon: waits at most LIMIT for all work, and calls each Done. Returns the names of
+    // the work that is not done by then. It is given up, as is any work that a Done adds.
     std::vector<std::string> finish(std::chrono::milliseconds limit);
 
   private:
@@ -41,9 +41,9 @@ class RecordThread : public RecordWriter {
     void call_done();
     std::vector<std::string> give_up();
 
-    std::shared_ptr<Shared> shared_;  // the thread's as well, which may outlive this
+    std::shared_ptr<Shared> shared_;  // also held by the thread, which may outlive this object
     std::thread thread_;
-    bool over_ = false;  // no thread is begun any more
+    bool over_ = false;  // no thread is started any more
     sd_event_source* source_ = nullptr;
     std::function<void()> after_;
 };

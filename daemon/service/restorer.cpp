@@ -6,12 +6,14 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/file.h"
 #include "base/journal.h"
 #include "base/record_writer.h"
+#include "base/text.h"
 #include "engine/baseline.h"
 #include "engine/lock.h"
 #include "engine/mask_store.h"
@@ -31,7 +33,7 @@ std::string restart_mark(const Paths& paths) {
     return paths.run() + "/restart";
 }
 
-// A mark says something by being there: what cannot be read or was never written means "put back".
+// A mark is an empty file. If it is absent or cannot be examined, the settings are restored.
 Status set_mark(const std::string& path, bool there) {
     return there ? replace_file(path, "") : remove_file(path);
 }
@@ -41,7 +43,7 @@ bool is_marked(const std::string& path) {
     return ::lstat(path.c_str(), &st) == 0;
 }
 
-// The mark holds for one end of the daemon: a start that fails afterwards must find it gone.
+// The mark is valid for one end of the daemon. Removes it, because it must not exist if the next start fails.
 bool take_restart(const Paths& paths, Log& log) {
     const char* result = ::getenv("SERVICE_RESULT");
     const bool marked = is_marked(restart_mark(paths));
@@ -55,12 +57,16 @@ bool is_kept(const Paths& paths, bool all) {
     return !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
 }
 
+std::string not_restored(unsigned count, std::string_view one) {
+    return fmt::format("{} {} not restored", plural(count, one), count == 1 ? "was" : "were");
+}
+
 Status put_back(const Paths& paths, bool all, Log& log) {
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
     if (const unsigned stayed = restore_entries(files, store, log, is_kept(paths, all)); stayed > 0)
-        return fail(fmt::format("{} targets were not put back", stayed));
+        return fail(not_restored(stayed, "target"));
     return {};
 }
 
@@ -70,12 +76,12 @@ Status put_masks_back(const Paths& paths, bool all, Log& log) {
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
     if (const unsigned stayed = restore_masks(files, store, log); stayed > 0)
-        return fail(fmt::format("{} masks were not put back", stayed));
+        return fail(not_restored(stayed, "mask"));
     return {};
 }
 
-// Works without the lock: a disk that does not answer would keep whoever comes next from it. A daemon that
-// came meanwhile has taken over the file and its record, and makes the file anew.
+// Does the work without the lock: a disk that does not answer would block the next process that needs the
+// lock. If a daemon started meanwhile, it has taken over the file and its record, and writes the file again.
 class WriteUnlocked : public RecordWriter {
   public:
     WriteUnlocked(const Paths& paths, Fd lock) : paths_(paths), lock_(std::move(lock)) {}
@@ -114,14 +120,14 @@ Status restore_after_exit(const RestoreOptions& options) {
     const Paths paths{options.root};
     Journal log;
     auto lock = take_lock(paths);
-    if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // all this is another's
+    if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // the lock holder restores
     if (!lock) return tl::unexpected(lock.error());
     if (take_restart(paths, log) && !options.all) return {};
     const Status scopes = put_back(paths, options.all, log);
     const Status masks = put_masks_back(paths, options.all, log);
     const Status& done = scopes ? masks : scopes;
-    if (!scopes && !masks) log.write({LOG_ERR, Event::none, masks.error().text});  // one is returned
-    // After what matters.
+    if (!scopes && !masks) log.write({LOG_ERR, Event::none, masks.error().text});  // only one is returned
+    // Last, because restoring the settings is more important.
     WriteUnlocked writer(paths, std::move(*lock));
     MetricsFile metrics(paths, log, writer);
     metrics.recall();

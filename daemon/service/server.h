@@ -23,7 +23,7 @@ struct BusHandlers {
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;
-    std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": the planned
+    std::function<Status(const std::string& target, const std::string& scope)> trial;  // "": next or planned
     std::function<Status()> reload;
     std::function<Status(bool paused)> pause;  // Pause() and Resume()
 };

@@ -34,10 +34,10 @@
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, where no watchdog is set
+constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, if no watchdog is set
 constexpr std::uint64_t kAccuracy = 10'000;         // us
 constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
-// What the daemon's end waits for a disk. systemd gives it TimeoutStopSec=, its watchdog WatchdogSec=.
+// How long the daemon waits for a disk when it ends; below TimeoutStopSec= and WatchdogSec= of the unit.
 constexpr std::chrono::seconds kLastWrites{5};
 
 std::uint64_t now_us(sd_event* event) {
@@ -71,7 +71,7 @@ Status Service::run() {
     if (auto started = start(); !started) return started;
     wait_for_bus();
     if (::sd_event_get_state(event_.get()) == SD_EVENT_FINISHED) return {};  // SIGTERM came meanwhile
-    // That there is nothing to do is said in start().
+    // If there is nothing to do, start() has logged that.
     if (lacks_scopes(engine_->kernel()).empty())
         log_.write({LOG_INFO, Event::none,
                     fmt::format("wq-tuned {}: {}; policy {}", version(), summary(),
@@ -107,7 +107,7 @@ Status Service::start() {
     auto writes = writer_.start(event, [this] { arm_slot(); });
     if (!writes) return writes;
     KernelInfo kernel = probe_kernel(paths_);
-    read_pods(paths_, kernel);  // once: they are made at boot
+    read_pods(paths_, kernel);  // once: the kernel makes the pods at boot
     engine_ = std::make_unique<Engine>(
         Engine::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
                       [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
@@ -128,7 +128,7 @@ Status Service::start() {
     experiment_->pause(pause_.is_set());
     if (auto added = add_sources(); !added) return added;
     cpu_watch_.start();
-    // Events from here on wait in the queue: what changes while we look is looked at again.
+    // From here on, events are queued, so changes during the first reconcile() cause another one.
     start_udev();
     hostname_.start(event_.get(), [this] { look_at_hostname(); });
     load_policy_at_start();
@@ -161,7 +161,7 @@ Status Service::add_sources() {
     return {};
 }
 
-// Without udev the ticks still find what changed, later.
+// Without udev, ticks still detect changes, but later.
 void Service::start_udev() {
     const auto on_change = [this](Udev::Change change) { changed(change); };
     if (options_.events) options_.events(event_.get(), on_change);
@@ -173,33 +173,34 @@ void Service::start_udev() {
         log_.write({LOG_WARNING, Event::none, udev.error().in("no hotplug events").text});
 }
 
-// Host tables may be for this host now that were not, or no longer. Where the same ones are in force, nothing
-// is done: a reload would forget what operators ordered.
+// Other host tables may match the new name. If the same ones are in force, does nothing: a reload would end
+// reverts of operators and forget external writers.
 void Service::look_at_hostname() {
     const auto now = hostname_.changed();
     if (!now || engine_->policy().hosts.empty()) return;
     const auto policy = load_host_policy(options_.root, options_.config);
     if (policy && hosts_in_force(*policy) == hosts_in_force(engine_->policy())) return;
     log_.write({LOG_NOTICE, Event::none, fmt::format("the hostname is now '{}'", *now)});
-    (void)reload();  // said in the journal and in STATUS=
+    (void)reload();  // the result is in the journal and in STATUS=
 }
 
-// Rules of the policy in use, whatever is on disk by now. It is no reload, which would forget what operators
-// ordered and what others wrote; what the rules decided is planned again by the tick.
+// Updates which rules of the policy in use have expired, even if the files on disk have changed. This is not
+// a reload, which would end reverts of operators and forget external writers. The next reconcile() plans
+// again.
 void Service::look_at_dates() {
     const std::int64_t now = wall_clock();
     const Policy& policy = engine_->policy();
     if (!policy.is_outdated(now)) return;
     engine_->expire(now);
     const auto expired = policy.expired_rules();
-    const std::string said = expired.empty()       ? "no rule is expired any more"
+    const std::string said = expired.empty()       ? "no rule is expired now"
                              : expired.size() == 1 ? "1 rule has expired: " + expired.front().text()
                                                    : fmt::format("{} rules have expired, the first at {}",
                                                                  expired.size(), expired.front().text());
     log_.write({LOG_NOTICE, Event::policy_loaded, said});
 }
 
-// What the restorer is not told it takes for "put back".
+// Logs a mark that could not be written. Without a mark, the restorer restores the settings.
 void Service::remark(const Status& marked) {
     if (!marked) log_.write({LOG_WARNING, Event::none, marked.error().text});
 }
@@ -217,7 +218,8 @@ void Service::take(Policy policy) {
     experiment_->policy_changed();
 }
 
-// A broken policy at start means observe, never a guess. Metrics, where a restart left them, go on to say so.
+// If the policy is broken at the start, only observes. If a restart left a metrics file, it is still written
+// and reports the broken policy.
 void Service::load_policy_at_start() {
     auto policy = load_host_policy(options_.root, options_.config);
     if (policy) return take(std::move(*policy));
@@ -227,7 +229,7 @@ void Service::load_policy_at_start() {
     engine_->set_policy(no_policy());
 }
 
-// A broken policy at a reload keeps the old one.
+// If the new policy is broken, keeps the old one.
 Status Service::reload() {
     quiet_.worked();
     notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading the policy", monotonic_us()));
@@ -245,14 +247,14 @@ Status Service::reload() {
         policy_state_.broken(policy.error(), wall_clock());
         done = fail("reload failed, keeping the current policy: " + policy_state_.error, EINVAL);
     }
-    reconcile();  // kill switches are looked at even where the policy is broken
+    reconcile();  // checks the kill switches even if the policy is broken
     publish();
     notify("READY=1\nSTATUS=" + summary());
     return done;
 }
 
-// What stops us without a policy: looked at before anything is written. A change is told, and at the start
-// the summary tells it.
+// Checks for reasons to write nothing, apart from mode observe: a kill switch, a broken baseline file, a
+// broken policy. Called before anything is written. Logs a change; at the start the summary shows the reason.
 void Service::check_switches() {
     std::string why;
     if (engine_->kernel().switched_off)
@@ -277,7 +279,7 @@ void Service::reconcile() {
         log_.write({LOG_NOTICE, Event::none,
                     "udev's queue overflowed: events were lost, and everything is looked at again"});
     check_switches();
-    // Plans are made of the CPUs that masks leave.
+    // The masks first, because plans are made for the CPUs that masks leave.
     masks_->reconcile(engine_->policy(), engine_->observing());
     engine_->reconcile();
     log_.write({LOG_DEBUG, Event::none, "looked: " + summary()});
@@ -297,7 +299,7 @@ void Service::changed(Udev::Change change) {
     arm();
 }
 
-// Sets the one-shot timer to what is due first: a burst that ended, or another try.
+// Sets the one-shot timer to the end of a burst of events, or else to the next retry.
 void Service::arm() {
     auto due = pending_.due();
     if (!due && retries_ > 0) due = now_us(event_.get()) + (kFirstRetry << std::min(retries_ - 1, 4U));
@@ -311,8 +313,8 @@ void Service::arm() {
 
 void Service::tick() {
     notify("WATCHDOG=1");
-    // Before the look: what that needs comes back, and stays. Not in a trial, where it would cost one arm or
-    // the other.
+    // Before reconcile(), because the pages that it needs are read again and stay. Not while a slot is
+    // measured, because the page faults would add to the cost of one arm.
     if (quiet_.fell() && !experiment_->is_measuring()) give_back_pages();
     check_bus();
     if (cpu_watch_.was_suspended()) engine_->changed(Udev::Change::cpu_online);
@@ -325,7 +327,7 @@ void Service::tick() {
     arm_slot();
     publish();
     show_summary();
-    // A look copies all targets, as they are without us.
+    // reconcile() copies all targets (Engine::targets_before_us()).
     if (!experiment_->is_measuring()) give_back_heap();
 }
 
@@ -349,7 +351,8 @@ Experiment::Edges Service::experiment_edges() {
             .hold_memory = [this](bool hold) { hold_memory(hold); }};
 }
 
-// What could not be held may have to come from a disk that does not answer: a risk, and no reason to stop.
+// If memory cannot be locked, restoring may need pages from a disk that does not answer. That is a risk, but
+// no reason to stop.
 void Service::hold_memory(bool hold) {
     if (!hold) return let_go_of_memory();
     const auto held = wq::hold_memory();
@@ -387,8 +390,8 @@ void Service::stop() {
         metrics_.remove();
     }
     finish_records();
-    // The disk took its time, and a stop may have taken the restart's place. The restorer removes the
-    // metrics.
+    // The disk may have been slow, and a stop may have replaced the restart meanwhile. The restorer then
+    // removes the metrics.
     if (restarting && !is_restarted()) {
         remark(mark_restart(paths_, false));
         leave();
@@ -402,11 +405,11 @@ void Service::leave() {
     keep ? masks_->keep_all() : masks_->restore_all();
 }
 
-// A thread that is stuck in a write keeps the process from being gone; nothing is ours any more by then, and
-// systemd gives up on it in the end.
+// A thread that is stuck in a write keeps the process alive. By then the process holds nothing that others
+// need, and systemd stops waiting for it after its timeout.
 void Service::finish_records() {
     for (const std::string& name : writer_.finish(kLastWrites))
-        log_.write({LOG_WARNING, Event::none, name + ": not written, the disk does not answer"});
+        log_.write({LOG_WARNING, Event::none, name + ": not written: the disk does not respond"});
 }
 
 std::string Service::state() const {
@@ -422,7 +425,7 @@ std::string Service::summary() const {
     return out;
 }
 
-// systemd wakes for every message: only what changed is sent.
+// Sends the summary only if it changed, because each message wakes systemd.
 void Service::show_summary() {
     const std::string now = summary();
     if (now != shown_) notify("STATUS=" + now);
@@ -436,7 +439,7 @@ void Service::notify(const std::string& text) const {
 int Service::on_signal(sd_event_source* /*source*/, const signalfd_siginfo* info, void* self) {
     auto* service = static_cast<Service*>(self);
     if (info->ssi_signo == SIGHUP)
-        (void)service->reload();  // said in the journal and in STATUS=
+        (void)service->reload();  // the result is in the journal and in STATUS=
     else
         service->stop();
     return 0;
@@ -460,7 +463,7 @@ int Service::on_slot(sd_event_source* /*source*/, std::uint64_t due, void* self)
     service->experiment_->on_time();
     service->arm_slot();
     if (ran || service->experiment_->is_measuring()) service->quiet_.worked();
-    // Not at each window: what is measured shall not be our own writing.
+    // Only after the slot: writing the metrics must not disturb the windows.
     if (ran && !service->experiment_->is_measuring()) service->publish();
     return 0;
 }

@@ -34,19 +34,20 @@ namespace wq {
 struct ServiceOptions {
     std::string root;                   // "" is the machine; a test's tree has no udev and no bus
     std::optional<std::string> config;  // instead of the installed policy
-    // For a test's tree, in place of udev: called once with the loop, and with what to tell each event to.
+    // For a test's tree, replaces udev: called once with the event loop and the function that takes each
+    // event.
     std::function<void(sd_event*, std::function<void(Udev::Change)>)> events = {};
 };
 
-// The daemon: an event loop around an Engine. One instance per ROOT, held by a lock in the runtime directory.
+// The daemon: an event loop around an Engine. A lock in the runtime directory allows one instance per ROOT.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): there is one
 class Service {
   public:
     explicit Service(ServiceOptions options);
     ~Service();
-    // Runs until SIGTERM or SIGINT. Error: what kept it from starting.
+    // Runs until SIGTERM or SIGINT. Error: it could not start, or the event loop failed.
     Status run();
-    // Whether that was the lock, which another daemon or `wq-tunectl ab` holds.
+    // Whether run() failed because a daemon, `wq-tunectl ab` or `bench` holds the lock.
     [[nodiscard]] bool was_kept_out() const { return kept_out_; }
 
   private:
@@ -113,7 +114,7 @@ class Service {
     PolicyFacts policy_facts_;
     CpuWatch cpu_watch_;
     IsolatedWatch isolated_;
-    std::optional<HostFacts> host_facts_;  // for metrics; counts of CPUs aside, they do not change
+    std::optional<HostFacts> host_facts_;  // for metrics; except for counts of CPUs, they do not change
     WorkqueueFs files_;
     BaselineStore store_;
     MaskStore mask_store_;
@@ -135,13 +136,13 @@ class Service {
     PolicyState policy_state_;
     std::string baseline_error_;
     std::optional<KernelFeatures> features_;  // read when first asked for
-    LastAnswer answer_;                       // to who asked for the status last
+    LastAnswer answer_;                       // the last reply to GetStatus
     bool events_lost_ = false;                // since the last reconcile()
     std::string shown_;                       // STATUS= as last sent by a tick or an event
     bool switched_off_ = false;               // by a kill switch
-    std::optional<std::string> observed_;     // why the engine observed at the last look; empty at the start
-    std::string not_held_;                    // why memory could not be held, as last said
-    bool bus_warned_ = false;                 // that there is no bus, since it last was there
+    std::optional<std::string> observed_;     // Engine::observing() at the last check; empty at the start
+    std::string not_held_;                    // last logged reason why memory could not be locked
+    bool bus_warned_ = false;                 // logged that there is no bus; reset once there is one
 };
 
 }  // namespace wq

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the bus asks of the daemon, and what the daemon asks of the bus.
+// The calls that the daemon serves on the bus, and the questions that it asks there.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace wq {
 BusHandlers Service::bus_handlers() {
     BusHandlers out;
     out.status = [this](bool by_root) { return status(by_root); };
-    // The switches may have been thrown since the last look.
+    // A kill switch may have been set since the last check.
     out.pin = [this](const auto& target, const auto& scope) {
         check_switches();
         return ordered(engine_->orders().pin(target, scope));
@@ -41,7 +41,8 @@ BusHandlers Service::bus_handlers() {
     return out;
 }
 
-// Anybody may ask, as often as he likes: not every question is worth a look at every target. Root's are.
+// Any user may ask, at any rate, and looking at all targets is expensive. So callers other than root may get
+// the cached answer.
 std::string Service::status(bool by_root) {
     const std::string* said = by_root ? nullptr : answer_.at(monotonic_us());
     if (said != nullptr) return *said;
@@ -57,7 +58,7 @@ std::string Service::look_for_status() {
     masks_->look(engine_->policy(), engine_->observing());
     masks_->record();
     engine_->look();
-    experiment_->check();  // a foreign write that was noticed ends a trial now, not at the next tick
+    experiment_->check();  // if an external writer was noticed, a trial ends now, not at the next tick
     arm_slot();
     engine_->record();
     if (!features_) features_ = read_features(paths_, engine_->kernel());
@@ -70,7 +71,7 @@ std::string Service::look_for_status() {
     return dump_json(document);
 }
 
-// An order may have ended a trial, or begun one.
+// An order may have ended or started a trial.
 Status Service::ordered(Status done) {
     quiet_.worked();
     answer_.drop();
@@ -80,7 +81,7 @@ Status Service::ordered(Status done) {
     return done;
 }
 
-// Where there is no bus, the daemon still works; ticks try again.
+// Without a bus the daemon still works; ticks try to connect again.
 void Service::start_bus() {
     if (!is_machine()) return;
     bus_.reset();
@@ -91,7 +92,8 @@ void Service::start_bus() {
         warn_of_bus(bus.error().text);
 }
 
-// Who calls after READY=1 finds the daemon on the bus; but nothing waits for a bus that says nothing.
+// Callers shall find the daemon on the bus after READY=1. Waits at most kBusPatience, in case the bus is
+// silent.
 void Service::wait_for_bus() {
     const std::uint64_t end = monotonic_us() + kBusPatience;
     for (std::uint64_t now = monotonic_us(); now < end; now = monotonic_us()) {
@@ -113,21 +115,21 @@ void Service::check_bus() {
     }
 }
 
-// Once until there is one again.
+// Warns once, until there is a bus again.
 void Service::warn_of_bus(const std::string& why) {
     if (!std::exchange(bus_warned_, true))
         log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
 }
 
-// Asked over a connection that nobody else knows, as for a restart.
+// Uses its own connection, like is_restarted().
 std::string Service::system_state() const {
     if (!bus_ || bus_->state() != BusServer::State::serving) return "";
     const auto bus = open_system_bus();
     return bus ? state_of_system(bus->get()) : "";
 }
 
-// Asked over a connection that nobody else knows: to wait on the one that has our name would be to read
-// whatever others send meanwhile.
+// Uses its own connection, whose name nobody knows: waiting on the connection with our well-known name would
+// read all messages that others send meanwhile.
 bool Service::is_restarted() const {
     if (!bus_ || bus_->state() != BusServer::State::serving) return false;
     const auto bus = open_system_bus();

@@ -21,7 +21,7 @@ json name_or_null(const std::optional<Scope>& scope) {
 }
 
 std::string reason_of(const Engine& engine, const Target& target, bool unplanned) {
-    // There are no rules: that none matches would be true, and misleading.
+    // There is no policy in force. "No rule matches" would be true, but misleading.
     if (unplanned && target.plan.finding == Finding::unmanaged && target.reason == target.plan.reason)
         return "cannot plan: invalid policy";
     if (target.unread)
@@ -92,7 +92,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 
-// When the next pair of any target is due, if that is known.
+// "next_pair": when the next pair of any target is due, null if that is not known.
 json experiments_json(const Experiment* experiment, const std::vector<ComparisonView>& views) {
     if (experiment == nullptr) return nullptr;
     std::optional<std::int64_t> next;
@@ -120,7 +120,7 @@ void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
     error = errors.front().text();
 }
 
-// A candidate that regressed and is tried again is still one that regressed.
+// A candidate that regressed counts as regressed also while it is tried again.
 std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view) {
     const Step& step = target.step;
     if (step.kind == Step::Kind::kept) return step.watch ? Judgement::improved : Judgement::undecided;

@@ -15,19 +15,19 @@
 namespace wq {
 
 // The policy on disk as it was when it was last read, and the one in force. Times are seconds since 1970;
-// without one it is not known.
+// empty: not known.
 struct PolicyState {
-    std::string error;                     // "FILE:LINE:COLUMN: why"; "" where it could be read
+    std::string error;                     // "FILE:LINE:COLUMN: why"; "" if it could be read
     std::optional<std::int64_t> since;     // when it was found broken, or was loaded
     std::optional<std::int64_t> in_force;  // when the one in force was loaded; empty: there is none
 
     void loaded(std::int64_t now);
     void broken(const PolicyErrors& errors, std::int64_t now);
-    // Whether targets have no plan for want of a policy.
+    // Whether targets have no plan because there is no policy.
     [[nodiscard]] bool nothing_to_plan_by() const { return !error.empty() && !in_force; }
 };
 
-// What the comparisons of TARGET came to; VIEW is the one that runs. Empty where nothing was compared yet.
+// The result of the comparisons of TARGET. VIEW: the current comparison. Empty if nothing was compared yet.
 std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view);
 
 // The document of `wq-tunectl status --json`: {"daemon":{...},"targets":[...]}. DAEMON_STATE
@@ -35,10 +35,10 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
 nlohmann::json status_json(const Engine& engine, const Experiment* experiment,
                            const std::string& daemon_state, const PolicyState& policy = {});
 
-// The part `masks` of that document: the masks that a rule asks for, or that hold something of ours.
+// The part `masks` of that document: masks that a rule asks for, or that hold a value that we wrote.
 nlohmann::json masks_json(const MaskKeeper& masks);
 
-// The names of the host tables that POLICY has in force, in the order in which they are merged.
+// The names of the host tables in force in POLICY, in the order in which they are merged.
 std::vector<std::string> hosts_in_force(const Policy& policy);
 
 // One line of JSON. Names that are not UTF-8 are shown with replacement characters.

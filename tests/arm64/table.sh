@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Writes what the boots of the check `pods-row` found into a page, between its two marks: table.sh PAGE.md RESULTS-DIR...
-# Each folder is named NAME-KERNEL. The page's row of a boot that was not tried, which has no folder, stays.
+# Writes the results of the boots of the check `pods-row` into a page, between its two marks:
+#   table.sh PAGE.md RESULTS-DIR...
+# Each folder is named rows-NAME-KERNEL. If a boot has no folder (it was not tried), its row in the page
+# stays.
 set -euo pipefail
 page=$1
 shift

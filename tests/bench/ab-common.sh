@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the comparisons by `wq-tunectl ab` share. PAIRS (8) and SECONDS_EACH (1) scale them.
+# Shared by the comparisons with `wq-tunectl ab`. PAIRS (default 8) and SECONDS_EACH (default 1) scale them.
 
-# shellcheck disable=SC2034 # those who source this run it
+# shellcheck disable=SC2034 # used by the scripts that source this file
 fio=(fio --name=ab --time_based --runtime="${SECONDS_EACH:-1}" --group_reporting --output-format=json --allow_mounted_write=1)
 
 heading() { printf '\n-- %s\n' "$*"; }
 
-# `compare TARGET read|write ARGUMENT... -- COMMAND...`: by fio's KiB/s that way. What is said of progress is shown
-# only where it failed.
+# `compare TARGET read|write ARGUMENT... -- COMMAND...`: compares the read or write rate of fio, in KiB/s.
+# Progress messages are shown only after a failure.
 compare() {
   local target=$1 way=$2 said
   shift 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# dm-crypt under every scope that makes other pools: ab-dm-crypt.sh DEVICE TARGET, as on the Xeon D of the
-# cache_shard series. DEVICE is written over.
+# dm-crypt with each scope that makes different pools: ab-dm-crypt.sh DEVICE TARGET. The load is that of the
+# Xeon D in the cache_shard series. DEVICE is overwritten.
 set -euo pipefail
 # shellcheck source=tests/bench/ab-common.sh
 . "$(dirname "$0")/ab-common.sh"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Six of fio's engines on NFS over loopback from tmpfs, 512 bytes at a time, as on the Grace and the EPYC of the
-# cache_shard series: ab-nfs.sh FINE, the scope to compare with the one in place. The workqueues of NFS (rpciod,
-# xprtiod, nfsiod) are not in sysfs, so the target is @default. Mounts, exports and unmounts by itself, as root.
+# Six fio engines on an NFS export of a tmpfs over loopback, 512 bytes at a time, as on the Grace and the EPYC
+# of the cache_shard series: ab-nfs.sh FINE, where FINE is the scope to compare with the current one. The
+# workqueues of NFS (rpciod, xprtiod, nfsiod) are not in sysfs, so the target is @default. Mounts, exports and
+# unmounts by itself, as root.
 set -euo pipefail
 # shellcheck source=tests/bench/ab-common.sh
 . "$(dirname "$0")/ab-common.sh"
@@ -26,10 +27,10 @@ modprobe nfsd
 grep -qs ' /proc/fs/nfsd ' /proc/mounts || mount -t nfsd nfsd /proc/fs/nfsd
 [ "$(cat /proc/fs/nfsd/threads)" = 0 ] || { echo "ab-nfs.sh: this host serves NFS already; it is left alone" >&2; exit 1; }
 grace=$(cat /proc/fs/nfsd/nfsv4gracetime)
-echo 10 >/proc/fs/nfsd/nfsv4gracetime # nobody has anything to reclaim
+echo 10 >/proc/fs/nfsd/nfsv4gracetime # no client has locks to reclaim
 mkdir -p /var/lib/nfs/v4recovery /run/rpc_pipefs
 touch /var/lib/nfs/{etab,rmtab}
-rpc.mountd --foreground --no-nfs-version 3 >/dev/null 2>&1 & # it complains of the rpcbind that version 4 has no need of
+rpc.mountd --foreground --no-nfs-version 3 >/dev/null 2>&1 & # it complains about rpcbind, which version 4 does not need
 mountd=$!
 served=1
 rpc.nfsd --no-nfs-version 3 8

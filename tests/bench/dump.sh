@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl dump` beside the kernel tree's wq_dump.py, in a guest of 24 CPUs with kernel 6.12: dump.sh STAGE-DIR
-# (tests/guest/stage.sh makes it). Fetches from Debian what wq_dump.py needs, about 500 MB, into the cache of the guest
-# tests, beside the kernel that ./dev fetch put there: drgn, that kernel's debug symbols, and its source for the script.
+# Speed of `wq-tunectl dump` compared with the kernel tree's wq_dump.py, in a guest with 24 CPUs and
+# kernel 6.12:
+# dump.sh STAGE-DIR (made by tests/guest/stage.sh). Fetches what wq_dump.py needs, about 500 MB, from Debian
+# into the cache of the guest tests: drgn, the debug symbols of the kernel that ./dev fetch put there, and its
+# source with the script.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/guest/common.sh

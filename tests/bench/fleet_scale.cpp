@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What merging the ledgers of a fleet costs: `fleet_scale HOSTS ENTRIES [REPEATS]` writes a ledger of ENTRIES
-// lines for each of HOSTS hosts of 40 kinds to files in $TMPDIR (/var/tmp), merges them as `wq-tunectl fleet
-// merge` does, and prints lines, CPU seconds for a million of them, and the largest resident memory. With
-// REPEATS, each file is given so many times, the last time as a newer export of the same hosts.
+// The cost of merging the ledgers of a fleet: `fleet_scale HOSTS ENTRIES [REPEATS]` writes a ledger of
+// ENTRIES lines for each of HOSTS hosts of 40 kinds to files in $TMPDIR (default /var/tmp), merges them as
+// `wq-tunectl fleet merge` does, and prints the number of lines, the CPU seconds per million lines, and the
+// maximum resident memory. Each file is written REPEATS times, the last time as a newer export of the same
+// hosts.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -69,7 +70,7 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// In a process of its own, so that only merging is in its figures.
+// Merges in a process of its own, so that the figures contain only the merge.
 rusage merge(const std::string& folder) {
     const pid_t child = ::fork();
     if (child == 0) {

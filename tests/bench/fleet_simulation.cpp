@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What `fleet policy` finds in simulated fleets of 100,000 hosts (tests/unit/fleet_world.h), as the table in
-// docs/fleet.md: fleet_simulation [FLEETS]
+// Prints the table in docs/fleet.md: what `fleet policy` finds in simulated fleets of 100,000 hosts
+// (tests/unit/fleet_world.h). Usage: fleet_simulation [FLEETS]
 #include <fmt/format.h>
 
 #include <cstdlib>

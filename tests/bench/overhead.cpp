@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One run of a benchmark: a load, with one way of counting attached, as a line of JSON.
+// One run of a benchmark: runs the load COMMAND with one way of counting attached, and prints a line of JSON.
 //   overhead [--exact] ARM TARGET COMMAND...
-// ARM is off, ours (the counters of TARGET), sampled (the same, and every 1000th item is timed), watched (as
-// ours, and CPU 0 is isolated), top, functions
-// (`wq-tunectl top`, by itself and with --functions), one of peers.bpf.c: none, bare, wqlat, or bpftrace, by
-// the program that overhead.bt beside this one is. --exact asks the kernel to time the programs themselves,
-// which costs by itself: such a run's other times mean nothing.
-//   items     of TARGET, as the kernel has counted them by itself
+// ARM is one of:
+//   off              nothing
+//   ours             the counters of TARGET
+//   sampled          ours, but only every 1000th item is timed
+//   watched          ours, with CPU 0 isolated
+//   top, functions   `wq-tunectl top`, without and with --functions
+//   none, bare, wqlat   the programs of peers.bpf.c
+//   bpftrace         the script overhead.bt in the folder of this program
+// With --exact the kernel times the BPF programs themselves. This has its own cost: the other times of such a
+// run are not valid.
+//   items     work items of TARGET, as counted by the kernel itself
 //   wall cpu  ns that COMMAND took; ns on a CPU of COMMAND and all kworkers together
-//   programs  name to runs and ns (0 unless --exact)
+//   programs  runs and ns (0 without --exact) of each BPF program, by name
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/resource.h>
@@ -50,7 +55,7 @@ struct Destroy {
 };
 using Peers = std::unique_ptr<peers_bpf, Destroy>;
 
-// Only the programs that are called peer_ARM_*.
+// Attaches only the programs with names peer_ARM_*.
 Peers attached_peer(const std::string& arm) {
     Peers peers(peers_bpf::open());
     if (!peers) give_up("the peers do not open");
@@ -67,7 +72,7 @@ Peers attached_peer(const std::string& arm) {
     return peers;
 }
 
-// Programs that were not there BEFORE: systemd has some of its own.
+// The programs with an id above BEFORE. systemd has loaded some of its own before.
 nlohmann::ordered_json programs(std::uint32_t before) {
     auto all = nlohmann::ordered_json::object();
     for (std::uint32_t id = before; bpf_prog_get_next_id(id, &id) == 0;) {
@@ -81,7 +86,7 @@ nlohmann::ordered_json programs(std::uint32_t before) {
     return all;
 }
 
-// The kernel numbers programs upwards.
+// The highest id: the kernel assigns ids in ascending order.
 std::uint32_t last_program() {
     std::uint32_t last = 0;
     while (bpf_prog_get_next_id(last, &last) == 0) {
@@ -89,7 +94,7 @@ std::uint32_t last_program() {
     return last;
 }
 
-// bpftrace with SCRIPT, from when it says that all is attached until this goes.
+// Runs bpftrace with SCRIPT. The constructor returns when all is attached; the destructor kills it.
 class Bpftrace {
   public:
     explicit Bpftrace(const std::string& script) {
@@ -113,7 +118,7 @@ class Bpftrace {
     Bpftrace(const Bpftrace&) = delete;
     Bpftrace& operator=(const Bpftrace&) = delete;
     ~Bpftrace() {
-        ::kill(pid_, SIGKILL);  // it would print its maps first
+        ::kill(pid_, SIGKILL);  // another signal would make it print its maps
         ::waitpid(pid_, nullptr, 0);
     }
 
@@ -122,7 +127,7 @@ class Bpftrace {
     wq::Fd output_;
 };
 
-// ns that the kworkers have been on a CPU, all together. One that has ended is missed; they idle for 5
+// ns that all kworkers together have been on a CPU. A kworker that has ended is missed, but it idles for 5
 // minutes first.
 std::uint64_t kworkers_ns() {
     std::uint64_t sum = 0;
@@ -135,7 +140,7 @@ std::uint64_t kworkers_ns() {
     return sum;
 }
 
-// Runs it to its end; ns on a CPU, of it and its children.
+// Runs COMMAND to its end. Returns the ns that it and its children have been on a CPU.
 std::uint64_t run(char** command) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -169,7 +174,7 @@ int main(int argc, char** argv) {
     const auto monitor = wq::make_bpf_monitor();
     Peers peers;
     std::optional<Bpftrace> bpftrace;
-    or_exit(counters->traffic());  // loads its programs, which are not to be counted
+    or_exit(counters->traffic());  // loads its programs, which must not be counted
     const std::uint32_t before = last_program();
     const bool ours = arm == "ours" || arm == "watched" || arm == "sampled";
     if (arm == "watched") counters->watch({0});

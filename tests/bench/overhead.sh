@@ -1,26 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What counting costs per work item, in one run: the same load with nothing attached (off), with our counters, and
-# with those of peers.bpf.c, by turns, in an order that goes round.
-#   overhead.sh TARGET ITEMS COMMAND...   COMMAND is the load; ITEMS the least that each run of it must come to
-# ARMS in the environment names other arms than the usual ones, for instance top and functions (see overhead.cpp).
+# The cost of counting per work item, in one run: the same load with nothing attached (off), with our
+# counters, and with those of peers.bpf.c, in turn. The order of the arms rotates from round to round.
+#   overhead.sh TARGET ITEMS COMMAND...   COMMAND is the load; each run must have at least ITEMS items
+# ARMS in the environment selects other arms than the usual ones, for instance top and functions (see
+# overhead.cpp).
 #
-# Each arm's times are medians over the rounds, in ns per item of TARGET (which the kernel counts by itself):
-#   exact     in the programs, as the kernel times each of them, from rounds of their own: timing costs too.
-#   least     of the rounds, the one with the least exact: what takes the CPU away from a program only adds
-#   net       exact less what programs that do nothing come to (arm none), for as many runs: the reading of the
-#             clock that the kernel does around each
-#   cpu wall  of the whole load, with what all of the machine adds; then the difference to off in the same round,
-#             +- half of what its middle half spans. A difference below its +- says nothing.
-# Arm sampled is ours with every 1000th item timed. What its program at workqueue_queue_work comes to, less the clock, is
-# what runs under pool->lock for an item that is not timed: the bound is 80 instructions (--icount).
-# Arm watched is ours where all CPUs are isolated, so that each item is counted once more: the most that this costs.
-# The bound is that ours costs less than wqlat, judged by exact. That has the work of the programs, but not the
-# way to them and back, which ours goes four times per item and wqlat twice; cpu has it.
-# In an emulator that has its real CPUs to share, all of it is noise for the most part (exact came out anywhere from
-# 0.4 to 1.0 of wqlat's). So `./dev bench overhead` counts instructions, as 1 ns each, on one CPU (boot.sh --icount):
-# the same to one in a hundred, whatever else the machine is doing; wall means nothing then. It is not time: caches and
-# contended locks are not in it. RESULTS.md has what was found.
+# The times of an arm are medians over the rounds, in ns per item of TARGET (which the kernel counts by
+# itself):
+#   exact     time in the programs, as measured by the kernel, in separate rounds: measuring has a cost too
+#   least     the smallest exact of all rounds: losing the CPU in a program only adds to it
+#   net       exact minus the time of as many runs of programs that do nothing (arm none), which is the time
+#             of the clock reads of the kernel around each run
+#   cpu wall  of the whole load, including everything else on the machine; then the difference to off in the
+#             same round, +- half of the interquartile range. A difference below its +- is not significant.
+# Arm sampled is ours with every 1000th item timed. The cost of its program at workqueue_queue_work, minus the
+# clock reads, is the cost under pool->lock of an item that is not timed: the bound is 80 instructions
+# (--icount).
+# Arm watched is ours with CPU 0 isolated. With one CPU, each item is counted once more: the maximum cost.
+# The bound is that ours costs less than wqlat, compared by exact. exact has the work of the programs, but not
+# their entry and exit, of which ours has four per item and wqlat two; cpu has these too.
+# In an emulator that shares its real CPUs, most of this is noise (exact was anywhere from 0.4 to 1.0 of that
+# of wqlat).
+# So `./dev bench overhead` counts instructions, 1 ns each, on one CPU (boot.sh --icount). This repeats to
+# 1 %, whatever else the machine does; wall has no meaning then. Instructions are not time: caches and
+# contended locks are not included. RESULTS.md has the results.
 set -euo pipefail
 here=$(dirname "$0")
 target=$1 least=$2
@@ -28,7 +32,7 @@ shift 2
 rounds=${ROUNDS:-5} exact_rounds=${EXACT_ROUNDS:-3}
 bpftrace=""
 if command -v bpftrace >/dev/null; then bpftrace=bpftrace; fi
-read -ra arms <<<"${ARMS:-off none ours sampled watched bare wqlat $bpftrace}" # off, none, ours and wqlat have to be there
+read -ra arms <<<"${ARMS:-off none ours sampled watched bare wqlat $bpftrace}" # off, none, ours and wqlat are required
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
@@ -42,7 +46,7 @@ run_all() { # ROUNDS [--exact]
   done
 }
 command=("$@")
-"$here/overhead" off "$target" "${command[@]}" >/dev/null # what the first run finds cold
+"$here/overhead" off "$target" "${command[@]}" >/dev/null # warm-up
 run_all "$rounds"
 run_all "$exact_rounds" --exact
 

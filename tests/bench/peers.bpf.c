@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* What our counters are measured against. In the manner of bcc's wqlat: the time of queueing in a hash table
- * by work, and of what has passed until the start a histogram of powers of two. In nothing but that manner;
- * the code is not bcc's. peer_wq_*    as bcc has it: classic tracepoints, and the workqueue's name beside
- * each time peer_bare_*  the least of it: attached as our own programs are, and no names peer_none_*  at the
- * places where our own programs are, and does nothing: what being called costs */
+/* The programs that our counters are compared with. They work like bcc's wqlat: a hash table has the time of
+ * queueing of each work, and a histogram with powers of two has the times until the start. The code is not
+ * bcc's.
+ *
+ * - peer_wq_*: as in bcc, with classic tracepoints, and the workqueue's name stored with each time
+ * - peer_bare_*: the minimum, attached like our own programs, without names
+ * - peer_none_*: attached where our own programs are, and does nothing: the cost of a call
+ */
 #include <linux/bpf.h>
 #include <stdbool.h>
 
@@ -20,7 +23,7 @@ char LICENSE[] SEC("license") = "GPL";
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct trace_event_raw_workqueue_queue_work {
     void* work;
-    __u32 __data_loc_workqueue; /* where in the record the name is */
+    __u32 __data_loc_workqueue; /* offset of the name in the record */
 };
 struct trace_event_raw_workqueue_execute_start {
     void* work;

@@ -1,22 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What wq-tuned costs beside other daemons of its kind, each under its own unit as packaged, in one run in one guest:
-#   peers.sh    as root, where nothing else matters: starts and stops them, and makes crypt devices on /dev/ram0
-# IDLE (600) is for how many seconds they idle, DEVICES (50) how many crypt devices come, STARTS (3) how often each starts.
+# The cost of wq-tuned compared with similar daemons, each with its packaged unit, in one run in one guest:
+#   peers.sh    as root, on a machine without other use: starts and stops them, and makes crypt devices on
+#               /dev/ram0
+# IDLE (default 600) is the idle time in seconds, DEVICES (50) the number of crypt devices, STARTS (3) the
+# starts of each.
 #
-#   rss anon pss  kB at the end of the idle time, by /proc/PID/status and smaps_rollup. The page cache of a guest holds
-#                 all files: what rss has of them is mapped around each fault, here more than from a disk.
-#   sleeps        per second: voluntary switches of all threads, which is how often each was woken
-#   switches      per second: with those of which the CPU was taken away
-#   cpu           us per second, of the unit's cgroup (cpu.stat): children too. In `./dev bench peers` the guest's clock counts
-#                 instructions, 1 ns each (boot.sh --icount), and idle time passes at once: whatever else the machine does
-#   ready         ms from the start of the main process to what its unit calls started, the median (Type=simple: at once)
-#   uevent to written: from udev's event (`udevadm monitor`'s time of receipt; and the kernel's) until the daemon tells the
-#                 journal that the file holds the scope (the socket's time, so after the write and the read-back)
+#   rss anon pss  kB at the end of the idle time, from /proc/PID/status and smaps_rollup. The page cache of a
+#                 guest has all files, so each page fault maps more pages around it than on a disk; rss
+#                 contains them.
+#   sleeps        per second: voluntary switches of all threads, that is, how often they were woken
+#   switches      per second: voluntary and involuntary switches
+#   cpu           us per second, of the unit's cgroup (cpu.stat), children included. In `./dev bench peers`
+#                 the guest's clock counts instructions, 1 ns each (boot.sh --icount), and idle time passes at
+#                 once: other load has no effect
+#   ready         ms from the start of the main process until its unit is started, median (Type=simple: at once)
+#   uevent to written: from udev's event (time of receipt by `udevadm monitor`; and from the kernel's event)
+#                 until the daemon logs that the file has the scope (time of the journal socket, so after the
+#                 write and the read-back)
 set -euo pipefail
 idle=${IDLE:-600} devices=${DEVICES:-50} starts=${STARTS:-3}
 units=(wq-tuned irqbalance tuned systemd-oomd)
-coalescing=200 # ms: of Coalescer
+coalescing=200 # ms, as in Coalescer
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -45,7 +50,7 @@ start_to_ready() {
   done
 }
 
-# All settled first: tuned and udev have things to do for a while.
+# Waits first until all have settled: tuned and udev are busy for a while.
 sit_idle() {
   local unit
   sleep "${SETTLE:-60}"
@@ -62,7 +67,7 @@ sit_idle() {
   done
 }
 
-# The timers of the event loop that are set.
+# Prints the number of armed timers of the event loop.
 timers() {
   local fd n=0
   for fd in "/proc/$(pid_of wq-tuned)"/fdinfo/*; do
@@ -77,7 +82,7 @@ mapped() {
     END {for (name in rss) if (rss[name]) print rss[name], anon[name], name}' "/proc/$(pid_of "$1")/smaps" | sort -rn | head -n "$2"
 }
 
-# ms, one a device: since the kernel's event and since udev's, by device.
+# Writes ms from the kernel's event and from udev's event, one line each per device, to $work/latency.
 uevents() {
   local i key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef monitor
   mkdir -p /etc/wq-tuned
@@ -93,7 +98,7 @@ uevents() {
   done
   kill "$monitor"
   journalctl --sync
-  # `applied` names the workqueue; its times come as of receipt, by both clocks, and as of sending.
+  # The message `applied` has the workqueue, the time of receipt by both clocks, and the time of sending.
   journalctl -u wq-tuned -o json --output-fields=WQ_NAME,WQ_SCOPE_NEW,_SOURCE_REALTIME_TIMESTAMP |
     jq -r --arg scope "${SCOPE:-system}" 'select(.WQ_SCOPE_NEW == $scope) | (.WQ_NAME // empty) as $name | [$name,
       (._SOURCE_REALTIME_TIMESTAMP | tonumber) - (.__REALTIME_TIMESTAMP | tonumber) + (.__MONOTONIC_TIMESTAMP | tonumber)] | @tsv' >"$work/written"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Speed of what runs inside the daemon: each bound of the design, what was measured, and whether it is held.
+# Speed of the code inside the daemon: prints each bound of the design, the measured value, and whether the
+# bound is held.
 #   speed.sh PROGRAM [RESULTS.json]
-# All of it is CPU time, so that a busy machine does not change what is compared; repetitions of all arms are
-# mixed at random, and what is compared are medians of them. Trees are in memory (/dev/shm, 3 GB).
-# REPETITIONS is 9.
+# All times are CPU time, so that a busy machine does not change the comparison. The repetitions of all arms
+# are in random order, and their medians are compared. Trees are in memory (/dev/shm, 3 GB). REPETITIONS is 9
+# by default.
 set -euo pipefail
 
 program=$1
@@ -18,7 +19,7 @@ jq -r '
     if length == 1 then .[0] else error("no median of \($name)") end;
   def places($n): . * pow(10; $n) | round / pow(10; $n);
   def held($bound): if . <= $bound then "held" else "NOT HELD" end;
-  # Least squares through the logarithms of CPUs and time.
+  # Slope of the least-squares line through the logarithms of CPUs and time.
   def exponent($shape; $from):
     [. as $all | 64 * pow(2; range(0; 8)) | select(. >= $from) | . as $n | {x: ($n | log), y: ($all | median("plan/\($shape)/\($n)") | log)}] |
     (map(.x) | add / length) as $mx | (map(.y) | add / length) as $my |

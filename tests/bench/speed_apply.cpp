@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// 1,000 targets set, by the daemon's own Engine and by bare loops, and looked at, on a tree in memory. A real
-// kernel takes far longer for each write than memory does: what the daemon adds shows most here.
+// Sets 1,000 targets with the daemon's own Engine and with bare loops, and looks at them, on a tree in
+// memory. A write to a real kernel takes far longer than one to memory, so the overhead of the daemon shows
+// most here.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr unsigned kTargets = 1000;
 
-// Lines are made, and go nowhere: the journal is another's work.
+// The log lines are made and dropped: writing the journal is not measured.
 class NoLog : public Log {
   public:
     void write(const LogLine& line) override { benchmark::DoNotOptimize(&line); }
@@ -33,7 +34,7 @@ class Host {
         for (const Entry& entry : tree) tree_.add(entry);
     }
 
-    // As after boot: no target was ever written.
+    // The state after boot: no target was ever written.
     void reset() {
         for (const std::string& name : folders_) tree_.write(wq_path(name), "default (cache)\n");
         tree_.remove("run/wq-tuned/baseline.json");
@@ -100,7 +101,7 @@ void by_fewest_calls(benchmark::State& state) {
     apply(state, [](Host& host, const std::string&) { bare_least(host.parent(), host.folders()); });
 }
 
-// What each tick of the watchdog costs where nothing changes.
+// The cost of each tick of the watchdog if nothing changed.
 void look_by_daemon(benchmark::State& state) {
     Host host;
     host.reset();

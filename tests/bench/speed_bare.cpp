@@ -50,7 +50,7 @@ void write_smt(int dir) {
     ::close(fd);
 }
 
-// A workqueue's folder, checked to be one and to be the same.
+// Opens the folder of a workqueue, with the calls that check that it is one, and the same one.
 int folder(const std::string& parent, const std::string& name) {
     const int dir = opened(AT_FDCWD, (parent + "/" + name).c_str(), O_RDONLY | O_DIRECTORY);
     must(::faccessat(dir, "per_cpu", F_OK, 0) == 0);

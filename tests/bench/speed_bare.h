@@ -6,17 +6,16 @@
 
 namespace wq::test {
 
-// What setting 1,000 targets takes, without thinking: loops of system calls and nothing else, as in C.
-// FOLDERS are those of the workqueues, without their parents'; they end on `smt`. Any call that fails ends
+// The work of setting 1,000 targets, without decisions: loops of system calls and nothing else, as in C.
+// FOLDERS are the names of the workqueues' folders in PARENT. All targets get `smt`. A call that fails ends
 // the program.
 
-// The calls of the daemon, in its order: each target is read (its folder checked to be the one that was
-// meant, each file to its end), and then compared, written and read back; TEXT is saved to PATH before the
-// first write.
+// The calls of the daemon, in its order: reads each target (checks that its folder is the right one, reads
+// each file to its end), saves TEXT to PATH, and then compares, writes and reads back each target.
 void bare_same(const std::string& parent, const std::vector<std::string>& folders, const std::string& text,
                const std::string& path);
 
-// The fewest that read each file once, write, and read back. Nothing is saved.
+// The fewest calls that read each file once, write, and read back. Saves nothing.
 void bare_least(const std::string& parent, const std::vector<std::string>& folders);
 
 // The calls of one look of the daemon.

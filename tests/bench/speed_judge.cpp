@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How much the judge judges: pairs by themselves, and whole trials, as recorded.
+// The throughput of the judge: pairs, whole trials, and trials read from a recording.
 #include <benchmark/benchmark.h>
 
 #include <random>

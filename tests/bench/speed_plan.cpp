@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Planning for more and more CPUs, beside hwloc's own load of the largest of the same machines.
+// The time to plan for a growing number of CPUs, and the time hwloc needs to load the largest of these
+// machines.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -14,7 +15,7 @@
 namespace wq::test {
 namespace {
 
-// Threads far apart, as x86 numbers them; all in one; and a virtual machine's sockets of one CPU.
+// Sockets with siblings numbered far apart, as on x86; one LLC; sockets of one CPU, as in a virtual machine.
 enum Machines { sockets, one_llc, small_sockets };
 constexpr const char* kNames[] = {"sockets-of-32x2", "one-llc", "sockets-of-one"};
 
@@ -39,7 +40,7 @@ Topology topology_of(const CpuTree& tree) {
     return out;
 }
 
-// Made once: it takes longer than all that is measured.
+// Makes each tree once, because this takes longer than all measurements.
 const TempTree& folder_of(Machines kind, unsigned cpus) {
     static std::map<std::pair<Machines, unsigned>, std::unique_ptr<TempTree>> trees;
     auto& tree = trees[{kind, cpus}];
@@ -60,7 +61,7 @@ void plan(benchmark::State& state, Machines kind) {
     state.SetComplexityN(state.range(0));
 }
 
-// With what the daemon filters out left out here, too: all of hwloc would take longer.
+// Filters out the same objects as the daemon; a full load would take longer.
 void hwloc_load(benchmark::State& state, Machines kind) {
     const TempTree& tree = folder_of(kind, static_cast<unsigned>(state.range(0)));
     ::setenv("HWLOC_FSROOT", tree.root().c_str(), 1);

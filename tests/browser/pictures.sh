@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Makes docs/report.png and docs/status.svg of what the tools print: pictures.sh [BUILD-DIR]
+# Makes docs/report.png and docs/status.svg from the output of the tools: pictures.sh [BUILD-DIR]
 #
 # The machine is a guest with eight one-CPU sockets and a load on dm-crypt, after its first verdict. Needs chromium and
 # pngquant, and what guests need (./dev fetch).
@@ -23,7 +23,7 @@ chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --d
   "file://$work/report.html" 2>"$work/log" || { cat "$work/log"; exit 1; }
 pngquant --force --strip --output docs/report.png 32 "$work/report.png"
 
-# The terminal's lines as text, with its colours as classes.
+# Converts the terminal's lines to SVG text, and its colours to classes.
 tr -d '\r' <"$work/status" | awk '
   function escaped(text) { gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); gsub(/>/, "\\&gt;", text); return text }
   {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Reports in a headless Chromium: report_test.sh BIN-DIR REPORT-TREE OUT-DIR [TOPOLOGIES]
 #
-# Pages, screenshots (light and dark, 1280 and 400 wide) and a printed page of each stay in OUT-DIR to be looked at.
-# Exits with 77 where there is no Chromium.
+# Pages, screenshots (light and dark, 1280 and 400 wide) and a printed page of each stay in OUT-DIR for
+# inspection. Exits with 77 if Chromium is not installed.
 set -uo pipefail
 bin=$1 tree_maker=$2 out=$3 archive=${4:-}
 command -v chromium >/dev/null || { echo "chromium is not installed: no browser to test with"; exit 77; }
@@ -25,8 +25,8 @@ browse() { # OPTION... URL
 }
 console() { grep -a 'CONSOLE' "$work/log"; }
 
-# The page in a frame of WIDTH. What the frame holds is of the same origin as the script that measures it; the page
-# itself has none and would not run one.
+# Prints a page that has PAGE in a frame of WIDTH, and a script that measures the frame (both have the same
+# origin). PAGE itself has no script and would not run one.
 framed() { # PAGE WIDTH
   printf '<!DOCTYPE html><style>body{margin:0}iframe{border:0}</style><iframe width=%s height=3000 srcdoc="' "$2"
   sed 's/&/\&amp;/g; s/"/\&quot;/g' "$1"
@@ -43,7 +43,7 @@ width_of() { # PAGE WIDTH: "width N of WIDTH"
   browse --dump-dom "file://$work/framed.html" | grep -ao 'width [0-9]* of [0-9]*' | head -n 1
 }
 
-# What looks for faults finds them.
+# The functions that look for faults must find them in a bad page.
 printf '<!DOCTYPE html><title>t</title><div style="width:2000px">wide</div><img src="http://localhost/x"><script>nothing()</script>' >"$work/bad.html"
 browse --dump-dom "file://$work/bad.html" >/dev/null
 console >/dev/null || complain "an error of a script is not seen: $(cat "$work/log")"
@@ -81,7 +81,7 @@ for kind in hostile plain large; do
 done
 sources=("two-sockets=fsroot:$work/hostile" "plain=fsroot:$work/plain" "384-cpus=fsroot:$work/large"
   "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
-# Real machines, where their archive is.
+# Real machines, if the archive is there.
 for name in hwloc-cpuid-AMD-19h-Zen4-2xEpyc-9654 hwloc-20em64t-hybrid-1p6c2t+2ca4co1t hwloc-offline-cpu0-node0; do
   if [ -e "$archive/$name.tar.xz" ]; then
     tar -C "$work" -xf "$archive/$name.tar.xz"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// report_tree DIR [KIND]: a tree to make a report of, with trials that the judge judged, kept by the stores.
+// report_tree DIR [KIND]: makes a file tree for a report, with trials that the daemon's judge judged and its
+// stores wrote.
 //
-// hostile, the default: two sockets with CPUs that are offline and set apart, workqueues with names that a
-// page must not believe. plain: one socket of 24 cores and a few disks. large: 384
-// CPUs and many disks. In the latter two the daemon's own code wrote what the trials let it keep.
+// hostile, the default: two sockets with offline and isolated CPUs, and a workqueue whose name a page must
+// escape. plain: one socket of 24 cores and a few disks. large: 384 CPUs and many disks. In the last two the
+// daemon's own code wrote the scopes that the verdicts let it keep.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,16 +30,16 @@ const std::string kNasty = "<img src=x onerror=a>&\"'\x1b";
 struct Load {
     std::string target;
     std::string candidate;
-    double factor = 1;  // what the candidate does to the cost
+    double factor = 1;  // the candidate's cost relative to the baseline's
     double deviation = .03;
     JudgeSettings settings = {};
-    unsigned most = kMaxPairs;  // pairs, before it is cut off
+    unsigned most = kMaxPairs;  // pairs, then the trial is cut off
 };
 
 struct Kind {
     std::vector<test::Entry> entries;  // all but /var
     std::vector<Load> loads;
-    bool apply = false;  // what the verdicts let the daemon keep is in force
+    bool apply = false;  // put the scopes that the verdicts let the daemon keep in force
 };
 
 void run_trial(const Paths& paths, VerdictStore& store, Random& random, const VerdictKey& key,
@@ -201,7 +202,7 @@ void make(const std::string& folder, const std::string& name) {
     const Paths paths{folder};
     TreeEngine engine(paths);
     Random random(7);
-    // A day ago: verdicts that are trusted still.
+    // A day ago: the verdicts are still valid.
     const std::int64_t start = ::time(nullptr) - 86'400;
     for (std::size_t i = 0; i < kind.loads.size(); i++)
         run_trial(paths, engine.verdicts(), random, engine.key_for(kind.loads[i]), kind.loads[i],

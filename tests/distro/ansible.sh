@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The Ansible role, by `ansible-playbook` on this machine: looked at by ansible-lint, then run into a temporary directory, with
-# a wq-tunectl that was built. Nothing is installed, and no service is touched. ansible.sh BIN-DIR
+# Tests the Ansible role on this machine: runs ansible-lint, then `ansible-playbook` into a temporary
+# directory, with the wq-tunectl of BIN-DIR. Nothing is installed, and no service is touched.
+# ansible.sh BIN-DIR
 set -euo pipefail
 bin=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -10,19 +11,19 @@ trap 'rm -rf "$work"' EXIT
 complain() { printf 'FAILED: %s\n' "$*"; exit 1; }
 
 export ANSIBLE_ROLES_PATH=$PWD/conf/ansible ANSIBLE_LOCAL_TEMP=$work/tmp ANSIBLE_NOCOLOR=1 HOME=$work
-# It leaves a cache where it looks, and does not look at what git does not track.
+# A copy, because ansible-lint leaves a cache in the folder, and ignores files that git does not track.
 mkdir "$work/lint"
 cp -r conf/ansible "$work/lint/roles"
 (cd "$work/lint" && git init --quiet && git add . && ansible-lint --offline --project-dir . roles/wq_tuned)
 
-# Its ledger is ours to say.
+# A wrapper whose `history` prints the test's ledger.
 mkdir "$work/bin"
 cat >"$work/bin/wq-tunectl" <<END
 #!/bin/sh
 [ "\$1" != history ] || exec cat $work/ledger
 exec $bin/wq-tunectl "\$@"
 END
-# The role reloads the daemon of the host: here there is none, and this machine's stays as it is.
+# The role reloads the host's daemon. This systemctl reports that there is none, and touches nothing.
 printf '#!/bin/sh\nexit 5\n' >"$work/bin/systemctl"
 chmod +x "$work/bin/wq-tunectl" "$work/bin/systemctl"
 printf '[[workqueue]]\nmatch = "writeback"\nscope = "leave"\n' >"$work/50-fleet.toml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The project as built and tested with the libraries of another Debian: debian.sh SUITE PACKAGE...
-# The suite's tree stays in the cache and is read-only here; what is built goes to build/SUITE.
+# Builds and tests the project with the libraries of another Debian release: debian.sh SUITE PACKAGE...
+# The suite's tree stays in the cache and is mounted read-only; the build goes to build/SUITE.
 set -euo pipefail
 # shellcheck source=tests/guest/common.sh
 . "$(dirname "$0")/../guest/common.sh"
@@ -17,7 +17,7 @@ get_suite() { # PACKAGE...
   [ -e "$tree" ] && return
   say "$suite: unpacking (some minutes)"
   as_root rm -rf --one-file-system "$tree.new"
-  # Its mounts of /proc, /sys and /dev are nobody else's, and end with it.
+  # mmdebstrap's mounts of /proc, /sys and /dev are in their own namespace, and end with it.
   source_line "$suite" | as_root unshare --mount mmdebstrap --quiet --mode=root --variant=apt --include="$(IFS=,; echo "$*")" \
     --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Languages "none"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
@@ -27,7 +27,7 @@ get_suite() { # PACKAGE...
   as_root mv -T "$tree.new" "$tree"
 }
 
-# Mounts of a namespace of its own end with it.
+# Runs a command in the suite's tree. The mounts are in their own namespace, and end with it.
 # shellcheck disable=SC2016 # the inner shell expands these
 in_suite() {
   as_root unshare --mount --pid --fork --kill-child env -i TREE="$tree" SOURCE="$source" CCACHE="$cache/ccache-$suite" \

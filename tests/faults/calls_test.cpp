@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Each call of the daemon's life on files fails, in each way, one at a time.
+// Each call on files in the life of a daemon fails in each way, one at a time.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace {
 using Kind = Fault::Kind;
 using Where = Fault::Where;
 
-// ENOENT and ENODEV are not among the lasting ones: what stays away is gone, whoever says so.
+// ENOENT and ENODEV do not last: a file that stays absent is gone, and the daemon may forget it.
 std::vector<Fault> all_faults() {
     std::vector<Fault> out;
     for (const int code : {EINTR, EAGAIN, EIO, ENOMEM, ENOSPC, EINVAL, ENODEV, ENOENT, EROFS})
@@ -37,7 +37,8 @@ std::vector<Fault> all_faults() {
     return out;
 }
 
-// Whether the daemon's status is asked for after each step; whether restoring is the next start's affair.
+// `asked`: the daemon's status is asked for after each step. `next_start`: the daemon starts and stops once
+// more before ExecStopPost=.
 struct Variant {
     bool asked = false;
     bool next_start = false;
@@ -89,8 +90,8 @@ Counted calls_of(const Scenario& scenario) {
     return out;
 }
 
-// In short: some of the calls, each in one way, so that like calls differ; and each fsync with EIO, since
-// what is on disk is then not known.
+// The short form tries some of the calls, each in one way, so that similar calls fail differently; and each
+// fsync with EIO, because the content of the disk is not known then.
 bool is_tried(unsigned at, std::size_t way, const std::vector<Fault>& faults, const Counted& calls) {
     if (is_long()) return true;
     const Fault& fault = faults[way];
@@ -134,7 +135,7 @@ TEST_P(Calls, FailEachInEachWay) {
 INSTANTIATE_TEST_SUITE_P(Scenarios, Calls, testing::Range<std::size_t>(0, scenarios().size()),
                          [](const auto& info) { return scenarios()[info.param].name; });
 
-// What the lives are made of: without a fault, all that they are there for happens.
+// Without a fault, each scenario does what it is there to test.
 TEST(Lives, DoWhatTheySay) {
     for (const Scenario& scenario : scenarios()) {
         Host host(scenario.options());

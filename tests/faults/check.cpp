@@ -14,7 +14,7 @@ bool is_at_baseline(const Host& host, const std::string& name) {
     return host.word(name) == baseline_word(name) && host.strict(name) != "1";
 }
 
-// Of the files of a target that are not at their baseline.
+// Checks the files of a target that are not at their baseline.
 std::string wrong_of(const Host& host, const std::string& name, BaselineStore& store) {
     const std::string word = host.word(name);
     const std::string strict = host.strict(name);
@@ -28,13 +28,13 @@ std::string wrong_of(const Host& host, const std::string& name, BaselineStore& s
     if (entry->scope != baseline_word(name) || entry->strict == true)
         out += fmt::format("{}: its baseline is said to be '{}'\n", name, entry->scope);
     if (word != entry->scope && !entry->may_be_ours(word))
-        out += fmt::format("{}: holds '{}', which no entry has as ours\n", name, word);
+        out += fmt::format("{}: holds '{}', which no entry records as ours\n", name, word);
     if (strict == "1" && entry->may_strict != true)
-        out += fmt::format("{}: is strict, which no entry has as ours\n", name);
+        out += fmt::format("{}: is strict, which no entry records as ours\n", name);
     return out;
 }
 
-// What a state says of the files: true, that they hold what is ours; false, the baseline.
+// What STATE says about the files. True: they hold values of ours. False: they hold the baseline.
 std::optional<bool> says_ours(State state) {
     switch (state) {
         case State::applied:
@@ -47,7 +47,7 @@ std::optional<bool> says_ours(State state) {
         case State::reverted:
         case State::unsupported:
             return false;
-        default:  // between two writes; or with an error, which is the reason
+        default:  // between two writes, or after an error, which the reason names
             return {};
     }
 }
@@ -78,7 +78,7 @@ std::string wrong_in_status(Host& host) {
         const bool foreign = host.foreign.contains(name);
         if (target.now.scope.word != host.word(name))
             out += fmt::format("{}: is said to hold '{}'\n", name, target.now.scope.word);
-        // (What an external writer wrote where we have no hand in it is none of ours, and not shown.)
+        // (The reverse is not checked: an external write to a target that we did not set is not shown.)
         if (target.state == State::external && !foreign)
             out += fmt::format("{}: is said to be {}: {}\n", name, name_of(target.state), target.reason);
         const auto ours = says_ours(target.state);

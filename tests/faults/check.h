@@ -7,16 +7,16 @@
 
 namespace wq::faults {
 
-// What is wrong, a line each; "" if nothing is. To be called while the edge rests.
+// Each function returns what is wrong, one fault per line, or "". Call them while the edge rests.
 
-// Each file holds its baseline, a word that baseline.json on disk has as ours, or what an external writer
-// wrote: what a kill at this moment would leave can be restored.
+// Each file must hold its baseline, a word that is ours according to baseline.json on disk, or the word of an
+// external writer. Then the state after a kill at this moment can be restored.
 std::string wrong_on_disk(const Host& host);
-// What the daemon says of each target, asked now, is what its files hold. (One that could not read
-// baseline.json says that, and writes nothing.)
+// The daemon's status of each target must agree with its files. (Not checked if the daemon could not read
+// baseline.json: then it reports that, and writes nothing.)
 std::string wrong_in_status(Host& host);
-// After a restore: each file holds its baseline, or what an external writer wrote; no entry is left; the
-// verdicts can be read.
+// After a restore: each file must hold its baseline, or the word of an external writer; no entry may be left;
+// the verdicts can be read.
 std::string wrong_at_the_end(const Host& host);
 
 }  // namespace wq::faults

@@ -4,7 +4,7 @@
 namespace wq::faults {
 namespace {
 
-// Of how many changes of names all subsets are tried; of more, the beginnings.
+// Up to this number of pending name changes all subsets are tried; with more, only all prefixes.
 constexpr std::size_t kMostSubsets = 8;
 
 std::string folder_of(const std::string& path) {

@@ -11,14 +11,12 @@
 
 namespace wq::faults {
 
-// What a disk may hold after a power loss, for what was done to it so far. The model is weaker than any file
-// system in use:
-// - The data of a file is durable from an fsync of it on. What was written after that may be lost as a whole,
-// be
-//   there in half, have its length and zeros for its second half, or be there.
-// - A name (made, renamed, removed) is durable from an fsync of its folder on. Of the changes of names since
-// then
-//   any subset may be there. One rename is there as a whole or not at all.
+// The states that a disk may have after a power loss, given the calls so far. The model guarantees less than
+// any file system in use:
+// - The data of a file is durable after an fsync of the file. Data written after that may be lost as a whole,
+//   be there by half, have its full length with zeros in the second half, or be there.
+// - A name (made, renamed, removed) is durable after an fsync of its folder. Any subset of the name changes
+//   after that may be there. A single rename is there as a whole or not at all.
 // - Folders themselves are durable.
 class Disk {
   public:
@@ -26,7 +24,7 @@ class Disk {
 
     void add(const Done& done);
     [[nodiscard]] std::set<Files> after_power_loss() const;
-    // What is read now.
+    // The content that a reader sees now.
     [[nodiscard]] Files now() const;
 
   private:

@@ -35,7 +35,7 @@ const Fault* Edge::count(Call call, const std::string& path, bool writing) {
     if (fault_.where != Fault::Where::anywhere && kernel != (fault_.where == Fault::Where::kernel))
         return nullptr;
     if (fault_.writing && !writing) return nullptr;
-    // One that does not apply (a short rename) is none.
+    // A fault that does not apply to the call (a short rename) is ignored.
     if (fault_.kind != Fault::Kind::error && call != Call::write &&
         (call != Call::read || fault_.kind == Fault::Kind::torn))
         return nullptr;

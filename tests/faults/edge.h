@@ -9,8 +9,8 @@
 
 namespace wq::faults {
 
-// The calls of the C library by which the daemon reaches files. Those below a tree are counted, fail as told
-// and are told of; all others pass. (close(2) is not among them: the daemon does not look at what it says.)
+// The calls of the C library with which the daemon uses files. Calls on files below a tree are counted, fail
+// on request and are recorded; all others pass. (close(2) is left out: the daemon does not check its result.)
 enum class Call { open, read, write, fsync, rename, unlink, mkdir, access, stat, list, chmod };
 std::string_view name_of(Call call);
 
@@ -18,27 +18,27 @@ std::string_view name_of(Call call);
 struct Fault {
     enum class Kind {
         error,      // does nothing, fails with `code`
-        short_one,  // of a read, one byte; of a write, half
-        torn,       // of a write, half is written (by the kernel's own files, all is taken), then `code`
+        short_one,  // a read gets one byte, a write writes half
+        torn,       // a write writes half (the kernel's files: all), then fails with `code`
     };
-    enum class Where { anywhere, kernel, stores };  // /sys and /proc; all else
+    enum class Where { anywhere, kernel, stores };  // kernel: /sys and /proc; stores: all else
     Kind kind = Kind::error;
     int code = 0;
-    bool lasting = false;  // all calls from then on, where it applies
+    bool lasting = false;  // also all later calls to which it applies
     Where where = Where::anywhere;
-    bool writing = false;  // only what writes: ENOSPC, EROFS
+    bool writing = false;  // only calls that write
     [[nodiscard]] std::string text() const;
 };
 
-// What was done, for those who record it.
+// A call that was made, for Edge::record.
 struct Done {
     Call call{};
     std::string path;  // relative to the tree
-    std::string text;  // what was written; where it was renamed to; "create" of an open that made a file
+    std::string text;  // text written; new name of a rename; "create" if an open made or truncated a file
 };
 
-// The edge between the daemon and one tree. Only one may be at a time, since the C library's functions are
-// replaced for the whole program.
+// The edge between the daemon and one tree. Only one may exist at a time, because the functions of the C
+// library are replaced for the whole program.
 class Edge {
   public:
     Edge(std::string root, const SimKernel& kernel);
@@ -46,7 +46,7 @@ class Edge {
     Edge(const Edge&) = delete;
     Edge& operator=(const Edge&) = delete;
 
-    // The AT-th call from now on (1 is the next) fails so.
+    // The AT-th call from now on (1 is the next) fails with FAULT.
     void fail(unsigned at, const Fault& fault);
     void heal() { at_ = 0; }
     // Between a watch() and a rest(), calls are counted, fail and are recorded.
@@ -54,7 +54,7 @@ class Edge {
     void rest() { watching_ = false; }
 
     [[nodiscard]] unsigned calls() const { return calls_; }
-    [[nodiscard]] const std::string& struck() const { return struck_; }  // "write run/...": "" if none did
+    [[nodiscard]] const std::string& struck() const { return struck_; }  // "write run/..."; "" if none failed
     std::function<void(const Done&)> record;
 
     // For the replaced functions.
@@ -63,7 +63,7 @@ class Edge {
     [[nodiscard]] std::string relative(const std::string& path) const {
         return path.substr(root_.size() + 1);
     }
-    // The fault that is due at this call, or nullptr.
+    // Counts the call. Returns the fault that it gets, or nullptr.
     const Fault* count(Call call, const std::string& path, bool writing);
     void tell(Call call, const std::string& path, const std::string& text) const;
     [[nodiscard]] const SimKernel& kernel() const { return kernel_; }

@@ -83,7 +83,7 @@ void Daemon::tick() {
     experiment_->tick();
 }
 
-// Nothing follows a verdict here: what is kept is watched, what is not rests.
+// Runs the experiment up to the next verdict. Afterwards a kept candidate is watched, another target rests.
 void Daemon::run() {
     const std::size_t before = verdicts_.records().size();
     for (int i = 0; i < 1000 && verdicts_.records().size() == before; i++) {
@@ -127,7 +127,7 @@ void Host::ticks(unsigned n) {
     for (unsigned i = 0; i < n && daemon; i++) daemon->tick();
 }
 
-// us. What is busy has 10,000 items a second meanwhile.
+// TIME is in us. The busy target gets 10,000 items per second.
 void Host::pass(std::uint64_t time) {
     now += time;
     wall += static_cast<std::int64_t>(time / 1'000'000);

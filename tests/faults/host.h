@@ -17,20 +17,20 @@ namespace wq::faults {
 
 class Host;
 
-// The daemon as service/service.cpp puts it together, on a host's tree, with its clock and its work.
+// The daemon as service/service.cpp builds it, on the tree of HOST, with the clock and the load of HOST.
 class Daemon {
   public:
     explicit Daemon(Host& host);
 
     void reconcile();
     void tick();  // of the watchdog, 15 s after the one before
-    void run();   // to the end of what is measured
+    void run();   // up to the next verdict
     void stop(bool restarting);
 
     [[nodiscard]] Engine& engine() { return *engine_; }
     [[nodiscard]] Experiment& experiment() { return *experiment_; }
     [[nodiscard]] bool is_blind() const { return blind_; }  // baseline.json could not be read
-    // Why it did not start, as its process would say before it ends.
+    // Why it did not start: the error with which its process would exit.
     [[nodiscard]] const std::string& error() const { return error_; }
 
   private:
@@ -48,31 +48,31 @@ class Daemon {
 };
 
 struct HostOptions {
-    bool prefixes = true;  // the kernel is 6.12; else 7.2
+    bool prefixes = true;  // true: scope names match by prefix, as in 6.12; false: as in 7.2
     KernelInfo kernel = test::kernel_612();
     Policy policy;
 };
 
-// A machine of one LLC of 12 cores and two threads: `auto` means smt. Workqueues kcryptd, nvme-wq and
-// writeback, all on `default (cache)`.
+// A machine with one LLC of 12 cores with two threads each, so `auto` means smt. Its workqueues are kcryptd,
+// nvme-wq and writeback, all on `default (cache)`.
 class Host {
   public:
     explicit Host(HostOptions options);
 
-    // What systemd, the clock and an operator do. All but these two need a daemon that runs, and do nothing
-    // where there is none.
+    // Actions of systemd, the clock, an operator and an external writer. Those that need a running daemon do
+    // nothing without one.
     void start();
-    std::string restore();  // ExecStopPost=, always without faults; what it says of a failure
+    std::string restore();  // ExecStopPost=; the caller heals the edge first. Returns the error, or ""
     void stop(bool restarting = false);
     void ticks(unsigned n);
     void pass(std::uint64_t time);  // us
-    // Of two ticks and all pairs to a verdict. NAME alone has work; its candidate costs FACTOR times the
+    // Two ticks, and all pairs up to a verdict. Only NAME has work; its candidate costs FACTOR times the
     // baseline.
     void trial(const std::string& name, double factor);
     void pin(const std::string& name, const std::string& scope);
     void unpin(const std::string& name);
-    void pause(const std::string& why);  // as /etc/wq-tuned/disabled does; "": not any more
-    void write(const std::string& name, const std::string& word);  // somebody else does
+    void pause(const std::string& why);  // as /etc/wq-tuned/disabled does; "" resumes
+    void write(const std::string& name, const std::string& word);  // by an external writer
 
     [[nodiscard]] std::string word(const std::string& name) const;
     [[nodiscard]] std::string strict(const std::string& name) const;

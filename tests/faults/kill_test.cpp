@@ -23,7 +23,7 @@ bool can_trace() {
     return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Goes on to the next stop at a system call, the entry to one or the way out. False: it has ended.
+// Continues to the next entry or exit of a system call. Returns false if CHILD has ended.
 bool next_stop(pid_t child) {
     int signal = 0;
     for (;;) {
@@ -35,7 +35,7 @@ bool next_stop(pid_t child) {
     }
 }
 
-// Lives in another process, up to the AT-th system call of all steps (counted from 1). How many it made.
+// Runs SCENARIO in a child and kills it at its AT-th system call (counted from 1). Returns their number.
 unsigned live_and_die(const Scenario& scenario, Host& host, unsigned at) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -56,7 +56,7 @@ unsigned live_and_die(const Scenario& scenario, Host& host, unsigned at) {
             if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) throw std::runtime_error("not killed");
             return at;
         }
-        if (!next_stop(child)) break;  // the way out
+        if (!next_stop(child)) break;  // the exit
     }
     return calls;
 }
@@ -83,7 +83,7 @@ TEST_P(Kills, AtEachSystemCall) {
         points++;
         std::string said = wrong_on_disk(host);
         not_at_baseline += wrong_at_the_end(host).empty() ? 0 : 1;
-        if (at / stride % 2 != 0) {  // Restart= comes before ExecStopPost= has had its chance
+        if (at / stride % 2 != 0) {  // the daemon starts again before ExecStopPost= has run
             host.start();
             host.ticks(1);
             host.stop();
@@ -98,7 +98,7 @@ TEST_P(Kills, AtEachSystemCall) {
     EXPECT_GT(not_at_baseline, 0U);
 }
 
-// All but `foreign`: who wrote what there is known to the killed process alone.
+// All scenarios but `foreign`: only the killed process knows what its external writer wrote.
 std::vector<std::size_t> with_a_trace() {
     std::vector<std::size_t> out;
     for (std::size_t i = 0; i < scenarios().size(); i++)

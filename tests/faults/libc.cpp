@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The C library's functions that the daemon uses on files, replaced for this whole program: the linker finds
-// these first, the C++ library's calls included. They end in the same system calls.
+// Replaces the functions of the C library that the daemon uses on files, for this whole program: the linker
+// finds these first, also for the calls of the C++ library. They make the same system calls.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 Edge* the_edge = nullptr;
 
-// What is open, by number: of files below the tree, the path.
+// The path of each open file below the tree, by file descriptor.
 std::array<std::string, 256>& names() {
     static std::array<std::string, 256> all;
     return all;
@@ -32,7 +32,7 @@ std::string name_of_fd(int fd) {
     return fd >= 0 && static_cast<std::size_t>(fd) < names().size() ? names()[fd] : "";
 }
 
-// Whether or not it is watched now: a lock is held for long.
+// Also while the edge rests: the lock stays open for long.
 void remember(int fd, const std::string& path) {
     if (the_edge == nullptr || fd < 0 || static_cast<std::size_t>(fd) >= names().size()) return;
     names()[static_cast<std::size_t>(fd)] = the_edge->has(path) ? path : "";
@@ -57,7 +57,7 @@ Function* next(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-// Whether the call is to fail: errno is set then.
+// Returns whether the call must fail, and then sets errno.
 bool fails(Call call, const std::string& path, bool writing) {
     if (!is_ours(path)) return false;
     const Fault* fault = the_edge->count(call, path, writing);
@@ -75,7 +75,7 @@ int call(Call which, const std::string& path, bool writing, const Do& run, const
 
 int open_file(int dir, const char* name, int flags, mode_t mode) {
     const std::string path = path_at(dir, name);
-    // sysfs has nothing that O_TRUNC could cut off.
+    // O_TRUNC does nothing in sysfs.
     if (is_ours(path) && the_edge->kernel().plays(path)) flags &= ~O_TRUNC;
     const bool makes = (flags & (O_CREAT | O_TRUNC)) != 0;
     const int fd = call(

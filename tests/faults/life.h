@@ -8,11 +8,11 @@
 
 namespace wq::faults {
 
-// Runs all steps of a scenario, with the edge watching. AFTER, if given, is called after each, the edge at
-// rest.
+// Runs all steps of SCENARIO. The edge watches, except in steps of somebody else. AFTER, if given, is called
+// after each step, while the edge rests.
 void live(const Scenario& scenario, Host& host, const std::function<void(const Step&)>& after = {});
 
-// Everything, for `./dev soak faults`; else a part that takes seconds (WQ_TUNED_FAULTS=all).
+// True with WQ_TUNED_FAULTS=all (`./dev soak faults`): test everything, not only a part that takes seconds.
 bool is_long();
 
 }  // namespace wq::faults

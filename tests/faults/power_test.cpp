@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Power loss behind each thing that the daemon does to its files (disk.h has the model), and files that are
-// cut at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; baseline.json is
-// looked at all the same, as if /run were a disk.
+// Power loss after each call of the daemon on its files (disk.h has the model), and files that are truncated
+// at each byte. After a power loss /sys is as at boot, and /run, a tmpfs, is empty; baseline.json is checked
+// anyway, as if /run were on a disk.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -17,8 +17,8 @@ namespace {
 const std::string kBaseline = "run/wq-tuned/baseline.json";
 const std::string kVerdicts = "var/lib/wq-tuned/verdicts.json";
 
-// The texts that a file was to have, in turn. The one before the last that is known to be durable may not
-// come back.
+// The texts that a file was given, in order. After a power loss it must not have a text that is older than
+// the last one known to be durable.
 class Versions {
   public:
     explicit Versions(std::string path) : path_(std::move(path)) {}
@@ -36,7 +36,7 @@ class Versions {
             if (texts_[i] == found->second) return true;
         return false;
     }
-    // What is there for certain.
+    // The last text known to be durable.
     [[nodiscard]] std::string durable() const { return durable_ == 0 ? "" : texts_[durable_ - 1]; }
     [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
@@ -54,7 +54,7 @@ std::vector<Done> record(const Scenario& scenario) {
     return out;
 }
 
-// The machine boots, and the daemon with it.
+// Boots a machine with FILES and starts the daemon. Returns what is wrong.
 std::string wrong_after_boot(const Scenario& scenario, const Disk::Files& files) {
     Host host(scenario.options());
     for (const auto& [path, text] : files)
@@ -75,7 +75,7 @@ std::string wrong_after_boot(const Scenario& scenario, const Disk::Files& files)
     return out + wrong_at_the_end(host);
 }
 
-// Whether a write to one of the kernel's files is covered by the baseline that no power loss can take.
+// Whether the durable text BASELINE has an entry that covers this write to one of the kernel's files.
 bool is_covered(const Done& done, const std::string& baseline) {
     test::TempTree tree;
     tree.write("baseline.json", baseline);
@@ -134,7 +134,7 @@ TEST_P(Power, MayBeLostBehindEachStep) {
 INSTANTIATE_TEST_SUITE_P(Scenarios, Power, testing::Range<std::size_t>(0, scenarios().size()),
                          [](const auto& info) { return scenarios()[info.param].name; });
 
-// What a life of trials leaves, the restart aside, before its end.
+// The files of the scenario `trials` when baseline.json and verdicts.json together are largest.
 Disk::Files stores_of_trials() {
     Disk disk;
     Disk::Files best;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The long form of fault-tests: each call fails in every way, a kill at each system call, a cut at each byte.
-# On temporary trees alone, a process per scenario. Usage: run.sh BUILD
+# The long form of fault-tests: each call fails in each way, a kill at each system call, a cut at each byte.
+# Uses only temporary trees. Each scenario of the calls has its own process. Usage: run.sh BUILD
 set -euo pipefail
 program=$1/tests/faults/fault-tests
 logs=$1/faults

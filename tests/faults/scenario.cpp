@@ -4,8 +4,8 @@
 namespace wq::faults {
 namespace {
 
-// Four pairs are enough for a regression, and to keep what they cannot tell from the baseline: a life is
-// short.
+// Trials of four pairs, to keep the scenarios short. This is enough to find a regression, and to keep a
+// candidate that does not differ from the baseline.
 Policy short_trials(Policy policy) {
     policy.apply_unjudged = false;
     policy.judge.jitter = policy.judge.settle = std::chrono::seconds(0);
@@ -15,7 +15,7 @@ Policy short_trials(Policy policy) {
     return policy;
 }
 
-// kcryptd is to be strict as well; nvme-wq is nobody's.
+// kcryptd is set strict too; the rule of nvme-wq is `leave`.
 HostOptions two_workqueues() {
     Policy policy = test::rule_for_all({}, true);
     policy.rules = {{"kcryptd", {}, true, {"rules.toml", 1}}, {"writeback", {}, {}, {"rules.toml", 2}}};

@@ -9,7 +9,7 @@
 
 namespace wq::faults {
 
-// One thing that happens to a daemon. What somebody else does is done behind the edge.
+// One event in the life of a daemon. `behind`: it is done by somebody else, and the edge does not watch it.
 struct Step {
     std::string name;
     std::function<void(Host&)> run;
@@ -23,10 +23,10 @@ struct Scenario {
     std::vector<Step> steps;
 };
 
-// trials: a pin, a trial that is kept, one that is taken back, a restart of the unit in between.
+// trials: a pin, a trial that is kept, a restart of the unit, a trial that is taken back.
 // default: @default is tried and kept, and its followers with it.
-// foreign: somebody else writes to what is pinned and to what is on trial.
-// paused: settings without a trial, taken back and made again.
+// foreign: an external writer writes to a pinned target and to one on trial.
+// paused: settings without a trial, restored by a pause and applied again.
 // unsupported: a kernel that stores `cache` for `cache_shard`.
 const std::vector<Scenario>& scenarios();
 

@@ -5,9 +5,9 @@
 
 namespace wq::faults {
 
-// The kernel behind the files of a tree that are ever written: it refuses what is no scope, takes a write as
-// a whole, and shows `default (cache)`, where followers move with the module parameter. A file of the tree
-// holds one line, what stands behind it is of longer ones before.
+// Simulates the kernel for the files of a tree that the daemon writes. It refuses a word that is not a scope,
+// takes a write as a whole, and shows `default (cache)` with the current module parameter. Only the first
+// line of a file in the tree counts; the rest is left over from longer lines before.
 class SimKernel {
   public:
     // PREFIXES: before 7.1 a scope's name was matched by its beginning (parse_affn_scope()).
@@ -15,9 +15,10 @@ class SimKernel {
 
     // Whether PATH is one of those files.
     [[nodiscard]] bool plays(const std::string& path) const;
-    // What PATH shows now, a newline at its end.
+    // What PATH shows now, with a newline at the end.
     [[nodiscard]] std::string show(const std::string& path) const;
-    // Stores TEXT as written to PATH, open as FD. An errno, or 0. One system call, so that no kill halves it.
+    // Stores TEXT as if written to PATH, which is open as FD. Returns 0 or an errno. Makes one system call,
+    // so that a kill cannot leave half of it.
     [[nodiscard]] int store(int fd, const std::string& path, const std::string& text) const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// baseline.json: what is read is written back to the same, what is refused is left as it is.
+// baseline.json: a file that is accepted is written back unchanged, a refused file is left alone.
 #include "engine/baseline.h"
 
 #include <string>
@@ -23,7 +23,7 @@ static BaselineEntry entry_of(const std::string& name) {
 
 static void check_refused(BaselineStore& store, const wq::Error& error, std::string_view text) {
     require(error.text.starts_with(folder().path(kFile) + ": "), "what is refused names the file");
-    require(store.entries().empty(), "what is refused teaches nothing");
+    require(store.entries().empty(), "a refused file leaves the store empty");
     store.put(entry_of("kcryptd"));
     require(!store.save() && folder().read(kFile) == text, "what is refused is not replaced");
 }
@@ -38,7 +38,7 @@ FUZZ_TARGET(baseline) {
         require(name == entry.name && *store.find(name) == entry, "entries are found by name");
         require(entry.holder == wq::Holder::pin || entry.pinned.empty(), "a pin alone names a scope");
     }
-    // A store writes what has changed.
+    // A store writes only if something changed.
     const std::string other = entries.empty() ? "x" : entries.rbegin()->first + "x";
     store.put(entry_of(other));
     require(store.save().has_value(), "what was read can be written");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// D-Bus: one call with arguments of any types, to the daemon's real methods, over a private bus; and polkit's
-// answer, where it is asked, of any types too. The input is a stream of choices.
+// D-Bus: one call with arguments of any types to the daemon's real methods, over a private bus; and, if
+// polkit is asked, its answer, also of any types. The input is a stream of choices.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ class Choices {
   public:
     explicit Choices(std::string_view text) : text_(text) {}
 
-    // 0 to N - 1; 0 where there is nothing left.
+    // Returns 0 to N - 1; 0 at the end of the input.
     unsigned below(unsigned n) {
         const unsigned char byte = text_.empty() ? 0 : static_cast<unsigned char>(text_.front());
         text_.remove_prefix(text_.empty() ? 0 : 1);
@@ -40,7 +40,7 @@ class Choices {
         return out;
     }
 
-    // Up to 63 bytes; or one as long as an argument may be, or longer.
+    // Returns up to 63 bytes of input, or 247 to 262 letters: an argument may have at most 255.
     std::string text() {
         const unsigned length = below(80);
         if (length < 64) return std::string(take(length));
@@ -57,7 +57,7 @@ class Choices {
     std::string_view text_;
 };
 
-// How long the first complete type of SIGNATURE is; 0 where that is not one.
+// Returns the length of the first complete type of SIGNATURE; 0 if there is none.
 static std::size_t type_length(std::string_view signature) {
     unsigned depth = 0;
     for (std::size_t i = 0; i < signature.size(); i++) {
@@ -88,13 +88,13 @@ static bool append_basic(sd_bus_message* message, char type, Choices& choices) {
         const int yes = choices.yes() ? 1 : 0;
         return ::sd_bus_message_append_basic(message, type, &yes) >= 0;
     }
-    // Of the others, each takes as many bytes as it needs of these.
+    // Each other type uses as many of these bytes as it needs.
     const auto number = choices.number<std::uint64_t>();
     return std::strchr("ynqiuxtd", type) != nullptr &&
            ::sd_bus_message_append_basic(message, type, &number) >= 0;
 }
 
-// Appends values of these types. False: the message cannot be made so.
+// Appends values of these types. Returns false if sd-bus refuses them.
 static bool append_types(sd_bus_message* message, std::string_view signature, Choices& choices,
                          unsigned depth) {
     while (!signature.empty()) {
@@ -118,8 +118,8 @@ static bool append_types(sd_bus_message* message, std::string_view signature, Ch
     return true;
 }
 
-// Values of likely types, or of any that fit into a message of libsystemd (252 takes no signature of 255
-// bytes).
+// Appends values of one of the LIKELY types, or of any types with a signature of at most 64 bytes (libsystemd
+// 252 does not take a signature of 255 bytes).
 static bool append_anything(sd_bus_message* message, std::initializer_list<const char*> likely,
                             Choices& choices) {
     const unsigned which = choices.below(static_cast<unsigned>(likely.size()) + 1);
@@ -128,11 +128,11 @@ static bool append_anything(sd_bus_message* message, std::initializer_list<const
         choices, 0);
 }
 
-// What came of one call.
+// The result of one call.
 struct Outcome {
     unsigned orders = 0;   // carried out
     unsigned replies = 0;  // errors included
-    bool allowed = false;  // by who calls, or by polkit
+    bool allowed = false;  // by the caller's UID, or by polkit
 };
 
 static wq::BusHandlers handlers(Outcome& outcome, Choices& choices) {
@@ -165,7 +165,7 @@ static BusPtr open_end(int fd, bool server) {
     return bus;
 }
 
-// Who calls, and polkit.
+// Plays the caller, the bus and polkit.
 struct Caller {
     Outcome& outcome;
     Choices& choices;
@@ -178,7 +178,7 @@ struct Caller {
         return 0;
     }
 
-    // The bus's, about who sent a call: root, nobody, an error, or what makes no sense.
+    // The bus's answer about the sender of a call: root, nobody, an error, or a reply of the wrong type.
     int tell_user(sd_bus_message* question) {
         const unsigned which = choices.below(4);
         outcome.allowed = which == 1;
@@ -187,7 +187,7 @@ struct Caller {
         return ::sd_bus_reply_method_return(question, "u", which == 1 ? 0U : 65534U);
     }
 
-    // polkit's: an error, or anything, which allows what it is to allow if it can be read so.
+    // polkit's answer: an error, or values of any types. A first member that reads as true allows the call.
     int answer(sd_bus_message* question) {
         if (::sd_bus_message_is_method_call(question, nullptr, "GetConnectionUnixUser") > 0)
             return tell_user(question);
@@ -222,14 +222,14 @@ static MessagePtr make_call(sd_bus* bus, Outcome& outcome, Choices& choices) {
     MessagePtr message(raw);
     const bool has_sender = choices.yes();
     if (has_sender) require(::sd_bus_message_set_sender(raw, ":1.7") >= 0, "a call has a sender");
-    // Who calls directly is this process; of a sender the bus is asked.
+    // Without a sender the caller is this process; with a sender the daemon asks the bus.
     outcome.allowed = ::geteuid() == 0 && !has_sender;
     ::sd_bus_message_set_allow_interactive_authorization(raw, choices.yes() ? 1 : 0);
     if (!append_anything(raw, {"", "s", "ss", "sss", "ssv", "(ss)", "as"}, choices)) return nullptr;
     return message;
 }
 
-// Until neither end has anything to do.
+// Processes both ends until neither has anything to do.
 static void process(sd_bus* one, sd_bus* other) {
     for (bool busy = true; busy;) {
         busy = false;
@@ -254,11 +254,11 @@ FUZZ_TARGET(bus) {
 
     const MessagePtr message = make_call(client.get(), outcome, choices);
     if (!message) return;
-    // Some messages cannot be made into one after all.
+    // sd-bus refuses some messages only when it sends them.
     if (::sd_bus_call_async(client.get(), nullptr, message.get(), Caller::on_reply, &caller, 0) < 0) return;
     process(client.get(), (*server)->bus());
     require(outcome.replies == 1, "a call has one reply");
     require(outcome.orders <= 1, "an order is carried out once");
     require(::sd_bus_is_open((*server)->bus()) > 0, "the daemon stays on the bus");
-    require(journal.max_level() >= 0 && journal.max_level() <= 7, "a log level is one");
+    require(journal.max_level() >= 0 && journal.max_level() <= 7, "the log level is 0 to 7");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// CPU lists and masks: "A;B", each read both ways, against std::bitset.
+// CPU lists and masks: "A;B", each parsed both as list and as mask, compared with std::bitset.
 #include "base/cpu_set.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ static void check_two(const CpuSet& a, const CpuSet& b) {
     require(a.contains(b) == ((pa & pb) == pb), "contains()");
 }
 
-// The set, if TEXT is one.
+// Returns the set, if it was accepted.
 static std::optional<CpuSet> accepted(const Result<CpuSet>& set) {
     if (set) check_one(*set);
     require(set || (!set.error().text.empty() && set.error().code != 0), "what is refused has a reason");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What all targets share. A target is a file with one FUZZ_TARGET(name) { ... } in it, which is given `text`,
-// any bytes; libFuzzer runs it (./dev fuzz), and fuzz-replay does with the kept corpora (./dev test).
+// Shared by all targets. A target is a file with one FUZZ_TARGET(name) { ... }, which gets `text`, any bytes.
+// libFuzzer runs it (./dev fuzz), and fuzz-replay runs it with the kept corpora (./dev test).
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace wq::fuzz {
 
-// Stops the run where a property that any input must have does not hold.
+// Aborts if PROPERTY, which must hold for any input, does not hold.
 void require(bool holds, std::string_view property);
 
-// One folder for all inputs of a process; in memory where that can be had.
+// One folder for all inputs of a process; in memory if possible.
 test::TempTree& folder();
 
 using Target = void (*)(std::string_view text);
 
-// A target of fuzz-replay.
+// Registers a target of fuzz-replay.
 struct Registered {
     Registered(std::string_view name, Target target);
 };

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs what `./dev fuzz` has built into build/fuzz: from the kept corpus and what earlier runs have found, as many
-# targets at once as there are CPUs. New inputs go to build/fuzz/found/TARGET.
-#   fuzz.sh [TARGET...] [--seconds N]   all targets, 600 s each, by default; fails where one crashes
-#   fuzz.sh --keep [TARGET...]          corpus/TARGET anew: the smallest inputs that reach all that was reached.
-#                                       Not more than 100 KiB of them; files named crash-* stay as they are.
+# Runs the targets that `./dev fuzz` has built in build/fuzz, with the kept corpus and the inputs that earlier
+# runs have found, as many targets at once as there are CPUs. New inputs go to build/fuzz/found/TARGET.
+#   fuzz.sh [TARGET...] [--seconds N]   default: all targets, 600 s each; fails if one crashes
+#   fuzz.sh --keep [TARGET...]          makes corpus/TARGET again: the smallest inputs that reach all that was
+#                                       reached, at most 100 KiB; files named crash-* are not changed
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../build/fuzz
 programs=$build/tests/fuzz
 
-# Long ones are of trees.
+# The inputs of sysfs are trees, so they may be longer.
 options_of() { # TARGET
   printf '%s\n' -timeout=30 -rss_limit_mb=2048 -malloc_limit_mb=1024 "-max_len=$([ "$1" = sysfs ] && echo 8192 || echo 4096)"
   [ ! -f "$here/$1.dict" ] || printf '%s\n' "-dict=$here/$1.dict"
@@ -19,7 +19,7 @@ options_of() { # TARGET
 run() { # TARGET SECONDS
   local target=$1 options
   mapfile -t options < <(options_of "$target")
-  # In memory, and gone with this script: who is stopped leaves its files.
+  # In memory, and removed with this script, because a target that is stopped leaves its files.
   TMPDIR=$(mktemp -d -p /dev/shm wq-tuned-fuzz-XXXXXX)
   export TMPDIR
   trap 'rm -rf "$TMPDIR"' EXIT
@@ -39,7 +39,7 @@ summary() { # TARGET
     "$(sed -n 's/^stat::new_units_added: *//p' "$log")" "$(grep -aoP 'Test unit written to \K.*-(crash|leak|oom|timeout)-.*' "$log" || echo 'no crash')"
 }
 
-# What is kept is in every clone for ever, and is run at each test: no more than 100 KiB, the smallest finds first.
+# Kept inputs are in every clone for ever, and run with each test: at most 100 KiB, the smallest inputs first.
 most_kept=102400
 
 bytes_in() { find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum + 0 }'; } # FOLDER
@@ -50,7 +50,7 @@ keep() { # TARGET
   fresh=$(mktemp -d)
   mkdir -p "$corpus" "$build/found/$target"
   "$programs/fuzz-$target" "${options[@]}" -merge=1 -use_counters=0 "$fresh" "$corpus" "$build/found/$target" >"$build/keep-$target.log" 2>&1
-  # What was kept before and is needed no more goes; what is still needed stays, and comes first.
+  # Removes kept inputs that are no longer needed. Those that are still needed stay, and count first.
   for file in "$corpus"/*; do
     case ${file##*/} in
       crash-*) ;;

@@ -40,14 +40,14 @@ static bool same(const RecordedTrial& a, const RecordedTrial& b) {
     return a.name == b.name && a.counters == b.counters && std::ranges::equal(a.pairs, b.pairs, same_pair);
 }
 
-// By its first counter, as `ab` would.
+// Judges by the first counter, as `ab` does.
 static wq::TrialVerdict judge(const RecordedTrial& recorded) {
     wq::Trial trial({}, recorded.counters.front());
     for (const auto& pair : recorded.pairs) trial.add(pair.front());
     return trial.end("no more pairs");
 }
 
-// Whatever was measured, the store can be read again.
+// Checks that the store can be read again, whatever was measured.
 static void check_verdict(const RecordedTrial& recorded) {
     const wq::TrialVerdict verdict = judge(recorded);
     const wq::Standing& at = verdict.standing;

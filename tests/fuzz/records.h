@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Verdict records that went by way of a file, for more than one target.
+// Compares verdict records with those read back from a file. For several targets.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace wq::fuzz {
 
-// Evidence goes through a logarithm and back.
+// Floating-point values may differ a little, because evidence is stored as a logarithm.
 inline bool alike(const nlohmann::json& a, const nlohmann::json& b) {
     if (a.is_array() && b.is_array()) return std::ranges::equal(a, b, alike);
     if (!a.is_number_float() || !b.is_number_float()) return a == b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// fuzz-replay TARGET FOLDER: the target once with each file of the folder. Says the file's name first, so
-// that the last name is that of the input which stopped it.
+// fuzz-replay TARGET FOLDER: runs the target once with each file of the folder. Prints the name of the file
+// first, so that the last name is that of the input that crashed.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Everything that is read of /sys and /proc, in a small tree made of the input: a line per file, "PATH TEXT",
-// where TEXT has "\n", "\0" and "\\" and gets a newline at its end; "PATH/" is a folder. The usual folders
-// have short names, see kFolders.
+// Everything that the daemon reads from /sys and /proc, in a small tree made from the input. Each line is a
+// file: "PATH TEXT", where TEXT may have the escapes "\n", "\0" and "\\" and gets a newline at its end;
+// "PATH/" is a folder. The usual folders have short names, see kFolders.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ static void make_entry(std::string_view line) {
         else
             folder().write(path, unescaped(space == std::string_view::npos ? "" : line.substr(space + 1)));
     } catch (const std::exception&) {
-        // A name that is a file already, a NUL in a name: no such entry then.
+        // The name is already a file, or has a NUL: leave the entry out.
     }
 }
 
@@ -80,7 +80,7 @@ static bool plain(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// GROUPS are disjoint, not empty, ascend by their lowest CPU, and are WHOLE together.
+// Checks that GROUPS are disjoint, not empty, ascend by their lowest CPU, and together are WHOLE.
 template <class Groups, class Cpus>
 static void check_partition(const Groups& groups, Cpus cpus, const CpuSet& whole, std::string_view what) {
     CpuSet seen;
@@ -120,7 +120,8 @@ static void check_topology(const Topology& topology) {
         check_partition(wq::pods_of(scope, topology, 8), itself, topology.online, name_of(scope));
 }
 
-// Whether a pod of SCOPE has CPUs of several LLCs, and LLCs group anything.
+// Whether a pod of the planned scope is not inside one LLC. False if all sockets have one core, since LLCs
+// group nothing then, and if the workqueue has isolated CPUs, which are in no LLC.
 static bool crosses_llcs(const wq::PlanLine& line, const Topology& topology) {
     const wq::CoreIndex cores(topology);
     const bool sockets =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// verdicts.json: what is read is written back to the same, what is refused is set aside.
+// verdicts.json: a file that is accepted is written back unchanged, a refused file is set aside.
 #include "judge/verdicts.h"
 
 #include <string>
@@ -18,7 +18,7 @@ static constexpr const char* kFile = "verdicts.json";
 
 static void check_refused(VerdictStore& store, const wq::Error& error, std::string_view text) {
     require(error.text.starts_with(folder().path(kFile) + ": "), "what is refused names the file");
-    require(store.records().empty(), "what is refused teaches nothing");
+    require(store.records().empty(), "a refused file leaves the store empty");
     require(!folder().exists(kFile) && folder().read(std::string(kFile) + ".broken") == text,
             "what is refused is set aside");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Everything small that is read from one line: options, conditions, values of a policy, scope files.
+// Everything that is parsed from one short line: options, conditions, values of a policy, scope files.
 #include <algorithm>
 #include <string>
 

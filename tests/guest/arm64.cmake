@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The boots of arm64: `./dev build arm64`, `./dev fetch --arm64`, then ctest --test-dir build/arm64 -L guest.
+# The boots for arm64: `./dev build arm64`, `./dev fetch --arm64`, then ctest --test-dir build/arm64 -L guest.
 
 set(sockets2 16,sockets=2,clusters=1,cores=8,threads=1)
 set(vm8 8,sockets=8,clusters=1,cores=1,threads=1)
@@ -7,7 +7,7 @@ set(one16 16,sockets=1,clusters=1,cores=16,threads=1)
 set(pairs16 16,sockets=1,clusters=8,cores=2,threads=1)
 set(halves16 16,sockets=1,clusters=2,cores=8,threads=1)
 
-# Complete ones: systemd, udev, D-Bus, dm-crypt.
+# Complete systems: with systemd, udev, D-Bus and dm-crypt.
 foreach(kernel 7.2 6.12)
     guest_boot(NAME arm64-sockets2-${kernel} KERNEL ${kernel} SMP ${sockets2} LABEL guest-all BESIDE TIMEOUT 2400
         CHECKS boots harness pods dump applies hotplug main-job)
@@ -53,7 +53,7 @@ foreach(kernel 7.2 6.12)
     pods_row(${kernel} "ACPI,2-sockets" ${sockets2} ACPI)
     pods_row(${kernel} "ACPI,8-clusters-of-2" ${pairs16} ACPI)
 endforeach()
-# Of whatever booted last.
+# Makes the table from the last results of each boot.
 add_test(NAME guest.rows.table COMMAND ${PROJECT_SOURCE_DIR}/tests/arm64/table.sh ${CMAKE_CURRENT_SOURCE_DIR}/RESULTS.md ${rows})
 list(TRANSFORM rows REPLACE ".*/(rows-.*)" "guest.\\1.pods-row" OUTPUT_VARIABLE checks)
 set_tests_properties(guest.rows.table PROPERTIES LABELS guest-all DEPENDS "${checks}")

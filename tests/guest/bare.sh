@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The init of a guest without systemd (boot.sh --bare): what runner.sh and the checks expect of a machine, and no more.
+# The init of a guest without systemd (boot.sh --bare): sets up only what runner.sh and the checks need.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Boots one guest and has it run checks:
+# Boots one guest, which runs the checks:
 #   boot.sh --kernel 6.12 --smp TOPOLOGY --stage DIR --results DIR
 #           [--append "..."] [--timeout SECONDS] [--stream] [--icount] [--tree bench|peers|distro]
 #           [--machine-args "..."] [--arch arm64] [--caches L2,L3] [--acpi] [--bare] CHECK...
 #
-# --caches: the device tree names caches, one L2 per so many CPUs and one L3 per so many, 0 for none (arm64).
-# --acpi: by UEFI and ACPI instead of a device tree (arm64).
-# --bare: no systemd, no udev, no D-Bus: the checks are all that runs, a few seconds after the kernel has begun.
-# --icount: the guest's clock counts instructions, 1 ns each, whatever else this machine is doing; its CPUs take turns.
-# --machine-args: more words for QEMU, such as -numa and what it wants.
+# --caches: the device tree has caches: one L2 per L2 CPUs and one L3 per L3 CPUs, 0 for none (arm64).
+# --acpi: boots by UEFI and ACPI instead of a device tree (arm64).
+# --bare: no systemd, udev or D-Bus: only the checks run, a few seconds after the kernel has started.
+# --icount: the guest's clock counts instructions, 1 ns each, at any load of this machine; CPUs take turns.
+# --machine-args: further arguments for QEMU, such as -numa and its memory objects.
 #
-# DIR/CHECK.out is what the check printed, DIR/CHECK.rc its exit code; both are made
-# anew, so that what an earlier boot left can never pass. The exit code here speaks of
-# the harness alone: 0 = the guest booted, ran every check and shut down; what the
-# checks found is in their files. A guest that oopses, panics or hangs is a failure
-# that is printed, and is not tried again.
+# DIR/CHECK.out has the output of the check, DIR/CHECK.rc its exit code. Files of an earlier boot are removed
+# first. The exit code of boot.sh is only about the harness: 0 = the guest booted, ran every check and shut
+# down; the results of the checks are in their files. If a guest oopses, panics or hangs, boot.sh prints that,
+# fails, and does not try again.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
@@ -60,7 +59,7 @@ tidy() {
 trap tidy EXIT
 trap 'exit 130' INT TERM
 
-# The overlay: the installed project, the runner, and what this boot is to do.
+# The overlay: the installed project, the runner, and the checks of this boot.
 overlay=$work/overlay
 lib=$overlay/usr/lib/wq-tests
 mkdir -p "$overlay"
@@ -90,8 +89,8 @@ if [ $acpi = yes ]; then
   kernel_words+=" acpi=force"
 fi
 
-# The console goes to a file, the runner's words come over the second serial port, and
-# what it asks of the machine (CPU hot-add) goes to QEMU's monitor.
+# The console goes to a file. The runner's messages come over the second serial port. Its requests to the
+# machine (CPU hot-add) go to QEMU's monitor.
 mkfifo "$work/serial" "$work/monitor.in" "$work/monitor.out"
 start_guest() {
   rm -f "$results"/*
@@ -115,7 +114,7 @@ end_guest() {
 
 qemu_said() { sed 's/^/  qemu: /' "$results/qemu.log" | grep -v "TCG doesn't support" | tail -n 5 || true; }
 
-# One line of the runner's.
+# Handles one line of the runner.
 heard() { # LINE
   local line=$1 name rc seconds
   case $line in
@@ -142,9 +141,9 @@ heard() { # LINE
   esac
 }
 
-# Until the guest has shut down, or `problem` says why it is not worth waiting any longer.
+# Returns when the guest has shut down, or when `problem` gives a reason to stop waiting.
 follow_guest() {
-  local line begun="" # of a line that a timeout cut in two
+  local line begun="" # the first part of a line that a timeout cut in two
   while [ -z "$problem" ]; do
     if IFS= read -r -t 5 -u 3 line; then
       heard "$begun$line"
@@ -161,9 +160,10 @@ follow_guest() {
   done
 }
 
-# Now and then the emulator starts a CPU whose timer never fires, seems to execute a breakpoint that the kernel has taken
-# out already, or dies itself (RESULTS.md, "The emulator"). Such a machine is known by that before any check has begun,
-# while nothing of ours runs, and is thrown away; what a check met is never tried again.
+# Sometimes the emulator starts a CPU whose timer never fires, seems to execute a breakpoint that the kernel
+# has already removed, or crashes (RESULTS.md, "The emulator"). If this happens before the first check, when
+# no program of ours runs, boot.sh throws the machine away and starts another. A problem during a check is
+# never tried again.
 for machine in 1 2 3; do
   start_guest
   follow_guest
@@ -172,7 +172,7 @@ for machine in 1 2 3; do
   elif [ -z "$problem" ] && [ "$done" = no ]; then
     rc=0
     wait "$qemu_pid" || rc=$?
-    [ "$rc" -le 128 ] || broken=yes # by a signal; it ends with 0 where the kernel panics
+    [ "$rc" -le 128 ] || broken=yes # QEMU died by a signal; if the kernel panics, it exits with 0
     problem="QEMU ended early, exit code $rc${check:+ (in or after $check)}"
   fi
   if [ "$broken" = no ] || [ "$ready" = yes ] || [ "$machine" = 3 ]; then break; fi
@@ -185,7 +185,8 @@ if [ -z "$problem" ]; then
   qemu_pid=""
 fi
 if oops=$(grep -aEm 1 'Oops|BUG:|Kernel panic' "$results/console.log"); then problem="its kernel: $oops"; fi
-# These are not on a quiet console; the runner has sent what dmesg keeps. (From 6.19 on the CPU stands after the place.)
+# A quiet console does not show warnings; the runner sends those of dmesg. (From 6.19 on, the CPU comes after
+# the location.)
 if [ -z "$problem" ] && oops=$(grep -aEm 1 'WARNING: (CPU: |.*CPU#)' "$results/kernel-warnings.log" 2>/dev/null); then problem="its kernel: $oops"; fi
 if [ -n "$problem" ]; then
   say "GUEST FAILED, kernel $kernel, -smp $smp: $problem"

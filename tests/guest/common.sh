@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What every host-side script of the guest tests shares. Sourced, never run.
+# Functions that the host-side scripts of the guest tests share. Source this file, do not run it.
 
 guest_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 arm64_dir=$(cd "$guest_dir/../arm64" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/wq-tuned
-uefi=/usr/share/qemu-efi-aarch64/QEMU_EFI.fd # of ACPI boots on arm64
+uefi=/usr/share/qemu-efi-aarch64/QEMU_EFI.fd # firmware for ACPI boots on arm64
 
-# The machine of an architecture: which QEMU, its words, and the guest's two serial ports.
+# Sets the machine of an architecture: the QEMU program, its arguments, and the guest's two serial ports.
 use_arch() { # amd64|arm64
   arch=$1
   case $arch in
@@ -16,7 +16,7 @@ use_arch() { # amd64|arm64
       machine_words=(-machine q35 -cpu Skylake-Server -accel "tcg,thread=multi")
       kernel_words="tsc=reliable"
       ;;
-    arm64) # Its CPUs take turns: each in a thread of its own is two to four times as slow, and RCU complains.
+    arm64) # thread=single: with a thread per CPU it is two to four times as slow, and RCU complains.
       qemu=qemu-system-aarch64 console=ttyAMA0 port=ttyAMA1
       machine_words=(-machine "virt,gic-version=3" -cpu neoverse-n1 -accel "tcg,thread=single")
       kernel_words=""
@@ -28,22 +28,22 @@ use_arch() { # amd64|arm64
 say() { printf '%s %s\n' "$(date +%T)" "$*"; }
 die() { say "$*" >&2; exit 1; }
 
-# ---- for scripts of several boots
+# ---- For scripts with several boots
 
 expect() { # WHAT EXPECTED ACTUAL
   [ "$2" = "$3" ] || die "FAILED: $1: expected '$2', found '$3'"
   echo "ok: $1${3:+: $3}"
 }
 
-# Boots a guest for one check, shows what that printed, and fails if it did.
+# Boots a guest for one check, shows the check's output, and fails if the check failed.
 run_in_guest() { # RESULTS CHECK BOOT-OPTION...
   local results=$1 check=$2
   shift 2
-  "$guest_dir/boot.sh" --results "$results" "$@" "$check" || true # the report says so, too
+  "$guest_dir/boot.sh" --results "$results" "$@" "$check" || true # report.sh reports the failure
   "$guest_dir/report.sh" "$results" "$check" | sed '/^@file /d; s/^/  /' || die "FAILED: $check in the guest"
 }
 
-# What the check handed to bring_out (lib.sh), by its name: brought_out RESULTS CHECK FILE >COPY
+# `brought_out RESULTS CHECK FILE >COPY`: prints the file that the check gave to bring_out (lib.sh).
 brought_out() {
   local text
   text=$(awk -v file="$3" '$1 == "@file" && $2 == file { print $3 }' "$1/$2.out")
@@ -56,7 +56,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# QEMU 7.2, which Debian 12 has by itself, corrupts these guests.
+# Debian 12's own QEMU, 7.2, corrupts these guests.
 qemu_is_good() {
   local version
   command -v "$qemu" >/dev/null || return 1
@@ -64,21 +64,23 @@ qemu_is_good() {
   [ "${version:-0}" -ge 10 ]
 }
 
-# What the bench tree has beside the usual one: an NFS server, which no other guest needs.
+# Additional packages of the bench tree: an NFS server, which no other guest needs.
 bench_packages=nfs-kernel-server,nfs-common
 
-# And the peers' tree: the daemons that `./dev bench peers` has beside ours, and bpftrace.
+# Additional packages of the peers tree: the daemons that `./dev bench peers` compares with ours, and
+# bpftrace.
 peers_packages=irqbalance,tuned,systemd-oomd,bpftrace
 
-# And for conf/selinux and conf/tuned: Debian's SELinux policy, what builds a module for it, and tuned.
+# Additional packages of the distro tree, for conf/selinux and conf/tuned: Debian's SELinux policy, the tools
+# to build a module for it, and tuned.
 distro_packages=selinux-policy-default,selinux-policy-dev,make,tuned
 
-# What an arm64 tree has to name: minbase, and what pack-tree.sh has mmdebstrap install.
+# All packages of the arm64 tree: mmdebstrap's minbase, and the packages that pack-tree.sh adds to it.
 arm64_tree_packages="base-files base-passwd bash bsdutils coreutils dash debianutils diffutils dpkg findutils grep gzip hostname init-system-helpers
   libc-bin login mount ncurses-base ncurses-bin passwd perl-base sed sysvinit-utils tar util-linux mawk
   systemd-sysv udev dbus kmod dmsetup fio jq procps strace xxhash polkitd libhwloc15 libfmt9 libsystemd0 libudev1 libbpf1"
 
-# The tree of a guest of this architecture: `tree_file guest|bench|peers|distro`.
+# Prints the path of a tree for guests of this architecture: `tree_file guest|bench|peers|distro`.
 tree_file() {
   local made=("$guest_dir"/{pack,settle}-tree.sh)
   case $1-$arch in
@@ -96,20 +98,21 @@ tree_file() {
   esac
 }
 
-# The folder of a kernel of this architecture: {vmlinuz,modules.cpio,modules-bench.cpio,release}.
+# Prints the folder of a kernel of this architecture: {vmlinuz,modules.cpio,modules-bench.cpio,release}.
 kernel_folder() { # VERSION
   printf '%s/kernels/%s%s-%s\n' "$cache" "$1" "$([ "$arch" = amd64 ] || echo "-$arch")" "$(recipe "$guest_dir/pack-kernel.sh")"
 }
 
-# What arm64 programs are built against, and run with under QEMU's user emulation.
+# The packages of the sysroot: arm64 programs are built with it, and QEMU's user emulation runs them with it.
 sysroot_packages="libc6-dev libstdc++-12-dev libsystemd-dev libudev-dev libhwloc-dev libpcre2-dev libtomlplusplus-dev libexpected-dev libfmt-dev
   libncurses-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libgtest-dev libgmock-dev libbpf-dev systemd ncurses-base"
 sysroot_dir() { printf '%s/sysroot-arm64-%s\n' "$cache" "$(recipe "$arm64_dir"/{unpack,pack-sysroot}.sh <(echo "$sysroot_packages"))"; }
 
-# One recipe's fingerprint: what was made by another recipe is not reused.
+# Prints a fingerprint of the files that make a cached object: if one of them changes, the object is made
+# again.
 recipe() { cat "$@" | sha256sum | cut -c1-12; }
 
-# Where apt on this machine takes bookworm from; the other suites live beside it.
+# Prints the mirror from which apt on this machine gets bookworm. It must have the other suites too.
 mirror() {
   if [ -n "${WQ_TUNED_MIRROR:-}" ]; then
     printf '%s\n' "$WQ_TUNED_MIRROR"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the counters see of workqueues, as JSON, beside what the kernel itself has counted in that time:
+// Prints the counters' values for workqueues as JSON, with the kernel's own counts for the same time:
 //   count-work TARGET[,TARGET...] SECONDS [--two] [--every N] [--tails] [--watch CPUS]
-//                                       one window, or --two: half of the time in either slot, with a second
-//                                       between them; what starts on CPUS. The first target's keys are there
-//                                       without `targets` too. SIGUSR1 ends a window early
-//   count-work --traffic                the kernel's own counts, all of them
-//   count-work --cost                   what reading these costs: us of CPU time, and programs loaded
-//   count-work --loaded                 the BPF programs of ours that are in the kernel and called by events
-// Says "begun" on stderr once it counts, and what is wrong in one line, with exit code 1.
+//                                       one window; --two: two windows of half the time, one in each slot, a
+//                                       second apart; --watch: the work that starts on CPUS. The keys of the
+//                                       first target are also at the top level. SIGUSR1 ends a window early
+//   count-work --traffic                all counts of the kernel
+//   count-work --cost                   the cost of reading these: us of CPU time, and programs loaded
+//   count-work --loaded                 wq-tuned's BPF programs in the kernel that events call
+// Prints "begun" on stderr when counting begins. On an error it prints one line and exits with 1.
 #include <linux/bpf.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -63,13 +63,13 @@ long bpf(int command, bpf_attr& attributes) {
     return ::syscall(SYS_bpf, command, &attributes, sizeof(attributes));
 }
 
-// wqt_walk and wqt_look are iterators, and wqt_settle runs when it is told to.
+// Events do not call these: wqt_walk and wqt_look are iterators, and wqt_settle runs only on request.
 bool is_probe(const std::string& name) {
     return name.starts_with("wqt_") && name != "wqt_walk" && name != "wqt_look" && name != "wqt_settle";
 }
 
-// Of our programs in the kernel: name to runs and ns of them all (0 unless kernel.bpf_stats_enabled is 1).
-// Not by libbpf: it is the library's own, and it is on trial here.
+// wq-tuned's programs in the kernel: name, number of runs, and ns of all runs (0 unless
+// kernel.bpf_stats_enabled is 1). Does not use libbpf, because the code under test uses it.
 nlohmann::ordered_json loaded() {
     auto programs = nlohmann::ordered_json::object();
     bpf_attr next{};
@@ -114,7 +114,7 @@ nlohmann::ordered_json json_of(const wq::Watched& watched) {
     return {{"seconds", watched.seconds}, {"lost", watched.lost}, {"work", work}};
 }
 
-// Bytes of kernel memory that this process's maps take, as the kernel says.
+// Bytes of kernel memory that this process's maps take, as fdinfo reports them.
 std::uint64_t map_bytes() {
     std::uint64_t sum = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
@@ -208,7 +208,7 @@ double cpu_us() {
     return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
-// The kernel numbers programs upwards.
+// The ID of the newest program: the kernel assigns IDs in increasing order.
 std::uint32_t last_program() {
     bpf_attr next{};
     while (bpf(BPF_PROG_GET_NEXT_ID, next) == 0) next.start_id = next.next_id;

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Fills the cache with what a guest needs: fetch.sh [--bench|--peers|--distro|--arm64] [KERNEL...] (default: 6.12 7.2).
-# --bench: also the tree of `./dev bench scopes`; --peers: that of `./dev bench peers`; --distro: that with SELinux and tuned;
-# --arm64: all of it for guests of that architecture instead. fetch.sh --sysroot: only what `./dev build arm64` builds against.
+# --bench: also the tree of `./dev bench scopes`; --peers: also that of `./dev bench peers`; --distro: also
+# that with SELinux and tuned; --arm64: instead, everything for arm64 guests; --sysroot: only the libraries of
+# `./dev build arm64`.
 #
-# Every piece is made in a temporary directory and renamed into place when it is
-# whole, so that whatever stands under its name is whole. A lock keeps two runs apart.
+# Each object is made in a temporary directory and renamed when it is complete, so that the cache has no
+# incomplete objects. A lock prevents that two runs make objects at the same time.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
-# `apt_suite NAME COMMAND...`: apt with sources and lists of its own, so that the
-# machine's stay as they are. A mirror's Release file can be older than it allows. NAME-arm64 is the same for arm64,
-# where nothing is installed: whatever a package depends on is downloaded with it.
+# `apt_suite NAME COMMAND...`: runs apt with its own sources and lists; those of the machine do not change.
+# The Release file of a mirror may have expired. NAME-arm64 is the same for arm64, without installed packages:
+# apt downloads a package with all its dependencies.
 apt_suite() {
   local dir=$cache/apt/$1 command=$2 foreign=()
   case $1 in
@@ -39,7 +40,8 @@ machine_lines() {
   done
 }
 
-# Without what is recommended: qemu-user would change what this machine does with programs of other architectures.
+# Without recommended packages: those of qemu-user would change how this machine runs programs of other
+# architectures.
 get_qemu() {
   local packages=qemu-system-x86
   qemu_is_whole && return
@@ -53,7 +55,7 @@ get_qemu() {
   qemu_is_whole || die "QEMU 10 or later is needed, found: $("$qemu" --version | head -n 1)"
 }
 
-# For arm64 there are firmware and the user emulation too.
+# arm64 also needs firmware and the user emulation.
 qemu_is_whole() {
   qemu_is_good || return 1
   [ "$arch" = amd64 ] || { [ -e "$uefi" ] && command -v qemu-aarch64 >/dev/null; }
@@ -61,7 +63,7 @@ qemu_is_whole() {
 
 as_root_apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
 
-# kernels/VERSION/{vmlinuz,modules.cpio,modules-bench.cpio,release}, of the newest build the mirror has.
+# Makes kernels/VERSION/{vmlinuz,modules.cpio,modules-bench.cpio,release} from the newest build on the mirror.
 get_kernel() {
   local version=$1 suite line work packages release dir
   dir=$(kernel_folder "$version")
@@ -93,7 +95,7 @@ get_kernel() {
   say "kernel $version: $release, modules $(du -h "$dir/modules.cpio" | cut -f1)"
 }
 
-# `arm64_packages NAME...`: these and what they depend on, in $arm64_debs.
+# `arm64_packages NAME...`: downloads these packages and their dependencies, and sets arm64_debs to the files.
 arm64_packages() {
   source_line bookworm | update_suite bookworm-arm64
   apt_suite bookworm-arm64 apt-get -qq clean

@@ -4,28 +4,29 @@
 # [KERNEL]. RESULTS keeps the ledgers, the policy, and a folder for each boot.
 #
 # On eight one-CPU sockets `system` is really better, by a quarter of the latency or more. Hosts 1 and 2 measure until
-# they have a verdict; hosts 3 and 4 have three pairs each, which say too little alone.
+# they have a verdict; hosts 3 and 4 have three pairs each, which is too little evidence alone.
 #
-# What such hosts add up to (docs/fleet.md), if all pairs agree, by the stakes 8, 4, 2, 1, 1/2, 1/4, 1/8:
+# The shares of such hosts (docs/fleet.md), if all pairs agree, for the stakes 8, 4, 2, 1, 1/2, 1/4, 1/8:
 #   16 pairs: shares of 900 900 900 392 30 6 2.5 (the cap: 0.1 + 0.9 * 1000)
 #    3 pairs: shares of 7.3 6.9 5.0 2.9 1.8 1.4 1.2; E of the host alone: 4.1
-# For a rule counts what is left without the host that contributes most: one of the first and two of the second, a mean
-# of 17,000. e-BH at 5% asks E = questions / 5% of a single rule: 100 for the five questions of one class (better and
-# worse by latency, worse by three guards), 400 if three other classes are busy as well. So four hosts are enough. By
-# evidence alone the two with a verdict would be, too (450 without one of them), but fewer than four hosts make no rule.
+# A rule must pass without the host that contributes most. That leaves one host of the first kind and two of
+# the second: a mean of 17,000. For a single rule e-BH at 5% requires E = questions / 5%: 100 for the five
+# questions of one class (better and worse by latency, worse by three guards), 400 if three other classes are
+# busy too. So four hosts are enough. The two hosts with a verdict would have enough evidence (450 without one
+# of them), but a rule needs at least four hosts.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
 
 stage=${1:?} results=${2:?} kernel=${3:-7.2}
-few=3 # pairs. With 8 or more, a host would have a say in whether hosts differ; with 6, E of its own could be 20.
+few=3 # pairs. 8 or more would count in the test whether hosts differ; with 6, a host's own E could be 20.
 smp=8,sockets=8,cores=1,threads=1
 ledgers=$results/ledgers
 policy=$results/50-fleet.toml
 tunectl=$stage/usr/bin/wq-tunectl
 export COLUMNS=160 NO_COLOR=1
 
-# Every guest has the tree's machine id otherwise.
+# Without this option, every guest has the machine id of the tree.
 machine_id() { printf 'f1ee7%027d\n' "$1"; }
 
 member() { # N [PAIRS]
@@ -35,7 +36,8 @@ member() { # N [PAIRS]
   brought_out "$results/host$1" fleet-member ledger.jsonl >"$ledgers/host$1.jsonl"
 }
 
-# The lines about the comparison that all have made, of `history --ledger`, `fleet merge` or `fleet show --json`.
+# Prints the lines about the comparison that all hosts made: from `history --ledger`, `fleet merge` or
+# `fleet show --json`.
 about_dm_crypt() { jq -c 'select(.class == "kcryptd-#:#-#" and .candidate == "system" and .counter == "latency")' "$@"; }
 
 tell() { # FILE: the evidence of one host alone
@@ -97,7 +99,7 @@ judge_together() {
   read -r pooled left <<<"$(sed -nE 's/^# .*-> system, latency, better: E ([^ ]+) \(([^ ]+) for the rule\).*/\1 \2/p' "$policy" | head -n 1)"
   needed=$((20 * questions)) # / 5%
   say "questions: $questions, rules: $rules; e-BH asks E = $needed of a single rule; the pool has $pooled, and $left without the host that contributes most"
-  # For several rules e-BH asks less of each.
+  # For several rules e-BH requires a smaller E of each.
   awk -v e="${left:-0}" -v needed="$needed" -v rules="$rules" 'BEGIN { exit !(e * 1.005 >= needed / rules) }' ||
     die "FAILED: $left is less than e-BH asks"
   "$tunectl" check "$policy" || die "FAILED: the policy is not accepted"

@@ -1,20 +1,20 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For the checks that run inside a guest.
+# Functions for the checks that run inside a guest.
 #
 # Adding a check: write tests/guest/checks/NAME.sh, beginning with
 #     # shellcheck source=tests/guest/lib.sh
 #     . /usr/lib/wq-tests/lib.sh
 # and name it after CHECKS in a guest_boot() of tests/guest/CMakeLists.txt. It runs as root
 # under `set -euo pipefail` and passes if and only if it exits 0. A line `# timeout: 300`
-# gives it more than the usual 180 seconds. All that it prints is shown by CTest.
+# gives it more than the usual 180 seconds. CTest shows its output.
 #
-# It finds wq-tuned installed, stopped and without a policy in /etc, all CPUs online that
-# were so at boot, no crypt device, and every workqueue as the kernel made it. The
-# runner puts that back after it (runner.sh says what: service, /etc/wq-tuned, drop-ins of
-# the unit, /run/wq-tuned, /var/lib/wq-tuned, crypt devices, CPUs); anything else that
-# it changes it undoes by a trap. A scope or strictness that still differs once the
-# service is stopped fails the check: "a setting left behind". (Crypt devices that are open then still are.)
+# When a check starts, wq-tuned is installed, stopped and without a policy in /etc, all CPUs that were online
+# at boot are online, there is no crypt device, and every workqueue has the kernel's settings. After the check
+# the runner restores this (runner.sh: service, /etc/wq-tuned, drop-ins of the unit, /run/wq-tuned,
+# /var/lib/wq-tuned, crypt devices, CPUs). The check must undo every other change by a trap. If a scope or
+# strictness still differs when the service is stopped, the check fails: "a setting left behind". (Crypt
+# devices that the check did not close are still open then.)
 #
 # guest_kernel (6.12), guest_release, guest_smp and guest_append say which guest it is; guest_bare is yes in one without systemd.
 set -euo pipefail
@@ -51,10 +51,10 @@ wait_until() {
 # The daemon's status, as JSON; exit code 3 (not running) is not a failure here.
 status() { wq-tunectl status --json || [ $? = 3 ]; }
 
-# What the file says: `default (cache)`, or a scope's name.
+# Prints the text of the file affinity_scope: `default (cache)`, or the name of a scope.
 scope_of() { cat "$workqueues/$1/affinity_scope"; }
 
-# `crypt_open NAME [N]`: /dev/mapper/NAME over the RAM disk N (0 to 3).
+# `crypt_open NAME [N]`: makes /dev/mapper/NAME on RAM disk N (0 to 3).
 crypt_open() {
   local key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
   [ -e /dev/ram0 ] || modprobe brd rd_nr=4 rd_size=65536
@@ -69,7 +69,8 @@ wq_of() {
   basename "$(echo "$workqueues/kcryptd-$number-"*)"
 }
 
-# `some_workqueue`: in $wq, one that may be played with: a crypt device's, or `writeback` where there are no modules.
+# `some_workqueue`: sets wq to a workqueue that a check may change: that of a crypt device, or `writeback` if
+# there are no modules.
 some_workqueue() {
   wq=writeback
   modprobe --dry-run --quiet dm-crypt || return 0
@@ -80,20 +81,20 @@ some_workqueue_done() { [ "$wq" = writeback ] || crypt_close c0; }
 
 # `load_mbs NAME SECONDS JOBS`: writes to /dev/mapper/NAME; prints MB/s.
 load_mbs() {
-  rm -f /run/wq-tests/fio.json # `set -e` ends at $(...)
+  rm -f /run/wq-tests/fio.json # `set -e` has no effect in $(...)
   fio --name=load --filename="/dev/mapper/$1" --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio \
     --direct=1 --time_based --runtime="$2" --numjobs="$3" --group_reporting \
     --output-format=json --output=/run/wq-tests/fio.json >/dev/null || fail "fio: exit code $?"
   jq -er '.jobs[0].write.bw_bytes / 1e6 | round' /run/wq-tests/fio.json
 }
 
-# `bring_out FILE`: to the host, among what the check prints; brought_out of common.sh finds it there.
+# `bring_out FILE`: sends FILE to the host in the output of the check; brought_out (common.sh) extracts it.
 bring_out() { base64 -w 1000 "$1" | sed "s|^|@file ${1##*/} |"; }
 
-# Asks QEMU's monitor, for what only the machine can do: `host_monitor device_add ...`.
+# Sends a command to QEMU's monitor: `host_monitor device_add ...`.
 host_monitor() { echo "@monitor $*" >"$guest_port"; }
 
-# CPU lists, one a line, without the CPUs that are offline; what is left of them, each once.
+# Reads CPU lists, one per line, removes the offline CPUs, and prints each remaining list once.
 online_of() {
   awk -v online="$(cat /sys/devices/system/cpu/online)" '
     function expand(list, set, parts, ends, n, i, cpu) {
@@ -118,8 +119,8 @@ online_of() {
     }' | sort -uV
 }
 
-# The CPU lists that the unbound workers are allowed on, of the online CPUs, each once. (Some are allowed on CPUs that
-# never were online, others not.)
+# Prints the CPU lists of the unbound workers, each once, without the offline CPUs. (Only some workers are
+# also allowed on CPUs that were never online.)
 worker_lists() {
   local dir comm
   for dir in /proc/[0-9]*; do
@@ -130,10 +131,10 @@ worker_lists() {
 }
 only_one_list() { [ "$(worker_lists | wc -l)" = 1 ]; }
 
-# `real_pods WQ SCOPE`: the pods that the kernel made, one CPU list a line, as they show in
-# the workers of a strict workqueue: every pool has at least one. Workers of all
-# other workqueues are allowed everywhere, and so is that of the workqueue's own default pool.
-# Asks for a guest in which nothing else is strict, and wq-tuned is not at work on WQ.
+# `real_pods WQ SCOPE`: prints the kernel's pods, one CPU list per line. It makes WQ strict and reads the CPU
+# lists of its workers: every pool has at least one worker. Workers of all other workqueues, and the worker of
+# WQ's default pool, are allowed on all CPUs. No other workqueue may be strict, and wq-tuned must not change
+# WQ meanwhile.
 real_pods() {
   local dir=$workqueues/$1 scope strict everywhere lists
   wait_until 15 only_one_list || fail "some workers were bound before real_pods began: $(worker_lists | tr '\n' ' ')"
@@ -150,7 +151,7 @@ real_pods() {
   wait_until 15 only_one_list || fail "strict workers of $1 outlived real_pods: $(worker_lists | tr '\n' ' ')"
 }
 
-# `check_pods WQ`: what `explain` says of the pods of WQ's candidates is what the kernel made, for every scope.
+# `check_pods WQ`: for every scope, the pods that `explain` shows for WQ's candidates are the kernel's pods.
 check_pods() {
   local explained scope scopes said
   explained=$(wq-tunectl explain "$1" --json)
@@ -164,8 +165,8 @@ check_pods() {
 
 # ---- wq-tuned itself
 
-# `policy <<EOF`: /etc/wq-tuned/wq-tuned.toml. `apply_policy` is the one that most checks want: kcryptd has a scope at
-# once, and nothing is compared.
+# `policy <<EOF`: writes /etc/wq-tuned/wq-tuned.toml. `apply_policy` writes the policy of most checks: kcryptd
+# gets its scope at once, and nothing is compared.
 policy() { mkdir -p /etc/wq-tuned && cat >/etc/wq-tuned/wq-tuned.toml; }
 apply_policy() { # [SCOPE]
   policy <<EOF
@@ -187,18 +188,19 @@ scope_is() { [ "$(cut -d' ' -f1 "$workqueues/$1/affinity_scope" 2>/dev/null)" = 
 state_is() { [ "$(target "$1" state)" = "$2" ]; }
 is_active() { systemctl is-active --quiet wq-tuned; }
 
-# `expect_scope WQ WORD`: within five seconds the file's first word is WORD.
+# `expect_scope WQ WORD`: fails unless the first word of affinity_scope becomes WORD within five seconds.
 expect_scope() {
   wait_until 5 scope_is "$1" "$2" || fail "$1 holds '$(scope_of "$1")', not '$2'"
   note "ok: $1 holds '$2'"
 }
 
-# A scope that differs from the default here, by its pods as well: smt where cores are grouped, system where not.
+# Prints a scope that has other pods than the default: `system` on one-CPU sockets, `smt` on all other
+# topologies.
 other_scope() {
   case $guest_smp in 8,sockets=8,*) echo system ;; *) echo smt ;; esac
 }
 
-# Settings of `unit` for this check alone; the runner takes them away.
+# Adds settings to UNIT for this check; the runner removes them.
 drop_in() { # UNIT <<EOF
   mkdir -p "/run/systemd/system/$1.d"
   cat >"/run/systemd/system/$1.d/check.conf"
@@ -207,15 +209,15 @@ drop_in() { # UNIT <<EOF
 
 entries() { if [ -e /run/wq-tuned/baseline.json ]; then jq '.entries | length' /run/wq-tuned/baseline.json; else echo 0; fi; }
 
-# `since_mark`: what the units wrote to the journal since `mark`.
-# (By time: --after-cursor with a filter loses the first line that matches, before systemd 255.)
+# `since_mark`: prints what the units logged since `mark`.
+# (By time, because --after-cursor with a filter loses the first matching line before systemd 255.)
 mark() { journalctl --sync; marked=@$EPOCHREALTIME; }
 since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o cat --since="$marked"; }
 
 # ---- comparisons
 
-# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: kcryptd is compared, from the start of the daemon
-# on, and nothing else; LINEs go into [judge].
+# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: writes a policy that compares only
+# kcryptd, from the start of the daemon on; LINEs go into [judge].
 trial_policy() {
   local scope=$1
   shift
@@ -254,16 +256,16 @@ load_off() {
 
 verdicts=/var/lib/wq-tuned/verdicts.json
 ledger=/var/lib/wq-tuned/ledger.json
-# `verdict KEY`: of the last verdict; empty where there is none.
+# `verdict KEY`: prints KEY of the last verdict, or nothing if there is no verdict.
 verdict() { jq -r --arg key "$1" '.verdicts[-1][$key] // empty' $verdicts 2>/dev/null || true; }
 ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N verdicts
-# Pairs of all comparisons that the ledger on disk has; 0 without one.
+# Prints the number of pairs of all comparisons in the ledger on disk; 0 without a ledger.
 ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/null || echo 0; }
 trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .trial[$key] // empty'; }
-# `has_pairs WQ N`: its comparison has N pairs or more.
+# `has_pairs WQ N`: whether the comparison of WQ has at least N pairs.
 has_pairs() { [ "$(trial_of "$1" pairs)" -ge "$2" ] 2>/dev/null; }
-# How many BPF programs of ours the kernel holds.
+# Prints the number of wq-tuned's BPF programs in the kernel.
 probes() { /usr/lib/wq-tests/count-work --loaded | jq length; }
 no_probes() { [ "$(probes)" = 0 ]; }
-# The kernel takes its time.
+# The kernel frees programs with a delay.
 expect_no_probes() { wait_until 20 no_probes || fail "programs of ours in the kernel: $(/usr/lib/wq-tests/count-work --loaded)"; note "ok: no probe is left"; }

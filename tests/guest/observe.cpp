@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Whether counting favours a scope, under a load that goes on meanwhile:
+// Measures whether counting slows down one scope more than another, while a load runs:
 //   observe WORKQUEUE FINE COARSE ROUNDS SECONDS
 // A round has a turn of SECONDS for each of FINE and COARSE with the counters attached and without, in random
-// order. What is compared is what the kernel itself has counted as completed. One line of JSON:
-//   every    which items were timed
-//   slower   percent, median and 95% interval (null below six rounds): of FINE, of COARSE, and of
-//   `coarse_more` rounds   items per second, in the order of `turns`
+// order. It compares the kernel's own counts of completed items. Prints one line of JSON:
+//   every    N: every Nth item was timed
+//   rounds   items per second of each turn, in the order of `turns`
+//   slower   by how much counting slows down FINE, COARSE, and COARSE more than FINE (`coarse_more`):
+//            percent with a 95% interval (null below six rounds)
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -48,7 +49,7 @@ class Observation {
           file_("/sys/devices/virtual/workqueue/" + name_ + "/affinity_scope"),
           seconds_(seconds) {}
 
-    // Items completed per second under SCOPE. OTHER comes first, so that each turn has new pools.
+    // Returns the items completed per second under SCOPE. Sets OTHER first, so that each turn has new pools.
     double turn(const std::string& scope, const std::string& other, bool counting) {
         write(other);
         write(scope);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the boot whose results are in DIR found out about one check: report.sh DIR CHECK.
+# Prints the output of one check from the results in DIR, and exits with its exit code: report.sh DIR CHECK.
 set -euo pipefail
 cat "$1/$2.out" 2>/dev/null || echo "(it printed nothing)"
 [ -e "$1/$2.rc" ] || { echo "the check did not run to its end"; exit 1; }

@@ -3,8 +3,8 @@
 # Inside the guest: runs the checks of /usr/lib/wq-tests/todo one after the other and
 # tells the host over the second serial port, a line at a time:
 #   @timer CPU    @ready    @begin NAME    | what the check prints    @end NAME EXITCODE SECONDS    @done
-# Between two checks the guest is put back as it was at boot; a workqueue setting that
-# differs then was left behind by the check before, which fails for it.
+# After each check it restores the state of the guest at boot. If a workqueue setting still differs, the check
+# fails, because it left the setting behind.
 set -uo pipefail
 here=/usr/lib/wq-tests
 workqueues=/sys/devices/virtual/workqueue
@@ -15,7 +15,7 @@ guest_port=""
 exec 3>"$guest_port"
 stty -F "$guest_port" raw -echo
 
-# Every setting there is to leave behind, one a line.
+# Prints every setting that a check can leave behind, one per line.
 settings() {
   local file
   grep -H . /sys/module/workqueue/parameters/default_affinity_scope $workqueues/cpumask
@@ -53,11 +53,12 @@ reset() {
   put_back_cpus
 }
 
-# A workqueue that was not there at boot must stand at its kernel's defaults.
+# Prints settings that a check left behind. A workqueue that did not exist at boot must have the kernel's
+# defaults.
 left_behind() {
   settings | grep -vxFf /run/wq-tests/settings |
     grep -vE ':(default \(.*|0)$'
-  # One that was there at boot and differs now is caught here even if it says default.
+  # A workqueue that existed at boot must have the same settings, even if it has the default now.
   local line file
   while IFS= read -r line; do
     file=${line%%:[a-z0-9]*}
@@ -82,8 +83,8 @@ run_check() { # NAME
   echo "@begin $name" >&3
   began=$EPOCHREALTIME
   : >"$output"
-  # In a process group of its own, so that what it leaves running can be ended. Its output
-  # goes by a file: a pipe would stay open for as long as a daemon of the check lives.
+  # It has its own process group, so that processes that it leaves behind can be killed. Its output goes
+  # through a file, because a pipe would stay open as long as a daemon that the check started.
   set -m
   timeout --kill-after=5 "$limit" bash "$here/checks/$name.sh" </dev/null >"$output" 2>&1 3>&- &
   pid=$!
@@ -91,7 +92,7 @@ run_check() { # NAME
   tail -n +1 -f -s 0.2 --pid="$pid" "$output" | sed -u 's/^/| /' >&3
   wait "$pid"
   rc=$?
-  [ -z "$(tail -c 1 "$output")" ] || echo >&3 # a last line that has no end
+  [ -z "$(tail -c 1 "$output")" ] || echo >&3 # the last line has no newline
   kill -KILL -- "-$pid" 2>/dev/null
   [ $rc != 124 ] || echo "| timed out after $limit s" >&3
   if [ $rc != 0 ]; then
@@ -99,7 +100,7 @@ run_check() { # NAME
       --since "@${began%.*}" -n 60; } 2>&1 | sed 's/^/| journal: /' >&3
   fi
   stop_daemon >/dev/null 2>&1
-  left=$(left_behind) # of crypt devices, too
+  left=$(left_behind) # also of crypt devices, which reset removes
   reset >/dev/null 2>&1
   left=$(printf '%s\n' "$left" "$(left_behind)" | grep . | sort -u)
   if [ -n "$left" ]; then
@@ -117,25 +118,25 @@ done)
 smt_at_boot=$(cat /sys/devices/system/cpu/smt/control)
 settings >/run/wq-tests/settings
 
-# A CPU whose timer is dead makes whatever sleeps there sleep for ever: better known before than after.
+# On a CPU with a dead timer, a process that sleeps never wakes up. Detect this before the first check.
 probes=() dead=""
 word() { sed -nE "s/.*wq_tests\.$1=([0-9]+).*/\1/p" /proc/cmdline; }
-# wq_tests.patience=N: a build that is so much slower
+# wq_tests.patience=N: multiplies the time limits by N, for a slow build
 patience=$(word patience)
 patience=${patience:-1}
 [ "$(word machine)" -gt "$(($(word dead_timers)))" ] || dead=/sys/devices/system/cpu/cpu1
-# wq_tests.int3=N: the kernel seems to die of a breakpoint in the first N machines of a boot
+# wq_tests.int3=N: in the first N machines of a boot, the kernel seems to die of a breakpoint
 if [ "$(word machine)" -le "$(($(word int3)))" ]; then
   echo "Oops: int3: 0000, of wq_tests" >/dev/console
   systemctl poweroff --force --force
 fi
-# wq_tests.abort=N: QEMU dies of a signal, in as many
+# wq_tests.abort=N: in the first N machines of a boot, QEMU dies by a signal
 if [ "$(word machine)" -le "$(($(word abort)))" ]; then
   echo "@abort" >&3
   sleep infinity
 fi
 for cpu in $online_at_boot; do
-  # wq_tests.dead_timers=N: CPU 1 plays dead in the first N machines of a boot
+  # wq_tests.dead_timers=N: in the first N machines of a boot, the timer of CPU 1 seems to be dead
   { taskset -c "${cpu##*/cpu}" sleep 0.02 && { [ "$cpu" != "$dead" ] || sleep infinity; } && echo "@timer ${cpu##*/cpu}" >&3; } &
   probes+=($!)
 done
@@ -143,7 +144,7 @@ wait "${probes[@]}"
 
 echo "@ready" >&3
 while read -r name <&9; do run_check "$name"; done 9<$here/todo
-# A warning of the kernel's is not printed on a quiet console, but is worth a look.
+# A quiet console does not show the kernel's warnings; boot.sh checks them.
 dmesg --level=emerg,alert,crit,err,warn 2>/dev/null | sed 's/^/@warn /' >&3
 echo "@done" >&3
 # The port's last bytes must be out before the machine is off.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A root shell in a guest: shell.sh KERNEL SMP STAGE-DIR. Leaving the shell ends it; Ctrl-A X too.
+# A root shell in a guest: shell.sh KERNEL SMP STAGE-DIR. The guest ends with the shell, or by Ctrl-A X.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"

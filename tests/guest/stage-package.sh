@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the guest of the check `package` gets to see: no project, but its Debian packages, made anew, and these once more
-# with a higher version ("next"), and the release before ("old"): one package with the files of both.
+# Makes the stage for the check `package`, only with Debian packages: newly built ones ("now"), the same
+# with a higher version ("next"), and one like that of the release before, which had the files of both
+# ("old").
 # stage-package.sh STAGE-DIR [arm64]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

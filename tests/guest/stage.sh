@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the guests get to see of the project, and what their checks need: stage.sh BUILD-DIR STAGE-DIR.
+# Installs the project, and the programs that the checks need, for the guests: stage.sh BUILD-DIR STAGE-DIR.
 set -euo pipefail
 rm -rf "$2"
 DESTDIR=$2 cmake --install "$1" >/dev/null

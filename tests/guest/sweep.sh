@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # `wq-tunectl bench --compare` over boots with several sizes of cache_shard: sweep.sh STAGE RESULTS [KERNEL] (7.1 or
-# later). RESULTS keeps a file of each size, the table, and a folder for each boot.
+# later). RESULTS keeps a file for each size, the table, and a folder for each boot.
 #
 # One LLC of 16 cores without threads, so that the sizes make 4, 2, 1 and 1 shards. An emulated machine has the pools
-# and the kworkers of a real one; its MB/s are those of the two CPUs or so that run it.
+# and the kworkers of a real one, but its MB/s depend on the CPUs (about two) that run the emulator.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/common.sh"
@@ -12,7 +12,7 @@ set -euo pipefail
 stage=${1:?} results=${2:?} kernel=${3:-7.2}
 cores=16
 sizes=(4 8 16 32)
-export COLUMNS=200 NO_COLOR=1 # a row is a line
+export COLUMNS=200 NO_COLOR=1 # so that each row is one line
 
 rm -rf "$results"
 mkdir -p "$results"

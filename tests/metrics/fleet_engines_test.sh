@@ -25,7 +25,7 @@ within() { # SECONDS COMMAND...: until it succeeds
     sleep 0.2
   done
 }
-from_page() { # LANGUAGE: the code of docs/fleet.md that is in it
+from_page() { # LANGUAGE: prints the code in this language in docs/fleet.md
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$source/docs/fleet.md"
 }
 
@@ -35,7 +35,7 @@ def key: [(.machine | .arch, .vendor, .model, .packages, .cores, .llc_cores), .k
   .candidate, (.strict == true or .strict == 1), .counter];
 def row: [key, .hosts, .pairs, .log_e_better, .log_e_worse, .effect_percent, .hosts_better, .hosts_worse];'
 
-# same EXPECTED ACTUAL: says where two files of rows differ.
+# same EXPECTED ACTUAL: whether two files of rows are equal; writes the differences.
 same() {
   jq -rn --slurpfile a "$1" --slurpfile b "$2" '
     def near($x; $y): ($x | type) == "number" and ($y | type) == "number" and ($x - $y | fabs) <= 1e-9 * ([1e-3, ($x | fabs)] | max);
@@ -46,8 +46,8 @@ same() {
     end' >"$work/differences" && [ ! -s "$work/differences" ]
 }
 
-# ---- Ledgers of 42 hosts of two kinds. 15 of them were read again three hours later; nobody has heard of the
-# others since. The last two say absurd things, as loud as a ledger can: one for every candidate, one against.
+# ---- Ledgers of 42 hosts of two kinds. 15 of them were read again three hours later; the others never again.
+# The last two hosts report absurdly strong evidence: one for every candidate, one against.
 now=$(date +%s)
 awk -v now="$now" 'BEGIN {
   srand(1)
@@ -67,7 +67,7 @@ awk -v now="$now" 'BEGIN {
         printf "\"sum\":%.15g,\"squares\":%.15g}\n", host < 40 ? rand() - 0.5 : (host % 2 ? 40 : -40), 41 + rand()
       }
 }' >"$work/ledgers.jsonl"
-# What some hosts measured before with other settings, which does not count, and which they no longer report.
+# Some hosts measured before with other settings. That evidence must not count, and they no longer report it.
 head -n 100 "$work/ledgers.jsonl" | jq -c '.at -= 1 | .pairs += 5 | .sum *= 0.9 |
   .machine.packages = 2, .kernel = "6.12 cpu", .topology = "x", .scheduler = "x", .partitions = [1, 1], .tolerance = 0.1, .window = "x"' \
   >"$work/lines.jsonl"
@@ -76,7 +76,7 @@ cat "$work/ledgers.jsonl" >>"$work/lines.jsonl"
 jq -s "$rows map(row)" "$work/shown.jsonl" >"$work/shown"
 [ "$(jq length "$work/shown")" = 16 ] || die "not 16 rows by fleet show: $(cat "$work/shown")"
 
-# ---- A comparison that finds no difference would be worthless.
+# ---- `same` must find each of these differences.
 for change in '.[-1] |= (.[3] *= 1.00000001)' '.[0] |= (.[4] *= 1.00000001)' '.[3] |= (.[5] *= 1.00000001)' '.[2][1] += 1' \
   '.[2][2] += 1' '.[1][6] += 1' '.[1][7] += 1' '.[1][0][7] = "c9"' '.[1][5] = null' 'del(.[5])'; do
   jq "$change" "$work/shown" >"$work/changed"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The metrics, rules and dashboard against Debian's Prometheus: metrics_test.sh SOURCE-DIR BIN-DIR.
 #
-# The real daemon runs on a tree that stands for a machine, and judges by a file. What it tells is read by a real
-# node_exporter and a real Prometheus, both on the loopback, and queried back.
+# The real daemon runs on a file tree instead of a machine, with a file as its counter. A real node_exporter
+# and a real Prometheus, both on the loopback interface, read its metrics, and the test queries Prometheus.
 # shellcheck disable=SC2317 # functions are called through `within`
 set -euo pipefail
 source=$1 bin=$2
@@ -32,7 +32,7 @@ within() { # SECONDS COMMAND...: until it succeeds
   done
 }
 
-# ---- What is shipped, by itself
+# ---- The shipped rules alone
 "$tools/promtool" check rules "$source"/conf/prometheus/*.rules.yml >"$root/out" || complain "$(cat "$root/out")"
 (cd "$source/conf/prometheus" && "$tools/promtool" test rules wq-tuned.rules.test.yml) >"$root/out" 2>&1 || complain "$(cat "$root/out")"
 
@@ -105,7 +105,7 @@ scope = "smt"'
 policy ""
 textfile=$tree/textfiles/wq-tuned.prom
 
-# What is judged costs a quarter more where kcryptd has the scope that the policy wants.
+# The counter is a quarter higher while kcryptd has the scope that the policy wants.
 while sleep 0.02; do
   word=""
   read -r word _ 2>/dev/null <"$tree/$wq/kcryptd/affinity_scope" || true
@@ -120,7 +120,7 @@ has() { grep -qE "$1" "$textfile" 2>/dev/null; }
 within 10 has '^wq_tuned_slots_total ' || die "the daemon tells nothing"
 "$tools/promtool" check metrics <"$textfile" >"$root/out" 2>&1 || complain "promtool check metrics: $(cat "$root/out")"
 
-# ---- node_exporter and Prometheus. The rules wait for nothing here.
+# ---- node_exporter and Prometheus. The alerts fire at once here (no `for`).
 for rules in wq-tuned wq-tuned-fleet; do
   sed '/^ *for: /d; s/interval: .*/interval: 1s/' "$source/conf/prometheus/$rules.rules.yml" >"$root/$rules.yml"
 done
@@ -158,7 +158,8 @@ done
 hash=$("$bin/wq-tunectl" --root "$tree" cat-config --json | jq -r .hash)
 has "^wq_tuned_policy_info\{hash=\"$hash\"," || complain "not the hash $hash of cat-config: $(grep policy_info "$textfile")"
 
-# ---- All that was written is what Prometheus has, for which an empty label is none. The daemon holds still for that.
+# ---- Prometheus has exactly what the daemon wrote, without empty labels. The daemon is stopped during this
+# comparison.
 kill -STOP "$daemon"
 written() {
   jq -Rnc '[inputs | select(startswith("#") | not) | capture("^(?<name>[a-z_]+)(\\{(?<labels>.*)\\})? (?<value>\\S+)$") |
@@ -189,7 +190,7 @@ while read -r record; do
   within 5 finds "$record" || complain "nothing is recorded as $record"
 done < <(sed -nE 's/.*- record: //p' "$root"/wq-tuned*.yml)
 
-# ---- Alerts: none that should not, one for a broken policy, one for a daemon that is gone
+# ---- Alerts: none if all is well, one for a broken policy, one for a daemon that is gone
 firing() { query 'ALERTS{alertstate="firing"}' | jq -r '[.[].metric.alertname] | unique | join(" ")'; }
 check_eq() { [ "$2" = "$3" ] || complain "$1: '$3', not '$2'"; }
 check_eq "alerts while all is well" "" "$(firing)"
@@ -200,7 +201,7 @@ within 10 finds 'ALERTS{alertname="WqTunedPolicyBroken", alertstate="firing"}' |
 check_eq "alerts for a broken policy" WqTunedPolicyBroken "$(firing)"
 kill -TERM "$daemon"
 wait "$daemon" || complain "the daemon ended with $?"
-for i in "${!children[@]}"; do [ "${children[i]}" != "$daemon" ] || unset "children[i]"; done # its PID may be another's by now
+for i in "${!children[@]}"; do [ "${children[i]}" != "$daemon" ] || unset "children[i]"; done # its PID may be in use again
 [ ! -e "$textfile" ] || complain "the textfile outlived the daemon"
 within 10 finds 'ALERTS{alertname="WqTunedGone", alertstate="firing"}' || complain "no alert for a daemon that is gone"
 [ $failed = 0 ] || cat "$root/daemon.log"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// bus-flood calls SECONDS BYTES|unread       calls that want no reply, or whose replies are not read
-// (flood.h); says how
-//                                            many
-// bus-flood orders SECONDS TARGET ONE OTHER  pins TARGET at two scopes in turn, over a connection of its own
-// each
-//                                            time; says how many orders there were, what the longest took,
-//                                            and how many failed
-// bus-flood silent PATH                      a socket that takes connections and says nothing, until a signal
+// bus-flood calls SECONDS BYTES|unread
+//     makes calls that want no reply, or whose replies are not read (flood.h); prints how many
+// bus-flood orders SECONDS TARGET ONE OTHER
+//     pins TARGET to two scopes in turn, each time over a new connection; prints the number of orders, the
+//     time of the longest, and how many failed
+// bus-flood silent PATH
+//     a socket that takes connections and never answers, until a signal
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

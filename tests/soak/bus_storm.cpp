@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// bus-storm CLIENTS SECONDS: as many clients at once ask the daemon what may be asked and what may not, each
-// again as soon as it has its answer, and hang up with questions open. Says as JSON what came back. Whether
-// any of it was too slow is not its to judge; an answer that never came is `timeouts`.
+// bus-storm CLIENTS SECONDS: CLIENTS clients at once make valid and invalid calls to the daemon. Each makes
+// its next call as soon as it has a reply; at times it disconnects with open calls. Prints the counts as
+// JSON. Does not judge times; calls without a reply are counted in `timeouts`.
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
@@ -18,13 +18,13 @@ namespace {
 constexpr const char* kName = "org.wqtuned1";
 constexpr const char* kPath = "/org/wqtuned1";
 constexpr const char* kInterface = "org.wqtuned1.Manager";
-constexpr std::uint64_t kPatience = 120'000'000;  // us, for what is still to be answered at the end
+constexpr std::uint64_t kPatience = 120'000'000;  // us, for the open calls at the end
 
 struct Counts {
     unsigned calls = 0, statuses = 0, errors = 0, timeouts = 0, unanswered = 0, connections = 0, dropped = 0;
 } counts;
 
-bool over = false;       // nothing more is asked
+bool over = false;       // no more calls
 std::size_t asking = 0;  // clients that are not done
 
 struct Client {
@@ -47,7 +47,7 @@ int on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     else if (::sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) == 0)
         counts.errors++;
     else if (::sd_bus_is_open(::sd_bus_message_get_bus(answer)) > 0)
-        counts.timeouts++;  // the bus would not wait
+        counts.timeouts++;  // sd-bus stopped waiting
     static_cast<Client*>(userdata)->next();
     return 1;
 }
@@ -64,7 +64,7 @@ bool Client::ask(const char* method, std::string_view types, const char* first, 
     return r >= 0;
 }
 
-// Ten questions whose answers are wanted by nobody, then the line goes dead.
+// Makes ten calls and disconnects without reading a reply.
 void Client::ask_and_leave() {
     for (int i = 0; i < 10; i++) {
         sd_bus_message* message = nullptr;
@@ -86,10 +86,10 @@ void Client::hang_up() {
     bus = nullptr;
 }
 
-// The bus takes only so many connections of one user, and some are still on their way out.
+// May fail: the bus limits the connections of one user, and old ones may not be closed yet.
 void Client::begin() {
     if (over) return next();
-    if (turn % 8 == 7) turn++;  // to leave, one has to be there: sending waits until the bus has let us in
+    if (turn % 8 == 7) turn++;  // not ask_and_leave(): it would block until the bus has accepted us
     if (::sd_bus_open_system(&bus) < 0 || ::sd_bus_attach_event(bus, event, 0) < 0) return begin_later();
     counts.connections++;
     (void)::sd_bus_add_match_async(bus, nullptr, "type='signal',sender='org.wqtuned1'", nullptr, nullptr,
@@ -103,7 +103,7 @@ void Client::begin_later() {
     begin_in(200'000 + turn % 16 * 20'000);
 }
 
-// The bus lets 64 in at once; who comes beyond waits, and so does everybody else.
+// The bus sets up 64 connections at once. More than that have to wait, and delay everybody else.
 void Client::begin_in(std::uint64_t us) {
     ::sd_event_add_time_relative(
         event, nullptr, CLOCK_MONOTONIC, us, 1000,

@@ -25,7 +25,7 @@ bool send_call(sd_bus* bus, const std::vector<unsigned char>& argument, bool wan
 
 unsigned long flood(std::uint64_t us, const Flood& kind) {
     using Clock = std::chrono::steady_clock;
-    constexpr unsigned kAtOnce = 64;  // calls, before this waits until the bus has taken them
+    constexpr unsigned kAtOnce = 64;  // calls, then flood() waits until the bus has taken them
     sd_bus* bus = nullptr;
     if (::sd_bus_open_system(&bus) < 0) return 0;
     const std::vector<unsigned char> nothing;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `./dev soak`: run.sh BUILD-DIR [KERNEL] [STORM...]. Without a name, all: `faults` (the long form of tests/faults),
-# `tree-workqueues`, `tree-reload` and `tree-memory` here, on a tree; `crypt`, `hotplug`, `udev`, `bus` and `reload` each in a
-# guest of KERNEL (6.12).
+# `./dev soak`: run.sh BUILD-DIR [KERNEL] [STORM...]. Default: all storms. `faults` (the long form of
+# tests/faults), `tree-workqueues`, `tree-reload` and `tree-memory` run here, on a tree; `crypt`, `hotplug`,
+# `udev`, `bus` and `reload` each run in a guest with KERNEL (default 6.12).
 set -euo pipefail
 build=$1 kernel=6.12
 shift

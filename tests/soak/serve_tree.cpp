@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The daemon on a tree of its own, for storms that no machine has. Says the tree's path in one line; each
-// byte of its input is an event, as udev would tell it: w (of a workqueue), c (of a CPU), l (some were lost).
-// Logs to stderr, ends at SIGTERM, and takes the tree along.
+// Runs the daemon on a tree of its own, for storms that no machine has. Prints the path of the tree in one
+// line. Each byte of its input is an event of udev: w (workqueue), c (CPU), l (events were lost). Logs to
+// stderr; ends at SIGTERM and removes the tree.
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ int on_bytes(sd_event_source* source, int fd, unsigned /*events*/, void* userdat
 
 int main() {
     using namespace wq::test;
-    for (const int signal : {SIGTERM, SIGHUP}) {  // what is sent before it listens waits for it
+    for (const int signal : {SIGTERM, SIGHUP}) {  // signals sent before it listens stay pending
         sigset_t mask;
         ::sigemptyset(&mask);
         ::sigaddset(&mask, signal);

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What all storms have in common, in a guest and on a tree. Each samples RssAnon of the daemon (`sample`), and says at
-# its end what it cost. Of times, one is judged: that it rests again afterwards.
+# Shared by all storms, in a guest and on a tree. Each storm samples RssAnon of the daemon (`sample`) and
+# prints its cost at the end. Only one time is checked: that the daemon comes to rest afterwards.
 storm_percent=$(sed -nE 's/.*wq_tests\.storm=([0-9]+).*/\1/p' <<<"${guest_append:-}")
 storm_percent=${storm_percent:-100}
 
-# `scaled N LEAST`: N, or what this run makes of it.
+# `scaled N LEAST`: prints storm_percent of N, but at least LEAST.
 scaled() {
   local n=$(($1 * storm_percent / 100))
   echo $((n < $2 ? $2 : n))
@@ -16,8 +16,8 @@ rss_anon() { awk '/^RssAnon:/ {print $2}' "/proc/$storm_pid/status"; } # kB
 sample() { rss+=("$(rss_anon)"); }
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
 
-# Flat: the median of the last quarter of the samples is at most that of the second quarter and 5% of it, or 64 kB where
-# that is more. (The first quarter warms up.)
+# Flat: the median of the last quarter of the samples exceeds that of the second quarter by at most 5%, or 64
+# kB if that is more. (The first quarter is warm-up.)
 expect_flat() {
   local n=${#rss[@]} early late allowed
   [ "$n" -ge 8 ] || fail "only $n samples of RssAnon"
@@ -34,10 +34,10 @@ expect_flat() {
 unit_cpu() { awk '/^usage_usec/ {print $2}' /sys/fs/cgroup/system.slice/wq-tuned.service/cpu.stat; }
 main_pid() { systemctl show -P MainPID wq-tuned; }
 
-# What the daemon itself wrote to the journal since `mark`.
+# Prints the lines that the daemon itself wrote to the journal since `mark`.
 own_lines() { journalctl --sync; journalctl "_PID=$storm_pid" -o cat --since="${marked:?}"; }
 
-# Once the daemon runs.
+# Call it when the daemon runs.
 storm_begin() {
   storm_pid=$(main_pid)
   storm_cpu=$(unit_cpu)
@@ -46,7 +46,7 @@ storm_begin() {
   note "RssAnon before: $(rss_anon) kB"
 }
 
-# With nothing to do: a tick or two in 20 s, which the emulator makes slow, but no loop that spins.
+# The daemon has nothing to do: one or two ticks in 20 s, which are slow in the emulator, but no busy loop.
 expect_rest() {
   local spent wall=${EPOCHREALTIME/./}
   spent=$(unit_cpu)
@@ -56,8 +56,8 @@ expect_rest() {
   [ $((100 * spent / wall)) -le 25 ] || fail "it does not come to rest"
 }
 
-# `storm_end MOST`: it is the daemon that was there before the storm, it did not grow, and the journal has no more than
-# MOST lines of it; and it has come to rest.
+# `storm_end MOST`: checks that the daemon was not restarted during the storm, did not grow, wrote at most
+# MOST lines to the journal, and has come to rest.
 storm_end() {
   local spent lines wall=$((${EPOCHREALTIME/./} - storm_time))
   check_eq "the daemon is the one of before" "$storm_pid 0" "$(main_pid) $(systemctl show -P NRestarts wq-tuned)"
@@ -70,7 +70,8 @@ storm_end() {
   expect_rest
 }
 
-# Every target that is said to be set holds what is planned.
+# Checks that each target with the state `applied` has the planned scope, and that none has a state of
+# failure.
 expect_planned() {
   local bad
   bad=$(status | jq -c '.targets[] | select(.state == "applied" and .effective != .planned or .state == "quarantined" or

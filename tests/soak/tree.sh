@@ -10,14 +10,14 @@ fail() { printf 'FAILED: %s\n' "$*"; [ ! -s "$work/log" ] || { echo "the log's e
 . "$(dirname "$0")/storm.sh"
 
 work=$(mktemp -d /tmp/wq-tuned-soak.XXXXXX)
-export TMPDIR=$work # where the tree is made: it goes, however the daemon ended
+export TMPDIR=$work # the tree is made here, so it is removed however the daemon ends
 tidy() {
   [ -z "$storm_pid" ] || { kill "$storm_pid" 2>/dev/null && wait "$storm_pid"; } || true
   rm -rf "$work"
 }
 trap tidy EXIT
 mkfifo "$work/events"
-export WATCHDOG_USEC=2000000 # a tick each second, which gives memory back
+export WATCHDOG_USEC=2000000 # a tick each second; ticks give memory back
 "$serve" <"$work/events" >"$work/root" 2>"$work/log" &
 storm_pid=$!
 exec 5>"$work/events"
@@ -34,7 +34,7 @@ wait_until 30 test -s "$work/root" || fail "no tree"
 tree=$(cat "$work/root")
 workqueues=$tree/sys/devices/virtual/workqueue
 
-# `metric NAME`: as the daemon last said it.
+# `metric NAME`: prints the last value from the daemon.
 metric() { sed -n "s/^wq_tuned_$1 //p" "$tree/srv/wq.prom" 2>/dev/null; }
 targets_are() { [ "$(metric "targets{state=\"${2:-applied}\"}")" = "$1" ]; } # N [STATE]
 entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/baseline.json")" = "$1" ]; }
@@ -42,7 +42,7 @@ cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15) * 1000 / hz}' "/pr
 report() { note "figures: $*; CPU $(cpu_ms) ms in all; the log has $(wc -l <"$work/log") lines"; }
 wait_until 60 targets_are 2 || fail "the two workqueues that are always there are not set"
 
-# All are made beside, and come and go at once, as in sysfs.
+# Makes all folders in the staging folder, so that they come and go at once, as in sysfs.
 make_set() { # FIRST LAST
   local i
   rm -rf "$work/pattern"
@@ -59,14 +59,15 @@ vanish() { # [PATTERN]
   find "$workqueues" -mindepth 1 -maxdepth 1 -name "kcryptd-*${1:-}" -print0 | xargs -0 -r mv -t "$tree/gone"
   rm -rf "$tree/gone"
 }
-# All that are there hold the planned scope; the daemon's own word for it is `targets_are`.
+# All workqueues have the planned scope in their files. (`targets_are` checks what the daemon says.)
 expect_set() {
   local bad
   bad=$(grep -Lx smt "$workqueues"/*/affinity_scope | head -n 3 || true)
   [ -z "$bad" ] || fail "not set: $bad"
 }
 
-# N come and go, SIZE at a time; every other time a tenth of them goes before the daemon can have set it.
+# N workqueues come and go, SIZE at a time. In every second round a tenth of them goes before the daemon can
+# set it.
 come_and_go() { # N SIZE
   local first=1 round=0 left
   while [ "$first" -le "$1" ]; do
@@ -82,7 +83,7 @@ come_and_go() { # N SIZE
     tell "$2"
     wait_until 120 entries_are 2 || fail "entries are left"
     wait_until 120 targets_are 2 || fail "targets are left"
-    sleep 2 # a tick
+    sleep 2 # at least one tick
     sample
     first=$((first + $2))
     case $((first - 1)) in 1000 | 5000 | 10000) note "RssAnon after $((first - 1)): $(rss_anon) kB" ;; esac
@@ -98,7 +99,7 @@ workqueues() {
   lines=$(wc -l <"$work/log")
   report "$n workqueues, $((n / 40)) at a time"
   expect_flat
-  # One line for each setting, none for what went.
+  # One line for each setting, none for a workqueue that went.
   [ "$lines" -le $((n + 10)) ] || fail "$lines lines: $(sed 's/[0-9]\+/N/g' "$work/log" | sort | uniq -c | sort -rn | sed 5q)"
 
   note "-- all of them at once"
@@ -113,13 +114,13 @@ workqueues() {
   wait_until 600 entries_are 2 || fail "entries are left"
   wait_until 600 targets_are 2 || fail "targets are left"
   report "RssAnon with $n: $most kB, after them $(rss_anon) kB"
-  sleep 20 # a tick
+  sleep 20 # some ticks
   after=$(rss_anon)
   note "figures: RssAnon 20 s later: $after kB, $before kB before all"
   [ "$after" -le $((before + 512)) ] || fail "what $n targets needed is not given back"
 }
 
-# What 1,000 targets keep in memory between two ticks, some ticks after the last work.
+# The memory of 1,000 targets between two ticks, some ticks after the last work.
 most_idle=2048 # kB
 memory() {
   local n=1000
@@ -147,7 +148,7 @@ memory() {
 }
 
 lines_are() { [ "$(wc -l <"$work/log")" -ge "$1" ]; }
-# Signals that come together are one, so each waits for the line of the one before.
+# Signals that come together are merged, so each waits for the log line of the one before.
 reload() {
   local n
   n=$(scaled 1000 48)

@@ -38,7 +38,7 @@ class CommandSwitcherTest : public testing::Test {
     test::FakeLog log_;
     std::vector<std::string> ran_;
     std::string fails_;  // the command that fails
-    Status signal_;      // that came meanwhile
+    Status signal_;      // received during a command
     const Shell shell_ = [this](const std::string& command) {
         ran_.push_back(command);
         return command == fails_ ? Status(fail("'" + command + "': exit code 3: no such thing")) : Status{};
@@ -153,7 +153,7 @@ TEST_F(RunShell, ASignalEndsItUnlessItMustNot) {
     EXPECT_EQ(ended.error().code, EINTR);
 }
 
-// As if it had come between fork() and setpgid().
+// As if the signal had come between fork() and setpgid().
 TEST_F(RunShell, ASignalToTheWholeGroupDoesNotEndWhatMustNotEnd) {
     const pid_t pid = ::fork();
     if (pid == 0) {

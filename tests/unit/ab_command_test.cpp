@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `ab` with scopes for arms: what it runs, tells, refuses, and finds left by others.
+// Tests `ab` with scopes as arms: its runs, output, errors, and settings that an earlier trial left.
 #include "ctl/ab/ab_command.h"
 
 #include <gmock/gmock.h>
@@ -102,9 +102,9 @@ TEST_F(AbCommand, ErrorsNameTheRunAndLeaveNothing) {
         {{}, {"sh", "-c", "kill -SEGV $$"}, "sh: killed by SIGSEGV"},
         {{}, {"no-such-command"}, "no-such-command: No such file or directory"},
         {{"--metric", "bw=(.*)"}, {"echo", "nothing"}, "nothing in its output matches --metric"},
-        {{"--metric", "bw=(.*)"}, {"echo", "bw=fast"}, "'fast', which is no number"},
+        {{"--metric", "bw=(.*)"}, {"echo", "bw=fast"}, "'fast', which is not a number"},
         {{"--metric", "bw=(.*)"}, {"echo", "bw=0"}, "only numbers above 0"},
-        {{"--metric", "bw=(.*)"}, {"echo", "bw=inf"}, "no number"},
+        {{"--metric", "bw=(.*)"}, {"echo", "bw=inf"}, "'inf', which is not a number"},
         {{"--metric", "bw=(x)?"}, {"echo", "bw="}, "has no part in the match"},
         {{"--metric", "bw=(.*)"}, {"sh", "-c", "yes | head -c 17000000"}, "more than 16777216 bytes"},
     };
@@ -191,7 +191,7 @@ TEST_F(AbCommand, TheExportOutlivesATerminalThatIsGone) {
         try {
             (void)run(with(kTwo, {"--export", tree_.path("pairs.csv")}), {"true"});
         } catch (const std::exception&) {
-            ::_exit(9);  // main()'s to tell
+            ::_exit(9);  // main() would report it
         }
         ::_exit(0);
     }
@@ -231,12 +231,12 @@ TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
     EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
     EXPECT_EQ(on_disk().size(), 1U);
     EXPECT_EQ(word(), "numa");
-    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo` says
+    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo` recommends
     EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
     expect_baseline();
 }
 
-// The word is the baseline; the strictness is what wq-tuned left there.
+// The scope in the file is the baseline; the strictness is one that wq-tuned left there.
 TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
@@ -250,7 +250,7 @@ TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
     EXPECT_FALSE(tree_.exists("ran"));
     ASSERT_EQ(on_disk().size(), 1U);
     EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
-    tree_.write(file, "0\n");  // as `undo` says
+    tree_.write(file, "0\n");  // as `undo` recommends
     EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
     expect_baseline();
 }
@@ -288,10 +288,11 @@ TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
     store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
     tree_.remove(test::wq_path("kcryptd-1"));
-    tree_.add(Dir(test::wq_path("kcryptd-1")));  // neither read nor written
+    tree_.add(Dir(test::wq_path("kcryptd-1")));  // can be neither read nor written
     const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: what was left of an earlier trial is still there\n"));
+    EXPECT_THAT(ran.err,
+                HasSubstr("wq-tunectl: settings of an earlier ab, bench or trial could not be restored\n"));
     EXPECT_FALSE(tree_.exists("ran"));
     EXPECT_EQ(on_disk().size(), 1U);
 }

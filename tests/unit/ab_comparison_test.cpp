@@ -35,7 +35,7 @@ TEST(RandomOrder, HasEachOrderAlike) {
 }
 
 TEST(RandomOrder, DoesNotUseTheNumbersThatWouldFavourAnArm) {
-    std::vector<std::uint64_t> numbers{~0ULL, 1, 0};  // 2^64-1 is the one too many for thirds
+    std::vector<std::uint64_t> numbers{~0ULL, 1, 0};  // 2^64-1 would favour remainder 0 of 3
     std::size_t used = 0;
     EXPECT_THAT(random_order(3, [&] { return numbers.at(used++); }), ElementsAre(2, 0, 1));
     EXPECT_EQ(used, 3U);
@@ -91,7 +91,7 @@ TEST(Comparison, MoreIsBetterWhereItIsSaidToBe) {
 }
 
 TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
-    // Drift as large as nothing else here; the arms do nothing.
+    // The drift is strong (1% per run); the arms have no effect.
     unsigned wrong = 0;
     constexpr unsigned kTrials = 400;
     for (unsigned seed = 0; seed < kTrials; seed++) {
@@ -107,7 +107,7 @@ TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
         }
         for (const std::size_t arm : {1U, 2U}) wrong += c.verdict(arm)->outcome != TrialOutcome::inconclusive;
     }
-    // alpha each for worse and for better, of each of two arms; in fact the bound is far.
+    // The bound is alpha for worse and alpha for better, for each of two arms. The real share is far below.
     EXPECT_LT(wrong, 2 * kTrials / 10);
 }
 
@@ -178,7 +178,7 @@ TEST_F(RunRounds, AMachineThatNeverRestsEndsIt) {
     };
     const auto done = run_rounds(comparison_, edges_);
     ASSERT_FALSE(done);
-    EXPECT_THAT(done.error().text, HasSubstr("10 rounds running were dropped"));
+    EXPECT_THAT(done.error().text, HasSubstr("10 rounds in a row were dropped"));
     EXPECT_EQ(did_.size(), 20U) << "the writes";
     EXPECT_EQ(counted_, 0U);
 }

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 constexpr const char* kPath = "/sys/value";
 
-// One file of a kernel, which shows what was written in its own way.
+// One kernel file. A read may show the written value in another format.
 class FakeFile : public ValueFiles {
   public:
     std::string content = "8\n";
@@ -32,7 +32,7 @@ class FakeFile : public ValueFiles {
     };
     std::function<void()> before_write = [] {};
     std::vector<std::string> writes;
-    std::string refuses;  // a value: EINVAL
+    std::string refuses;  // writing this value fails with EINVAL
     int read_error = 0;
 
     [[nodiscard]] Result<std::string> read(const std::string& path) const override {
@@ -58,7 +58,7 @@ class FileSwitcherTest : public testing::Test {
         EXPECT_TRUE(left);
         return *left ? std::optional(std::get<LeftFile>(**left)) : std::nullopt;
     }
-    // As the guardian does it.
+    // Restores the file like the guardian.
     bool put_back() {
         const Shell none = [](const std::string&) { return Status(fail("no command")); };
         return restore_left(file_, store_, none, log_, false);
@@ -123,7 +123,7 @@ TEST_F(FileSwitcherTest, TheWordInBracketsIsTheValue) {
     expect_back(shows("mq-deadline"));
 }
 
-// The block layer loads the module of a scheduler that is written: there are more choices from then on.
+// When a scheduler is written, the block layer loads its module: from then on the file shows more choices.
 TEST_F(FileSwitcherTest, TheChoicesBesideItMayChange) {
     std::set<std::string> loaded{"none", "mq-deadline"};
     const auto shows = [&](const std::string& value) {
@@ -163,7 +163,8 @@ TEST_F(FileSwitcherTest, TwoValuesThatAreOneSettingAreRefused) {
     file_.content = "N\n";
     const auto begun = switcher({"1", "Y"}).begin();
     ASSERT_FALSE(begun);
-    EXPECT_EQ(begun.error().text, "/sys/value: '1' and 'Y' are one setting: it has 'Y' after both");
+    EXPECT_EQ(begun.error().text,
+              "/sys/value: '1' and 'Y' are the same setting: the file shows 'Y' after each");
     expect_back("N\n");
 }
 
@@ -188,7 +189,7 @@ TEST_F(FileSwitcherTest, AFileThatMakesAnotherValueOfItsOwnIsRefused) {
     file_.shows = [](const std::string& v) { return v + v + "\n"; };
     const auto begun = switcher({"16", "32"}).begin();
     ASSERT_FALSE(begun);
-    EXPECT_THAT(begun.error().text, HasSubstr("it does not take '8' back"));
+    EXPECT_THAT(begun.error().text, HasSubstr("writing the original value '8' does not restore it"));
     EXPECT_FALSE(put_back());
     EXPECT_TRUE(on_disk()) << "for `ab --restore`";
     EXPECT_EQ(log_.at_least(LOG_ERR), 1U);
@@ -214,7 +215,7 @@ TEST_F(FileSwitcherTest, AnArmsOwnValueIsForeignWhereWeDidNotWriteItLast) {
     expect_back("32\n");
 }
 
-// Killed with the guardian, at each step.
+// `ab` and its guardian are killed at each step.
 TEST_F(FileSwitcherTest, AForeignValueIsLeftAfterACrashToo) {
     auto s = switcher({"16", "32"});
     ASSERT_TRUE(s.begin());

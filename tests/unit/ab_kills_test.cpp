@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `ab` that is killed, and its guardian.
+// `ab` is killed, and its guardian restores the settings.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,12 +19,12 @@ namespace {
 
 using test::AbCommand;
 
-// What kill -9 leaves, at each run and in the middle of commands: nothing, once the guardian is done.
+// After kill -9, during a run or a command of an arm, the guardian restores everything.
 class AbKills : public AbCommand, public testing::WithParamInterface<const char*> {};
 
 TEST_P(AbKills, FilesAndCommandsAreBackAfterwards) {
     const std::string set = tree_.path("set"), at = GetParam();
-    // Leaves a mark at the second call, and hangs.
+    // Creates the file "last" at the second call, and hangs.
     const std::string hang = "echo >>'" + tree_.path("n") + "'; [ $(wc -l <'" + tree_.path("n") +
                              "') != 2 ] || { touch '" + tree_.path("last") + "'; sleep 300; }; ";
     std::vector<std::string> words = kValues;
@@ -48,7 +48,7 @@ TEST_P(AbKills, FilesAndCommandsAreBackAfterwards) {
 
 INSTANTIATE_TEST_SUITE_P(At, AbKills, testing::Values("file", "run", "do", "undo"));
 
-// What kill -9 and other signals leave, at the Nth run: nothing, once the guardian is done.
+// After kill -9 or another signal during the Nth run, the guardian restores everything.
 class AbKilled : public AbCommand, public testing::WithParamInterface<std::tuple<int, int>> {};
 
 TEST_P(AbKilled, TheTreeHoldsTheBaselineAfterwards) {

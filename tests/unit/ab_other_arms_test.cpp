@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `ab` with values of a file or with commands for arms, and `ab --restore`.
+// `ab` with values of a file or with commands as arms, and `ab --restore`.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
     const auto next = ab(kTwo, {"touch", tree_.path("ran")});
     EXPECT_EQ(next.code, kFailure);
     EXPECT_THAT(next.err, HasSubstr("arm on: its undo failed; `wq-tunectl ab --restore` runs it again\n"));
-    EXPECT_THAT(next.err, HasSubstr("what was left of an earlier trial is still there"));
+    EXPECT_THAT(next.err, HasSubstr("settings of an earlier ab, bench or trial could not be restored"));
     EXPECT_FALSE(tree_.exists("ran"));
     const auto again = ab({"--restore"}, {});
     EXPECT_EQ(again.code, kFailure);

@@ -17,8 +17,8 @@
 
 namespace wq::test {
 
-// The machine that `ab` meets: two workqueues, one of which has no parallelism, two kworkers of unbound pools
-// and a file of a block device.
+// The machine on which `ab` runs: two workqueues, one of them with max_active 1, two kworkers of unbound
+// pools, and a file of a block device.
 inline std::vector<Entry> ab_tree() {
     auto out = kernel_tree({workqueue("kcryptd-1"), workqueue("one", {.max_active = "1"})});
     out.push_back(cpu_tree({.cores = 4, .threads = 2}));
@@ -30,7 +30,7 @@ inline std::vector<Entry> ab_tree() {
     return out;
 }
 
-// `wq-tunectl ab` on such a tree.
+// Runs `wq-tunectl ab` on such a tree.
 class AbCommand : public testing::Test {
   protected:
     static constexpr const char* kFile = "sys/block/sda/queue/nr_requests";
@@ -72,7 +72,7 @@ class AbCommand : public testing::Test {
         EXPECT_FALSE(tree_.exists("set"));
         EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "somebody is left";
     }
-    // Arms of commands: "set" is there while the arm `on` is in place.
+    // Options for arms that are commands: the file "set" exists while the arm `on` is in place.
     [[nodiscard]] std::vector<std::string> on(const std::string& undo = "") const {
         const std::string set = tree_.path("set");
         return {"--arm",   "on",
@@ -88,7 +88,7 @@ class AbCommand : public testing::Test {
     }
 
     TempTree tree_{ab_tree()};
-    // Says what the target holds while it runs, one line a run.
+    // Command of a run: appends the scope of the target to "runs", one line per run.
     const std::string says_scope_ =
         "cat '" + tree_.path(wq_path("kcryptd-1")) + "' >>'" + tree_.path("runs") + "'";
 };

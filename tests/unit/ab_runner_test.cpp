@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The parts of `ab` below its arms: its command line, the processes that it starts, the count of kworkers.
+// The parts of `ab` that do not depend on the arms: command line, started processes, count of kworkers.
 #include "ctl/ab/runner.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(RunCommand, NobodyListeningDoesNotEndIt) {
     ::raise(SIGPIPE);
     const auto run = ab::run_command({"sh", "-c", "kill -PIPE $$"}, ab::Output::drop, interrupts);
     ASSERT_TRUE(run);
-    EXPECT_EQ(run->failure, "killed by SIGPIPE") << "the command has what we had";
+    EXPECT_EQ(run->failure, "killed by SIGPIPE") << "the command must not inherit our ignored SIGPIPE";
 }
 
 TEST(RunCommand, ABackgroundProcessDoesNotHoldItUp) {
@@ -69,7 +69,7 @@ TEST(RunCommand, ABackgroundProcessDoesNotHoldItUp) {
     ASSERT_TRUE(run);
     EXPECT_THAT(run->output, StartsWith("done\n"));
     EXPECT_GT(run->wall.count(), 0);
-    EXPECT_LT(run->wall, std::chrono::minutes(2)) << "of the five that it sleeps";
+    EXPECT_LT(run->wall, std::chrono::minutes(2)) << "it waited for the background sleep of 300 s";
     ::kill(static_cast<pid_t>(std::stol(run->output.substr(5))), SIGKILL);
 }
 

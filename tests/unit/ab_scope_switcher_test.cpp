@@ -26,7 +26,7 @@ class ScopeSwitcherTest : public testing::Test {
         EXPECT_TRUE(store.load());
         return store.entries();
     }
-    // A switcher for NAME, which holds WORD, between ARMS.
+    // A switcher between ARMS for the target NAME, whose file holds WORD.
     ScopeSwitcher switcher(const std::string& name, const std::string& word, const std::string& arms,
                            const KernelInfo& kernel = test::kernel_612()) {
         Workqueue target;
@@ -40,7 +40,7 @@ class ScopeSwitcherTest : public testing::Test {
         files_.files[name].word = word;
         return {files_, store_, target, *parse_arms(arms), kernel};
     }
-    // As the guardian does it.
+    // Restores the scopes like the guardian.
     void put_back() {
         BaselineStore store(tree_.path("baseline.json"));
         ASSERT_TRUE(store.load());
@@ -86,7 +86,7 @@ TEST_F(ScopeSwitcherTest, TheParameterGoesThroughAScopeOfNoArm) {
     for (const std::string& call : files_.asked)
         if (call.starts_with("write")) writes.push_back(call.substr(call.rfind(' ') + 1));
     EXPECT_THAT(writes, ElementsAre("cpu", "cache", "cpu", "smt", "cpu", "smt"));
-    files_.write_errors = {0, EPERM};  // the second of the two
+    files_.write_errors = {0, EPERM};  // the second write fails
     EXPECT_FALSE(s.to(0));
     EXPECT_EQ(files_.files[kDefaultTarget].word, "cpu");
     put_back();
@@ -155,7 +155,7 @@ TEST_F(ScopeSwitcherTest, AMisparseIsAnErrorAndGoesBack) {
     ASSERT_TRUE(s.begin());
     const auto to = s.to(1);
     ASSERT_FALSE(to);
-    EXPECT_THAT(to.error().text, HasSubstr("made 'cache' of 'cache_shard'"));
+    EXPECT_THAT(to.error().text, HasSubstr("the kernel stored 'cache' instead of 'cache_shard'"));
     put_back();
     EXPECT_EQ(files_.files["kcryptd"].word, "smt");
 }
@@ -275,7 +275,7 @@ TEST(ArmsToSweep, OneOfEachPartitionAgainstWhatIsInPlace) {
     for (const Arm& arm : *arms) names.push_back(arm.name());
     EXPECT_THAT(names, ElementsAre("smt", "system", "numa", "cpu"));
     EXPECT_EQ(candidate_with(lines.front(), Scope::cache)->pools, 2U);
-    const auto unknown = make_plan({machine, kernel, policy, targets, "CPUs 3 are offline", 8});
+    const auto unknown = make_plan({machine, kernel, policy, targets, "offline CPUs: 3", 8});
     EXPECT_FALSE(arms_to_sweep(unknown.front()));
 }
 

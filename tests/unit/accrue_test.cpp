@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What pairs make of an entry of the ledger.
+// How pairs change an entry of the ledger.
 #include "engine/accrue.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ LedgerEntry fresh(const std::vector<ComparedCounter>& counters = kCounters) {
     return out;
 }
 
-// A pair whose latency is D above the reference's, in logarithms, under little noise.
+// A pair in which ln(latency) of the candidate is D above that of the reference, with little noise.
 PairEvidence pair(double d, Random& random, double noise = 0.01) {
     const auto value = [&](double level) { return std::exp(level + noise * random.normal()); };
     return {{PairValues{value(0), value(d)}, PairValues{value(0), value(0)}}, {}};
 }
 
-// Pairs until the turn TURN comes, at most MOST.
+// Returns the number of pairs until TURN occurs; MOST + 1 if it does not occur within MOST pairs.
 unsigned pairs_to(LedgerEntry& entry, Turn turn, double d, AccrualRule rule, Random& random,
                   unsigned most = 500) {
     for (unsigned i = 1; i <= most; i++)
@@ -74,8 +74,8 @@ TEST(Accrue, ThePairsOfAnOrderAreWatchedWhereItImproved) {
     EXPECT_EQ(entry.judgement, Judgement::regressed);
 }
 
-// The e-process is the same one: nothing is overwritten, so that a retrial that tells nothing changes
-// nothing.
+// The retrial continues the same e-process and does not reset it, so an undecided retrial does not change the
+// judgement.
 TEST(Accrue, WhatRegressedStaysOutAfterAnUndecidedRetrial) {
     Random random(3);
     LedgerEntry entry = fresh();
@@ -130,7 +130,7 @@ TEST(Accrue, ALostWindowCountsAgainstItsArm) {
     EXPECT_EQ(pairs_of(entry), 3U);
 }
 
-// Whatever else is so: the candidate that loses half of its windows never gains by that.
+// A candidate that loses half of its windows never gains by the losses.
 TEST(Accrue, HalfOfTheCandidatesWindowsLostNeverHelpIt) {
     for (std::uint64_t seed = 1; seed <= 50; seed++) {
         Random random(seed);

@@ -6,8 +6,8 @@
 
 namespace wq::test {
 
-// What RUN returns in a process that is not root's, since root may read and write everything. At most 4096
-// bytes.
+// Calls RUN in a child process that does not run as root (root may read and write everything), and returns
+// its result, at most 4096 bytes.
 std::string as_nobody(const std::function<std::string()>& run);
 
 }  // namespace wq::test

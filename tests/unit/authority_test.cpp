@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who may order: over a socket, at whose other end somebody who is not root orders, and answers for polkit.
+// Who may give orders. At the other end of a socket, a caller who is not root gives orders, and the test
+// answers in place of polkit.
 #include "service/authority.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ using test::as_nobody;
 
 struct Question {
     MessagePtr message;
-    bool person;  // may be asked
+    bool person;  // polkit may ask the person
     std::string id;
 };
 
@@ -53,7 +54,7 @@ class Ends {
         ::sd_bus_reply_method_return(question.message.get(), "(bba{ss})", 1, 0, 0);
         settle();
     }
-    // What sd-bus makes of an answer that does not come in time.
+    // The error that sd-bus delivers when the answer does not arrive in time.
     void say_nothing(const Question& question) {
         ::sd_bus_reply_method_errorf(question.message.get(), SD_BUS_ERROR_NO_REPLY, "too late");
         settle();
@@ -128,7 +129,7 @@ TEST(Authority, SixteenPersonsAreAskedAtATime) {
     EXPECT_EQ(as_nobody([] {
                   Ends ends;
                   for (int i = 0; i < 18; i++) ends.order(true);
-                  ends.say_yes(ends.questions[3]);  // a place is free
+                  ends.say_yes(ends.questions[3]);  // frees a slot
                   ends.order(true);
                   std::string asked;
                   for (const Question& question : ends.questions) asked += question.person ? '1' : '0';
@@ -143,7 +144,7 @@ TEST(Authority, AtMost64QuestionsWaitForPolkit) {
                   for (int i = 0; i < 100; i++) ends.order(false);
                   const auto asked = ends.questions.size();
                   const auto refused = std::count(ends.replies.begin(), ends.replies.end(), '\n');
-                  ends.say_yes(ends.questions[3]);  // a place is free
+                  ends.say_yes(ends.questions[3]);  // frees a slot
                   ends.order(false);
                   return fmt::format("{} {} {}", asked, refused, ends.questions.size());
               }),
@@ -164,7 +165,7 @@ TEST(Authority, AQuestionThatIsGivenUpIsTakenBack) {
         "so only root may do this\n");
 }
 
-// Answers to a bus that was closed never come.
+// Answers on a closed connection never arrive, so they must not take up places of the new one.
 TEST(Authority, ANewConnectionHasAllPlacesAgain) {
     EXPECT_EQ(as_nobody([] {
                   {

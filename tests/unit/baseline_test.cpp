@@ -21,7 +21,7 @@ using testing::SizeIs;
 
 const BaselineEntry kEntry = {"kcryptd-254:0-1", 4711, "default",   false,
                               {"smt", "cache"},  true, Holder::pin, "smt"};
-// A module parameter has no strictness.
+// A module parameter has no strictness file.
 const BaselineEntry kDefaultEntry = {"@default", 1ULL << 40, "cache", {}, {}, {}};
 
 class Baseline : public testing::Test {
@@ -94,7 +94,7 @@ TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
     const ino_t first = inode();
     ASSERT_TRUE(store_.save());
     store_.put(kEntry);
-    store_.find(kEntry.name)->allow("smt");  // known already
+    store_.find(kEntry.name)->allow("smt");  // already in the list
     ASSERT_TRUE(store_.save());
     EXPECT_EQ(inode(), first);
 
@@ -112,7 +112,8 @@ TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
     EXPECT_THAT(store_.entries(), IsEmpty());
 }
 
-// Earlier versions wrote these words, and later ones may write others: of those only the order is lost.
+// Earlier versions wrote these orders, and later versions may write others. Of an entry with an unknown order
+// only the order is lost.
 TEST_F(Baseline, HasTheOrdersOfOtherVersions) {
     const std::tuple<std::string, Holder, std::string> cases[] = {{"pin smt", Holder::pin, "smt"},
                                                                   {"revert", Holder::revert, ""},
@@ -152,7 +153,7 @@ TEST_F(Baseline, ThatIsNotOursIsAnErrorAndLeavesNoEntries) {
     }
 }
 
-// 2^64 and more made of it what the compiler liked; -1 became an inode.
+// In an earlier version the conversion of 2^64 and more was undefined, and -1 became an inode.
 TEST_F(Baseline, WithANumberThatNoInodeHasIsAnError) {
     for (const std::string inode : {"18446744073709551616", "471118446744073709551616", "-1", "1.5", "1e3"}) {
         tree_.write("baseline.json", "{\"entries\":[{\"name\":\"a\",\"inode\":" + inode +
@@ -215,7 +216,7 @@ TEST_F(Baseline, AFileThatCouldNotBeReadIsNeverReplaced) {
     EXPECT_EQ(tree_.read("baseline.json"), "{\"entries\": [");
 }
 
-// ---- whose a value is
+// ---- who wrote a value
 
 BaselineEntry announced() {
     BaselineEntry out{"kcryptd", 1, "default", false, {"cpu"}, {}};
@@ -265,7 +266,7 @@ TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
     EXPECT_EQ(entry.whose_strict(true), Whose::ours);
 }
 
-// As older versions wrote it, who had no order beside it.
+// Older versions stored "external" as the order, without another order.
 TEST_F(Baseline, ThatIsExternalKeepsItsOrder) {
     tree_.write("baseline.json",
                 "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":null,"

@@ -41,6 +41,8 @@ std::vector<test::Entry> entries_of_tree() {
 }
 
 constexpr const char* kBaseline = "run/wq-tuned/baseline.json";
+constexpr const char* kNotRestored =
+    "settings or devices of an earlier bench, ab or trial could not be restored or removed\n";
 
 struct Ran {
     int code = -1;
@@ -61,7 +63,7 @@ class BenchCommand : public testing::Test {
         ran.err = testing::internal::GetCapturedStderr();
         return ran;
     }
-    // Runs it in a process that is killed in between.
+    // Runs the command in a process that is killed in the middle.
     void run_killed() {
         const pid_t pid = ::fork();
         if (pid == 0) {
@@ -113,7 +115,7 @@ TEST_F(BenchCommand, RunsEachScopeOnceARoundAfterAWarmUp) {
         EXPECT_THAT(round, ElementsAre("cache", "cpu", "smt"));
     }
     EXPECT_GT(orders.size(), 1U) << "6 equal orders of 3 scopes: once in 7776 runs";
-    EXPECT_EQ(load_.jobs[0].writers, 2U) << "one for four CPUs";
+    EXPECT_EQ(load_.jobs[0].writers, 2U) << "one per four CPUs";
     EXPECT_EQ(load_.jobs[0].settle, 0.25);
     EXPECT_EQ(result["rounds"], 6);
     expect_nothing_left();
@@ -144,8 +146,7 @@ TEST_F(BenchCommand, JudgesAsAbDoes) {
     EXPECT_EQ(result["host"]["llc_cores"], json::array({4}));
 }
 
-// With two candidates a verdict takes an e-value of 40, which the seventh of equal pairs reaches; with
-// one, 20.
+// A verdict requires an e-value of 40 with two candidates (seven equal pairs reach it), and of 20 with one.
 TEST_F(BenchCommand, AlphaIsDividedAmongTheCandidates) {
     load_.mb_per_s = {{"smt", 125}};
     options_.settings.rounds = 6;
@@ -190,7 +191,7 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
     EXPECT_EQ(json::parse(tree_.read("a.json"))["best"], "smt");
     const std::string page = tree_.read("a.html");
     EXPECT_THAT(page, HasSubstr("smt moved 25.0% more"));
-    EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the machine's drawing";
+    EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the page has no drawing of the machine";
     for (const std::string& text : {ran.out, tree_.read("a.json"), page})
         EXPECT_THAT(text, testing::Not(HasSubstr("secret-host")));
 }
@@ -220,6 +221,7 @@ TEST_F(BenchCommand, WhatTheWorkqueueHeldIsOnDiskWhileItRuns) {
     };
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_FALSE(load_.jobs.empty());
     expect_nothing_left();
 }
 
@@ -256,7 +258,7 @@ TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
     devices_.at_step = [](const std::string& step) { return Status(fail("made: " + step)); };
     const Ran ran = run();
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench or ab is still there"));
+    EXPECT_THAT(ran.err, HasSubstr(kNotRestored));
     EXPECT_THAT(ran.err, testing::Not(HasSubstr("made: ")));
     EXPECT_EQ(tree_.read(kBaseline), "nonsense\n") << "kept for people to look at";
 }
@@ -345,7 +347,7 @@ TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
     EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
     ran = run();
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("what was left of an earlier bench or ab is still there"));
+    EXPECT_THAT(ran.err, HasSubstr(kNotRestored));
     tree_.remove("dev/busy");
     options_.restore = true;
     EXPECT_EQ(run().code, kOk);

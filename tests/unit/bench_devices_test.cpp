@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What of the devices and writers can be seen without a kernel of one's own; the rest is checks/bench.sh in a
-// guest.
+// The part of the devices and writers that can be tested without a kernel of our own. checks/bench.sh tests
+// the rest in a guest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class KernelDevicesTest : public testing::Test {
   protected:
     Status answer_;
     std::vector<std::vector<std::string>> ran_;
-    std::size_t let_go_at_ = 0;  // how many commands it takes until the driver is no longer in use
+    std::size_t let_go_at_ = 0;  // number of commands after which the driver is no longer in use
     test::TempTree tree_{{Dir("sys/kernel/config/nullb/mine"), Dir("dev"), Dir("sys/module")}};
     KernelDevices devices_{tree_.root(), [&](const auto& words) {
                                ran_.push_back(words);
@@ -64,7 +64,7 @@ TEST_F(KernelDevicesTest, AKernelWithoutTheDriverIsToldInOneLine) {
 TEST_F(KernelDevicesTest, WhatIsNotThereIsRemoved) {
     EXPECT_TRUE(devices_.remove_crypt(kName)) << "without a device mapper";
     EXPECT_TRUE(devices_.remove_ram(kName));
-    const auto made = devices_.make_ram(kName, 128U << 20U);  // a tree has no attributes
+    const auto made = devices_.make_ram(kName, 128U << 20U);  // the tree has no configfs attributes
     ASSERT_FALSE(made);
     EXPECT_THAT(made.error().text, HasSubstr(std::string(kName) + "/size: No such file"));
     EXPECT_TRUE(devices_.remove_ram(kName));
@@ -77,7 +77,7 @@ TEST_F(KernelDevicesTest, WhatIsNotThereIsRemoved) {
 
 class AioLoadTest : public testing::Test {
   protected:
-    // Skips where a file of the temporary directory cannot be written past the page cache.
+    // Error: EINVAL if the temporary directory does not support O_DIRECT; the caller then skips the test.
     Result<LoadFigures> run(double seconds) {
         return load_.run({.path = tree_.path("disk"),
                           .bytes = 1U << 20U,

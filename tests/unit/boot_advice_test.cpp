@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the kernel command line should say, machine by machine.
+// Which kernel command line options are advised, for each machine.
 #include "plan/boot_advice.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ struct Machine {
     std::optional<unsigned> size = {};
     std::string pods_unknown = {};
     std::set<std::string> on_old_pools = {};
-    Scope now = Scope::cache_shard;  // what `default` means
+    Scope now = Scope::cache_shard;  // effective scope of `default`
 };
 
 BootAdvice advice(const Machine& q) {
@@ -58,10 +58,10 @@ std::vector<std::string> options(const BootAdvice& advice) {
 struct Row {
     const char* name;
     test::Shape shape;
-    unsigned kernels;       // the kernel's size
-    unsigned asked;         // 0: nobody asks
-    const char* option;     // "": none
-    const char* rule = "";  // the scope that a note says would do
+    unsigned kernels;       // shard size of the running kernel
+    unsigned asked;         // shard size of a rule; 0: none
+    const char* option;     // advised option; "": none
+    const char* rule = "";  // scope that a note suggests instead
 };
 void PrintTo(const Row& row, std::ostream* out) {
     *out << row.name;
@@ -87,31 +87,31 @@ TEST_P(BootAdviceTable, AreAdvisedWhereNoScopeMakesThem) {
 INSTANTIATE_TEST_SUITE_P(
     Machines, BootAdviceTable,
     testing::Values(
-        // Whoever asks for nothing, or for what there is, gets no advice, whatever the machine.
+        // No advice on any machine if no rule asks for a size, or if the kernel already has it.
         Row{"nobody asks", {.sockets = 2, .cores = 14, .threads = 2}, 8, 0, ""},
         Row{"booted with another size, nobody asks", {.cores = 36}, 16, 0, ""},
         Row{"as asked for", {.cores = 36}, 16, 16, ""},
-        // Sapphire Rapids with SNC: 14 cores in an LLC. 7+7 by eights, 4+4+3+3 by fours, one shard by
-        // sixteens.
+        // Sapphire Rapids with SNC: 14 cores per LLC. Shards of at most 8 cores: 7+7; of 4: 4+4+3+3; of 16:
+        // one shard.
         Row{"14 cores by 4", {.sockets = 4, .cores = 14, .threads = 2}, 8, 4, "workqueue.cache_shard_size=4"},
         Row{"14 cores by 6", {.sockets = 4, .cores = 14, .threads = 2}, 8, 6, ""},
         Row{"14 cores by 16", {.sockets = 4, .cores = 14, .threads = 2}, 8, 16, "", "numa"},
-        // (Where scopes make the same pools, the coarsest gives the name, as in a plan.)
-        // Zen 4: 8 cores in an LLC, which is one shard by eights.
+        // (If several scopes make the same pools, the coarsest one is named, as in a plan.)
+        // Zen 4: 8 cores per LLC, which are one shard of size 8.
         Row{"8 cores by 4", {.sockets = 4, .cores = 8, .threads = 2}, 8, 4, "workqueue.cache_shard_size=4"},
         Row{"8 cores by 16", {.sockets = 4, .cores = 8, .threads = 2}, 8, 16, ""},
         Row{"8 cores by 1", {.sockets = 4, .cores = 8, .threads = 2}, 8, 1, "", "smt"},
         Row{"8 cores without threads by 1", {.sockets = 4, .cores = 8}, 8, 1, "", "smt"},
-        // Zen 1: 3 cores in an LLC.
+        // Zen 1: 3 cores per LLC.
         Row{"3 cores by 4", {.sockets = 16, .cores = 3, .threads = 2}, 8, 4, ""},
-        // Kunpeng: 32.
+        // Kunpeng: 32 cores per LLC.
         Row{"32 cores by 4", {.sockets = 4, .cores = 32}, 8, 4, "workqueue.cache_shard_size=4"},
         Row{"32 cores by 16", {.sockets = 4, .cores = 32}, 8, 16, "workqueue.cache_shard_size=16"},
         Row{"32 cores by 64", {.sockets = 4, .cores = 32}, 8, 64, "", "numa"},
-        // GB10: ten, one shard by eights; 4+3+3 by fours.
+        // GB10: 10 cores per LLC. One shard of size 8; 4+3+3 with size 4.
         Row{"10 cores by 4", {.sockets = 2, .cores = 10}, 8, 4, "workqueue.cache_shard_size=4"},
         Row{"10 cores by 16", {.sockets = 2, .cores = 10}, 8, 16, ""},
-        // No cache files: every core is an LLC, and all that can be asked for is a scope.
+        // No cache files: every core is an LLC, and only another scope can make such pools.
         Row{"no LLCs by 4", {.sockets = 8, .cores = 1, .one_node = true}, 8, 4, ""},
         Row{"no LLCs by 2", {.sockets = 8, .cores = 1, .one_node = true}, 8, 2, "", "cache"}));
 
@@ -138,9 +138,9 @@ TEST(BootAdviceShards, OfARuleThatNamesThem) {
 
 TEST(BootAdviceShards, AreNotToldWherePodsAreUnknown) {
     const BootAdvice found =
-        advice({.topology = machine({.cores = 32}), .size = 4, .pods_unknown = "CPUs 3 are offline"});
+        advice({.topology = machine({.cores = 32}), .size = 4, .pods_unknown = "offline CPUs: 3"});
     EXPECT_THAT(options(found), IsEmpty());
-    EXPECT_THAT(found.notes, ElementsAre(HasSubstr("CPUs 3 are offline")));
+    EXPECT_THAT(found.notes, ElementsAre(HasSubstr("offline CPUs: 3")));
 }
 
 TEST(BootAdviceShards, CannotBeHadFromAKernelWithoutThem) {
@@ -196,11 +196,11 @@ TEST(BootAdviceDefault, IsNeededWhereItCannotBeWritten) {
 
 TEST(BootAdviceDefault, OfARuleWherePodsAreUnknown) {
     Machine q = twelve(managed(fixed(Scope::smt)));
-    q.pods_unknown = "CPUs 4-5 are isolated";
+    q.pods_unknown = "isolated CPUs: 4-5";
     const BootAdvice found = advice(q);
     ASSERT_THAT(options(found), ElementsAre("workqueue.default_affinity_scope=smt"));
     EXPECT_THAT(found.options[0].reason, HasSubstr("rules.toml:20"));
-    EXPECT_THAT(found.options[0].reason, HasSubstr("CPUs 4-5 are isolated"));
+    EXPECT_THAT(found.options[0].reason, HasSubstr("isolated CPUs: 4-5"));
     q.now = Scope::smt;
     EXPECT_THAT(options(advice(q)), IsEmpty()) << "it is so already";
     q.kernel.scopes = {Scope::cache};
@@ -210,7 +210,7 @@ TEST(BootAdviceDefault, OfARuleWherePodsAreUnknown) {
 
 TEST(BootAdviceDefault, IsNoGuessWherePodsAreUnknown) {
     Machine q = twelve(managed());
-    q.pods_unknown = "CPUs 4-5 are isolated";
+    q.pods_unknown = "isolated CPUs: 4-5";
     EXPECT_THAT(options(advice(q)), IsEmpty());
     EXPECT_THAT(advice(q).notes, ElementsAre(HasSubstr("cannot plan @default")));
 }
@@ -235,7 +235,7 @@ TEST(BootAdviceDefault, ReachesWorkThatStaysOnOldPools) {
     EXPECT_THAT(options(advice(q)), IsEmpty()) << "it is where it is planned";
 }
 
-// Only what is on `default` follows the default.
+// Only workqueues on `default` follow the default.
 TEST(BootAdviceDefault, DoesNotReachWhatHasAWordOfItsOwn) {
     const Topology topology = machine({.cores = 32});
     Workqueue target = unbound(topology, Scope::cache, "writeback");

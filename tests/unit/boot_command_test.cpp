@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `plan --boot` on a tree: who asks for a size, and what past trials have to say.
+// `plan --boot` on a tree: where a shard size comes from, and how past trials change the advice.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class BootCommand : public testing::Test {
         EXPECT_EQ(code, 0);
         return answer;
     }
-    // The options that it advises.
+    // The advised options.
     [[nodiscard]] std::vector<std::string> advised(std::optional<unsigned> size = {}) const {
         const json answer = ask(size);
         std::vector<std::string> out;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Whether the BPF programs find what they read on kernels that no test boots: btf_test.sh CLANG BPFTOOL OBJECT...
-# bpftool resolves an object's relocations against a kernel's types, and writes the types and
-# members that they led to.
+# Tests that the BPF programs find all types and members that they read, on kernels that no test boots.
+# Usage: btf_test.sh CLANG BPFTOOL OBJECT...
+# bpftool resolves the relocations of an object against the types of a kernel, and writes the types and
+# members that the relocations refer to.
 set -euo pipefail
 here=$(dirname "$0")
 clang=$1 bpftool=$2
@@ -18,8 +19,8 @@ resolve() { # KERNEL OBJECT...
   "$bpftool" gen min_core_btf "$work/kernel.o" "$work/used.btf" "$@"
   found=$("$bpftool" btf dump file "$work/used.btf")
 }
-has() { grep -qE "$1" <<<"$found" || { printf 'not led to: %s\n%s\n' "$1" "$found"; exit 1; }; }
-has_not() { ! grep -qE "$1" <<<"$found" || { printf 'led to: %s\n%s\n' "$1" "$found"; exit 1; }; }
+has() { grep -qE "$1" <<<"$found" || { printf 'no relocation refers to: %s\n%s\n' "$1" "$found"; exit 1; }; }
+has_not() { ! grep -qE "$1" <<<"$found" || { printf 'a relocation refers to: %s\n%s\n' "$1" "$found"; exit 1; }; }
 common() {
   local member
   for member in pwqs list wq_dev name flags wq refcnt nr_in_flight pwqs_node stats current_pwq rescue_wq current_work func data \

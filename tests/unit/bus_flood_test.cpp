@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What a user who floods the bus can do to the daemon: its methods, on a real bus with the installed policy.
+// A user floods the methods of the daemon, on a real bus with the installed policy.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// What the daemon notices of itself every 10 ms.
+// The resident memory of the daemon, measured every 10 ms.
 struct Watch {
     unsigned long before = test::resident_memory("self");  // kB
-    unsigned long most = 0;                                // kB beyond that
+    unsigned long most = 0;                                // kB above `before`
     static int on_time(sd_event_source* source, std::uint64_t /*now*/, void* userdata) {
         auto* self = static_cast<Watch*>(userdata);
         const unsigned long resident = test::resident_memory("self");
@@ -37,7 +37,7 @@ struct Watch {
 
 BusHandlers handlers() {
     const auto order = [](const std::string&, const std::string&) { return Status{}; };
-    // As long as that of 300 targets.
+    // The status is as long as that of 300 targets.
     return {.status = [](bool) { return std::string(300'000, ' '); },
             .pin = order,
             .unpin = [](const std::string&) { return Status{}; },
@@ -70,7 +70,7 @@ class Daemon {
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
 
-    // {"most_kb"}
+    // Stops the daemon and returns {"most_kb": ...}.
     json end() {
         ::kill(pid_, SIGTERM);
         ::close(ends_[1]);
@@ -111,7 +111,7 @@ Status order() {
 class BusFlood : public testing::TestWithParam<test::Flood> {
   protected:
     void SetUp() override {
-        if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+        if (::geteuid() != 0) GTEST_SKIP() << "needs root to change the user";
         if (!bus_.is_there()) GTEST_SKIP() << "there is no dbus-daemon";
         for (int i = 0; i < 500 && !order(); i++) ::usleep(10'000);
         ASSERT_TRUE(order());
@@ -120,7 +120,7 @@ class BusFlood : public testing::TestWithParam<test::Flood> {
     Daemon daemon_;
 };
 
-// How long root waits is measured in a guest (tests/guest/checks/flood.sh), where nothing else runs.
+// The time that root waits is measured in a guest (tests/guest/checks/flood.sh), where no other load runs.
 TEST_P(BusFlood, CostsTheDaemonLittleAndRootIsObeyed) {
     constexpr std::uint64_t kFlood = 4'000'000;  // us
     const pid_t flooder = ::fork();
@@ -143,12 +143,13 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootIsObeyed) {
     const json noticed = daemon_.end();
     ASSERT_TRUE(noticed.is_object()) << noticed;
     EXPECT_GT(orders, 0U);
-#ifndef __SANITIZE_ADDRESS__  // what is freed stays resident there
+#ifndef __SANITIZE_ADDRESS__  // freed memory stays resident with ASan
     EXPECT_LT(noticed["most_kb"], 4096) << orders << " orders";
 #endif
 }
 
-// With a sanitizer the daemon reads so slowly that at 256 KB a call root waits longer than wq-tunectl does.
+// With a sanitizer the daemon reads so slowly that with 256 KB per call root waits longer than the timeout of
+// wq-tunectl.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::size_t kJunk = 16 * 1024;
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// conf/org.wqtuned1.conf: what the bus lets others than root send to the daemon.
+// conf/org.wqtuned1.conf: which messages the bus lets callers other than root send to the daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <systemd/sd-bus.h>
@@ -64,7 +64,7 @@ void send_signal(sd_bus* bus, const Call& call, const char* to) {
 class BusPolicy : public testing::Test {
   protected:
     void SetUp() override {
-        if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+        if (::geteuid() != 0) GTEST_SKIP() << "needs root to change the user";
         if (!bus_.is_there()) GTEST_SKIP() << "there is no dbus-daemon";
         auto daemon = open_system_bus();
         ASSERT_TRUE(daemon) << daemon.error().text;
@@ -72,7 +72,8 @@ class BusPolicy : public testing::Test {
         ASSERT_GE(::sd_bus_request_name(daemon_.get(), kBusName, 0), 0);
         ::sd_bus_add_filter(daemon_.get(), nullptr, on_message, this);
     }
-    // Has nobody send all of these, as calls and as signals, by the daemon's name and by its unique one.
+    // Sends all CALLS as user nobody, as method calls and as signals, to the well-known and to the unique
+    // name of the daemon.
     template <class Calls>
     void send_all(const Calls& calls) {
         const char* unique = nullptr;
@@ -86,7 +87,7 @@ class BusPolicy : public testing::Test {
                               send_signal(bus->get(), call, to);
                           }
                       }
-                      // When this has its answer, the bus has seen the others.
+                      // When this call is answered, the bus has processed all messages before it.
                       ::sd_bus_call_method(bus->get(), "org.freedesktop.DBus", "/org/freedesktop/DBus",
                                            "org.freedesktop.DBus", "GetId", nullptr, nullptr, "");
                       return std::string("sent");
@@ -100,7 +101,7 @@ class BusPolicy : public testing::Test {
         const Call call{::sd_bus_message_get_path(message), ::sd_bus_message_get_interface(message),
                         ::sd_bus_message_get_member(message)};
         if (::sd_bus_message_is_signal(message, "org.freedesktop.DBus", nullptr) > 0)
-            return 0;  // the bus's own
+            return 0;  // sent by the bus itself
         static_cast<BusPolicy*>(self)->came.push_back((type == SD_BUS_MESSAGE_METHOD_CALL ? "" : "signal ") +
                                                       text_of(call));
         return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A bus that takes connections and says nothing: nobody waits for it longer than a moment.
+// A bus that accepts connections and never answers: no caller waits for it longer than its timeout.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace wq {
 namespace {
 
-// Whether RUN, in a process of its own, returned true before this many seconds were over.
+// Whether RUN returned true within SECONDS, in a process of its own.
 bool in_time(unsigned seconds, const std::function<bool()>& run) {
     const pid_t child = ::fork();
     if (child == 0) {

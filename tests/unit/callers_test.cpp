@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Who calls: over a socket, at whose other end are all callers, and the bus that knows their users.
+// Who calls the daemon. The other end of a socket plays all callers, and the bus that knows their users.
 #include "service/callers.h"
 
 #include <fmt/format.h>
@@ -57,14 +57,14 @@ class CallersTest : public testing::Test {
     void call_often(const std::string& sender, unsigned times) {
         for (unsigned i = 0; i < times; i++) call(sender);
     }
-    // From now on the others' end takes nothing, and little is under way. (sd-bus asks for buffers of 8 MB.)
+    // From now on the other end reads nothing, and the socket buffer is small. (sd-bus asks for 8 MB.)
     void stop_reading() {
         reading_ = false;
         const int little = 4096;
         ::setsockopt(::sd_bus_get_fd(server_->bus()), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
     }
     BusServer& server() { return *server_; }
-    // The bus's answer to the oldest question about SENDER.
+    // Answers the oldest question about SENDER as the bus would.
     void tell(const std::string& sender, std::uint32_t uid) {
         ::sd_bus_reply_method_return(take(sender).get(), "u", uid);
         settle();
@@ -74,9 +74,9 @@ class CallersTest : public testing::Test {
         settle();
     }
 
-    std::vector<bool> asked;                           // for the status: by root?
-    std::multimap<std::string, MessagePtr> questions;  // that were put to the bus, by sender
-    std::map<std::string, unsigned> replies;           // "" or the error's name: how many
+    std::vector<bool> asked;                           // for each status call: by root?
+    std::multimap<std::string, MessagePtr> questions;  // to the bus, by sender
+    std::map<std::string, unsigned> replies;           // number by error name; "": success
 
   private:
     static BusPtr make_end(int fd) {
@@ -157,8 +157,7 @@ TEST_F(CallersTest, WhatWasHeldIsOfTheBudgetToo) {
         call_often(name, Callers::kMostUnanswered);
         tell(name, 65534);
     }
-    EXPECT_LT(asked.size(), Budget::kBurst * 2)
-        << "a new connection for every four calls is no way around it";
+    EXPECT_LT(asked.size(), Budget::kBurst * 2) << "new connections do not bypass the budget";
     EXPECT_GT(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], Budget::kBurst);
 }
 
@@ -171,8 +170,8 @@ TEST_F(CallersTest, WhoReadsNoRepliesGetsNoMoreAndTheConnectionIsSaidToBeStuck) 
     std::uint64_t unsent = 0;
     ASSERT_EQ(::sd_bus_get_n_queued_write(server().bus(), &unsent), 0);
     EXPECT_LE(unsent, Callers::kMostReplies + 1);
-    ASSERT_GT(unsent, 0U) << "the socket has room for all of it";
-    EXPECT_FALSE(server().is_stuck()) << "it may still be taken";
+    ASSERT_GT(unsent, 0U) << "the socket buffer took all replies, so the test checks nothing";
+    EXPECT_FALSE(server().is_stuck()) << "the peer may still read the replies";
     EXPECT_TRUE(server().is_stuck());
 }
 
@@ -188,7 +187,8 @@ TEST_F(CallersTest, OthersThanRootHaveOneBudget) {
     call_often(":1.8", Budget::kBurst / 2);
     call_often(":1.7", 1000);
     EXPECT_GE(asked.size(), Budget::kBurst - 2) << "two were used already";
-    EXPECT_LT(asked.size(), Budget::kBurst + 500) << "this took a while, or there is no bound";
+    EXPECT_LT(asked.size(), Budget::kBurst + 500)
+        << "the budget did not limit the calls (or the test was very slow)";
     EXPECT_GT(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], 500U);
     asked.clear();
     call_often(":1.6", 1000);
@@ -199,7 +199,7 @@ TEST_F(CallersTest, WhatWantsNoReplyIsDropped) {
     for (int i = 0; i < 100; i++) call(":1.7", false);
     EXPECT_TRUE(replies.empty());
     tell(":1.7", 65534);
-    EXPECT_THAT(asked, ElementsAre()) << "nothing is done for who does not want to hear of it";
+    EXPECT_THAT(asked, ElementsAre()) << "a call that expects no reply is dropped, except from root";
     call(":1.8", false);
     tell(":1.8", 0);
     EXPECT_THAT(asked, ElementsAre(true)) << "root's is done";
@@ -212,7 +212,7 @@ TEST_F(CallersTest, OnlySoManyAreRemembered) {
     EXPECT_EQ(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], 1U);
     tell(":1.0", 0);
     call(":2.1");
-    EXPECT_EQ(questions.count(":2.1"), 1U) << "who is known is forgotten for one who is not";
+    EXPECT_EQ(questions.count(":2.1"), 1U) << "a known caller is evicted for a new one";
     tell(":2.1", 0);
     EXPECT_THAT(asked, ElementsAre(true, true));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the ledger makes of a plan.
+// Which candidates follow from a plan and the ledger.
 #include "engine/candidates.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using test::rule_for_all;
 constexpr std::int64_t kNow = 1'000'000'000;
 constexpr std::int64_t kMonth = 30L * 24 * 3600;
 
-// Two LLCs of 24 cores and two threads: cpu, smt, cache_shard, cache and system all make other pools.
+// Two LLCs of 24 cores with two threads: cpu, smt, cache_shard, cache and system all make different pools.
 class CandidatesTest : public testing::Test {
   protected:
     CandidatesTest() { policy_.apply_unjudged = false; }
@@ -135,8 +135,8 @@ TEST_F(CandidatesTest, WhatWasSetAsideIsNotKeptEither) {
     EXPECT_EQ(next(), "cache_shard/cache resting");
 }
 
-// The plan is cache_shard, which is in place: what is finer is tried, the nearest size first. smt and cpu
-// have pods of one core; smt is the coarser one.
+// The plan is cache_shard, which is in place: the finer scopes are tried, the nearest size first. Pods of smt
+// and cpu lie within one core; smt is the coarser one.
 TEST_F(CandidatesTest, TuneTriesWhatIsFinerAndTheWinnerIsTheNextReference) {
     tune();
     EXPECT_EQ(next(), "cache_shard/smt dense");
@@ -158,7 +158,7 @@ TEST_F(CandidatesTest, WhatTheKernelRefusedEndsNoSearch) {
     known("cache_shard", "smt", improved);
     EXPECT_FALSE(step().hold) << "it cannot be written here";
     policy_ = rule_for_all(fixed(Scope::smt));
-    EXPECT_EQ(text_of(step().trial), "") << "held: what is said of it is the engine's";
+    EXPECT_EQ(text_of(step().trial), "") << "the policy holds it; the engine reports the refusal";
     EXPECT_EQ(step().hold->word, "smt");
 }
 
@@ -233,11 +233,11 @@ TEST_F(CandidatesTest, TuneTriesWhereOnlyTheStrictnessIsToChange) {
     EXPECT_EQ(next(), "cache_shard strict/smt strict dense");
 }
 
-// The class regressed under smt; @default is at smt by our doing. The follower stays where @default was.
+// The class regressed under smt, and we moved @default to smt. The follower keeps its former scope.
 TEST_F(CandidatesTest, ADefaultThatMovedDoesNotMoveWhatRegressedThere) {
     tune();
     default_holds_ = Scope::smt;
-    EXPECT_EQ(next(), "smt/cache_shard dense") << "nothing is known of it: what is now is the reference";
+    EXPECT_EQ(next(), "smt/cache_shard dense") << "no verdict yet: the current scope is the reference";
     known("cache_shard", "smt", regressed);
     ASSERT_TRUE(step().hold);
     EXPECT_EQ(step().hold->word, "cache_shard");

@@ -25,7 +25,7 @@ void expect_same(const ScopeWish& a, const ScopeWish& b) {
     }
 }
 
-// All but the origins.
+// Compares everything except the origins.
 void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.mode, b.mode);
     EXPECT_EQ(a.keep_on_exit, b.keep_on_exit);
@@ -109,7 +109,7 @@ match = '*'
 )"));
 }
 
-// What any policy may hold, at random but always alike.
+// A random policy that may use every setting; the same sequence on each run.
 Policy random_policy(std::mt19937& random) {
     const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
     const auto wish = [&] {
@@ -130,7 +130,7 @@ Policy random_policy(std::mt19937& random) {
     out.keep = static_cast<Keep>(below(2));
     out.shard_size = 1 + below(kMaxShardSize);
     Judging& judge = out.judge;
-    // A tolerance is what was written in percent, over 100.
+    // A tolerance is written in percent and stored divided by 100.
     judge.settings = {(1 + below(500'000)) / 1e6, below(10'001) / 1e2 / (1 + below(7)) / 100,
                       10'000 - below(9'000), below(1'000'000'001)};
     judge.window = std::chrono::milliseconds(1'000 + below(3'599'000));
@@ -167,7 +167,7 @@ Policy random_policy(std::mt19937& random) {
 }
 
 TEST(CatConfig, AnyPolicyReadsBack) {
-    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same sequence each time
     for (int i = 0; i < 300 && !testing::Test::HasFailure(); i++) expect_reads_back(random_policy(random));
 }
 
@@ -231,14 +231,14 @@ TEST(CatConfig, JsonHasTheSame) {
     EXPECT_EQ(out["hosts"][1]["why"], (Json{"cores is 4, not \"<1\"", "kernel is not known here"}));
 }
 
-// Of what it says, not of where it says so.
+// The hash covers the settings, not their origins.
 TEST(CatConfig, TheHashIsThatOfThePolicy) {
     EXPECT_EQ(policy_hash(loaded("")), policy_hash(loaded("[shard]\n\nsize = 8 # as built in\n")));
     EXPECT_NE(policy_hash(loaded("")), policy_hash(loaded("[shard]\nsize = 9\n")));
     EXPECT_NE(policy_hash(loaded("")), policy_hash(loaded("[[workqueue]]\nmatch = \"*\"\n")));
     const Tree tree;
     const Json out = Json::parse(tree.out(true));
-    EXPECT_THAT(tree.out(false), HasSubstr("# Hash, as in its metrics: " + out["hash"].get<std::string>()));
+    EXPECT_THAT(tree.out(false), HasSubstr("# Hash, as in the metrics: " + out["hash"].get<std::string>()));
     const TempTree copy{File("a.toml", kMain), File("b.toml", kDropIn)};
     EXPECT_EQ(sources_hash({tree.main, tree.drop_in}),
               sources_hash({copy.path("a.toml"), copy.path("b.toml")}));

@@ -22,13 +22,13 @@ TEST(BeyondNoise, NeedsADeviation) {
     EXPECT_FALSE(is_beyond_noise({0, 0, 0, 0}, std::log(2.9)));
 }
 
-// An effect that was there from the first pair on is no noise.
+// A steady effect from the first pair on is not noise.
 TEST(BeyondNoise, SteadyHarmOfTenTimesIsBeyondIt) {
     EXPECT_TRUE(is_beyond_noise({2.3, 2.25, 2.35, 2.3}, 2.3));
 }
 
-// With window noise of log-sd 0.8 the old rule, three times the cost twice running, took back 30% of harmless
-// changes within 16 pairs.
+// With window noise of log-sd 0.8 the old rule (three times the cost in two consecutive pairs) took back 30%
+// of the harmless changes within 16 pairs.
 TEST(BeyondNoise, AHarmlessChangeInMuchNoiseRarelyRests) {
     constexpr unsigned kRuns = 4'000;
     Random random(7);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The two programs as a user meets them, without a daemon: exit codes, one line of complaint, widths. cli_test.sh BIN-DIR
+# The two programs without a daemon: exit codes, one-line error messages, output widths. cli_test.sh BIN-DIR
 set -uo pipefail
 bin=$1
 root=$(mktemp -d)
@@ -32,7 +32,7 @@ for usage in "nothing" "plan --nothing" "plan --shard-size 0" "plan --shard-size
   expect 2 $usage
 done
 expect 2 plan --kernel-scopes '' --topology "$synthetic"
-# An unset variable of a script's is no choice, nor is another directory than the one that was meant.
+# An empty value (an unset variable in a script) is an error: it must not mean the default or another path.
 expect 2 plan --topology ''
 expect 2 plan --topology "$synthetic" --config ''
 expect 2 plan --topology "$synthetic" --shard-size 014
@@ -62,7 +62,7 @@ for command in "revert --all" pause resume reload status history undo check; do
     grep -qF -- --root "$root/err" || complain "--root '$bad' $command: $(cat "$root/err")"
   done
 done
-# What comes late is waited for.
+# judge waits for input that arrives late.
 "$bin/wq-tunectl" judge <(sleep 0.3; printf 'trial,pair,arm,counter,value\n1,1,baseline,latency,5\n1,1,candidate,latency,6\n') \
   >"$root/out" 2>"$root/err" || complain "judge of a slow pipe: $(cat "$root/err")"
 for word in bogus --bogus; do
@@ -70,7 +70,7 @@ for word in bogus --bogus; do
   one_line "$word"
   grep -qF "'$word'" "$root/err" || complain "does not name the wrong word: $(cat "$root/err")"
 done
-# What is wrong, and what to do instead, in one line that begins with the program's name.
+# The error message is one line: the program's name, what is wrong, and what to do instead.
 says() { # EXIT-CODE WORDS ARGUMENTS...
   local want=$1 words=$2
   shift 2
@@ -99,7 +99,7 @@ for flag in --json=false --json=true --boot=-1 --no-pager=0 --experiments=; do
   says 2 "option '${flag%=*}' takes no value" plan --topology "$synthetic" $flag
 done
 says 2 "option '--restore' takes no value" ab --restore=0
-expect 1 plan --topology "$synthetic" --config --json=1 # a file
+expect 1 plan --topology "$synthetic" --config --json=1 # --json=1 is the file of --config
 expect 3 --root "$root"
 grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
 DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere expect 3 --json
@@ -207,7 +207,7 @@ grep -qx 'shard size: 8 cores' "$root/out" || complain "topology with a broken p
 expect 1 --root "$tree" topology --topology "$synthetic" --config "$tree/etc/wq-tuned/wq-tuned.toml"
 grep -qF "wq-tuned.toml:1:" "$root/err" || complain "topology --config does not say where: $(cat "$root/err")"
 
-# What a shell would obey comes out of undo in quotes.
+# undo quotes what a shell would execute.
 inode=$(stat -c %i "$wq")
 # shellcheck disable=SC2016
 printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"$(reboot)","strict":null,"may_hold":["default"],"may_strict":null,"order":""}]}' \
@@ -226,7 +226,7 @@ echo 0 > '$wq/affinity_strict'" ] || complain "undo of a strict scope: $(cat "$r
 echo 'default (cache)' >"$wq/affinity_scope"
 echo 0 >"$wq/affinity_strict"
 
-# A contract that scripts rely on, at a size where the shards differ.
+# Scripts rely on these keys. The shard size is one with which the shards differ.
 expect 0 plan --json --topology "$synthetic" --shard-size 8 --kernel-scopes cpu,smt,cache,numa,system
 for part in '"planned":"smt"' '"action":"write"' '"effective":"cache"' '"cores_per_pool":[12,12],"pools":2,"scope":"cache"'; do
   grep -qF "$part" "$root/out" || complain "plan --json has no $part: $(cat "$root/out")"
@@ -240,14 +240,14 @@ grep -qF '"release":null' "$root/out" || complain "another kernel has a release:
 expect 0 plan --json --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system
 grep -qF '"planned":"cache_shard"' "$root/out" || complain "a kernel with cache_shard: $(cat "$root/out")"
 
-# Boot options: what is needed, and that nothing is, are both an answer.
+# plan --boot exits with 0 whether a boot option is needed or not.
 expect 0 plan --boot --topology "$synthetic"
 grep -qx 'The plan needs no boot option.' "$root/out" || complain "plan --boot: $(cat "$root/out")"
 expect 0 plan --boot --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system --shard-size 4
 grep -qx 'workqueue.cache_shard_size=4' "$root/out" || complain "plan --boot by fours: $(cat "$root/out")"
 expect 2 explain '*' --boot
 
-# Where nothing changes, and where nothing is compared.
+# A plan that changes nothing, and one that compares nothing.
 expect 0 plan --topology 'synthetic:pack:2 l3:4 core:4 pu:2'
 # shellcheck disable=SC2016
 grep -qx 'The plan changes none of 1 target; finer scopes are compared (`wq-tunectl plan --experiments`).' "$root/out" ||
@@ -264,7 +264,7 @@ printf '[[workqueue]]\nmatch = "*"\nscope = "cache"\nstrict = true\n' >"$root/st
 expect 0 plan --topology "$synthetic" --config "$root/strict.toml"
 grep -qx '1 of 1 target .*: cache -> cache strict (1)' "$root/out" || complain "plan of a strictness: $(cat "$root/out")"
 
-# A host with CPUs that are set apart.
+# A host with isolated CPUs.
 mkdir -p "$tree/sys/devices/system/cpu" "$tree/sys/fs/cgroup/rt.slice"
 echo 4-5 >"$tree/sys/devices/system/cpu/isolated"
 echo '(null)' >"$tree/sys/devices/system/cpu/nohz_full"
@@ -299,7 +299,7 @@ done
 expect 0 --root "$tree" explain '*' --topology "$synthetic" --json
 grep -qF '"matches":true,"name":"any"' "$root/out" || complain "explain --json has no hosts: $(cat "$root/out")"
 expect 0 --root "$tree" check
-# What is allowed and cannot be meant is told, and is no failure.
+# check warns about what is valid but cannot be intended, and exits with 0.
 printf '[[workqueue]]\nmatch = "*"\n[[workqueue]]\nmatch = "kcryptd-["\n' >"$root/odd.toml"
 expect 0 check "$root/odd.toml"
 [ "$(grep -c '^/.*odd.toml:4:1: warning: ' "$root/err")" = 2 ] || complain "check does not warn: $(cat "$root/err")"
@@ -308,7 +308,7 @@ expect 0 check "$root/odd.toml" --json
 printf 'mode = "guard"\n' >"$root/odd.toml"
 expect 1 check "$root/odd.toml"
 grep -qF 'odd.toml:1:1: unknown key "mode"; it belongs in [daemon]' "$root/err" || complain "check: $(cat "$root/err")"
-# TOML 1.0, no more and no less.
+# Exactly TOML 1.0.
 printf '[[judge.counters]]\ncounter = "latency"\n[judge]\nalpha = 0.01\n' >"$root/odd.toml"
 expect 0 check "$root/odd.toml"
 for text in 'host=[{name="x"}]\n[host.shard]' 'host=[{name="x", workqueue=[{match="a"}], workqueue.scope="smt"}]'; do
@@ -339,7 +339,7 @@ for columns in 40 80; do
   done
   fits $columns 3 --root "$tree" status
 done
-# An encrypted disk, where the topology of this machine can be read.
+# An encrypted disk. Needs the topology of this machine.
 mkdir -p "$root/learned/sys/block/dm-0/dm"
 echo CRYPT-LUKS2-0123-disk >"$root/learned/sys/block/dm-0/dm/uuid"
 echo disk >"$root/learned/sys/block/dm-0/dm/name"
@@ -348,7 +348,7 @@ if "$bin/wq-tunectl" --root "$root/learned" plan >/dev/null 2>&1; then
   grep -qx 'no_write_workqueue (disk)' "$root/out" || complain "plan --boot names no alternatives: $(cat "$root/out")"
 else echo "not tested here: plan --boot of this machine"; fi
 
-# A report is a whole page, or nothing.
+# report writes a complete page, or nothing.
 expect 2 report -o ''
 expect 0 report --topology "$synthetic"
 [ "$(tail -n 1 "$root/out")" = "</html>" ] || complain "report without -o: $(tail -n 1 "$root/out")"
@@ -361,7 +361,7 @@ expect 0 report -o "$root/page.html" --topology "$synthetic"
 expect 0 report -o - --topology "$synthetic"
 [ "$(grep -o ' data-core="' "$root/out" | wc -l) $(tail -n 1 "$root/out")" = "24 </html>" ] || complain "report -o -"
 
-# Who cannot be told is no reason to abort; results that cannot be written are a failure.
+# If an error message cannot be written, the program does not abort. Unwritten results are an error.
 for command in "plan --topology xml:/nowhere" "plan --topology nothing" "dump no-such-workqueue" "topology --config /nowhere.toml" "bogus"; do
   code=0
   # shellcheck disable=SC2086
@@ -379,12 +379,12 @@ full plan --topology "$synthetic"
 full topology --json --topology 'synthetic:pack:8 l3:8 core:8 pu:2' # larger than stdio's buffer
 full --help
 full --version
-# Closed. (That it is none of the files opened meanwhile: `top`'s check in a guest.)
+# stdout is closed. (The guest check of `top` tests that no file opened later takes its place.)
 code=0
 "$bin/wq-tunectl" plan --topology "$synthetic" 2>"$root/err" <&- >&- || code=$?
 [ "$code $(cat "$root/err")" = "1 wq-tunectl: writing: Bad file descriptor" ] || complain "plan >&-: exit $code, $(cat "$root/err")"
 
-# On a terminal. (script may also be the one of BSD, or not installed.)
+# On a terminal. (Skipped if script is the BSD one, or not installed.)
 on_terminal() { # VARIABLE=VALUE ARGUMENTS...
   local code=0
   env SHELL=/bin/sh "$1" script -qec "$(printf '%q ' "$bin/wq-tunectl" "${@:2}")" /dev/null </dev/null >"$root/out" 2>&1 || code=$?
@@ -392,18 +392,18 @@ on_terminal() { # VARIABLE=VALUE ARGUMENTS...
 }
 export TERM=xterm
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
-  # A pager that cannot be run loses nothing.
+  # If the pager cannot be run, the output is still shown.
   for pager in /nonexistent "$root" 'tr T t'; do
     on_terminal "SYSTEMD_PAGER=$pager" plan --topology "$synthetic"
     grep -qi 'target.*scope.*reason' "$root/out" || complain "SYSTEMD_PAGER='$pager': $(cat "$root/out")"
   done
-  for term in '' dumb unknown; do # nor what a dumb terminal would show as it is
+  for term in '' dumb unknown; do # no pager on a dumb terminal either
     TERM=$term on_terminal SYSTEMD_PAGER=false plan --topology "$synthetic"
     grep -q '^TARGET' "$root/out" || complain "TERM='$term': $(cat "$root/out")"
   done
 else echo "not tested here: output on a terminal"; fi
 
-# What the unit does not try again.
+# An exit code after which the unit does not restart the daemon.
 mkdir -p "$root/held/run/wq-tuned"
 # shellcheck disable=SC2016
 flock "$root/held/run/wq-tuned/lock" sh -c '"$0" --root "$1" >/dev/null 2>&1; echo $?' "$bin/wq-tuned" "$root/held" >"$root/out"

@@ -20,7 +20,7 @@ TEST(Coalescer, IsDue200MillisecondsAfterALoneEvent) {
 
 TEST(Coalescer, WaitsForTheLastOfABurst) {
     Coalescer c;
-    c.event(0);  // a time like any other
+    c.event(0);  // 0 is a valid time
     c.event(150'000);
     EXPECT_EQ(c.due(), 350'000U);
     c.event(349'999);

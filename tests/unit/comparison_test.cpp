@@ -114,7 +114,7 @@ TEST(Comparison, ManySmallGainsDoNotHideAFewLargeLosses) {
     Comparison mixed({kLatency});
     for (int i = 0; i < 500; i++) mixed.add(cost(i % 10 == 9 ? std::log(1.5) : std::log(0.98)));
     EXPECT_NE(mixed.decide({}).judgement, Judgement::improved);
-    // That it is the plain sum that says so: without the losses' size there is evidence enough.
+    // The plain sum prevents it: with smaller losses the evidence suffices.
     Comparison level({kLatency});
     for (int i = 0; i < 500; i++) level.add(cost(i % 10 == 9 ? std::log(1.02) : std::log(0.98)));
     EXPECT_EQ(level.decide({}).judgement, Judgement::improved);
@@ -122,7 +122,7 @@ TEST(Comparison, ManySmallGainsDoNotHideAFewLargeLosses) {
 
 TEST(Comparison, ImprovesByAnyCounterThatHasAllThatItNeeds) {
     Comparison two({kTail, kLatency});
-    two.add({PairValues{1000, 1010}, PairValues{1, 0.95}});  // of tail, more than all of its gains
+    two.add({PairValues{1000, 1010}, PairValues{1, 0.95}});  // tail: the loss exceeds the sum of tail's gains
     for (int i = 1; i < 40; i++) two.add({PairValues{1, 0.95}, PairValues{1, i % 5 == 0 ? 1.05 : 0.95}});
     const auto& columns = two.columns();
     ASSERT_GT(log_mean(columns[0].better.logs), log_mean(columns[1].better.logs)) << "tail is nearest";
@@ -155,7 +155,7 @@ TEST(Comparison, ALostWindowCountsAgainstTheArmThatRanInIt) {
     EXPECT_LT(reference.decide({}).log_worse, worse);
 }
 
-// Lost windows are dear, but do not make those that are lost later dearer.
+// A lost window is expensive, but does not raise the cost of windows that are lost later.
 TEST(Comparison, LostWindowsDoNotRaiseTheUsualCost) {
     auto one = after({kLatency}, cost(0), 15);
     one.add(cost(std::log(20)));
@@ -165,8 +165,8 @@ TEST(Comparison, LostWindowsDoNotRaiseTheUsualCost) {
     EXPECT_LT(column.candidate_cost / 116, 35.0 / 16);
 }
 
-// There is no difference yet that it could count as: what starves its load from the start is found all the
-// same.
+// There is no earlier difference to use for it. So a candidate that starves its load from the start is found
+// too.
 TEST(Comparison, AFirstWindowThatIsLostCountsAsAThird) {
     Comparison none({kLatency, kThroughputGuard});
     for (int i = 0; i < 12; i++) none.add_lost_window(Side::candidate);
@@ -197,7 +197,7 @@ TEST(Comparison, RefusesWhatIsNotAPositiveNumber) {
     EXPECT_EQ(untouched.columns()[0].worse.count, 0U);
 }
 
-// In a file of the user's a number can be 0.
+// The number in a user's file can be 0.
 TEST(Comparison, AZeroBesideALargerValueCountsAsAThirdOfIt) {
     const ComparedCounter errors{.name = "file:/errors"};
     const ComparedCounter rate{.name = "file:/rps", .higher_is_better = true};

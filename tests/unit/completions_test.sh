@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What a shell offers for wq-tunectl: all that --help knows, and the words that belong in each place.
-# completions_test.sh bash|zsh|fish BIN-DIR COMPLETIONS-DIR; exits 77 where there is no such shell.
+# The completions for wq-tunectl: all options and commands of --help, and the words valid in each position.
+# Usage: completions_test.sh bash|zsh|fish BIN-DIR COMPLETIONS-DIR. Exits 77 if the shell is not installed.
 set -uo pipefail
 shell=$1 bin=$2 dir=$3
 here=$(dirname "$0")
@@ -9,13 +9,13 @@ command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 failed=0
-PATH=$(realpath "$bin"):$PATH # the completions ask the program
+PATH=$(realpath "$bin"):$PATH # the completions call the program
 export PATH WQ_ZCOMPDUMP=$tree/zcompdump
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
-# What is offered at the end of LINE, one a line and sorted, without descriptions.
+# The completions at the end of LINE, one per line and sorted, without descriptions.
 offers() {
-  # shellcheck disable=SC2016 # these dollars are the other shell's
+  # shellcheck disable=SC2016 # the other shell expands these
   case $shell in
     bash) bash --norc -c '. "$1" && COMP_LINE=$2 COMP_POINT=${#2} && _wq_tunectl &&
             printf "%s\n" "${COMPREPLY[@]}"' - "$dir/wq-tunectl.bash" "$1" ;;
@@ -39,15 +39,15 @@ commands=$("$bin/wq-tunectl" --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) 
 got=$(offers 'wq-tunectl ' | grep -v ^-)
 [ "$got" = "$commands" ] || complain "commands; < is --help: $(diff <(echo "$commands") <(echo "$got"))"
 for command in '' $commands; do
-  # shellcheck disable=SC2046,SC2086 # words, or none
+  # shellcheck disable=SC2046,SC2086 # zero or more words
   expect "wq-tunectl ${command:+$command }--" $(options $command) $(options)
 done
 
 workqueues=$tree/sys/devices/virtual/workqueue
 mkdir -p "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}
-touch "$workqueues"/{writeback,kcryptd-254:0-1}/affinity_scope # the other one is per-CPU
+touch "$workqueues"/{writeback,kcryptd-254:0-1}/affinity_scope # kcryptd_io is per-CPU
 touch "$workqueues"/{writeback,kcryptd-254:0-1,kcryptd_io-254:0-1}/max_active
-# Somebody else's tree runs nothing. (The other shells expand no names.)
+# A name in a hostile tree is not executed. (Only bash expands names.)
 # shellcheck disable=SC2016
 hostile=$workqueues/'$(echo${IFS}ran)'
 if [ "$shell" = bash ]; then mkdir "$hostile" && touch "$hostile"/{affinity_scope,max_active}; fi
@@ -76,7 +76,7 @@ expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
 expect "wq-tunectl diagnose --seconds "
 expect "wq-tunectl status --is" --isolation
-# A flag takes no value: the word after it is one of its own.
+# A flag takes no value: the next word is completed on its own.
 # shellcheck disable=SC2046 # words
 expect "wq-tunectl plan --json --" $(options plan) $(options)
 expect "wq-tunectl --no-pager pl" plan

@@ -55,7 +55,7 @@ TEST(Conditions, OnBatteryUnlessTheMainsAreOnline) {
     EXPECT_FALSE(is_on_battery(paths));
     tree.write("sys/class/power_supply/AC/online", "0\n");
     tree.write("sys/class/power_supply/BAT0/scope", "Device\n");
-    EXPECT_FALSE(is_on_battery(paths)) << "of a mouse";
+    EXPECT_FALSE(is_on_battery(paths)) << "the battery of a device such as a mouse does not count";
     EXPECT_FALSE(is_on_battery(Paths{tree.root() + "/none"}));
 }
 

@@ -61,12 +61,13 @@ TEST(CoreKinds, ByThreadsWhereNothingElseIsKnown) {
     CoreKinds kinds = core_kinds_by_threads(topology);
     EXPECT_EQ(kinds.performance.list(), "0-3");
     EXPECT_EQ(kinds.efficient.list(), "4-5");
-    EXPECT_THAT(kinds.source, HasSubstr("by their threads"));
+    EXPECT_THAT(kinds.source, HasSubstr("by the number of threads per core"));
     topology.present.add(6);
     EXPECT_FALSE(core_kinds_by_threads(topology).hybrid()) << "the missing siblings may be offline";
     topology.present = topology.online = CpuSet::range(0, 4);
     topology.cores = {{0, 1}, {2, 3}, {4}};
-    EXPECT_FALSE(core_kinds_by_threads(topology).hybrid()) << "an odd CPU of a guest";
+    EXPECT_FALSE(core_kinds_by_threads(topology).hybrid())
+        << "a single core without siblings in a guest does not mean hybrid";
 }
 
 }  // namespace

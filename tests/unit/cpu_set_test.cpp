@@ -61,7 +61,7 @@ CpuSet from_plain(const Plain& plain) {
     return out;
 }
 
-// Some words full, some with a CPU, most with none.
+// Some words are full, some have one CPU, most are empty.
 Plain random_plain(std::mt19937& random) {
     Plain out;
     for (unsigned run = random() % 5; run > 0; run--) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// From what is known of one target to its state, its reason and what is to be written. No file is touched.
+// decide() turns the facts about one target into its state, its reason and the word to write. Uses no files.
 #include "engine/decide.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ const Arm kDefault = {Scope::cache, "default", {}};
 
 class DecideTest : public testing::Test {
   protected:
-    // `default (cache)`, and the plan is smt.
+    // The file holds `default (cache)`, and the plan is smt.
     DecideTest() {
         target_.now.name = "kcryptd";
         target_.now.kind = Kind::unbound;
@@ -37,7 +37,7 @@ class DecideTest : public testing::Test {
         target_.plan.finding = finding;
         target_.plan.reason = reason;
     }
-    // Our word in the file, settled.
+    // The file holds WORD, which we wrote, and the entry is settled.
     void hold(const std::string& word) {
         if (!entry_) entry_ = entry_of(target_.now);
         entry_->announce(word);
@@ -63,7 +63,7 @@ class DecideTest : public testing::Test {
         EXPECT_EQ(name_of(found().state), name_of(state));
         EXPECT_EQ(found().reason, reason);
     }
-    // What an arm is: a word that is written.
+    // The wish is to write WORD.
     void expect_word(const std::string& word) const {
         EXPECT_THAT(wish().word, Optional(word));
         EXPECT_TRUE(wish().wants());
@@ -145,7 +145,7 @@ TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
     expect(State::leave, "a rule says so");
 }
 
-// Neither the plan nor what the ledger kept is written; orders are.
+// Neither the plan nor a kept candidate is written, but orders are.
 TEST_F(DecideTest, WhereOnlyWhatARuleNamesIsWrittenTheRestIsObserved) {
     all_.named_only.host = "isolcpus= is set";
     const std::string why =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `wq-tunectl diagnose` with tools that refuse one thing or another.
+// `wq-tunectl diagnose` when parts of its data cannot be read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -194,7 +194,7 @@ TEST_F(DiagnoseCommand, GoesOnWithoutAFirstSample) {
 }
 
 TEST_F(DiagnoseCommand, ASignalEndsItEarlyWithWhatWasSeen) {
-    // Blocked here, it is still there when the look begins.
+    // The signal is blocked here, so it is still pending when the look begins.
     sigset_t set, before;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGINT);

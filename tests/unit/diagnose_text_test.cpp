@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The findings in plain words, and as JSON.
+// The findings as text and as JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// In one line: where it is wrapped does not matter here.
+// The text in one line: the line breaks do not matter here.
 std::string words_of(const DiagnoseLook& look) {
     std::istringstream text(diagnosis_text(diagnose(look), 80));
     std::string out, word;
@@ -58,7 +58,7 @@ TEST(DiagnosisText, HasACommandToCopyWhereAFinerScopeExists) {
     EXPECT_THAT(diagnosis_text(diagnose(look), 80), HasSubstr(kCommand));
     EXPECT_THAT(diagnosis_text(diagnose(look), 40), HasSubstr(kCommand)) << "it is not wrapped";
     auto& row = look.work->workqueues.at(0);
-    row.lock = 1000;  // of 40000
+    row.lock = 1000;  // ns, of a mean wait of 40000 ns
     EXPECT_THAT(words_of(look), AllOf(Not(HasSubstr("wq-tunectl")), Not(HasSubstr("pool->lock"))));
     row.lock.reset();
     EXPECT_THAT(words_of(look), HasSubstr("Waiting for pool->lock is not seen here; a comparison"));
@@ -100,7 +100,7 @@ TEST(DiagnosisText, OfAnIdleMachineIsOneLine) {
 
 TEST(DiagnosisText, CountsTheSmallOnes) {
     auto look = busy_look();
-    for (unsigned i = 0; i < 9; i++)  // beside 500 ms of vmstat_update in the same kworker
+    for (unsigned i = 0; i < 9; i++)  // in addition to 500 ms of vmstat_update in the same kworker
         look.profile->ran.push_back({20, "small" + std::to_string(i), 104, "kworker/0:1", 15'000'000, 0});
     const auto words = words_of(look);
     EXPECT_THAT(words, Not(HasSubstr("small")));
@@ -110,7 +110,8 @@ TEST(DiagnosisText, CountsTheSmallOnes) {
 TEST(DiagnosisText, SaysHowMuchNoTickFound) {
     auto look = busy_look();
     look.profile->ran.erase(look.profile->ran.begin() + 1);
-    EXPECT_THAT(words_of(look), HasSubstr("in 2.0 s. No tick found those running that used 0.25."));
+    EXPECT_THAT(words_of(look), HasSubstr("in 2.0 s. Of the total, 0.25 was used by kworkers that no "
+                                          "scheduler tick found running."));
 }
 
 TEST(DiagnosisText, ExplainsRescuersHogsAndWorkers) {
@@ -159,7 +160,8 @@ TEST(DiagnosisText, NamesWhoDisturbsIsolatedCpus) {
                            "CPU 1, where a?b ran and from 2 places more "));
     EXPECT_THAT(words,
                 HasSubstr("2 items of kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) on isolated "
-                          "CPUs 6-7 The masks of unbound workqueues, and of this one, decide"));
+                          "CPUs 6-7 The cpumask of this workqueue and the mask of all unbound workqueues "
+                          "decide where it runs."));
 }
 
 TEST(DiagnosisText, ExplainsWhoIsStuck) {
@@ -173,7 +175,7 @@ TEST(DiagnosisText, ExplainsWhoIsStuck) {
     EXPECT_THAT(
         words_of(look),
         StartsWith("kworker/3:1 did not run at all: it sleeps in the middle of an item of md_misc It "
-                   "waits in blk_mq_freeze_queue_wait, uses no CPU, but counts in the load average."));
+                   "waits in blk_mq_freeze_queue_wait. It uses no CPU but counts in the load average."));
 }
 
 TEST(DiagnosisText, SaysWhatIsMissing) {

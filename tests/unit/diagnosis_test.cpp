@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is found in a look at the kworkers: samples in, findings out.
+// diagnose(): from the samples of a look to findings.
 #include "ctl/diagnose/diagnosis.h"
 
 #include <gmock/gmock.h>
@@ -170,7 +170,7 @@ TEST(Diagnosis, HasWorkqueuesWithEventsThoughTheyCostNothing) {
     quiet.now = workqueue(90, "quiet");
     look.work->workqueues.push_back(quiet);
     EXPECT_THAT(diagnose(look).workqueues, SizeIs(3));
-    look.work->workqueues.back().now.cpu_intensive = 2;  // it is new: all of it is of this time
+    look.work->workqueues.back().now.cpu_intensive = 2;  // new workqueue: all of its events are of this look
     const auto found = diagnose(look);
     EXPECT_THAT(found.workqueues, SizeIs(4));
     EXPECT_EQ(named(found, "quiet").cpu_hogs, 2U);
@@ -183,14 +183,15 @@ TEST(Diagnosis, DividesTheKernelsStatisticsWithoutSamples) {
     FunctionRow other = look.work->functions.at(0);
     other.function = "kcryptd_io_read_work [dm_crypt]";
     other.busy = 0.5;
-    look.work->functions.push_back(other);  // beside 1.5 workers of the first
+    look.work->functions.push_back(other);  // in addition to 1.5 busy workers of the first
     const auto found = diagnose(look);
     EXPECT_EQ(found.by, Attribution::statistics);
     ASSERT_GE(found.work.size(), 2U);
     EXPECT_EQ(found.work[0].function, "kcryptd_crypt [dm_crypt]");
     EXPECT_NEAR(found.work[0].cpu, 0.9, 1e-9);
     EXPECT_NEAR(found.work[1].cpu, 0.3, 1e-9);
-    ASSERT_THAT(found.work[0].kworkers, SizeIs(1)) << "the kernel called its work so";
+    ASSERT_THAT(found.work[0].kworkers, SizeIs(1))
+        << "kworkers are matched by the workqueue name that the kernel reported";
     EXPECT_EQ(found.work[0].kworkers[0].name, "kworker/u9:3");
 }
 
@@ -198,7 +199,7 @@ TEST(Diagnosis, BlamesNoFunctionForMoreThanTheTimeThatItTook) {
     auto look = busy_look();
     look.sampled = false;
     look.profile.reset();
-    look.work->functions.at(0).busy = 0.2;  // of 1.2 CPUs: another item still runs
+    look.work->functions.at(0).busy = 0.2;  // kcryptd used 1.2 CPUs: another item still runs
     const auto found = diagnose(look);
     EXPECT_EQ(found.by, Attribution::statistics);
     ASSERT_THAT(found.work, SizeIs(4));

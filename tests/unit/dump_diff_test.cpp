@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Two dumps, of one kernel and of another.
+// Compares the dumps of two kernels.
 #include "ctl/dump/dump_diff.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ ordered_json old_kernel() {
             {"name": "old_wq", "kind": "per-cpu", "flags": ["percpu"], "pools": {"0": 0}, "max_active": 1}]})");
 }
 
-// Its pools have other ids; writeback has a pool for each half.
+// The pools have different ids; writeback has one pool for each half of the CPUs.
 ordered_json new_kernel() {
     auto out = old_kernel();
     out["kernel"]["release"] = "7.2.13";

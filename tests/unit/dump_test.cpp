@@ -51,7 +51,7 @@ DumpedWorkqueue workqueue(const std::string& name, const std::string& kind, std:
     return wq;
 }
 
-// CPUs 0 and 1, and a possible one, 2, that is offline; two caches.
+// CPUs 0 and 1 are online, CPU 2 is possible but offline; two caches.
 KernelDump sample() {
     KernelDump dump;
     dump.default_scope = Scope::cache;
@@ -202,7 +202,7 @@ writeback  kworker/R-write  127  0-2
 )");
 }
 
-// A CPU's pools of two kinds, or another CPU's pool: no longer each its own.
+// Pools of two kinds, or another CPU's pool: the text then lists the pools and does not say "own".
 TEST(Dump, PerCpuWorkOnAnotherPoolIsShown) {
     KernelDump dump = sample();
     dump.workqueues = {workqueue("mixed", "per-cpu", {{0, 1}, {1, 5}}),

@@ -16,7 +16,7 @@ double percent(double d) {
     return 100 * std::expm1(d);
 }
 
-// The interval by its definition: all averages, sorted, C from each end.
+// The interval by its definition: sorts the averages of each two values and takes the C-th from each end.
 Effect::Interval by_definition(const std::vector<double>& d, std::size_t c) {
     std::vector<double> averages;
     for (std::size_t i = 0; i < d.size(); i++)
@@ -50,7 +50,7 @@ TEST(Effect, HasTheWholeRangeForIntervalAtSixPairs) {
 }
 
 TEST(Effect, HasTheIntervalOfTheSignedRankTest) {
-    // C of the published tables of Wilcoxon's test (two-sided 5%: 0, 2, 8, 29, 52), plus one.
+    // C is the value in the published tables of Wilcoxon's test (two-sided 5%: 0, 2, 8, 29, 52) plus 1.
     Random random(1);
     for (const auto& [n, c] : {std::pair{6, 1}, {7, 3}, {10, 9}, {16, 30}, {20, 53}}) {
         const auto d = some(n, random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// @default and its followers, and strictness, in the engine's hands.
+// How the engine handles @default, its followers, and strictness.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -76,7 +76,8 @@ TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
     EXPECT_EQ(strict("kcryptd"), "0");
 }
 
-// The kernel resets the workers of strict workqueues then (facts: wq:6832).
+// When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs
+// (kernel/workqueue.c, restore_unbound_workers_cpumask()).
 TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
     use(rule_for_all({}, true));
     const Topology all = topology_;
@@ -109,7 +110,7 @@ TEST_F(EngineDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
     use(rule_for_all());
     EXPECT_EQ(strict("kcryptd"), "0") << "what we set, nobody asks for any more";
     EXPECT_EQ(scope("kcryptd"), "smt");
-    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "1\n");  // by somebody else
+    tree_.write(test::wq_path("kcryptd", "affinity_strict"), "1\n");  // by an external writer
     engine_->reconcile();
     EXPECT_EQ(strict("kcryptd"), "1") << "it is ours no more";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernels that refuse, or store another word than was written.
+// Kernels that refuse a write, or store a different word than was written.
 #include <gmock/gmock.h>
 #include <syslog.h>
 
@@ -23,7 +23,7 @@ using testing::Pair;
 class EngineFaults : public test::Rig {
   protected:
     EngineFaults() { engine_->set_policy(kcryptd_only()); }
-    // The writes of kcryptd that come fail so, one after another; then they work.
+    // The next writes fail with CODES, one after another; later writes succeed.
     void fail_writes(std::vector<int> codes) {
         files_->on_write = [codes, next = std::size_t{0}](const auto&, const auto&) mutable {
             return next < codes.size() ? codes[next++] : 0;
@@ -38,7 +38,7 @@ class EngineUnread : public EngineFaults, public testing::WithParamInterface<std
     void hide() {
         text_ = tree_.read(GetParam());
         tree_.remove(GetParam());
-        tree_.add(test::Dir(GetParam(), {}));  // opens, and cannot be read
+        tree_.add(test::Dir(GetParam(), {}));  // can be opened, but not read
     }
     void show() {
         tree_.remove(GetParam());
@@ -184,7 +184,7 @@ TEST_F(EngineFaults, DoesNotAskForTriesThatItWillNotMake) {
     reconcile(1);
     engine_->observe("switched off");
     reconcile(1);
-    EXPECT_FALSE(engine_->wants_retry()) << "else the service's timer never sleeps";
+    EXPECT_FALSE(engine_->wants_retry()) << "otherwise the retry timer fires forever";
 }
 
 TEST_F(EngineFaults, ForgetsATargetThatVanishesInTheMiddle) {
@@ -266,7 +266,7 @@ class Prefixes : public EngineFaults {
   protected:
     Prefixes() {
         files_->prefixes = true;
-        kernel_ = test::kernel_72();  // says that it has cache_shard, and has not
+        kernel_ = test::kernel_72();  // claims to have cache_shard, but does not
         const Policy policy = kcryptd_only(fixed(Scope::cache_shard));
         restart();
         files_->prefixes = true;
@@ -304,7 +304,7 @@ TEST_F(Prefixes, HaveTheMisreadWordOnDiskBeforeTheWrite) {
 TEST_F(Prefixes, AreUndoneAfterADeathRightBehindTheWrite) {
     files_->on_write = [&](const auto&, const auto&) -> int { throw std::runtime_error("kill -9"); };
     EXPECT_THROW(engine_->reconcile(), std::runtime_error);
-    set_scope("kcryptd", "cache");  // what the kernel made of it
+    set_scope("kcryptd", "cache");  // what the kernel stored
     restart();
     engine_->set_policy(test::rule_for_all(test::leave()));
     reconcile(1);

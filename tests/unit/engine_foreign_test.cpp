@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Other writers of the same files, daemons that died among them.
+// Other writers of the same files, including daemons that died.
 #include <gmock/gmock.h>
 #include <syslog.h>
 
@@ -27,7 +27,7 @@ class Foreign : public test::Rig {
 class OtherWriters : public Foreign {
   protected:
     OtherWriters() { reconcile(1); }
-    // One look at kcryptd finds FILE no number.
+    // In one reconcile(), FILE of kcryptd does not contain a number.
     void misread_once(const std::string& file) {
         const std::string text = tree_.read(test::wq_path("kcryptd", file));
         tree_.write(test::wq_path("kcryptd", file), "?\n");
@@ -64,7 +64,7 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     EXPECT_EQ(log_.lines.back().text,
               "kcryptd: holds 'numa', which an external writer wrote; it is left alone until 'default' (the "
               "baseline) is back and the policy is reloaded");
-    set_scope("kcryptd", "default (cache)");  // back at the baseline: still theirs
+    set_scope("kcryptd", "default (cache)");  // back at the baseline: still external
     reconcile(2);
     EXPECT_EQ(state("kcryptd"), State::external);
     EXPECT_EQ(files_->writes(), 1U);
@@ -99,7 +99,7 @@ TEST_F(OtherWriters, AreNoticedWhereTheyWriteAnEarlierWordOfOurs) {
     EXPECT_EQ(state("kcryptd"), State::external);
 }
 
-// smt, then cpu by a reload: then smt is somebody else's, whoever looks next.
+// We wrote smt, then cpu after a reload. A smt that appears later is of an external writer.
 TEST_F(OtherWriters, ThatWriteAnEarlierWordOfOursKeepItWhenWeStop) {
     engine_->set_policy(kcryptd_only(fixed(Scope::cpu)));
     reconcile(1);
@@ -217,7 +217,7 @@ TEST_F(DeadDaemons, AdoptsWhatAnEarlierDaemonLeft) {
     reconcile(2);
     EXPECT_EQ(files_->writes(), 0U);
     EXPECT_EQ(state("kcryptd"), State::applied);
-    EXPECT_EQ(on_disk(), before) << "our own word is nobody's baseline";
+    EXPECT_EQ(on_disk(), before) << "a word that we wrote must not become the baseline";
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is held by somebody else, by an order or by a refusal, and what that means for the rest.
+// Targets that are held by an external writer, an order or a refusal, and the effect on other targets.
 #include <gmock/gmock.h>
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// pin, unpin, revert: what they do, and what stands against them.
+// pin, unpin and revert: their effects, and why they are refused.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -87,7 +87,7 @@ TEST_F(Orders, PinOfTheDefaultMovesItsFollowers) {
     EXPECT_EQ(default_scope(), "cache");
 }
 
-// A pin names a scope, and no strictness.
+// A pin names a scope, but no strictness.
 TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
     put_strict_candidate_in_place();
     ASSERT_EQ(strict("kcryptd"), "1");
@@ -139,7 +139,7 @@ TEST_F(Orders, PinIsBackAfterAForeignWriteThatIsTakenBack) {
 
 TEST_F(Orders, PinOfAWordInPlaceIsNoWrite) {
     set_scope("kcryptd", "cpu");
-    restart();  // found so: nobody's change
+    restart();  // found at start, so it is not an external write
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(on_disk().at("kcryptd").scope, "cpu");
@@ -185,8 +185,8 @@ TEST_F(Orders, RevertOfEverything) {
     EXPECT_EQ(state("kcryptd"), State::reverted);
 }
 
-// Also what holds no setting of ours: it follows @default, and would be planned for itself where that is
-// held.
+// A workqueue without a setting of ours is held too: it follows @default, and while @default is held it would
+// otherwise get a plan of its own.
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     Policy policy = rule_for_all();
     policy.default_scope.manage = true;
@@ -340,7 +340,7 @@ TEST_F(Orders, AreRefusedWhereTheBaselineCannotBeSaved) {
 TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     kernel_ = test::kernel_72();
     restart();
-    files_->prefixes = true;  // it says that it has cache_shard, and has not
+    files_->prefixes = true;  // claims to have cache_shard, but does not
     engine_->set_policy(rule_for_all(test::fixed(Scope::smt)));
     engine_->reconcile();
     ASSERT_EQ(scope("kcryptd"), "smt");
@@ -351,7 +351,7 @@ TEST_F(Orders, ThatFailLeaveThePlanInForce) {
     EXPECT_EQ(on_disk().at("kcryptd").scope, "default");
 }
 
-// ---- what is shown of it all
+// ---- status
 
 TEST_F(Orders, AndStatesAreShown) {
     apply_the_plan();

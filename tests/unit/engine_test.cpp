@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the engine writes, when, and what it takes back.
+// What the engine writes, when it writes, and what it restores.
 #include "engine/engine.h"
 
 #include <gmock/gmock.h>
@@ -213,7 +213,7 @@ TEST_F(EngineTest, TakesANewInodeForANewWorkqueue) {
     engine_->reconcile();
     const ino_t before = on_disk().at("kcryptd").inode;
     recreate("kcryptd");
-    set_scope("kcryptd", "numa");  // what this one happens to start with
+    set_scope("kcryptd", "numa");  // the initial scope of the new workqueue
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
@@ -246,7 +246,7 @@ TEST_F(EngineTest, OptsOutByUdev) {
     EXPECT_EQ(scope("writeback"), "smt");
 }
 
-// At boot: its database has no entry for the device yet.
+// At boot the udev database has no entry for the device yet.
 TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     unprocessed_ = {"kcryptd", "writeback"};
     engine_->reconcile();
@@ -265,7 +265,7 @@ TEST_F(EngineTest, WritesNothingThatUdevHasNotProcessed) {
     EXPECT_THAT(files_->asked, Each(HasSubstr("writeback")));
 }
 
-// Where it never gets there (a device from before our rules), the next tick finds that it has nothing to do.
+// udev may never process the device (created before our rules). The next tick then sees that udev is idle.
 TEST_F(EngineTest, AsksUdevAgainAtEachLookUntilItSays) {
     unprocessed_ = {"kcryptd"};
     engine_->reconcile();
@@ -274,7 +274,7 @@ TEST_F(EngineTest, AsksUdevAgainAtEachLookUntilItSays) {
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
-// A restart while udev is at work, or a storm of events.
+// The daemon restarts while udev is busy, or there is a storm of events.
 TEST_F(EngineTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
     engine_->reconcile();
     unprocessed_ = {"kcryptd", "writeback"};
@@ -290,7 +290,7 @@ TEST_F(EngineTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "taking back needs no word of udev's";
 }
 
-// ---- what udev tells
+// ---- events of udev
 
 TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
     using Change = Udev::Change;
@@ -344,7 +344,7 @@ TEST_F(EngineTest, WritesNothingWhilePodsAreUnknown) {
     engine_->reconcile();
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::leave);
-    EXPECT_EQ(reason("kcryptd"), "pods unknown: CPUs 12-23 are offline");
+    EXPECT_EQ(reason("kcryptd"), "pods unknown: offline CPUs: 12-23");
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
     engine_->reconcile();
     EXPECT_EQ(log_.count(Event::pods_unknown), 1U);
@@ -375,7 +375,7 @@ TEST_F(EngineTest, LeavesEverythingWhileTheTopologyCannotBeRead) {
     EXPECT_EQ(asked(), 0U);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("no topology: no sysfs"));
     topology_error_ = "";
-    engine_->reconcile();  // tries again by itself
+    engine_->reconcile();  // reads the topology again without an event
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Evidence among simulated noise: is it as seldom wrong as promised, and does it find what is there? Seeds
-// are fixed. Where a rate is bounded from above, the test also asks that it is not zero: what never decides
-// would pass.
+// Evidence under simulated noise: is the error rate within alpha, and are real effects found? Seeds are
+// fixed. If a rate has an upper bound, the test also requires that it is not zero: a rule that never decides
+// would pass otherwise.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ NewNoise ar(double deviation, double memory = 0.5) {
     return [=] { return autoregressive(deviation, memory); };
 }
 
-// d of one pair: two adjacent windows, in an order that a coin chose.
+// d of one pair: two adjacent windows in random order.
 double pair_of(const Noise& noise, double effect, Random& random) {
     const bool candidate_first = random.coin();
     double reference = noise(random);
@@ -31,7 +31,7 @@ double pair_of(const Noise& noise, double effect, Random& random) {
     return candidate - reference + effect;
 }
 
-// After how many pairs each of kRuns e-processes reached kThreshold; MOST + 1 where it did not.
+// For each of kRuns e-processes, sorted: the pairs until it reached kThreshold; MOST + 1 if it did not.
 std::vector<unsigned> pairs_to_find(const NewNoise& anew, double effect, unsigned most, std::uint64_t seed) {
     Random random(seed);
     std::vector<unsigned> out;
@@ -69,8 +69,8 @@ TEST(EvidencePower, TenPercentNoise) {
     EXPECT_NEAR(share_within(five, 256), 1.00, 0.02);
 }
 
-// The share of comparisons, looked at after each of PAIRS pairs, that ever decided upon a change that does
-// nothing.
+// The share of comparisons that reach a verdict on a change without an effect, checked after each of PAIRS
+// pairs.
 struct Wrong {
     double regressed = 0;
     double improved = 0;
@@ -123,11 +123,11 @@ TEST(FalseDecisions, AreWithinAlphaUnderHeavyTails) {
 }
 
 // Eight targets in one slot: while one of them runs its candidate, all others cost 2% more. Each has its own
-// coin, so what the others do is noise.
+// coin, so the influence of the others is noise.
 TEST(FalseDecisions, AreWithinAlphaForEightTargetsThatDisturbEachOther) {
     constexpr unsigned kTargets = 8;
     constexpr unsigned kSlots = 500;
-    const double threshold = kThreshold / 2;  // m / alpha with 3.3%
+    const double threshold = kThreshold / 2;  // 1 / alpha for alpha = 3.3%
     Random random(22);
     unsigned wrong = 0;
     for (unsigned slot = 0; slot < kSlots; slot++) {
@@ -160,7 +160,8 @@ TEST(FalseDecisions, AreWithinAlphaForEightTargetsThatDisturbEachOther) {
 }
 
 constexpr double kRunLength = 20'000;
-// Pairs until the watch raises an alarm; MOST + 1 where it does not. EFFECT comes after QUIET pairs.
+// Pairs until the watch raises an alarm; MOST + 1 if it does not. The effect is GOOD for QUIET pairs, then
+// EFFECT.
 unsigned pairs_to_alarm(const NewNoise& anew, double good, unsigned quiet, double effect, unsigned most,
                         Random& random) {
     const Noise noise = anew();
@@ -189,7 +190,7 @@ TEST(Watch, FindsHarmAfterTwoHundredGoodPairs) {
     }
 }
 
-// Pairs per alarm of a watch on a change that does nothing, from many pairs.
+// Mean number of pairs per alarm of a watch on a change without an effect, over PAIRS pairs.
 double run_length(double threshold, unsigned pairs, std::uint64_t seed) {
     Random random(seed);
     unsigned alarms = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What ends a slot for a target, what drops a pair, and what keeps slots from beginning.
+// What ends a slot for a target, what drops a pair, and what prevents slots.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -17,7 +17,7 @@ using testing::IsEmpty;
 class ExperimentEnds : public test::ExperimentRig {
   protected:
     ExperimentEnds() { start(guard()); }
-    // A slot whose first arms are in place.
+    // Runs until the first arms of a slot are in place.
     void into_slot() {
         ASSERT_TRUE(run_to_slot());
         step();
@@ -50,7 +50,7 @@ TEST_F(ExperimentEnds, AForeignWriteInTheLastWindowStays) {
     EXPECT_EQ(entry("kcryptd", "cache", "smt"), nullptr) << "the pair says nothing";
 }
 
-// The counters know a workqueue by its address.
+// The counters identify a workqueue by its address.
 TEST_F(ExperimentEnds, AWorkqueueOfTheSameNameIsAttachedAnew) {
     run_slot();
     const auto attached = [this] {
@@ -216,7 +216,7 @@ TEST_F(ExperimentEnds, ObservingEndsItAtOnce) {
     EXPECT_FALSE(counters_.attached);
 }
 
-// A switch that is thrown because a window does harm must not make that window go away.
+// If an operator disables writes because a window does harm, that window must still count.
 TEST_F(ExperimentEnds, ObservingCountsAgainstTheArmThatRan) {
     for (int i = 0; i < 3; i++) run_slot();
     into_slot();
@@ -254,8 +254,8 @@ TEST_F(ExperimentEnds, AStopCountsAgainstTheArmThatRanAndSavesWhatIsKnown) {
     EXPECT_EQ(view("kcryptd")->decision.pairs, 4U);
 }
 
-// kill -9 in a window: the next daemon finds the coins, and the window counts against the arm that was in
-// place.
+// kill -9 in a window: the next daemon finds the record of the slot, and the window counts against the arm
+// that was in place.
 TEST_F(ExperimentEnds, ACrashCountsAgainstTheArmThatRanOnce) {
     for (int i = 0; i < 15; i++) run_slot();
     into_slot();
@@ -385,9 +385,9 @@ TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
     EXPECT_TRUE(experiment_->order("kcryptd", "smt")) << "nobody has counted yet";
     run(60);
     EXPECT_FALSE(experiment_->is_measuring());
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("nothing to judge by: no BPF"));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("no counter can be measured: no BPF"));
     EXPECT_FALSE(last().judged);
-    EXPECT_THAT(last().reason, HasSubstr("nothing to judge by"));
+    EXPECT_THAT(last().reason, HasSubstr("no counter can be measured"));
     EXPECT_FALSE(experiment_->order("kcryptd", "smt"));
 }
 
@@ -436,7 +436,7 @@ TEST_F(ExperimentEnds, OrdersForAClassCountThePairsOfAllOfIt) {
     EXPECT_EQ(last().reason, "max_pairs");
 }
 
-// The reference is what we kept, by the policy: the order's pairs are counted all the same.
+// The reference is a candidate that we kept, so its origin is the policy. The order's pairs are counted too.
 TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
     start(tune());
     cost_ = [](const auto&, const std::string& word) { return word == "smt" || word == "cpu" ? 0.7 : 1.0; };
@@ -465,7 +465,7 @@ TEST_F(ExperimentEnds, AnOrderOnATargetThatVanishesBeforeItsSlotIsToldOf) {
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     tree_.remove("sys/devices/virtual/workqueue/kcryptd");
     use_traffic({});
-    for (int i = 0; i < 3 && verdicts_->records().empty(); i++) {  // no tick finds it before
+    for (int i = 0; i < 3 && verdicts_->records().empty(); i++) {  // no tick finds it earlier
         move_to(experiment_->due().value_or(now_));
         experiment_->on_time();
     }
@@ -514,7 +514,7 @@ TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
 TEST_F(ExperimentEnds, AChangingLoadIsNoLostWindowOfAnyArm) {
     for (int i = 0; i < 3; i++) run_slot();
     ASSERT_TRUE(run_to_slot());
-    pace_ = [](const auto&, const auto&) { return 1000.0; };  // a tenth, in both windows
+    pace_ = [](const auto&, const auto&) { return 1000.0; };  // a tenth of the usual pace, in both windows
     run_slot();
     EXPECT_EQ(experiment_->totals().windows_lost, 0U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Experiments where calls fail and disks do not answer.
+// Experiments in which calls fail and disks do not answer.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -27,7 +27,7 @@ class ExperimentFaults : public test::ExperimentRig {
     void fail_next_writes(int count) {
         files_->on_write = [count](const auto&, const auto&) mutable { return count-- > 0 ? EBUSY : 0; };
     }
-    // on_exit = "keep".
+    // Stops as with on_exit = "keep".
     void stop() {
         experiment_->cancel_all("wq-tuned stopped");
         engine_->keep_all();
@@ -44,7 +44,7 @@ class ExperimentFaults : public test::ExperimentRig {
     }
 };
 
-// A kernel that is busy just then.
+// The write fails once with EBUSY.
 TEST_F(ExperimentFaults, ACandidateThatCannotBeTakenBackAtTheEndIsNotKept) {
     candidate_in_place();
     fail_next_writes(1);
@@ -88,7 +88,7 @@ TEST_F(ExperimentFaults, NothingBeginsWhereTheBaselineCannotBeSaved) {
     EXPECT_GT(experiment_->totals().pairs, 0U);
 }
 
-// The disk may be on the very device that the candidate slows down.
+// The disk may be the device that the candidate slows down.
 TEST_F(ExperimentFaults, TheCandidateIsTakenBackBeforeItsVerdictIsWritten) {
     costs("smt", 2);
     std::size_t written = 99;
@@ -168,7 +168,7 @@ TEST_F(ExperimentFaults, WorkThatCannotBeReadDropsThePair) {
     EXPECT_THAT(view("kcryptd")->waits, HasSubstr("10 consecutive pairs were dropped: no count"));
 }
 
-// One workqueue that BPF does not find keeps no other from its pairs.
+// If BPF does not find one workqueue, the others still get their pairs.
 TEST_F(ExperimentFaults, CountersThatCannotBeAttachedToOneAreAttachedToTheOthers) {
     use_traffic({"kcryptd", "writeback"});
     counters_.on_attach = [this] {
@@ -201,7 +201,7 @@ TEST_F(ExperimentFaults, AForeignWriteOfOneHalf) {
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "numa 0");
 }
 
-// Its value stays theirs, also for the next daemon, though we had not written yet.
+// The value stays external, also for the next daemon, although we had not written before.
 TEST_F(ExperimentFaults, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
     set_scope("kcryptd", "numa");
     tick();

@@ -51,7 +51,7 @@ TEST(ExperimentPlan, EachTargetMeetsWhatIsFinerThePlanFirst) {
     EXPECT_EQ(plan.targets[1].reference, "cache");
     EXPECT_THAT(plan.targets[1].candidates, ElementsAre("smt", "cpu"));
     EXPECT_EQ(plan.targets[1].reason, "");
-    // Two windows, each with a washout, of 2 s and 500 ms.
+    // Two windows of 2 s, each with a washout of 500 ms.
     EXPECT_EQ(plan.slot_seconds, 5);
     EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "both targets at once; smt may meet cpu too";
 }
@@ -147,7 +147,7 @@ TEST(ExperimentPlan, WhatIsNotComparedSaysWhy) {
     EXPECT_EQ(Rig({}, Mode::observe).plan().targets[1].reason, "mode observe writes nothing");
 }
 
-// A host with an LLC of 12 cores, where the plan is smt, and with CPUs that are set apart.
+// A host with an LLC of 12 cores (the plan is smt) and with a nohz_full= CPU.
 class NamedOnlyHost : public testing::Test {
   protected:
     NamedOnlyHost() {
@@ -155,7 +155,7 @@ class NamedOnlyHost : public testing::Test {
         tree_.write("sys/devices/system/cpu/nohz_full", "3\n");
         options_.root = tree_.root();
     }
-    // What RUN prints.
+    // Returns the output of RUN.
     template <class Run>
     static std::string printed(const Run& run) {
         testing::internal::CaptureStdout();

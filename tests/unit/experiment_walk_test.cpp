@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Many targets and long times, on simulated counters and clocks.
+// Many targets and long periods, with simulated counters and clocks.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 class ExperimentWalk : public test::ExperimentRig {
   protected:
-    // Busy targets of a class each: "wq-a" and so on.
+    // Adds N busy targets "wq-a", "wq-b" and so on, each of its own class.
     void add_targets(unsigned n) {
         std::vector<test::Entry> entries;
         std::set<std::string> names;
@@ -26,7 +26,7 @@ class ExperimentWalk : public test::ExperimentRig {
         tree_.add(test::Dir("sys/devices/virtual/workqueue", std::move(entries)));
         use_traffic(names);
     }
-    unsigned measured_ = 0;  // the window that is being read
+    unsigned measured_ = 0;  // index of the window being read
     [[nodiscard]] bool is_settled(const std::string& name) const {
         const auto now = view(name);
         return !now || now->course != Course::dense;
@@ -38,8 +38,8 @@ class ExperimentWalk : public test::ExperimentRig {
     }
 };
 
-// The bound with the shipped policy: sixteen busy targets, all decided or sparse within 30 minutes. A third
-// of them gain by smt, a third lose by it, the rest do not care.
+// The bound with the shipped policy: all of sixteen busy targets are decided or sparse within 30 minutes. A
+// third of them gain by smt, a third lose by it, and a third have no effect.
 TEST_F(ExperimentWalk, SixteenBusyTargetsAreDecidedOrSparseWithinHalfAnHour) {
     add_targets(16);
     noise_ = 0.03;
@@ -62,8 +62,8 @@ TEST_F(ExperimentWalk, SixteenBusyTargetsAreDecidedOrSparseWithinHalfAnHour) {
     EXPECT_EQ(experiment_->totals().taken_back, 0U);
 }
 
-// Eight targets that disturb each other by 2% while one of them runs its candidate: that is noise, and no
-// target is said to be worse or better more often than alpha allows.
+// Each of eight targets makes the others cost 2% more while it runs its candidate. That is noise: verdicts of
+// worse or better must not be more frequent than alpha.
 TEST_F(ExperimentWalk, TargetsThatDisturbEachOtherAreSeldomWronglyDecided) {
     add_targets(8);
     noise_ = 0.03;
@@ -83,7 +83,7 @@ TEST_F(ExperimentWalk, TargetsThatDisturbEachOtherAreSeldomWronglyDecided) {
     EXPECT_GE(experiment_->totals().undecided, 7U);
 }
 
-// Half of the candidate's windows come too late. It is better in the others, and must not be kept.
+// Half of the windows of the candidate are lost. It is better in the others, but must not be kept.
 TEST_F(ExperimentWalk, WindowsLostOnPurposeNeverHelpTheirArm) {
     use_traffic({"kcryptd"});
     costs("smt", 0.98);
@@ -100,8 +100,8 @@ TEST_F(ExperimentWalk, WindowsLostOnPurposeNeverHelpTheirArm) {
     EXPECT_EQ(entry("kcryptd", "cache", "smt")->columns[0].last.empty(), false);
 }
 
-// cache and numa make the same pools on this machine of one LLC. A window that begins with a rewrite of what
-// is in place would find warm pools; both begin with a change.
+// cache and numa make the same pools on this machine with one LLC. A window that begins with a write of the
+// word in place would find warm pools. So both windows begin with a change.
 TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
     use_traffic({"kcryptd"});
     std::string before = "default";
@@ -126,17 +126,17 @@ TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
     EXPECT_GE(last().standing.effect.interval->high, 0);
 }
 
-// Whatever comes in between: no comparison is lost that was written, and no pair counts twice.
+// Whatever interrupts the daemon, no comparison on disk is lost, and no pair counts twice.
 TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNothing) {
     for (std::uint64_t seed = 1; seed <= 6; seed++) {
         std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
         engine_->restore_all();
         random_ = Random(seed);
-        noise_ = 0.2;  // undecided for long
+        noise_ = 0.2;  // stays undecided for a long time
         use_traffic({"kcryptd"});
         start(guard());
-        std::uint64_t measured = 0;  // pairs and lost windows of all daemons
-        std::uint64_t known = 0;     // of the comparison
+        std::uint64_t measured = 0;  // pairs and lost windows, summed over all daemons
+        std::uint64_t known = 0;     // pairs in the comparison
         const auto count = [&] {
             const LedgerEntry* one = entry("kcryptd", "cache", "smt");
             return one == nullptr ? 0 : one->columns[0].worse.count;
@@ -151,7 +151,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
             known = now;
             measured += added;
             switch (random_.bits() % 5) {
-                case 0: {  // a stop: at most the window that it cuts off is added
+                case 0: {  // a stop adds at most the window that it cuts off
                     experiment_->cancel_all("stopped");
                     const std::uint64_t stopped = count();
                     EXPECT_LE(stopped - known, 1U);
@@ -162,7 +162,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     known = stopped;
                     break;
                 }
-                case 1: {  // kill -9: at most a minute of pairs is lost, one window may be added
+                case 1: {  // kill -9 loses at most the pairs of a minute and may add one window
                     start(guard());
                     EXPECT_LE(count(), known + 1) << "seed " << seed;
                     EXPECT_GE(count() + 14, known) << "seed " << seed;
@@ -170,7 +170,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     known = count();
                     break;
                 }
-                case 2: {  // a reboot: /run is gone, and the kernel's words are back
+                case 2: {  // a reboot: /run is empty, and the scopes are those of the kernel
                     experiment_->cancel_all("stopped");
                     const std::uint64_t stopped = count();
                     measured += stopped - known;

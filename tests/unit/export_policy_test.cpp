@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Verdicts as a policy: read back where it is for, and elsewhere.
+// Exports verdicts as a policy and reads it back, on a matching host and on others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,7 +152,7 @@ TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
     }
 }
 
-// Whatever classes there are, each name gets what its own class taught.
+// Whichever classes there are, each name gets the lesson of its own class.
 TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
     const Policy policy =
         loaded(exported({lesson("nvme0", regressed), lesson("nvme0-flush", improved, "system"),
@@ -161,10 +161,10 @@ TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
     EXPECT_EQ(wish(policy, "nvme12-flush"), "system");
     EXPECT_EQ(wish(policy, "nvme12-34"), "numa");
 
-    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same each time
+    std::mt19937 random(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same sequence each time
     const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
     for (int round = 0; round < 20; round++) {
-        std::map<std::string, std::pair<std::string, std::string>> names;  // by class: one of it, its scope
+        std::map<std::string, std::pair<std::string, std::string>> names;  // class -> (a name, its scope)
         for (int i = 0; i < 40; i++) {
             std::string name(1, 'a');
             for (unsigned n = below(6); n > 0; n--) name += "ab1-"[below(4)];
@@ -209,8 +209,8 @@ TEST(ExportedPolicy, WhatIsNotKnownIsNoConditionAndSaidToBeNone) {
     facts.cpu_models.clear();
     facts.is_virtual.reset();
     const std::string text = exported({lesson("writeback", improved)}, facts);
-    EXPECT_THAT(text, HasSubstr("# cpu_model is not known here, so it is no condition\n"));
-    EXPECT_THAT(text, HasSubstr("# virtual is not known here, so it is no condition\n"));
+    EXPECT_THAT(text, HasSubstr("# cpu_model is not known here, so there is no condition on it\n"));
+    EXPECT_THAT(text, HasSubstr("# virtual is not known here, so there is no condition on it\n"));
     EXPECT_TRUE(loaded(text, facts).hosts.at(0).matches());
     EXPECT_TRUE(loaded(text).hosts.at(0).matches());
     EXPECT_TRUE(loaded(exported({lesson("writeback", improved)}, {})).hosts.at(0).matches());
@@ -250,7 +250,7 @@ TEST(ExportedPolicy, TwoKindsOfMachinesGoTogether) {
     EXPECT_THAT(loaded(text).rules, SizeIs(1));
 }
 
-// The command, on a tree whose daemon learned.
+// The command, on a tree with verdicts of a daemon.
 class ExportPolicy : public testing::Test {
   protected:
     ExportPolicy() { options_.root = tree_.root(); }
@@ -294,7 +294,7 @@ constexpr const char* kDropIn = "etc/wq-tuned/wq-tuned.toml.d/50-learned.toml";
 TEST_F(ExportPolicy, MatchesTheMachineThatLearnedAndSaysTheSameThere) {
     learn("kcryptd-254:0-1", improved);
     learn("writeback", regressed);
-    learn("other", improved, -3600);  // by a clock that was wrong
+    learn("other", improved, -3600);  // made under a wrong clock
     const Outcome outcome = run();
     ASSERT_EQ(outcome.code, ctl::kOk) << outcome.err;
     EXPECT_EQ(outcome.err, "");
@@ -308,7 +308,8 @@ smt = true
 virtual = false
 kernel = "6.12"
 )",
-          "#   other: its last verdict is of a wrong clock"})
+          "\n# No rule for these classes:\n",
+          "#   other: its last verdict has a time in the future (wrong clock)"})
         EXPECT_THAT(outcome.out, HasSubstr(part));
     tree_.add(File(kDropIn, outcome.out));
     const auto policy = load_installed_policy(tree_.root(), {}, ctl::facts_of(options_));
@@ -318,8 +319,7 @@ kernel = "6.12"
     EXPECT_EQ(wish(*policy, "writeback"), "leave");
     EXPECT_EQ(wish(*policy, "other"), "auto");
     const auto rules = [](const std::string& text) { return text.substr(text.find("[[host]]")); };
-    EXPECT_EQ(rules(run().out), rules(outcome.out))
-        << "its own policy takes nothing away from what it learned";
+    EXPECT_EQ(rules(run().out), rules(outcome.out)) << "the host's own policy must not change the export";
 
     ctl::Options elsewhere = options_;
     elsewhere.topology = "synthetic:l3:1 core:4 pu:2";
@@ -328,7 +328,7 @@ kernel = "6.12"
     EXPECT_THAT(other->rules, IsEmpty());
 }
 
-// What improved is watched, and what regressed is tried again: nothing else ends a verdict.
+// A verdict does not expire: a kept candidate is watched, and a regressed one is tried again.
 TEST_F(ExportPolicy, AVerdictHoldsHoweverOld) {
     learn("writeback", improved, 10L * 365 * 24 * 3600);
     tree_.add(File("etc/wq-tuned/wq-tuned.toml", "[judge]\nretry_after = \"1h\"\n"));

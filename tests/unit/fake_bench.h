@@ -13,9 +13,9 @@
 
 namespace wq::test {
 
-// Devices that are files of a tree, so that a guardian process removes what is seen here:
+// Devices that are files in a tree, so a removal by a guardian process is visible here too:
 //   dev/driver    the driver is loaded
-//   dev/ram       the device below, with its name; dev/crypt likewise
+//   dev/ram       the device below exists; contains its name. dev/crypt: the same for the crypt device
 //   dev/busy      the crypt device cannot be removed
 class FakeDevices : public bench::Devices {
   public:
@@ -25,7 +25,7 @@ class FakeDevices : public bench::Devices {
 
     // Called before and after each change. A change fails if it returns an error.
     std::function<Status(const std::string& step)> at_step = [](const auto&) { return Status{}; };
-    bool in_sysfs = true;  // whether the workqueue is
+    bool in_sysfs = true;  // whether the workqueue is in sysfs
 
     [[nodiscard]] bool has_driver() const override { return tree_.exists("dev/driver"); }
     Status load_driver() override {
@@ -73,14 +73,14 @@ class FakeDevices : public bench::Devices {
     TempTree& tree_;
 };
 
-// Moves as many MB/s as the scope in place says.
+// Reports the MB/s that mb_per_s has for the scope in place.
 class FakeLoad : public bench::Load {
   public:
     explicit FakeLoad(TempTree& tree) : tree_(tree) {}
 
-    std::map<std::string, double> mb_per_s;  // by scope; 100 for others
-    std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // from 0
-    std::vector<std::string> scopes;                                                 // of the runs
+    std::map<std::string, double> mb_per_s;  // by scope; 100 for other scopes
+    std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // RUN from 0
+    std::vector<std::string> scopes;                                                 // in place, by run
     std::vector<bench::LoadJob> jobs;
 
     Result<bench::LoadFigures> run(const bench::LoadJob& job, const std::function<void()>& at_edge) override {

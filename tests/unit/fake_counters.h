@@ -12,27 +12,27 @@
 
 namespace wq::test {
 
-// Counts what it is told to. Records what was asked.
+// Returns the counts that the test sets, and records the calls.
 class FakeCounters : public WorkCounters {
   public:
-    // What window SLOT of a target came to.
+    // The counts of window SLOT of a target.
     std::function<WorkCount(const std::string& target, unsigned slot)> count = [](const auto&, unsigned) {
         return WorkCount{
             .items = 10'000, .latency = 1000, .timed = 10'000, .throughput = 10'000, .cpu = 5000};
     };
-    std::map<std::string, std::uint64_t> items;  // traffic() answers this,
-    std::map<std::string, std::uint64_t> more;   // after adding this
-    // Items of an attached target that completed so far.
+    std::map<std::string, std::uint64_t> items;  // traffic() returns this,
+    std::map<std::string, std::uint64_t> more;   // after adding these to it
+    // Items of an attached target completed so far.
     std::function<std::uint64_t(const std::string& target)> completed = [](const auto&) { return 0; };
-    std::function<void()> on_attach = [] {};  // what happens meanwhile: loading BPF takes a while
+    std::function<void()> on_attach = [] {};  // called in attach(): changes while BPF is loaded
     std::function<void(const std::string& target, unsigned slot)> on_begin = [](const auto&, unsigned) {};
     std::optional<Error> attach_error;
     std::optional<Error> traffic_error;
     std::optional<Error> read_error;
-    std::string lacks;  // limits() answers this
+    std::string lacks;  // limits() returns this
     CpuSet watched_cpus;
-    Watched found;                             // watched() answers this
-    Result<std::vector<StartedWork>> started;  // started_on() answers this
+    Watched found;                             // watched() returns this
+    Result<std::vector<StartedWork>> started;  // started_on() returns this
     std::vector<std::string> asked;
     std::vector<std::string> targets;
     bool attached = false;

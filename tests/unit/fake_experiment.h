@@ -14,8 +14,8 @@
 
 namespace wq::test {
 
-// A Rig with experiments: a clock that the test moves, a coin that it sees, and work that costs what the test
-// says of the word that is in a target's file. Both workqueues have traffic; `auto` means smt.
+// A Rig with experiments. The test moves the clock, sees the coin, and sets the cost of the work for each
+// word in a target's file. Both workqueues have traffic; `auto` means smt.
 class ExperimentRig : public Rig {
   protected:
     explicit ExperimentRig(KernelInfo kernel = kernel_612()) : Rig(std::move(kernel)) {
@@ -34,7 +34,7 @@ class ExperimentRig : public Rig {
         start(tune());
     }
 
-    // What the shipped policy says, without its waits at the start.
+    // The shipped policy without its waits at the start.
     static Policy tune() {
         Policy out = rule_for_all();
         out.mode = Mode::tune;
@@ -50,7 +50,7 @@ class ExperimentRig : public Rig {
         counters_.items.clear();
         for (const std::string& name : names) counters_.items[name] = 0;
     }
-    // The daemon starts, on what an earlier one left.
+    // Starts the daemon with the files that an earlier daemon left.
     void start(const Policy& policy) {
         experiment_.reset();
         next_step_ = [](const StepInput&) { return Step(); };
@@ -64,7 +64,7 @@ class ExperimentRig : public Rig {
                               .paths = Paths{tree_.root()},
                               .random = [this] { return random_.bits(); },
                               .clocks = [this] { return clocks_; },
-                              .now = [this] { return now_++; },  // no two moments are the same
+                              .now = [this] { return now_++; },  // no two calls return the same time
                               .wall = [this] { return wall_; },
                               .minute_of_day = [this] { return minute_; },
                               .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; },
@@ -74,7 +74,7 @@ class ExperimentRig : public Rig {
         use(policy);
         next_tick_ = now_;
     }
-    // These two in place of Rig's: the experiment hears of it too.
+    // These two replace Rig's functions and notify the experiment too.
     void use(const Policy& policy) {
         engine_->set_policy(policy);
         experiment_->policy_changed();
@@ -97,7 +97,7 @@ class ExperimentRig : public Rig {
         for (auto& [name, n] : counters_.items)
             n += static_cast<std::uint64_t>(pace_(name, word_of(name)) * seconds);
     }
-    // To the next timer or tick.
+    // Advances to the next timer or tick.
     void step() {
         const auto due = experiment_->due();
         move_to(due ? std::min(*due, next_tick_) : next_tick_);
@@ -108,7 +108,7 @@ class ExperimentRig : public Rig {
         const std::uint64_t end = now_ + static_cast<std::uint64_t>(seconds * 1e6);
         while (now_ < end) step();
     }
-    // Until DONE, at most for SECONDS.
+    // Runs until DONE returns true, but at most for SECONDS. Returns the result of DONE.
     template <class Done>
     bool run_until(Done done, double seconds = 1800) {
         const std::uint64_t end = now_ + static_cast<std::uint64_t>(seconds * 1e6);
@@ -118,7 +118,7 @@ class ExperimentRig : public Rig {
     bool run_to_slot() {
         return run_until([this] { return experiment_->is_measuring(); }, 60);
     }
-    // Through the slot that runs.
+    // Runs to the end of the current slot, or of the next one if none runs.
     void run_slot() {
         (void)run_to_slot();
         (void)run_until([this] { return !experiment_->is_measuring(); }, 120);
@@ -127,7 +127,7 @@ class ExperimentRig : public Rig {
         const std::size_t before = verdicts_->records().size();
         return run_until([&] { return verdicts_->records().size() > before; }, seconds);
     }
-    // A target's cost is FACTOR times 1000 ns while WORD is in its file.
+    // The cost of a target is FACTOR * 1000 ns while its file holds WORD.
     void costs(const std::string& word, double factor) {
         cost_ = [=](const std::string&, const std::string& now) { return now == word ? factor : 1.0; };
     }
@@ -163,23 +163,23 @@ class ExperimentRig : public Rig {
     std::uint64_t began_ = 1'000'000'000;
     std::uint64_t now_ = began_;
     std::uint64_t next_tick_ = now_;
-    std::uint64_t tick_ = 15'000'000;  // us; longer where a test takes days
+    std::uint64_t tick_ = 15'000'000;  // us; longer in tests that simulate days
     Random random_{1};
     unsigned minute_ = 12 * 60;
     std::uint64_t uptime_ = 3600;
     std::string system_state_ = "running";
     Clocks clocks_;
-    bool held_ = false;    // memory
+    bool held_ = false;    // whether memory is locked
     double noise_ = 0.01;  // log-sd of a window
     std::uint64_t stuck_ = 0;
-    // Of a target while a word is in its file: cost of an item in units, completions per s.
+    // By target and the word in its file: cost of an item (1 is 1000 ns), and completions per second.
     std::function<double(const std::string&, const std::string&)> cost_ = [](const auto&, const auto&) {
         return 1.0;
     };
     std::function<double(const std::string&, const std::string&)> pace_ = [](const auto&, const auto&) {
         return 10'000.0;
     };
-    std::map<std::string, std::map<unsigned, std::string>> word_;  // in place when a window was opened
+    std::map<std::string, std::map<unsigned, std::string>> word_;  // in place when the window began
     std::map<std::string, std::uint64_t> begun_;
     std::unique_ptr<Experiment> experiment_;
 };

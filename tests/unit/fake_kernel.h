@@ -10,19 +10,18 @@
 
 namespace wq::test {
 
-// The real WorkqueueFs on a temporary tree, with a kernel behind it: what is written reads back as a kernel
-// would show it (`default (cache)`), workqueues on `default` follow the module parameter, and calls fail as
-// told.
+// The real WorkqueueFs on a temporary tree with a fake kernel: a written word reads back as a kernel shows it
+// (`default (cache)`), workqueues on `default` follow the module parameter, and calls fail as the test sets.
 class FakeKernel : public WorkqueueFs {
   public:
     explicit FakeKernel(TempTree& tree) : WorkqueueFs(Paths{tree.root()}), tree_(tree) {}
 
-    bool prefixes = false;  // before 7.1: 'cache_shard' is stored as 'cache'
-    // Called before each write of a scope and each read of one; the errno it returns, if any, is how it ends.
+    bool prefixes = false;  // like kernels before 7.1: 'cache_shard' is stored as 'cache'
+    // Called before each write or read of a scope. If it returns an errno, the call fails with it.
     std::function<int(const std::string& name, const std::string& word)> on_write;
     std::function<int(const std::string& name)> on_read;
-    std::function<int(const std::string& name)> on_write_strict;  // likewise, of the strictness
-    std::vector<std::string> asked;  // "kcryptd=smt", "kcryptd strict=1": every write, failed ones included
+    std::function<int(const std::string& name)> on_write_strict;  // the same for writes of the strictness
+    std::vector<std::string> asked;  // "kcryptd=smt", "kcryptd strict=1": every write, including failed ones
 
     [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;

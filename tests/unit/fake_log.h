@@ -9,7 +9,7 @@
 
 namespace wq::test {
 
-// Keeps what was said.
+// Keeps the log lines.
 class FakeLog : public Log {
   public:
     void write(const LogLine& line) override { lines.push_back(line); }
@@ -18,7 +18,7 @@ class FakeLog : public Log {
         return static_cast<std::size_t>(
             std::count_if(lines.begin(), lines.end(), [&](const LogLine& l) { return l.event == event; }));
     }
-    // Lines of this priority or worse.
+    // Number of lines with this priority or a more severe one.
     [[nodiscard]] std::size_t at_least(int priority) const {
         return static_cast<std::size_t>(std::count_if(
             lines.begin(), lines.end(), [&](const LogLine& l) { return l.priority <= priority; }));

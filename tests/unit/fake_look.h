@@ -6,8 +6,8 @@
 
 namespace wq::test {
 
-// Eight CPUs in caches of three and five; each CPU is a core. kcryptd-254:0-1 and writeback share
-// the pools of the caches.
+// Eight CPUs, each of them a core, in an LLC of three and one of five. kcryptd-254:0-1 and writeback share
+// the pools of scope cache.
 inline KernelDump dump_of_two_caches() {
     KernelDump dump;
     dump.default_scope = Scope::cache;
@@ -34,8 +34,8 @@ inline KernelDump dump_of_two_caches() {
     return dump;
 }
 
-// Two seconds, CPU 3 offline: kcryptd used 1.2 CPUs in two kworkers, one of which has ended; per-CPU work
-// 0.25 CPUs; work in soft interrupts 0.05.
+// A look of two seconds with CPU 3 offline. kcryptd used 1.2 CPUs in two kworkers (one has exited), per-CPU
+// work 0.25 CPUs, and BH work 0.05 CPUs.
 inline ctl::DiagnoseLook busy_look() {
     ctl::DiagnoseLook look;
     look.seconds = look.profile_seconds = 2;

@@ -13,8 +13,8 @@
 
 namespace wq::test {
 
-// A machine as the planner sees it: SOCKETS x CORES x THREADS CPUs, an LLC and (unless ONE_NODE) a NUMA node
-// per socket, numbered as Linux numbers x86: first threads of all cores, then second threads.
+// A machine as the planner sees it: SOCKETS x CORES x THREADS CPUs, one LLC and (unless ONE_NODE) one NUMA
+// node per socket. CPU numbers as on x86: the first threads of all cores, then the second threads.
 struct Shape {
     unsigned sockets = 1;
     unsigned cores = 4;
@@ -22,23 +22,23 @@ struct Shape {
     bool one_node = false;
 };
 Topology machine(Shape shape);
-// The same with these CPUs (a list) gone offline.
+// The same machine with the CPUs of the cpulist OFFLINE offline.
 Topology without(Topology topology, const std::string& offline);
 
 KernelInfo kernel_612();                  // no cache_shard
 KernelInfo kernel_72(unsigned size = 8);  // cache_shard, and it is the default
 
-// An unbound workqueue of all of TOPOLOGY's CPUs that says `default (EFFECTIVE)`.
+// An unbound workqueue on all CPUs of TOPOLOGY whose file holds `default (EFFECTIVE)`.
 Workqueue unbound(const Topology& topology, Scope effective, const std::string& name = "kcryptd");
-// @default, saying SCOPE.
+// @default, whose file holds SCOPE.
 Workqueue default_target(const Topology& topology, Scope scope);
 
-// A policy of one rule for every workqueue; the rule is at "rules.toml:1".
+// A policy with one rule for all workqueues, at "rules.toml:1".
 Policy rule_for_all(const ScopeWish& wish = {}, std::optional<bool> strict = std::nullopt);
 ScopeWish leave();
 ScopeWish fixed(Scope scope);
 
-// One workqueue's folder, as the kernel shows an unbound one. An inode of its own each time.
+// The sysfs directory of an unbound workqueue. Each one has its own inode.
 struct WorkqueueFiles {
     std::string scope = "default (cache)";
     std::string cpumask = "ff";
@@ -47,11 +47,11 @@ struct WorkqueueFiles {
     mode_t max_active_mode = 0644;
 };
 Entry workqueue(const std::string& name, const WorkqueueFiles& files = {});
-// All that the daemon reads beside the CPUs: workqueues below an unbound mask, the module's parameters
-// (cache_shard_size where SHARD_SIZE is not ""), an empty command line.
+// All files that the daemon reads except those of the CPUs: the workqueues with the unbound mask, the module
+// parameters (cache_shard_size unless SHARD_SIZE is ""), an empty command line.
 std::vector<Entry> kernel_tree(std::vector<Entry> workqueues, const std::string& default_scope = "cache",
                                const std::string& shard_size = "", const std::string& mask = "ff");
-// Path of a workqueue's file, relative to the tree's root.
+// Path of a file of a workqueue, relative to the root of the tree.
 std::string wq_path(const std::string& name, const std::string& file = "affinity_scope");
 inline const std::string kDefaultPath = "sys/module/workqueue/parameters/default_affinity_scope";
 

@@ -12,21 +12,21 @@
 
 namespace wq::test {
 
-// The masks of a kernel, in memory. Records what was written, fails as told.
+// The masks of a kernel, in memory. Records the writes, and fails as the test sets.
 class FakeMaskFiles : public MaskFiles {
   public:
     struct File {
         ino_t inode = 1;
         std::string text = "ff";
         std::string untouchable = {};
-        CpuSet excluded = {};  // isolated CPUs that the kernel leaves out of the mask of all
+        CpuSet excluded = {};  // isolated CPUs, which the kernel removes from the default mask
     };
     std::map<std::string, File> files;
-    std::string possible = "ff";      // what is kept of a write
-    int names_error = 0;              // errno of a list that cannot be read
-    std::deque<int> write_errors;     // errno of the coming writes; 0, and none, is a write that works
-    std::function<void()> on_write;   // runs in every write, before it does anything
-    std::vector<std::string> writes;  // "a=f3", failed ones included
+    std::string possible = "ff";      // CPUs outside of it are dropped from a write
+    int names_error = 0;              // errno of names()
+    std::deque<int> write_errors;     // errno of the next writes; 0 or an empty list: the write succeeds
+    std::function<void()> on_write;   // called at the start of every write
+    std::vector<std::string> writes;  // "a=f3", including failed ones
 
     [[nodiscard]] Result<std::vector<std::string>> names() const override {
         if (names_error != 0) return fail_errno("workqueue", names_error);

@@ -22,7 +22,8 @@ inline KernelWorkqueue workqueue(std::uint64_t address, const std::string& name,
     return out;
 }
 
-// What a workqueue came to: ITEMS that waited NS, and as many whose lock took LOCK ns each.
+// The times of a workqueue: ITEMS whose wait is in BUCKET, and if LOCK > 0 as many that waited LOCK ns each
+// for the lock.
 inline WorkTimes times(std::uint64_t address, std::uint32_t items, unsigned bucket, std::uint64_t lock = 0) {
     WorkTimes out;
     out.address = address;
@@ -33,7 +34,7 @@ inline WorkTimes times(std::uint64_t address, std::uint32_t items, unsigned buck
     return out;
 }
 
-// Gives what it is told to, one sample after the other, the last for ever after.
+// Returns the samples of the test one after another. Error: after the last sample, or if failures_ has one.
 class FakeMonitor : public WorkMonitor {
   public:
     Status attach(const std::vector<std::string>& names, bool functions) override {
@@ -55,7 +56,7 @@ class FakeMonitor : public WorkMonitor {
     std::vector<WorkSample> samples_;
     std::size_t at_ = 0;
     unsigned looks_ = 0;
-    std::map<unsigned, int> failures_;  // by the number of the look: with which errno
+    std::map<unsigned, int> failures_;  // number of the look -> errno
     Status attached_;
     std::string limits_;
     std::vector<std::string> names_;

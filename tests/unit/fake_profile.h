@@ -8,7 +8,7 @@
 
 namespace wq {
 
-// Gives the sample that it is told to.
+// Returns the sample that the test sets.
 class FakeProfile : public WorkProfile {
   public:
     Status attach(const CpuSet& isolated) override {

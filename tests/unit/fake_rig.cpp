@@ -61,7 +61,7 @@ void Rig::set_scope(const std::string& name, const std::string& text) {
     tree_.write(wq_path(name), text + "\n");
 }
 
-// The old folder is kept aside, so that no file system gives its inode to the new one.
+// Keeps the old directory under another name, so that no file system reuses its inode for the new one.
 void Rig::recreate(const std::string& name) {
     tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(name + "-new", {.cpumask = "ffffff"})}));
     const std::string path = tree_.path("sys/devices/virtual/workqueue/" + name);

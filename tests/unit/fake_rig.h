@@ -25,43 +25,42 @@ inline void PrintTo(State state, std::ostream* out) {
 
 namespace wq::test {
 
-// Writes ARM alone, as a slot of one target does.
+// Writes ARM for one target, like a slot with one target.
 inline Outcome switch_to(Engine& engine, const std::string& name, const Arm& arm) {
     return engine.switch_to({{name, arm}}, [] { return std::uint64_t{0}; }).front().outcome;
 }
 
-// An Engine between a temporary tree and fakes. The machine has one LLC of 12 cores and two threads, and the
-// kernel no cache_shard: `auto` means smt. Two workqueues, kcryptd and writeback, are on `default (cache)`.
+// An Engine on a temporary tree and fakes. The machine has one LLC of 12 cores with two threads, and the
+// kernel has no cache_shard, so `auto` means smt. kcryptd and writeback are on `default (cache)`.
 class Rig : public testing::Test {
   protected:
     explicit Rig(KernelInfo kernel = kernel_612());
 
-    // The default scope is managed too.
+    // A policy that also manages the default scope.
     static Policy managed();
-    // Only kcryptd is planned, so that counts are of one target.
+    // A policy that plans only kcryptd, so that counts are those of one target.
     static Policy kcryptd_only(const ScopeWish& wish = {});
-    // A policy with its rules changed, taken into use.
+    // Sets POLICY and reconciles.
     void use(const Policy& policy);
     void reconcile(int times);
 
-    // The daemon is gone, in whatever way, and another one starts on what it left.
+    // The daemon ends without cleanup, and another one starts with the files that it left.
     void restart();
-    // The daemon is told of CPUs, and looks.
+    // Changes the CPUs to those of TOPOLOGY, notifies the engine, and reconciles.
     void see(const Topology& topology);
-    void set_scope(const std::string& name, const std::string& text);  // by somebody else
-    void recreate(const std::string& name);  // closed, and opened under the same name
-    // By a rule that asks for strict workers kcryptd is on trial, and the candidate, "smt strict", is in
-    // place.
+    void set_scope(const std::string& name, const std::string& text);  // by an external writer
+    void recreate(const std::string& name);  // removed and created again with the same name
+    // Starts a trial of kcryptd by a rule with strict = true, and puts the candidate, "smt strict", in place.
     Arms put_strict_candidate_in_place();
 
     [[nodiscard]] std::string scope(
-        const std::string& name) const;  // what the file says, without the newline
+        const std::string& name) const;  // content of the file without the newline
     [[nodiscard]] std::string strict(const std::string& name) const;
     [[nodiscard]] std::string default_scope() const;
     [[nodiscard]] const Target& target(const std::string& name) const { return engine_->targets().at(name); }
     [[nodiscard]] State state(const std::string& name) const { return target(name).state; }
     [[nodiscard]] std::string reason(const std::string& name) const { return target(name).reason; }
-    [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, failed ones included
+    [[nodiscard]] std::size_t asked() const { return files_->asked.size(); }  // writes, including failed ones
     [[nodiscard]] std::map<std::string, BaselineEntry> on_disk() const;
 
     TempTree tree_{kernel_tree(
@@ -71,13 +70,13 @@ class Rig : public testing::Test {
     Topology topology_ = machine({.cores = 12, .threads = 2});
     std::string topology_error_;
     std::set<std::string> opted_out_;
-    std::set<std::string> unprocessed_;  // by udev
+    std::set<std::string> unprocessed_;  // not processed by udev
     FakeLog log_;
     std::unique_ptr<FakeKernel> files_;
     std::unique_ptr<BaselineStore> store_;
     std::unique_ptr<VerdictStore> verdicts_;
     std::int64_t wall_ = 1'700'000'000;  // s since 1970
-    Ledger ledger_;                      // what steps are made of, where no experiment runs
+    Ledger ledger_;                      // for next_step() if there is no experiment
     std::function<Step(const StepInput&)> next_step_ = [this](const StepInput& in) {
         return next_step(in, {[this](const LedgerKey& key) { return ledger_.find(key); }});
     };

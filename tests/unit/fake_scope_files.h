@@ -11,7 +11,7 @@
 
 namespace wq::test {
 
-// The scope files of a kernel, in memory. Records what was asked, fails as told.
+// The scope files of a kernel, in memory. Records the calls, and fails as the test sets.
 class FakeScopeFiles : public ScopeFiles {
   public:
     struct File {
@@ -20,15 +20,15 @@ class FakeScopeFiles : public ScopeFiles {
         bool strict = false;
     };
     std::map<std::string, File> files;
-    bool prefixes = false;  // a kernel before 7.1: 'cache_shard' is stored as 'cache'
+    bool prefixes = false;  // like kernels before 7.1: 'cache_shard' is stored as 'cache'
 
-    // errno of the coming calls of each kind; 0, and none, is a call that works.
+    // errno of the next calls of each kind; 0 or an empty list: the call succeeds.
     mutable std::deque<int> read_errors;
     mutable std::deque<int> read_strict_errors;
     std::deque<int> write_errors;
     std::deque<int> write_strict_errors;
-    std::function<void()> before_write;  // runs in every write_scope(), before it does anything
-    std::function<void()> after_write;   // and after it has written
+    std::function<void()> before_write;  // called at the start of every write_scope()
+    std::function<void()> after_write;   // called after it has written
 
     mutable std::vector<std::string> asked;  // "read a", "write a smt", "read strict a", "write strict a 1"
 
@@ -37,7 +37,7 @@ class FakeScopeFiles : public ScopeFiles {
     [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
     [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
 
-    // How many of the calls in `asked` were writes.
+    // Number of writes in `asked`.
     [[nodiscard]] std::size_t writes() const;
 
   private:

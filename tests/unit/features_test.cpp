@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A kernel's features by its types, which are made here. (Not built without libbpf.)
+// Kernel features found in BTF that the test generates. (Not built without libbpf.)
 #include "kernel/features.h"
 
 #include <bpf/btf.h>
@@ -16,7 +16,7 @@ namespace {
 using test::TempTree;
 using testing::StartsWith;
 
-// Writes a kernel's BTF to a tree, and has its features read.
+// Writes BTF of a kernel to a tree and reads its features.
 class FeaturesTest : public testing::Test {
   protected:
     ~FeaturesTest() override { btf__free(types_); }
@@ -47,7 +47,7 @@ class FeaturesTest : public testing::Test {
     int int_ = btf__add_int(types_, "int", 4, BTF_INT_SIGNED);
 };
 
-// As 6.12.107 has them.
+// The types of 6.12.107.
 TEST_F(FeaturesTest, Of612) {
     add_enum({{"WQ_AFFN_SMT", 2}, {"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_NUMA", 4}});
     add_struct("worker_pool", {"lock", "cpu"});
@@ -59,7 +59,7 @@ TEST_F(FeaturesTest, Of612) {
     EXPECT_EQ(found.pwlocks, false);
 }
 
-// As 7.2.13 has them.
+// The types of 7.2.13.
 TEST_F(FeaturesTest, Of72) {
     add_enum({{"WQ_AFFN_CACHE", 3}, {"WQ_AFFN_CACHE_SHARD", 4}, {"WQ_AFFN_NUMA", 5}});
     add_struct("worker_pool", {"lock", "cpu"});
@@ -78,7 +78,7 @@ TEST_F(FeaturesTest, OfWhatIsToCome) {
     EXPECT_EQ(found.pwlocks, true);
 }
 
-// linux/pwlocks.h without CONFIG_PWLOCKS; and with it, where nothing uses the structure.
+// linux/pwlocks.h defines the structure even without CONFIG_PWLOCKS; the function needs the option.
 TEST_F(FeaturesTest, PwlocksAreMoreThanTheirName) {
     add_struct("pw_struct", {"work"});
     EXPECT_EQ(read(test::kernel_72()).pwlocks, false);
@@ -89,11 +89,11 @@ TEST_F(FeaturesTest, PwlocksAreMoreThanTheirName) {
 TEST_F(FeaturesTest, WhatTheTypesDoNotTellIsUnknown) {
     const KernelFeatures found = read(test::kernel_612());
     EXPECT_EQ(found.exact_parsing, std::nullopt)
-        << "the parser is in its callers: which one it is does not show";
+        << "the parser is inlined, so BTF does not show which one it is";
     EXPECT_EQ(found.deferred_wakeups, std::nullopt);
 }
 
-// There prefixes would have done: the names say nothing.
+// In this order the kernel could match prefixes too, so the names do not tell how it parses.
 TEST_F(FeaturesTest, TheOrderOfTheNamesCounts) {
     add_enum({{"WQ_AFFN_CACHE_SHARD", 3}, {"WQ_AFFN_CACHE", 4}});
     EXPECT_EQ(read(test::kernel_72()).exact_parsing, std::nullopt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `wq-tunectl fleet` as a user meets it, on files.
+// The command `wq-tunectl fleet`, on files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,7 +153,7 @@ TEST_F(FleetCommand, ReadsDirectoriesAndPipes) {
     const std::string line = text_of(host_line(1, fleet_key(), {})) + "\n";
     ASSERT_EQ(::write(ends[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
     ::close(ends[1]);
-    // An older line of the same host makes it read everything twice.
+    // An older line of the same host requires a second pass over the input.
     const std::string older = file("older", text_of(host_line(1, fleet_key(), {}, kFleetTime - 1)));
     const Ran ran = run({"merge", older, "/proc/self/fd/" + std::to_string(ends[0])});
     ::close(ends[0]);
@@ -204,6 +204,12 @@ TEST_F(FleetCommand, FitsIntoEightyColumnsWithoutBreakingWords) {
 TEST(FleetText, WritesLargeEvidenceAsPowersOfTen) {
     EXPECT_EQ(e_text(0), "1");
     EXPECT_EQ(e_text(std::log(31.4)), "31.4");
+    EXPECT_EQ(e_text(std::log(999.4)), "999");
+    EXPECT_EQ(e_text(std::log(999.6)), "1000");
+    EXPECT_EQ(e_text(std::log(1234)), "1230");
+    EXPECT_EQ(e_text(9), "8100") << "the largest that is plain";
+    EXPECT_EQ(e_text(9.001), "8.1e+3");
+    EXPECT_EQ(e_text(-9), "0.000123");
     EXPECT_EQ(e_text(1000 * std::log(10)), "1.0e+1000");
     EXPECT_EQ(e_text(-1000 * std::log(10)), "1.0e-1000");
     EXPECT_EQ(count_text(1'234'567), "1,234,567");
@@ -279,7 +285,7 @@ TEST_F(FleetCommand, APolicyOfNothingIsOneToo) {
     EXPECT_THAT(ran.out, Not(HasSubstr("[[host]]")));
 }
 
-// Any engine that can add makes merged lines with the keys of the contract (design, `fleet merge`).
+// Any program that can add can produce merged lines with the keys of the contract (design, `fleet merge`).
 TEST_F(FleetCommand, MergedLinesOfTheContractCountButMakeNoRule) {
     const std::string ledgers = hosts("a", 40, -0.02);
     const json whole = json::parse(run({"merge", ledgers}).out);
@@ -353,10 +359,11 @@ TEST_F(FleetCommand, AnUnknownVendorIsNoConditionAndHostileNamesStayNames) {
     HostFacts here = facts();
     here.cpu_models = {key.machine.model};
     EXPECT_EQ(wish(policy, "\"]\\ 1 *?[", here), "smt");
-    EXPECT_THAT(policy, HasSubstr("# cpu_vendor is not known of these hosts, so it is no condition\n"));
+    EXPECT_THAT(policy,
+                HasSubstr("# cpu_vendor is not known of these hosts, so there is no condition on it\n"));
 }
 
-// A table without one of these conditions would also be for hosts that nobody measured.
+// A [[host]] table without one of these conditions would also match hosts that were not measured.
 TEST_F(FleetCommand, WhatNoConditionsCanNameIsNotARule) {
     const auto policy_of = [&](void (*change)(FleetKey & key)) {
         FleetKey key = fleet_key();

@@ -140,8 +140,8 @@ TEST(FleetLine, EachMistakeIsNamed) {
         << "how JSON writes NaN";
     EXPECT_THAT(changed("worse", {0, 0, 2e6, 0, 0, 0, 0}), HasSubstr("out of bounds"));
     EXPECT_THAT(changed("squares", -1), HasSubstr("\"squares\""));
-    EXPECT_THAT(changed("hosts", 1), HasSubstr("in a host's line"));
-    EXPECT_THAT(changed("host", "ab", a_merged_line()), HasSubstr("in a host's line"));
+    EXPECT_THAT(changed("hosts", 1), HasSubstr("is not allowed in a host's line"));
+    EXPECT_THAT(changed("host", "ab", a_merged_line()), HasSubstr("is not allowed in a host's line"));
     EXPECT_THAT(changed("hosts", 0, a_merged_line()), HasSubstr("\"hosts\""));
     EXPECT_THAT(changed("shards", Json::array(), a_merged_line()), HasSubstr("\"shards\""));
     EXPECT_THAT(changed("shards", {"1/2", "3/4"}, a_merged_line()), HasSubstr("\"shards\""));
@@ -167,7 +167,7 @@ TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
     EXPECT_EQ(refused_host([](auto& own) { own.sum = 400, own.squares = 8000; }), "");
     EXPECT_EQ(refused_host([](auto& own) { own.better[6] = 20 * std::log(2), own.worse[0] = -700; }), "");
     EXPECT_EQ(refused_host([](auto& own) { own = {}; }), "");
-    // What pairs that are as large as can be really give, one after the other, and alternating.
+    // The real evidence of pairs with the largest differences, of one sign and of alternating signs.
     for (const double sign : {1.0, -1.0}) {
         EProcess better;
         EProcess worse;
@@ -182,7 +182,7 @@ TEST(FleetLine, AHostSaysOnlyWhatItsPairsCanGive) {
     }
 }
 
-// However many such hosts there are, their sum can be read again.
+// The sum over any number of such hosts can be read again.
 TEST(FleetLine, TheLoudestHostsMakeAMergedLine) {
     for (const double side : {1.0, -1.0}) {
         HostEvidence own;
@@ -235,7 +235,7 @@ TEST(FleetLine, ToleranceHasNoSign) {
     EXPECT_FALSE(std::signbit(reader.line().key.tolerance));
 }
 
-// What the contract does not name, and an engine that only adds up does not make.
+// Keys that are not in the contract, and that a program which only adds does not produce.
 const std::set<std::string> kOptionalOfMerged = {"hosts_better", "hosts_worse", "hosts_below", "hosts_above",
                                                  "top_better",   "top_worse",   "spread"};
 
@@ -258,7 +258,7 @@ TEST(FleetLine, AMergedLineMayLackWhatItsHostsFound) {
     ASSERT_EQ(reader.read(none.dump()), "");
     EXPECT_FALSE(reader.line().pooled.by_host);
     EXPECT_EQ(Json::parse(text_of(reader.line())), none);
-    // As loud as hosts can be, and louder. The largest share is not known.
+    // The largest evidence that the hosts can have is accepted, more is not. The largest share is unknown.
     none["better"] = std::vector<double>(7, 2 * share_of(kMostLog));
     EXPECT_EQ(refusal(none.dump()), "");
     none["better"] = std::vector<double>(7, 2 * share_of(kMostLog) + 0.1);
@@ -304,7 +304,7 @@ TEST(FleetLine, NumbersThatJsonDoesNotHaveAreRefused) {
     }
 }
 
-// Whatever is cut off or overwritten, it is read or refused, and nothing else happens.
+// A line that is cut off or overwritten is either read or refused, and the program does not crash.
 TEST(FleetLine, NoPrefixIsALine) {
     for (const FleetLine& line : {a_line(), a_merged_line()}) {
         const std::string text = text_of(line);

@@ -27,7 +27,7 @@ inline FleetKey fleet_key(const std::string& kind = "kcryptd-#:#-#") {
     return key;
 }
 
-// What PAIRS pairs of a change of EFFECT (of ln cost) say under noise.
+// The evidence of PAIRS pairs for a change of ln(cost) by EFFECT, with NOISE.
 inline HostEvidence measured(unsigned pairs, double effect, Random& random, double noise = 0.03) {
     EProcess better;
     EProcess worse;

@@ -68,7 +68,7 @@ void expect_near(const StakeLogs& a, const StakeLogs& b) {
     for (std::size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-9 * std::max(1.0, std::abs(a[i])));
 }
 
-// Equal but for the rounding of sums.
+// Equal except for rounding of sums.
 void expect_same(const Lines& left, const Lines& right) {
     const auto a = read(left);
     const auto b = read(right);
@@ -98,7 +98,7 @@ void expect_same(const Lines& left, const Lines& right) {
     }
 }
 
-// A fleet of HOSTS hosts with some of the classes each.
+// The lines of HOSTS hosts, each with some of five classes.
 Lines fleet(unsigned hosts, std::uint64_t seed, std::int64_t at = kFleetTime) {
     Random random(seed);
     Lines out;
@@ -175,13 +175,13 @@ TEST(FleetMerge, TheNewestLineOfAHostAndEntryCounts) {
     const Merged merged = merge(both);
     EXPECT_EQ(merged.rounds, 2U);
     expect_same(merged.lines, merge(newer).lines);
-    // Of another entry of the host, the older line still counts.
+    // An older line for another entry of the same host still counts.
     const Lines apart = {text_of(host_line(1, fleet_key("a"), measured(16, 0, random), kFleetTime)),
                          text_of(host_line(1, fleet_key("b"), measured(16, 0, random), kFleetTime + 1))};
     EXPECT_THAT(merge(apart).lines, SizeIs(2));
 }
 
-// However hosts are divided into shards, however these are merged in steps.
+// For any division into shards, and for any order of merging them.
 TEST(FleetMerge, ShardsInAnyGroupingMakeTheWhole) {
     const Lines lines = fleet(200, 9);
     const Lines whole = merge(lines).lines;
@@ -201,13 +201,18 @@ TEST(FleetMerge, ShardsInAnyGroupingMakeTheWhole) {
         }
         expect_same(shards[0], whole);
     }
-    // Shards of different numbers, too.
-    expect_same(
-        merge(joined({merge(lines, {1, 2}).lines, merge(lines, {2, 4}).lines, merge(lines, {4, 4}).lines}))
-                    .lines.size() == whole.size()
-            ? whole
-            : Lines{},
-        whole);
+    // Also with shards of different sizes. (Such shards are not stored as 1/1, even if they cover all hosts.)
+    const Merged parts =
+        merge(joined({merge(lines, {1, 2}).lines, merge(lines, {2, 4}).lines, merge(lines, {4, 4}).lines}));
+    EXPECT_THAT(parts.refused, IsEmpty());
+    Lines renamed;
+    for (FleetLine line : read(parts.lines)) {
+        EXPECT_THAT(line.shards.all(), ElementsAre(Shard{1, 2}, Shard{2, 4}, Shard{4, 4}));
+        line.shards = {};
+        line.shards.add(Shard{});
+        renamed.push_back(text_of(line));
+    }
+    expect_same(renamed, whole);
 }
 
 TEST(FleetMerge, OverlappingShardsAreRefused) {
@@ -219,7 +224,7 @@ TEST(FleetMerge, OverlappingShardsAreRefused) {
     expect_same(twice.lines, half);
     EXPECT_THAT(merge(joined({half, merge(lines, {3, 4}).lines})).refused, testing::Not(IsEmpty()));
     EXPECT_THAT(merge(joined({half, merge(lines, {2, 4}).lines})).refused, IsEmpty());
-    // A merged line that is only partly asked for.
+    // A merged line of which only a part is requested.
     EXPECT_THAT(merge(half, {1, 4}).refused.front(), HasSubstr("cannot be divided"));
     EXPECT_THAT(merge(half, {2, 2}).lines, IsEmpty());
     EXPECT_THAT(merge(half, {2, 2}).refused, IsEmpty());
@@ -230,7 +235,7 @@ TEST(FleetMerge, AHostsLineUnderAMergedLinesShardIsRefused) {
     const Merged mixed = merge(joined({lines, merge(lines, {1, 2}).lines}));
     EXPECT_THAT(mixed.refused, testing::Not(IsEmpty()));
     for (const std::string& why : mixed.refused)
-        EXPECT_THAT(why, HasSubstr("in a shard that a merged line has"));
+        EXPECT_THAT(why, HasSubstr("in a shard that a merged line covers"));
     expect_same(mixed.lines, merge(lines).lines);
 }
 
@@ -246,7 +251,7 @@ TEST(FleetMerge, MachinesWithOneMachineIdAreNamedAndDoNotCount) {
         EXPECT_THAT(merged.refused.front(), HasSubstr("two machines"));
         expect_same(merged.lines, merge({good}).lines);
     }
-    // A later line of either settles it.
+    // A later line of either machine resolves the conflict.
     const std::string later =
         text_of(host_line(0xc10e, fleet_key(), measured(20, 0, random), kFleetTime + 1));
     EXPECT_THAT(merge({one, later, other}).refused, IsEmpty());
@@ -257,14 +262,14 @@ TEST(FleetMerge, BadLinesAreRefusedAndTheRestIsMerged) {
     const Lines lines = fleet(20, 12);
     Lines bad = lines;
     bad.insert(bad.begin() + 5, {"{", "null", lines[0].substr(0, 400)});
-    // A newer line that is broken does not hide the older one.
+    // A newer line with a syntax error does not hide the older line.
     bad.push_back(text_of(host_line(0, fleet_key("class0"), {}, kFleetTime + 9)) + "}");
     const Merged merged = merge(bad);
     EXPECT_THAT(merged.refused, SizeIs(4));
     expect_same(merged.lines, merge(lines).lines);
 }
 
-// With room for few hosts, in many rounds.
+// With memory for few hosts, the merge takes many rounds.
 TEST(FleetMerge, InBucketsTheResultIsTheSame) {
     Lines lines = joined({fleet(200, 13), fleet(50, 14, kFleetTime + 77), {"broken"}});
     lines.push_back(R"( {"host" : "spaced"})");
@@ -281,7 +286,7 @@ TEST(FleetMerge, InBucketsTheResultIsTheSame) {
     EXPECT_EQ(mixed.refused.size(), merge(joined({lines, shard})).refused.size());
 }
 
-// The first 10 are the same question to rules, the others are not.
+// Rules treat the first 10 keys as the same question, the others as different ones.
 std::vector<FleetKey> different_keys() {
     std::vector<FleetKey> keys(21, fleet_key());
     keys[1].machine.packages.reset();
@@ -318,12 +323,12 @@ TEST(FleetMerge, EachPartOfAKeyKeepsEntriesApart) {
     EXPECT_THAT(merge(merge(lines).lines).lines, SizeIs(lines.size()));
 }
 
-// As rules see it: they do not tell schedulers and topologies apart.
+// Rules do not distinguish schedulers and topologies, so a host with both counts once.
 TEST(FleetMerge, AHostCountsOnceForAQuestion) {
     Random random(6);
     Lines lines;
     std::vector<FleetKey> keys = different_keys();
-    std::swap(keys[4], keys[kOfOneQuestion - 1]);  // the newest of the question is by scheduler
+    std::swap(keys[4], keys[kOfOneQuestion - 1]);  // the newest line of the question has another scheduler
     for (const FleetKey& key : keys)
         lines.push_back(text_of(host_line(1, key, measured(16, 0, random),
                                           kFleetTime + static_cast<std::int64_t>(lines.size()))));
@@ -335,7 +340,7 @@ TEST(FleetMerge, AHostCountsOnceForAQuestion) {
         expect_same(merged.lines, merge(counting).lines);
         shuffle(lines, random);
     }
-    // Of lines of one time any one counts, whatever their order.
+    // Of lines with the same time exactly one counts, and it does not depend on the order.
     lines.clear();
     for (std::size_t i = 0; i < kOfOneQuestion; i++)
         lines.push_back(text_of(host_line(1, keys[i], measured(16, 0, random))));
@@ -345,7 +350,7 @@ TEST(FleetMerge, AHostCountsOnceForAQuestion) {
     expect_same(merge(lines).lines, one);
 }
 
-// LINES as another engine would merge them: with the keys of the contract only, "guard" aside.
+// LINES as another program would merge them: with the keys of the contract only, and "guard" if GUARD.
 Lines as_others_merge(const Lines& lines, bool guard = true) {
     Lines out;
     for (const std::string& line : lines) {
@@ -369,7 +374,7 @@ TEST(FleetMerge, ALineOfAnotherEngineCountsAndTheSumLacksWhatItLacks) {
                                joined({as_others_merge(first), bare}), as_others_merge(whole)}) {
         const Merged merged = merge(mixed);
         EXPECT_THAT(merged.refused, IsEmpty());
-        EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("makes no rule (said once)")));
+        EXPECT_THAT(merged.notes, ElementsAre(HasSubstr("makes no rule (reported once)")));
         expect_same(merged.lines, as_others_merge(whole));
         for (const std::string& line : merged.lines)
             EXPECT_THAT(line, testing::Not(HasSubstr("hosts_better")));
@@ -390,11 +395,11 @@ TEST(FleetMerge, AHostInAMergedLineDoesNotCountAgainUnderAnotherScheduler) {
     FleetKey key = read(merged)[0].key;
     key.scheduler = "other";
     const Merged mixed = merge(joined({{text_of(host_line(1, key, {}))}, merged}));
-    EXPECT_THAT(mixed.refused, ElementsAre(HasSubstr("in a shard that a merged line has")));
+    EXPECT_THAT(mixed.refused, ElementsAre(HasSubstr("in a shard that a merged line covers")));
     expect_same(mixed.lines, merged);
 }
 
-// "-0" is another text than "0", but not another tolerance.
+// "-0" and "0" are different texts, but the same tolerance.
 TEST(FleetMerge, AKeyThatIsWrittenInAnotherWayHidesNoHosts) {
     const std::string zero = "\"tolerance\":0.0";
     Lines lines = fleet(20, 16);

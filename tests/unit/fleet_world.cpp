@@ -16,7 +16,7 @@ namespace {
 constexpr double kGuardTolerance = 0.01;
 constexpr double kMostSize = 0.1;
 
-// The evidence of one counter on one host, while pairs come in.
+// The evidence of one counter on one host. Grows with each pair.
 class Measured {
   public:
     Measured(const FleetWorld& world, double effect, double tolerance)
@@ -76,9 +76,9 @@ double busy_with(const FleetWorld& world, unsigned target) {
 }
 
 struct Cell {
-    double effect = 0;  // of the kind
+    double effect = 0;  // of the kind of machine
     std::vector<double> hosts;
-    std::vector<Pooled> latency;  // by length
+    std::vector<Pooled> latency;  // by index in PAIRS
     std::vector<Pooled> guard;
 };
 

@@ -24,8 +24,7 @@ using testing::SizeIs;
 
 constexpr const char* kId = "0123456789abcdef0123456789abcdef";
 
-// What `systemd-id128` makes of it, which asks for the machine's own id, so that id is the only one to
-// compare.
+// Compares with libsystemd's function. It always uses the id of this machine, so no other id can be compared.
 TEST(FleetHostName, IsSystemdsApplicationSpecificId) {
     sd_id128_t machine{};
     sd_id128_t salt{};
@@ -135,7 +134,7 @@ TEST_F(HistoryLedger, HasALineForEachCounterOfEachComparison) {
     EXPECT_THAT(outcome.out, Not(HasSubstr(kId)));
 }
 
-// A comparison that began anew takes the place of what the fleet had from it.
+// A comparison that was restarted replaces the earlier line in the fleet.
 TEST_F(HistoryLedger, AComparisonWithoutPairsIsALineToo) {
     LedgerEntry anew = entry("a");
     anew.columns = Comparison(std::vector<ComparedCounter>{{.name = "latency"}}).columns();
@@ -187,7 +186,7 @@ TEST_F(HistoryLedger, WithoutAMachineIdItFails) {
     write(Ledger());
     tree_.write("etc/machine-id", "uninitialized\n");
     EXPECT_EQ(run().code, kFailure);
-    EXPECT_THAT(run().err, HasSubstr("machine-id"));
+    EXPECT_THAT(run().err, HasSubstr("machine id, so this host cannot be identified in a fleet"));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Entry dmi(const std::string& name, const std::string& text) {
     return File("sys/class/dmi/id/" + name, text + "\n");
 }
 
-// A structure of type 4 whose processor version is string NUMBER of STRINGS.
+// An SMBIOS structure of type 4 whose processor version is string NUMBER (from 1) of STRINGS.
 Entry smbios(unsigned char number, const std::vector<std::string>& strings) {
     std::string raw(0x30, '\0');
     raw[0] = 4;
@@ -141,7 +141,7 @@ TEST(HostFacts, OfLlcsInDoubtTheSizeIsNotKnown) {
     EXPECT_EQ(facts.cores, 4U);
 }
 
-// What `printf %s MACHINE_ID/NAME | xxhsum -H64` says, over 2^64; computed by another program.
+// The output of `printf %s MACHINE_ID/NAME | xxhsum -H64` divided by 2^64.
 TEST(HostFacts, TheCanaryPositionIsXxh64) {
     const std::string id = "0123456789abcdef0123456789abcdef";
     EXPECT_NEAR(canary_position(id, "grace-canary"), 0.5595521997405869, 1e-12);

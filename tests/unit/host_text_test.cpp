@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What `status` says of the host, as a daemon has told it.
+// The output of `status` about the host, from the answer of a daemon.
 #include "ctl/render/host_text.h"
 
 #include <gmock/gmock.h>
@@ -54,6 +54,8 @@ TEST(HostText, OfMuchWorkTheFirstTwentyAreShown) {
     EXPECT_THAT(text, Not(HasSubstr("\n980 ")));
     EXPECT_THAT(text, HasSubstr("\nand 3 more; --json has them\n"));
     EXPECT_THAT(text, HasSubstr("\nand 12 items of others, for which there was no room\n"));
+    isolation["work_lost"] = 1;
+    EXPECT_THAT(text_of({{"isolation", isolation}}), HasSubstr("\nand 1 item of others, for which"));
     EXPECT_THAT(text_of({{"isolation", isolated(20)}}), Not(HasSubstr("more")));
 }
 
@@ -74,9 +76,9 @@ TEST(HostText, PodsThatDifferFromTheTopology) {
     EXPECT_THAT(text_of({{"kernel", kernel}}),
                 HasSubstr("Kernel 7.2.13: cache_shard yes, exact_parsing unknown, deferred_wakeups unknown, "
                           "pwlocks no\n"));
-    EXPECT_THAT(text_of({{"kernel", kernel}}), Not(HasSubstr("Its pods")));
+    EXPECT_THAT(text_of({{"kernel", kernel}}), Not(HasSubstr("kernel's pods")));
     kernel["pods"]["differ"] = {{"cache", json::array()}, {"smt", json::array()}};
-    EXPECT_THAT(text_of({{"kernel", kernel}}), HasSubstr("Its pods of cache, smt are not those"));
+    EXPECT_THAT(text_of({{"kernel", kernel}}), HasSubstr("The kernel's pods of cache, smt differ from"));
 }
 
 }  // namespace

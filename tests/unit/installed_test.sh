@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What is installed as it is agrees with the code: manuals, polkit's actions, the catalog, alerts, the version; and the unit is tight.
-# installed_test.sh SOURCE-DIR UNIT
+# Tests that installed files agree with the code (manuals, polkit actions, catalog, alerts, version), and
+# that the unit is sandboxed tightly.
+# Usage: installed_test.sh SOURCE-DIR UNIT
 set -uo pipefail
 unit=$(realpath "$2")
 cd "$1" || exit
@@ -35,10 +36,11 @@ same "MESSAGE_IDs of the catalog" \
   "$(sed -nE 's/^-- ([0-9a-f]{32})$/\1/p' conf/wq-tuned.catalog | sort)"
 metrics=$(grep -ohE '"wq_tuned_[a-z_]+"' daemon/service/metrics.cpp | tr -d '"' | sort)
 same "metrics in wq-tuned(8)" "$metrics" "$(grep -oE '^\.It Va wq_tuned_[a-z_]+' man/wq-tuned.8 | cut -c8- | sort)"
-used() { # FILE...: the metrics that it asks for, recorded ones aside
+used() { # FILE...: prints the metrics that the files use, except recorded ones
   sed -E 's/[a-z_]+:wq_tuned_[a-z_]+:[a-z0-9]+//g' "$@" | grep -oE 'wq_tuned_[a-z_]+' | sort -u
 }
-unknown=$(comm -13 <(echo "$metrics") <(used conf/prometheus/*.rules.yml conf/grafana/wq-tuned.json))
+found=$(used conf/prometheus/*.rules.yml conf/grafana/wq-tuned.json) || complain "rules or dashboard: not readable, or without metrics"
+unknown=$(comm -13 <(echo "$metrics") <(echo "$found"))
 [ -z "$unknown" ] || complain "rules or dashboard ask for what there is not: $unknown"
 alerts=$(sed -nE 's/^ *- alert: //p' conf/prometheus/wq-tuned.rules.yml | sort)
 same "runbooks of the alerts" "$alerts" "$(sed -nE 's|^ *runbook: "docs/using.md, section (.*)"$|\1|p' conf/prometheus/wq-tuned.rules.yml | sort)"

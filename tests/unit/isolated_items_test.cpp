@@ -50,7 +50,7 @@ TEST(IsolatedItems, OthersOfOneNameAreOne) {
     EXPECT_THAT(items.items(), ElementsAre(Pair("xfs", 5))) << "a series of its own";
 }
 
-// What the kernel has counted on CPUs that were not isolated then disturbed nobody.
+// Items that the kernel counted on a CPU before it was isolated did not disturb isolated work.
 TEST(IsolatedItems, OtherCpusAddNothingBetweenTwoLooks) {
     IsolatedItems items;
     items.add({4}, {{1, "events", 100}});

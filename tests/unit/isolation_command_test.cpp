@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `wq-tunectl status --isolation` with tools that refuse one thing or another.
+// `wq-tunectl status --isolation` when parts of its data cannot be read.
 #include "ctl/diagnose/isolation_command.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// CPUs that are set apart, as the files tell of them, and how status shows them and their work.
+// Isolated CPUs as read from the files, and how status shows them and their work.
 #include "kernel/read_isolation.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class IsolationTest : public testing::Test {
         tree_.write(kCgroups + path + "/cpuset.cpus.partition", type + "\n");
         tree_.write(kCgroups + path + "/cpuset.cpus.effective", cpus + "\n");
     }
-    // "/rt=2-3 isolated" of each.
+    // One text for each partition, such as "/rt=2-3 isolated".
     [[nodiscard]] std::vector<std::string> partitions() const {
         std::vector<std::string> out;
         for (const Partition& p : read().partitions)
@@ -92,7 +92,7 @@ TEST_F(IsolationTest, SaysSoWhereThereIsMoreThanItLooksAt) {
     cgroup(path + "/rt", "isolated", "1");
     EXPECT_FALSE(read().complete);
     EXPECT_THAT(partitions(), IsEmpty());
-    // The kernel's own list still has it.
+    // The kernel's list of isolated CPUs still contains it.
     tree_.write(std::string(kCgroups) + "cpuset.cpus.isolated", "1\n");
     EXPECT_THAT(partitions(), testing::ElementsAre("=1 isolated"));
 }
@@ -166,7 +166,7 @@ TEST(HostStatus, TellsWhatItDoesNotKnow) {
     kernel.release = "6.12.1";
     const json learned = features_json(kernel, features, true);
     EXPECT_EQ(learned["release"], "6.12.1");
-    EXPECT_EQ(learned["features"]["exact_parsing"], false) << "what was read back is believed";
+    EXPECT_EQ(learned["features"]["exact_parsing"], false) << "the result of reading back overrides BTF";
 }
 
 }  // namespace

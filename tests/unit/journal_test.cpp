@@ -18,7 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What a journal of that level writes of three lines.
+// Writes three lines with different priorities and returns the output of the journal.
 std::string written(Journal& journal) {
     testing::internal::CaptureStderr();
     for (const auto& [priority, text] :
@@ -36,7 +36,7 @@ TEST(Journal, WritesWhatIsImportantEnough) {
     EXPECT_EQ(written(journal), "");
 }
 
-// The fields of a datagram, in their order. Lengths count, not line ends.
+// The fields of a datagram, in order. They are delimited by their lengths, not by newlines.
 std::vector<std::string> fields_of(const std::string& datagram) {
     std::vector<std::string> out;
     for (std::size_t at = 0; at < datagram.size();) {
@@ -60,8 +60,8 @@ TEST(Journal, ADatagramHasTheFieldsOfItsLine) {
                 ElementsAre("MESSAGE=", "PRIORITY=3", "SYSLOG_IDENTIFIER=wq-tuned"));
 }
 
-// The child sends many more datagrams than the queue can hold, to a journal that reads none. If it waited,
-// the alarm would end it.
+// The child sends many more datagrams than the queue can hold to a journal that never reads. If the child
+// waited, SIGALRM would kill it.
 TEST(Journal, DropsDatagramsRatherThanWaitForAHungJournal) {
     const test::TempTree tree;
     const std::string path = tree.path("socket");

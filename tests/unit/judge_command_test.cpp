@@ -106,7 +106,7 @@ TEST_F(JudgeCommand, ImprovedTakesSixteenPairsAndMoreEvidenceOfManyCandidates) {
     EXPECT_EQ(json::parse(judge(text, {"--json", "--alpha", "0.0005", "--candidates", "10"}).out)["pairs"],
               17);
     EXPECT_EQ(json::parse(judge(kHead + rows("a", 15, 0.95)).out)["verdict"], "inconclusive");
-    // Many small gains do not hide a large loss.
+    // Many small gains must not hide a large loss.
     const auto loss = kHead + rows("a", 40, 0.95) + "a,99,baseline,latency,1\na,99,candidate,latency,1\n";
     EXPECT_EQ(json::parse(judge(loss).out)["verdict"], "improved");
     const auto hidden =
@@ -163,7 +163,7 @@ TEST_F(JudgeCommand, NamesFileAndLineOfAMistake) {
     EXPECT_EQ(ran.err, "wq-tunectl: " + file_ + ":4: value 'nan' is not a positive number\n");
 }
 
-// Not left out in silence.
+// The value is not ignored silently.
 TEST_F(JudgeCommand, NamesTheLineOfAValueOutOfRange) {
     const auto ran = judge(kHead + "a,1,baseline,latency,1e61\na,1,candidate,latency,2e61\n");
     EXPECT_EQ(ran.code, kFailure);
@@ -173,7 +173,7 @@ TEST_F(JudgeCommand, NamesTheLineOfAValueOutOfRange) {
     EXPECT_EQ(json::parse(least.out)["pairs"], 1);
 }
 
-// The counter with the most evidence may be one that `improved` cannot rest on.
+// The counter with the most evidence may not satisfy all conditions of `improved`.
 TEST_F(JudgeCommand, ImprovedTakesAnyCounterThatHasAllThatItNeeds) {
     std::ostringstream rows;
     const auto value = [&](unsigned pair, const char* counter, double baseline, double candidate) {

@@ -30,7 +30,7 @@ TEST(LargeStakes, AreTheOnesComputedByHand) {
 }
 
 TEST(LargeStakes, AreAFairGame) {
-    // Whatever came before, the mean over both signs of the next value is what was there.
+    // For any history, the mean e-value over both signs of the next value equals the e-value before.
     for (const double next : {1e-9, 0.01, 0.2, 30.0}) {
         EProcess up;
         for (const double x : {0.05, -0.02, 0.3}) up.add(x);
@@ -74,7 +74,7 @@ TEST(LargeStakes, StayNumbersFarBeyondTheDoubles) {
                 1e-6);
     EXPECT_EQ(evidence_of(huge.log_of_large_stakes()), std::numeric_limits<double>::max());
     EXPECT_EQ(evidence_of(tiny.log_of_large_stakes()), 0);
-    tiny.add(700);  // x/r = 100, from nearly nothing
+    tiny.add(700);  // x/r = 100, from an e-value of nearly 0
     EXPECT_TRUE(std::isfinite(tiny.log_of_large_stakes()));
     huge.add(-700);
     EXPECT_TRUE(std::isfinite(huge.log_of_large_stakes()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The judge among simulated noise: is it as seldom wrong as it promises, and does it find what is there?
-// Seeds are fixed. Where a rate is bounded from above, the test beside it shows that it could be exceeded.
+// The judge under simulated noise: is the error rate within alpha, and are real effects found? Seeds are
+// fixed. If a rate has an upper bound, another check shows that the bound can be exceeded.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace wq {
 namespace {
 
 constexpr unsigned kTrials = 10'000;
-constexpr unsigned kEnough = 2'000;  // trials, to show that a bound would be exceeded by far
-constexpr double kDeviation = 0.03;  // of a window
+constexpr unsigned kEnough = 2'000;  // trials; enough to show that a bound is clearly exceeded
+constexpr double kDeviation = 0.03;  // standard deviation of a window
 
 NewNoise plain() {
     return [] { return independent(kDeviation); };
@@ -30,7 +30,7 @@ NewNoise heavy() {
     return [] { return student2(kDeviation); };
 }
 
-// A change that does nothing, judged under this noise.
+// Judges a change without an effect under NOISE.
 void expect_seldom_wrong(const NewNoise& noise) {
     const JudgeSettings settings;
     const Tally tally = simulate(settings, {noise}, kTrials, 1);
@@ -90,7 +90,8 @@ TEST(Power, FindsAnImprovementAsWell) {
 }
 
 TEST(Power, IsLessWhereNeighboursAreNoMoreAlikeThanStrangers) {
-    // Pairs gain by what adjacent windows share. Independent ones share nothing: d has the whole noise twice.
+    // Pairs remove the noise that adjacent windows share. Independent windows share none: d has the full
+    // noise of both.
     const Tally tally = simulate({}, {plain(), 1.05}, kTrials, 7);
     EXPECT_GE(tally.regressed_share(), 0.88);
     EXPECT_LE(tally.regressed_share(), 0.93);

@@ -10,7 +10,7 @@ namespace {
 const std::string kHead = "trial,pair,arm,counter,value\n";
 const std::string kGood = kHead + "a,1,baseline,latency,100\na,1,candidate,latency,110\n";
 
-// "LINE: REASON" of the mistake in TEXT.
+// "LINE: REASON" of the error in TEXT; "none" if there is no error.
 std::string mistake(const std::string& text) {
     const auto trials = read_recording(text);
     return trials ? "none" : std::to_string(trials.error().line) + ": " + trials.error().reason;
@@ -35,7 +35,7 @@ TEST(Recording, IsReadIntoTrials) {
 }
 
 TEST(Recording, KeepsTheOrderOfTheFile) {
-    // Trials interleaved, pairs not in the order of their numbers, counters in another order in each pair.
+    // Trials are interleaved, pairs are not in numerical order, and each pair has another order of counters.
     const auto trials = read_recording(
         kHead +
         "z,9,baseline,tail,1\nz,9,baseline,latency,2\na,1,baseline,x,1\nz,9,candidate,latency,3\n"
@@ -77,7 +77,7 @@ TEST(Recording, RefusesValuesThatAreNoCosts) {
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency,"), "4: value is empty");
 }
 
-// A comparison takes no others.
+// A comparison accepts only values in this range.
 TEST(Recording, RefusesValuesOutsideTheRangeOfAComparison) {
     for (const char* bad : {"1.1e60", "9e-61", "1e300", "1e-300"})
         EXPECT_EQ(mistake_of_row(std::string("a,2,baseline,latency,") + bad),
@@ -98,7 +98,7 @@ TEST(Recording, RefusesRowsThatAreNone) {
     EXPECT_EQ(mistake_of_row("a,2,Baseline,latency,1"),
               "4: arm 'Baseline' is neither baseline nor candidate");
     EXPECT_EQ(mistake_of_row("a,2,baseline,\"latency\",1"),
-              "4: quotes are not read here; names have no commas");
+              "4: quotes are not supported; names must not contain commas");
 }
 
 TEST(Recording, RefusesASecondValue) {
@@ -116,7 +116,7 @@ TEST(Recording, RefusesAPairWithoutAnArm) {
 TEST(Recording, RefusesCountersThatDiffer) {
     EXPECT_EQ(mistake_of_row("a,2,baseline,tail,1\na,2,candidate,tail,1"),
               "2: pair '1' of trial 'a' has no value of counter 'tail'")
-        << "pair 1 lacks what pair 2 has; which of the two is wrong, the reader knows";
+        << "pairs 1 and 2 have different counters; the error names pair 1";
     EXPECT_EQ(mistake_of_row("a,1,baseline,tail,1\na,1,candidate,tail,1\n"
                              "a,2,baseline,tail,1\na,2,candidate,tail,1"),
               "6: pair '2' of trial 'a' has no value of counter 'latency'");

@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-// A pair whose d this is.
+// A pair with the difference D.
 Readings of(double d) {
     return {1, std::exp(d)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Plans made with the pods that the kernel really has.
+// Plans with the actual pods of the kernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,8 +38,8 @@ std::vector<std::string> lists(const std::vector<CpuSet>& pods) {
     return out;
 }
 
-// What 7.2 makes of two sockets that boot with nosmt: the second threads, offline then, share one pod of
-// `cache`, and are alone in `smt`.
+// The pods of 7.2 on two sockets booted with nosmt: the second threads, offline at boot, share one pod of
+// `cache`, and each has its own pod of `smt`.
 KernelInfo booted_without_smt() {
     KernelInfo kernel = kernel_72();
     kernel.cpus_held_back = "nosmt";
@@ -115,7 +115,7 @@ TEST(KernelPods, AreTheLlcsToo) {
     EXPECT_EQ(topology["llcs"][2]["numa_node"], 0);
 }
 
-// Ampere Altra: to sysfs every core has a cache of its own, and the kernel makes pairs.
+// Ampere Altra: in sysfs every core has its own cache, but the kernel makes LLCs of two cores.
 TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
     Topology altra = machine({.cores = 16});
     altra.llcs.clear();
@@ -137,7 +137,7 @@ TEST(KernelPods, AreLlcsWhereSysfsKnowsOfNone) {
     EXPECT_EQ(json(ctl::topology_json(altra, kernel_72(), 8))["llcs_unknown"], "nobody tells");
 }
 
-// As `--shard-size` has it: one LLC to the rule, two to the kernel.
+// With `--shard-size`: our LLC rule finds one LLC, but the kernel has two.
 TEST(KernelPods, OfAnotherShardSizeAreOfTheKernelsLlcs) {
     const Topology now = machine({.cores = 8});
     KernelInfo kernel = kernel_72();
@@ -196,7 +196,8 @@ TEST(KernelPods, AreShownWhereTheyDiffer) {
     EXPECT_EQ(shown["differ"]["cache"], json({"0-3", "4-7", "8-15"}));
     EXPECT_EQ(json(ctl::topology_json(kTwoSockets, kernel, 8))["pods"], shown);
     const std::string table = ctl::topology_table(kTwoSockets, kernel, 8, 80);
-    EXPECT_THAT(table, HasSubstr("of cache, the kernel has 3 pods instead:\n    0-3  4-7  8-15\n"));
+    EXPECT_THAT(table, HasSubstr("\nThe kernel's pods of cache differ from those computed from sysfs. The "
+                                 "kernel has\n3 pods:\n    0-3  4-7  8-15\n"));
 }
 
 TEST(KernelPods, ThatWereNotReadSayWhy) {

@@ -62,13 +62,13 @@ TEST(KnownCpus, AreFoundOneAfterAnother) {
     known.see(without(kEightCpus, "4-7"));
     EXPECT_EQ(known.cpus().list(), "0-3");
     EXPECT_THAT(cores_of(known.topology()), ElementsAre("0", "1", "2", "3"));
-    known.see(without(kEightCpus, "0-3"));  // never all at once
+    known.see(without(kEightCpus, "0-3"));  // all CPUs were never online at once
     EXPECT_EQ(known.cpus().list(), "0-7");
     known.see(kEightCpus);
     expect_all_of_two_sockets(known);
 }
 
-// The first threads were online first, then the second ones: two groups of each core, LLC and node.
+// First only the first threads were online, then only the second ones: two groups per core, LLC and node.
 TEST(KnownCpus, AreInOneGroupAsSoonAsItsPartsAreSeenTogether) {
     KnownCpus known;
     known.see(without(kEightCpus, "4-7"));
@@ -88,12 +88,12 @@ TEST(KnownCpus, DoNotCountWhileIsolated) {
     EXPECT_EQ(known.cpus().list(), "0-2,4-6");
     known.see(kEightCpus);
     EXPECT_EQ(known.cpus().list(), "0-7");
-    known.see(isolated);  // a cpuset partition, made later: the pods of boot stay
+    known.see(isolated);  // a cpuset partition created later: the pods made at boot remain
     EXPECT_EQ(known.cpus().list(), "0-7");
     EXPECT_EQ(known.topology().isolated.list(), "3,7");
 }
 
-// Its files still tell core and node, but not the LLC.
+// The files of an isolated CPU still show its core and node, but not its LLC.
 TEST(KnownCpus, KeepTheirLlcWhenIsolatedLater) {
     Topology later = kEightCpus;
     later.isolated = {3, 7};

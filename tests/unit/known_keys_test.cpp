@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// The list of all keys against what the readers of the tables ask for, as they tell it themselves: "unknown
-// key ..., which may have KEY, KEY, ...".
+// Compares the list of all keys with the keys that the readers of the tables accept. The readers list them in
+// the error "unknown key ...; known keys: KEY, KEY, ...".
 #include "policy/known_keys.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 namespace wq {
 namespace {
 
-// The keys that are known where TEXT has the unknown key zzz.
+// The keys accepted in the table of TEXT that has the unknown key zzz.
 std::vector<std::string> known_in(const std::string& text) {
     const test::TempTree tree{test::File("policy.toml", text)};
     const auto policy = load_policy({tree.path("policy.toml")});
     if (policy) return {};
-    const std::string kList = "which may have ";
+    const std::string kList = "; known keys: ";
     for (const PolicyError& error : policy.error()) {
         const auto at = error.message.find(kList);
         if (at == std::string::npos) continue;

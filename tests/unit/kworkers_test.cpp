@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kworkers as /proc shows them, and over several readings.
+// Kworkers as read from /proc once, and over several readings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing::Pair;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-constexpr const char* kWorkerFlags = "69238880";  // with PF_WQ_WORKER
+constexpr const char* kWorkerFlags = "69238880";  // contains PF_WQ_WORKER
 
 class ReadKworkers : public testing::Test {
   protected:
@@ -70,7 +70,7 @@ TEST_F(ReadKworkers, KnowsTheExactTimeAndTheTicksWithoutIt) {
 TEST_F(ReadKworkers, TakesNobodyWhoIsOnlyCalledSo) {
     task(11, "kworker/0:1-events", 'R', "4194304");
     task(12, "bash", 'R');
-    tree_.write("proc/13/comm", "kworker/0:2-events\n");  // it ended meanwhile: no stat
+    tree_.write("proc/13/comm", "kworker/0:2-events\n");  // it exited before stat was read
     tree_.write("proc/14x/comm", "kworker/0:3-events\n");
     tree_.write("proc/15/comm", "kworker/0:4-events\n");
     tree_.write("proc/15/stat", "15 (kworker/0:4-events");

@@ -12,7 +12,7 @@ TEST(LastAnswer, ThereIsNoneBeforeTheFirstQuestion) {
     EXPECT_EQ(LastAnswer().at(0), nullptr);
 }
 
-// As a script does: one question behind the other, and a new process for each.
+// A script asks one question after another, each from a new process.
 TEST(LastAnswer, WhoAsksNowAndThenIsNeverToldAnOldOne) {
     LastAnswer answer;
     for (std::uint64_t now = kSecond; now < 1000 * kSecond; now += 10'000) {
@@ -29,7 +29,7 @@ TEST(LastAnswer, WhatTookVeryLongIsSaidAgainForAWhile) {
     EXPECT_EQ(answer.at(12 * kSecond), nullptr);
 }
 
-// However many ask, and whatever it costs.
+// The bound holds for any number of callers and any cost of an answer.
 TEST(LastAnswer, QuestionsThatNeverEndCostAQuarterOfACpu) {
     for (const std::uint64_t cost : {100U, 2'000U, 50'000U, 500'000U}) {
         LastAnswer answer;
@@ -46,7 +46,7 @@ TEST(LastAnswer, QuestionsThatNeverEndCostAQuarterOfACpu) {
     }
 }
 
-// Looks that were made all the same, since the answer had been dropped, are not held against who asks later.
+// After a drop() the answer is computed again at once. The delay of later callers by that has a bound.
 TEST(LastAnswer, TheDebtHasABound) {
     LastAnswer answer;
     for (int i = 0; i < 100; i++) answer.keep("", kSecond, kSecond);

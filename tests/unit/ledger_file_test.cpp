@@ -18,7 +18,7 @@ LedgerEntry entry_of(const std::string& kind) {
     return out;
 }
 
-// Does nothing before it is told to.
+// Does the work only when the test calls it.
 class Later : public RecordWriter {
   public:
     void put(const std::string& /*name*/, Work work, Done done) override {

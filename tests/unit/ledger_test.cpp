@@ -63,7 +63,7 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     EXPECT_EQ(same.judgement, Judgement::improved);
 }
 
-// Whatever a comparison adds up to, the daemon reads what it wrote.
+// The daemon can read any sums of a comparison that it wrote.
 TEST(Ledger, ReadsWhatYearsOfOneSignAndTheLargestValuesAddUpTo) {
     Comparison years(kCounters);
     for (int i = 0; i < 30'000; i++) years.add({PairValues{1, 0.95}, PairValues{1, 0.95}});
@@ -80,12 +80,12 @@ TEST(Ledger, ReadsWhatYearsOfOneSignAndTheLargestValuesAddUpTo) {
     EXPECT_EQ(back->text(), ledger.text());
 }
 
-// A walk over pairs, stops, and kills that lose what was not written since: the comparison goes on from what
-// is on disk, and no pair that was kept is counted twice.
+// A random sequence of pairs, writes and kills. A kill loses the pairs that are not on disk yet: the
+// comparison continues from the disk, and no pair is counted twice.
 TEST(Ledger, AWalkOfStopsAndKillsNeitherLosesNorRepeatsWhatWasWritten) {
     Random random(2);
     std::string disk = Ledger().text();
-    Comparison whole(kCounters);  // of the pairs whose entry was written
+    Comparison whole(kCounters);  // of the pairs on disk
     Comparison running(kCounters);
     std::vector<std::vector<std::optional<PairValues>>> unwritten;
     for (int step = 0; step < 2'000; step++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the verdicts on a class of workqueues come to.
+// The lesson from the verdicts on a class of workqueues.
 #include "ctl/commands/lessons.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class Lessons : public testing::Test {
     [[nodiscard]] std::vector<Lesson> all() const {
         return lessons_of({records_, "6.12", "8 CPUs", kAskedAt});
     }
-    // The only lesson, for people: "smt strict", "leave", or why there is none.
+    // The only lesson as text: "smt strict", "leave", or why there is none.
     [[nodiscard]] std::string lesson() const {
         const auto lessons = all();
         if (lessons.size() != 1) return std::to_string(lessons.size()) + " lessons";
@@ -80,6 +80,7 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
     EXPECT_THAT(kinds(), ElementsAre(use, leave)) << "others get smt by @default";
     records_[0].time = kAskedAt + kHour;
     EXPECT_THAT(kinds(), ElementsAre(nothing, nothing)) << "others stay at cache, which was not tried";
+    EXPECT_EQ(all()[1].why, "depends on a scope that @default had and that this policy does not set");
     records_[0].time = moved.time;
     records_[0].outcome = inconclusive;
     EXPECT_THAT(kinds(), ElementsAre(nothing, nothing));
@@ -90,7 +91,7 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
     EXPECT_THAT(kinds(), ElementsAre(nothing, leave));
 }
 
-// A rule is for the class; what was learned on other CPUs is no part of it.
+// A rule is for a class on the CPUs of the last verdict; verdicts on other CPUs do not count.
 TEST_F(Lessons, OnlyOnTheCpusOfTheLastVerdict) {
     verdict("cache", "smt", improved, 3 * kHour).key.cpus = "0-11";
     verdict("smt", "cpu", improved, 2 * kHour).key.cpus = "0-23";
@@ -103,7 +104,7 @@ TEST_F(Lessons, OnlyWhatIsTrusted) {
     VerdictRecord& record = verdict("cache", "smt", improved, kAskedAt);
     EXPECT_EQ(lesson(), "smt") << "however old";
     record.time = kAskedAt + kHour;
-    EXPECT_EQ(lesson(), "is of a wrong clock");
+    EXPECT_EQ(lesson(), "has a time in the future (wrong clock)");
     record.time = kAskedAt;
     EXPECT_EQ(lesson(), "smt");
     record.judged = false;
@@ -128,7 +129,7 @@ TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
 TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
     verdict("cache", "smt", improved, 4 * kHour).key.judge = "alpha 0.01";
     verdict("cache", "smt", inconclusive, 3 * kHour);
-    verdict("cache", "smt", improved, -kHour);  // by a clock that was wrong
+    verdict("cache", "smt", improved, -kHour);  // made under a wrong clock
     verdict("cache", "system", improved, 2 * kHour, "writeback");
     EXPECT_THAT(all()[0].opposed, IsEmpty());
     verdict("cache", "smt", regressed, kHour);
@@ -162,7 +163,7 @@ TEST_F(Lessons, AStrictnessIsKeptAndOneThatWentIsSaid) {
     EXPECT_EQ(lesson(), "smt not strict");
 }
 
-// What StepTest.TuneTriesTheNearestSizeFirst walks through.
+// The verdicts of a search in mode tune.
 TEST_F(Lessons, OfModeTuneTheLastWinnerStands) {
     verdict("cache_shard", "cache", regressed, 4 * kHour);
     EXPECT_EQ(lesson(), "leave");
@@ -198,9 +199,9 @@ TEST_F(Lessons, OfTwoThatImprovedTheLastCounts) {
 TEST_F(Lessons, AStepByAWrongClockIsNotBuiltUpon) {
     verdict("cache", "smt", improved, -kHour);
     verdict("smt", "cpu", improved, kHour);
-    EXPECT_EQ(lesson(), "rests on one of a wrong clock");
+    EXPECT_EQ(lesson(), "depends on a verdict with a time in the future (wrong clock)");
     records_.back().outcome = regressed;
-    EXPECT_EQ(lesson(), "rests on one of a wrong clock")
+    EXPECT_EQ(lesson(), "depends on a verdict with a time in the future (wrong clock)")
         << "smt is not the kernel's, so leave would be wrong";
 }
 

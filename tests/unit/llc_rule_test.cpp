@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The LLCs that the kernel makes, on trees of each architecture, and what is planned there.
+// The LLCs that the kernel makes, on trees of each architecture, and the plans for them.
 #include "kernel/llc_rule.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ using test::TempTree;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The kernel that a tree was read on: with the options that Debian's arm64 has.
+// The kernel of a tree, with the options of Debian's arm64 kernel.
 struct Booted {
     KernelInfo kernel;
     bool sched_cluster;
@@ -60,7 +60,7 @@ std::string llcs(const Topology& topology) {
     return out;
 }
 
-// "smt", what is to be written, or "leave"; else the reason why nothing can be said.
+// The planned scope if it would be written, else "leave"; the reason if the pods are unknown.
 std::string planned(const Topology& topology, const KernelInfo& kernel) {
     const Policy policy = test::rule_for_all();
     const std::string unknown = why_pods_unknown(topology, topology.online, kernel);
@@ -71,7 +71,7 @@ std::string planned(const Topology& topology, const KernelInfo& kernel) {
     return line.action == Action::write ? std::string(name_of(*line.planned)) : "leave";
 }
 
-// "LLCs | plan" of MACHINE, booted with a kernel.
+// "LLCs | plan" of MACHINE with the kernel ON.
 std::string answer(const CpuTree& machine, const Booted& on) {
     TempTree tree{cpu_tree(machine)};
     boot(tree, on);
@@ -84,7 +84,7 @@ const std::string kHalves = "0-7 8-15";
 const std::string kPairs = "0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15";
 const std::string kSingles = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15";
 
-// ---- arm64: the pods that these kernels made of these machines, seen in guests
+// ---- arm64: the pods that these kernels made on these machines, observed in guests
 
 TEST(LlcOnArm64, WithoutCacheNodes) {
     CpuTree machine{.cores = 16, .clusters = 1, .made_up = true, .arch = "aarch64"};
@@ -192,7 +192,7 @@ TEST(LlcOnArm64, IsUnknownWhereNobodyTellsOfTheKernelsLevels) {
     EXPECT_EQ(planned(read(alone), kernel_612()), "leave") << "it makes no difference";
 }
 
-// A first-level cache that only registers tell of is private, whatever is behind it.
+// A first-level cache that is known only from registers is private, whatever the next level is.
 TEST(LlcOnArm64, DoesNotTakeAFirstLevelForTheLast) {
     TempTree tree{cpu_tree({.cores = 4, .clusters = 1, .made_up = true, .arch = "aarch64"})};
     for (unsigned cpu = 0; cpu < 4; cpu++)
@@ -200,7 +200,7 @@ TEST(LlcOnArm64, DoesNotTakeAFirstLevelForTheLast) {
     EXPECT_EQ(llcs(read(tree)), "0-3");
 }
 
-// ---- the others
+// ---- other architectures
 
 TEST(LlcOnX86, IsTheL3CutAtTheNode) {
     const CpuTree snc{.cores = 6, .threads = 2, .nodes = 2, .arch = "x86_64", .vendor = "GenuineIntel"};
@@ -298,7 +298,7 @@ TEST(LlcOfATree, ThatDoesNotSayWhatItIsOf) {
               "0 1 2 3 4 5 6 7 | system");
 }
 
-// ---- what contradicts itself
+// ---- contradictory files
 
 std::string unknown(const TempTree& tree) {
     const Topology topology = read(tree);
@@ -319,7 +319,7 @@ void share(TempTree& tree, const std::string& file, const std::string& list) {
     }
 }
 
-// CPU 0 is not of its neighbours' L3: hwloc then knows two of the three at most.
+// CPU 0 does not share the L3 of its neighbours: hwloc then reports at most two of the three L3 caches.
 TEST(LlcInDoubt, WhereAnInnerCacheCrossesAnOuterOne) {
     TempTree tree{cpu_tree({.cores = 24, .l2s = 12, .arch = "x86_64", .vendor = "AuthenticAMD"})};
     for (const char* l3 : {"1-8", "9-16", "0,17-23"}) share(tree, "cache/index3/shared_cpu_map", l3);
@@ -389,7 +389,7 @@ TEST(LlcInDoubt, IsCuredByTheKernelsPods) {
     EXPECT_EQ(planned(topology, kernel), "leave");
 }
 
-// ---- which levels the kernel was built with
+// ---- scheduling levels that the kernel was built with
 
 TEST(SchedLevels, AreReadFromTheConfiguration) {
     TempTree tree{File("proc/sys/kernel/osrelease", "7.2.1\n")};
@@ -407,7 +407,7 @@ TEST(SchedLevels, AreReadFromTheConfiguration) {
 
 // ---- random machines, consistent or not
 
-// Groups of up to eight neighbours. MAY_MISS: not of all CPUs.
+// Groups of up to eight adjacent CPUs. MAY_MISS: some CPUs may be in no group.
 std::vector<CpuSet> some_groups(std::mt19937& random, unsigned cpus, bool may_miss) {
     std::vector<CpuSet> groups;
     for (unsigned first = 0; first < cpus;) {
@@ -431,7 +431,7 @@ const CpuSet* cache_of(const LlcFacts& facts, unsigned level, unsigned cpu) {
     return nullptr;
 }
 
-// Whether the CPUs that each CPU shares with are groups: topology_span_sane().
+// Whether the spans are disjoint groups, as topology_span_sane() requires.
 bool are_groups(const std::vector<CpuSet>& spans) {
     for (const CpuSet& a : spans)
         for (const CpuSet& b : spans)
@@ -439,8 +439,8 @@ bool are_groups(const std::vector<CpuSet>& spans) {
     return true;
 }
 
-// cpu_coregroup_mask() and cpu_clustergroup_mask(), joined as build_sched_domain() does, CPU by CPU; empty
-// where topology_span_sane() would refuse or spans are no groups.
+// For each CPU, cpu_coregroup_mask() and cpu_clustergroup_mask() joined like in build_sched_domain(). Empty
+// if topology_span_sane() would refuse the spans or they are not groups.
 std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFacts& facts,
                                                  const SchedLevels& levels) {
     std::vector<CpuSet> spans;
@@ -468,14 +468,14 @@ std::optional<std::vector<CpuSet>> as_arm64_does(const Topology& t, const LlcFac
     return are_groups(spans) ? std::optional(spans) : std::nullopt;
 }
 
-// What stands for llc_id.
+// The group of CPUs that have the same llc_id in the kernel.
 const CpuSet* llc_id(const Topology& t, const LlcFacts& facts, unsigned cpu) {
     if (const CpuSet* l3 = cache_of(facts, 3, cpu)) return l3;
     const CpuSet* l2 = cache_of(facts, 2, cpu);
     return l2 != nullptr && facts.vendor() != "AuthenticAMD" ? l2 : group_of(t.packages, cpu);
 }
 
-// match_llc() of each two CPUs.
+// Applies match_llc() to all pairs of CPUs.
 std::optional<std::vector<CpuSet>> as_x86_does(const Topology& t, const LlcFacts& facts) {
     std::vector<CpuSet> nodes;
     for (const NumaNode& node : t.nodes) nodes.push_back(node.cpus);
@@ -492,7 +492,7 @@ std::optional<std::vector<CpuSet>> as_x86_does(const Topology& t, const LlcFacts
     return are_groups(spans) ? std::optional(spans) : std::nullopt;
 }
 
-// Of up to 24 CPUs.
+// A random machine with up to 24 CPUs.
 std::pair<Topology, LlcFacts> some_machine(std::mt19937& random, const char* arch) {
     const unsigned cpus = 1 + random() % 24;
     Topology t;
@@ -516,7 +516,8 @@ std::pair<Topology, LlcFacts> some_machine(std::mt19937& random, const char* arc
     return {t, facts};
 }
 
-// That the LLCs of T are KERNEL's, and that no plan crosses them but where packages group nothing.
+// Expects that the LLCs of T are those of KERNEL, and that no plan crosses them, except if each package has
+// only one core.
 void expect_right(const Topology& t, const std::optional<std::vector<CpuSet>>& kernel) {
     ASSERT_TRUE(kernel);
     for (const Llc& llc : t.llcs)

@@ -40,7 +40,7 @@ TempTree machine() {
              "   8       0 sda 1 2\n")};
 }
 
-// What a file: counter makes of a file with this text.
+// The value of a file: counter whose file holds TEXT.
 Result<double> number(const std::string& text) {
     const TempTree tree{File("run/app/p99", text)};
     return read_machine_counter({tree.root()}, "file:/run/app/p99");
@@ -147,14 +147,15 @@ TEST(MachineCounter, AFileWithAnythingElseIsAnErrorThatDoesNotRepeatIt) {
           "0x10", "1,5", "1.5s", "root:$6$hash", "NaN(123)", "1\xc2\xa0"}) {
         const auto value = number(secret);
         ASSERT_FALSE(value) << secret;
-        EXPECT_THAT(value.error().text,
-                    AllOf(HasSubstr("/run/app/p99: not one number that is finite"), Not(HasSubstr("hash"))));
+        EXPECT_THAT(
+            value.error().text,
+            AllOf(HasSubstr("/run/app/p99: must contain exactly one finite number"), Not(HasSubstr("hash"))));
     }
     EXPECT_FALSE(number(std::string("1\0", 2)));
     EXPECT_EQ(number(fmt::format("{:>5001}", 3)).error().code, EFBIG);
 }
 
-// Neither hangs, and nothing but a regular file is opened at all.
+// The read does not hang, and only regular files are opened.
 TEST(MachineCounter, AFileIsARegularOne) {
     const TempTree tree{Dir("run/app", {File("p99", "5\n"), Dir("folder")})};
     ASSERT_EQ(::mkfifo(tree.path("run/app/fifo").c_str(), 0600), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Real machines as sysfs trees, with answers computed from the files by another program. They stay where they
-// are, outside of this project.
+// Real machines as sysfs trees, with expected results that another program computed from the files. The
+// archive is outside of this project.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 const fs::path kArchive = TOPOLOGIES;
 
-// What EXPECTED says must be there just so; there may be more.
+// Every value of EXPECTED must be in ACTUAL. Objects in ACTUAL may have more keys.
 void expect_agrees(const json& expected, const json& actual, const std::string& where) {
     if (expected.is_object()) {
         for (const auto& [key, value] : expected.items()) {
@@ -44,12 +44,12 @@ TEST_P(Machines, AgreesWithTheArchive) {
     if (!fs::exists(tar)) GTEST_SKIP() << "no archive of machines at " << kArchive;
     const test::TempTree tree;
     const std::string unpack = fmt::format("tar -C '{}' -xf '{}'", tree.root(), tar.string());
-    ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;  // NOLINT(cert-env33-c): a test's own paths
+    ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;  // NOLINT(cert-env33-c): all paths are of the test
 
     const auto topology = read_topology("fsroot:" + tree.path(name));
     ASSERT_TRUE(topology) << topology.error().text;
     EXPECT_TRUE(topology->warnings.empty()) << topology->warnings.front();
-    if (name == "hwloc-16em64t-4s2c2t-offlines") {  // no file `present`
+    if (name == "hwloc-16em64t-4s2c2t-offlines") {  // the tree has no file `present`
         EXPECT_EQ((topology->present - topology->online).list(), "2,5,13-14");
     }
     for (unsigned size : {4U, 8U, 16U}) {

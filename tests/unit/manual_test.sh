@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The examples of the manuals, run as they are printed, on a tree without a daemon: manual_test.sh SOURCE-DIR BIN-DIR
+# Runs the examples of the manuals as printed, on a tree without a daemon. manual_test.sh SOURCE-DIR BIN-DIR
 set -uo pipefail
 source=$(realpath "$1") bin=$(realpath "$2")
 root=$(mktemp -d)
@@ -8,12 +8,12 @@ trap 'rm -rf "$root"' EXIT
 failed=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
-# A wq-tunectl that takes a tree for the machine; a trial of it ended badly once.
+# A wq-tunectl that uses a tree instead of the machine. An earlier trial in this tree regressed.
 mkdir -p "$root"/{bin,tree/sys,tree/var/lib/wq-tuned}
 ln -s /sys/devices "$root/tree/sys/devices"
-# (Not for ab: it writes scopes, and those of this tree are the machine's.)
+# (ab gets an empty directory: it writes scopes, and sys/devices of the tree is a link to the real one.)
 mkdir "$root/nothing"
-# shellcheck disable=SC2016 # this dollar is the other shell's
+# shellcheck disable=SC2016 # the generated script expands these
 printf '#!/bin/sh\n[ "$1" != ab ] || exec %q --root %q "$@"\nexec %q --root %q "$@"\n' \
   "$bin/wq-tunectl" "$root/nothing" "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
 chmod +x "$root/bin/wq-tunectl"
@@ -24,13 +24,13 @@ cat >"$root/tree/var/lib/wq-tuned/verdicts.json" <<'STORE'
  "e_improved": 0.1, "effect_percent": 12.5, "interval_percent": null}]}
 STORE
 
-examples() { # MANUAL: its commands, one a line, as a reader sees them
+examples() { # MANUAL: prints the example commands, one per line, as a reader sees them
   sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl //p' "$source/man/$1" | sed 's/^"\(.*\)"$/\1/; s/\\(dq/"/g'
 }
-# Each example with its exit code here, and what it prints: a tree has no daemon, and nothing to export.
+# Exit code and output of each example on this tree, which has no daemon and nothing to export.
 expected=(
   '0 TARGET'
-  '3 a tree has no daemon'
+  '3 --root names a tree, which has no daemon'
   '1 no CPUs found'
   '1 No such file or directory'
   '2 no --root'
@@ -52,7 +52,7 @@ for i in "${!commands[@]}"; do
   [[ $said == *"${expected[i]#* }"* ]] || complain "${commands[i]}: $said"
 done
 
-# The example of a policy is one.
+# The example policy is valid.
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$source/man/wq-tuned.toml.5" | sed '1,/^\.Bd/d; /^\.Ed/,$d' >"$root/example.toml"
 "$bin/wq-tunectl" check "$root/example.toml" >"$root/out" 2>&1 || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
 grep -q '2 rules, 1 host table' "$root/out" || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"

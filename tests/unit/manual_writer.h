@@ -11,7 +11,7 @@
 
 namespace wq::test {
 
-// A RecordWriter whose disk answers when the test says so.
+// A RecordWriter whose disk answers only when the test calls answer().
 class ManualWriter : public RecordWriter {
   public:
     void put(const std::string& name, Work work, Done done) override {
@@ -20,7 +20,7 @@ class ManualWriter : public RecordWriter {
         job.work = std::move(work);
         job.done.push_back(std::move(done));
     }
-    // The disk answers all that was asked so far, and what that asks for.
+    // Does all work put so far, and work that is put meanwhile.
     void answer() {
         while (!jobs_.empty()) {
             Job job = std::move(jobs_.front());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The files of masks, and the CPUs that masks may have, as a tree of the kernel's files tells.
+// The mask files, and the CPUs that masks may contain, read from a tree of kernel files.
 #include "kernel/mask_files.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +114,7 @@ TEST_F(MaskFilesTest, MasksAreWrittenAsTheKernelDoes) {
 TEST_F(MaskFilesTest, IsolationNowAndAtBoot) {
     tree_.write(std::string(kCpus) + "possible", "0-7\n");
     tree_.write(std::string(kCpus) + "nohz_full", "7\n");
-    tree_.write(std::string(kCpus) + "isolated", "2-3\n");  // those of isolcpus= only
+    tree_.write(std::string(kCpus) + "isolated", "2-3\n");  // only those of isolcpus=
     tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.partition", "isolated\n");
     tree_.write(std::string(kCgroups) + "rt/cpuset.cpus.effective", "3-4\n");
     EXPECT_EQ(now().possible.list(), "0-7");

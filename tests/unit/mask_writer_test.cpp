@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What may be written to a mask, when, and how it goes back: by the record on disk alone.
+// What may be written to a mask and when, and how it is restored from the record on disk alone.
 #include "engine/mask_writer.h"
 
 #include <gmock/gmock.h>
@@ -20,13 +20,13 @@ using testing::IsEmpty;
 class MaskWriterTest : public testing::Test {
   protected:
     void SetUp() override { files_.files["a"] = {7, "000000ff"}; }
-    // As a daemon that has just started, before a write of CPUS.
+    // Saves the record like a newly started daemon before its write of CPUS.
     void announce(const CpuSet& cpus) {
         store_ = MaskStore(tree_.path("masks.json"));
         store_.put({"a", 7, "000000ff"}).announce(cpus);
         ASSERT_TRUE(store_.save());
     }
-    // What a later process finds.
+    // The record as a later process reads it.
     MaskStore on_disk() {
         MaskStore out(tree_.path("masks.json"));
         EXPECT_TRUE(out.load());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the policy asks of masks, followed live, and whose a mask is.
+// How the daemon applies the masks of the policy, and who wrote a mask.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class MasksTest : public testing::Test {
         files_.files = {{"a", {7, "ff"}}, {"b", {8, "ff"}}, {kDefaultMask, {9, "ff"}}};
         start();
     }
-    // A daemon that finds what the one before left on disk.
+    // Starts a daemon with the record that the previous one left on disk.
     void start() {
         keeper_.reset();
         store_ = std::make_unique<MaskStore>(tree_.path("masks.json"));
@@ -140,7 +140,9 @@ TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     cpus_.isolated = CpuSet::range(0, 7);
     reconcile();
     EXPECT_EQ(text("a"), "ff");
-    EXPECT_THAT(mask("a").reason, HasSubstr("no CPU is left: CPUs 0-7 are isolated"));
+    EXPECT_THAT(
+        mask("a").reason,
+        HasSubstr("no CPU is left: all CPUs of the mask are isolated or not possible (isolated: 0-7)"));
 }
 
 TEST_F(MasksTest, TheMaskOfAllIsWrittenWithoutIsolatedCpus) {

@@ -21,7 +21,7 @@
 namespace wq {
 namespace {
 
-// Not only where it ends: what is still used may lie behind it. The sanitizers have a heap of their own.
+// Holes are freed too, not only the end of the heap. Sanitizers use their own heap.
 TEST(Memory, HolesInTheHeapAreGivenBack) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "not the C library's heap";
@@ -41,7 +41,7 @@ TEST(Memory, PagesOfFilesAreGivenBack) {
     EXPECT_LT(test::resident_files("self"), before);
 }
 
-// What was relocated or written is still there, in each library.
+// Relocated or written data is not lost, in any library.
 TEST(Memory, ProgramAndLibrariesGoOn) {
     const std::string text = fmt::format("{:.3f}", 1.5);
     give_back_pages();
@@ -54,10 +54,10 @@ unsigned long locked() {
     return test::resident("self", {"VmLck:"});
 }
 
-// As a library's data that nobody has touched since it was mapped.
+// Like the data of a library that was not accessed since it was mapped.
 char data_of_a_file[1U << 20] = {1};
 
-// Pages from BEGIN on that the process would have to wait for.
+// Number of pages of BEGIN to BEGIN + SIZE that are not in memory.
 std::size_t absent(const char* begin, std::size_t size) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     const Fd map(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -71,13 +71,13 @@ std::size_t absent(const char* begin, std::size_t size) {
     return out;
 }
 
-// What is wrong; "" for nothing.
+// Returns an error text; "" if all is right.
 std::string hold_and_let_go() {
     const auto* heap = static_cast<const char*>(::sbrk(1 << 20));
     const auto to_be_read = [&] {
         return absent(data_of_a_file, sizeof data_of_a_file) + absent(heap, 1U << 20);
     };
-    if (to_be_read() < 400) return "it is in memory before";
+    if (to_be_read() < 400) return "the test pages are already in memory before hold_memory()";
     give_back_pages();
     const auto files = [before = test::resident_files("self")] {
         return test::resident_files("self") > 2 * before;
@@ -93,12 +93,12 @@ std::string hold_and_let_go() {
     return files() ? "not given back" : "";
 }
 
-// QEMU's user emulation answers whatever it is asked, and does nothing.
+// QEMU's user mode emulation accepts any advice and does nothing.
 bool advice_is_taken() {
     return ::madvise(nullptr, 0, -1) != 0;
 }
 
-// In a child, which may have to raise its limit first.
+// In a child process, because it raises RLIMIT_MEMLOCK first.
 TEST(Memory, WhatIsHeldIsLockedUntilItIsLetGo) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "with the sanitizer mlockall() does nothing";

@@ -26,13 +26,13 @@ using testing::SizeIs;
 constexpr const char* kFile = "/srv/metrics/wq.prom";
 constexpr const char* kRecord = "run/wq-tuned/textfile";
 
-// The disk answers at once, and nobody hears of it before the test says so.
+// The work is done at once, but its result is reported only when the test calls hear().
 class HeardLater : public RecordWriter {
   public:
     void put(const std::string& /*name*/, Work work, Done done) override {
         told_.push_back([done = std::move(done), status = work()] { done(status); });
     }
-    // Of all that was asked so far, and of what that asks for.
+    // Reports all results so far, and those of work that is put meanwhile.
     void hear() {
         while (!told_.empty()) {
             const auto tell = std::move(told_.front());
@@ -83,7 +83,7 @@ TEST_F(MetricsFileTest, IsWrittenOnlyWhereItChanged) {
     EXPECT_EQ(inode(), first);
     file.show("a 2\n");
     EXPECT_EQ(tree_.read(kFile), "a 2\n");
-    tree_.remove(kFile);  // by somebody
+    tree_.remove(kFile);  // by another program
     file.show("a 2\n");
     EXPECT_EQ(tree_.read(kFile), "a 2\n");
     EXPECT_THAT(log_.lines, IsEmpty());
@@ -163,7 +163,7 @@ TEST_F(MetricsFileTest, WhatIsNoLongerTrueDoesNotStayWhereTheNewCannotBeWritten)
     MetricsFile file = daemon();
     file.use(kFile);
     file.show("a 1\n");
-    tree_.add(Dir("srv/metrics/wq.prom.new"));  // in the way
+    tree_.add(Dir("srv/metrics/wq.prom.new"));  // prevents the new file
     file.show("a 2\n");
     EXPECT_FALSE(tree_.exists(kFile));
     ASSERT_THAT(log_.lines, SizeIs(1));
@@ -190,7 +190,7 @@ TEST_F(MetricsFileTest, ASlowDiskIsNotWaitedFor) {
     EXPECT_FALSE(tree_.exists(kRecord));
 }
 
-// The file held it before, and holds another by now.
+// The text was shown before, but the file holds a newer text by now.
 TEST_F(MetricsFileTest, WhatWasShownBeforeIsShownAgain) {
     HeardLater late;
     MetricsFile file(Paths{tree_.root()}, log_, late);
@@ -213,7 +213,7 @@ TEST_F(MetricsFileTest, HoweverLongTheDiskTakesOneWriteIsOut) {
     EXPECT_EQ(tree_.read(kFile), "a 99\n");
 }
 
-// As by three reloads while the disk does not answer.
+// Like several reloads while the disk does not answer.
 TEST_F(MetricsFileTest, AFileThatIsWantedAgainStays) {
     test::ManualWriter slow;
     MetricsFile file(Paths{tree_.root()}, log_, slow);
@@ -244,7 +244,7 @@ TEST_F(MetricsFileTest, ARemovalThatComesLateLeavesTheRecordOfTheNextFile) {
 }
 
 TEST_F(MetricsFileTest, WhereItMayNotWriteItSaysWhatHelps) {
-    tree_.mode(".", 0755);  // mkdtemp(3) lets nobody in
+    tree_.mode(".", 0755);  // mkdtemp(3) creates the directory with 0700
     tree_.mode("srv/metrics", 0555);
     tree_.mode("run/wq-tuned", 0777);
     const std::string said = test::as_nobody([&] {

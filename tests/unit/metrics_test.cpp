@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The text that node_exporter reads. That Prometheus takes it: tests/metrics.
+// The text that node_exporter reads. tests/metrics checks that Prometheus accepts it.
 #include "service/metrics.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,8 @@ using testing::HasSubstr;
 using testing::Key;
 using testing::Not;
 
-// Every sample by its name and labels. What is not a sample must be a comment, a metric's HELP and TYPE must
-// stand before its samples, and no series may come twice: that is what node_exporter insists on.
+// Every sample by its name and labels. Checks what node_exporter requires: every other line is a comment,
+// HELP and TYPE of a metric come before its samples, and no series occurs twice.
 std::map<std::string, double> samples(const std::string& text) {
     static const std::regex line(
         R"re(([a-z_]+)(\{[a-z_]+="(?:[^"\\]|\\[\\"n])*"(?:,[a-z_]+="(?:[^"\\]|\\[\\"n])*")*\})? (\S+))re");
@@ -63,7 +63,7 @@ class MetricsTest : public test::ExperimentRig {
         EXPECT_THAT(all, Contains(Key(series)));
         return all.contains(series) ? all.at(series) : -1;
     }
-    // The hash that all evidence has as a label.
+    // The hash that is a label of all evidence metrics.
     [[nodiscard]] std::string machine() const {
         std::smatch found;
         const std::string all = text();
@@ -74,7 +74,7 @@ class MetricsTest : public test::ExperimentRig {
     void add(const std::string& name) {
         tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name, {.cpumask = "ffffff"})}));
     }
-    // Of this kernel and topology.
+    // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
         r.key = {kernel_.release, engine_->inventory().fingerprint(), kind, "cache", "smt", "alpha 0.05"};
@@ -103,7 +103,7 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
     EXPECT_EQ(value("wq_tuned_policy_expired_rules"), 3);
     facts_ = {"", "", 0, true, 0};
     EXPECT_EQ(value("wq_tuned_policy_broken"), 1);
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_policy_info"))) << "nobody knows what it says";
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_policy_info"))) << "no hash for a policy that cannot be read";
 }
 
 TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
@@ -112,7 +112,8 @@ TEST_F(MetricsTest, EveryStateIsCountedAlsoWhereNobodyIsInIt) {
         EXPECT_EQ(value(series), state == State::waiting ? 2 : state == State::unmanaged ? 1 : 0) << series;
     }
     EXPECT_EQ(static_cast<int>(std::size(kAllStates)), static_cast<int>(State::quarantined) + 1);
-    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{"))) << "we have no hand in any of them";
+    EXPECT_THAT(text(), Not(HasSubstr("wq_tuned_target_state{")))
+        << "no per-target state for targets that we did not change";
 }
 
 TEST_F(MetricsTest, TargetsThatWeHaveAHandInAreNamed) {

@@ -22,32 +22,32 @@ class Random {
     std::uint64_t state_;
 };
 
-// The logarithm of what the next window would cost without any change of ours. One process over adjacent
-// windows, anew for each trial.
+// Noise returns the logarithm of the cost of the next window, without any change of ours. It is one random
+// process over adjacent windows; NewNoise makes a new one for each trial.
 using Noise = std::function<double(Random&)>;
 using NewNoise = std::function<Noise()>;
 
 Noise independent(double deviation);
-Noise autoregressive(double deviation, double memory);  // AR(1), of this deviation in the long run
+Noise autoregressive(double deviation, double memory);  // AR(1); DEVIATION is its long-run deviation
 Noise drifting(double deviation, double per_window);
-Noise shifting(double deviation, double by, double probability);  // the level moves by this, up or down
+Noise shifting(double deviation, double by, double probability);  // the level changes by BY, up or down
 Noise student2(double scale);                                     // t with 2 degrees of freedom
 
 enum class Order { coin, baseline_first };
 
-// A load under noise, and what the candidate does to its cost.
+// A load with noise. The candidate multiplies its cost by `factor`.
 struct Load {
     NewNoise noise;
     double factor = 1;
     Order order = Order::coin;
 };
 
-// What became of many trials.
+// The verdicts of many trials.
 struct Tally {
     unsigned trials = 0;
     unsigned regressed = 0;
     unsigned improved = 0;
-    std::vector<unsigned> pairs;  // of those with a verdict
+    std::vector<unsigned> pairs;  // of each trial with a verdict
     [[nodiscard]] double regressed_share() const { return static_cast<double>(regressed) / trials; }
     [[nodiscard]] double improved_share() const { return static_cast<double>(improved) / trials; }
     [[nodiscard]] double median_pairs() const;

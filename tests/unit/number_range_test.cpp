@@ -9,7 +9,7 @@ namespace {
 struct Case {
     const char* range;
     Numbers inside;
-    Numbers outside;  // each alone
+    Numbers outside;  // each number on its own
 };
 
 TEST(NumberRange, HasTheNumbersThatItSays) {

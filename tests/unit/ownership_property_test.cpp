@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Random walks of a daemon among other writers, with kills at each call on a file. What must hold: no value
-// of somebody else's is ever overwritten, no value of ours is ever taken for the kernel's, and what is on
-// disk says the same as what is in memory (ownership_world.h).
+// Random walks of a daemon among external writers, with kills at any call on a file. What must hold: a value
+// of an external writer is never overwritten, a value of ours is never taken for the kernel's, and the state
+// on disk agrees with the state in memory (ownership_world.h).
 //
-// WQ_TUNED_WALKS=N walks N seeds instead of a few; WQ_TUNED_SEED=S walks S alone, and says each step.
+// WQ_TUNED_WALKS=N walks N seeds instead of 60; WQ_TUNED_SEED=S walks only S, and prints each step.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class Walk {
         start();
     }
 
-    // What went wrong, with the way there; "" where nothing did.
+    // Returns the fault with the last steps before it; "" if there was none.
     std::string go() {
         for (unsigned i = 0; i < kSteps && world_.wrong().empty(); i++) step();
         if (world_.wrong().empty()) end();
@@ -99,7 +99,7 @@ Policy Walk::random_policy() {
     return out;
 }
 
-// The daemon's own work. LOOKS: it looks at all files, and saves what it found, in the end.
+// Runs STEP of the daemon. LOOKS: afterwards the daemon looks at all files and saves what it found.
 void Walk::run(const std::string& what, const std::function<void()>& step, bool looks) {
     way_.push_back(what);
     if (world_.run(step, true)) {
@@ -113,7 +113,7 @@ void Walk::run(const std::string& what, const std::function<void()>& step, bool 
     died();
 }
 
-// systemd runs ExecStopPost=, which may be killed too; then it starts the daemon again, or does not.
+// systemd may run ExecStopPost=, which may be killed too, and may start the daemon again.
 void Walk::died() {
     observing_ = false;
     if (world_.chance(70)) {
@@ -136,7 +136,7 @@ void Walk::start() {
         "look", [&] {}, true);
 }
 
-// As service.cpp does it, with the unit's ExecStopPost=.
+// Stops as service.cpp does, then runs the unit's ExecStopPost=.
 void Walk::stop() {
     const bool keep = world_.policy().keep_on_exit;
     const bool restarting = world_.chance(30);
@@ -202,7 +202,7 @@ void Walk::order() {
     }
 }
 
-// One call of a trial's: its begin, a window, its end.
+// Makes one call of a trial: its begin, a switch to an arm, or its end.
 void Walk::trial() {
     Engine& engine = *world_.engine();
     const std::string name = random_name();

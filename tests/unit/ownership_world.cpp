@@ -31,7 +31,7 @@ std::string path_of(const std::string& name) {
     return name == kDefaultTarget ? kDefaultPath : wq_path(name);
 }
 
-// Whether ENTRY says that the file may hold VALUE because of us.
+// Returns whether ENTRY says that VALUE in the file may be ours.
 bool claims(const BaselineEntry& entry, const std::string& value, bool strict) {
     return strict ? digit(entry.may_strict) == value : entry.may_be_ours(value);
 }
@@ -44,7 +44,7 @@ std::string baseline_of(const BaselineEntry& entry, bool strict) {
 
 const std::vector<std::string> OwnershipWorld::kNames = {kDefaultTarget, "kcryptd", "writeback"};
 
-// Every call on the files that are written goes by the world, which may end the process there.
+// Reports each call on a file that is written to the world, which may kill the process there.
 class OwnershipWorld::Kernel : public FakeKernel {
   public:
     Kernel(TempTree& tree, OwnershipWorld& world) : FakeKernel(tree), world_(world) {}
@@ -111,7 +111,7 @@ void OwnershipWorld::fault(const std::string& text) {
     if (wrong_.empty()) wrong_ = text;
 }
 
-// The entry of a workqueue that is gone is none of its successor's.
+// Leaves out the entry of a workqueue that is gone: it does not belong to its successor of the same name.
 std::map<std::string, BaselineEntry> OwnershipWorld::on_disk() const {
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
     (void)store.load();
@@ -132,13 +132,13 @@ void OwnershipWorld::io(Io kind, const std::string& name) {
     if (!in_operation_) return;
     step_++;
     if (step_ == kill_at_) throw Killed();
-    // What is written between our read and our write is lost, as the manual says: not tried here.
+    // An external write between our read and our write is lost, as the manual says. Not tried here.
     if (kind == Io::read && step_ >= meddle_at_ && meddle_at_ > 0) meddle(name);
     read_back_ = false;
 }
 
 void OwnershipWorld::meddle(const std::string& name) {
-    if (read_back_) return;  // it may be what the kernel made of our word
+    if (read_back_) return;  // the value may be what the kernel stored for our word
     meddle_at_ = 0;
     if (name != kDefaultTarget && chance(30))
         others_write_strict(name, model_.at(name).strict.value == "0");
@@ -146,7 +146,7 @@ void OwnershipWorld::meddle(const std::string& name) {
         others_write(name, kWords[below(std::size(kWords))]);
 }
 
-// What our side wrote, by what is on disk at that moment.
+// Checks a write of our side against the entry on disk at that moment.
 void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::string& value, bool strict) {
     const auto entries = on_disk();
     const auto entry = entries.find(name);
@@ -154,8 +154,8 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
         fmt::format("{}{}: '{}' over '{}'", name, strict ? " strict" : "", value, file.value);
     if (entry == entries.end()) return fault(what + ", with no entry on disk");
     const std::string baseline = baseline_of(entry->second, strict);
-    // Whoever wrote that very word since our last look lost nothing, and cannot be told from us, as the
-    // manual says.
+    // An external writer that wrote the same word since our last look lost nothing, and cannot be told from
+    // us, as the manual says.
     if (file.writer == Writer::other && value != file.value)
         return fault(what + ", which an external writer wrote");
     if (file.writer == Writer::kernel && file.value != baseline)
@@ -175,13 +175,13 @@ void OwnershipWorld::wrote(const std::string& name, ModelFile& file, const std::
 
 void OwnershipWorld::changed(const std::string& name, ModelFile& file, const std::string& value,
                              bool strict) {
-    if (value == file.value) return;  // nobody can tell
+    if (value == file.value) return;  // the write cannot be seen
     const auto entries = on_disk();
     const auto entry = entries.find(name);
     model_.at(name).touched = true;
     file.value = value;
-    if (entry == entries.end()) return;  // nothing of ours is there: the next baseline
-    // What was announced, and may or may not have been written yet, cannot be told from ours.
+    if (entry == entries.end()) return;  // not ours: it becomes the next baseline
+    // A value that we announced, and may or may not have written yet, cannot be told from ours.
     const bool unsure = in_operation_ || (!engine_ && entry->second.may_be_ours(entry->second.scope));
     if (value == baseline_of(entry->second, strict) && (file.writer != Writer::ours || unsure))
         file.writer = Writer::kernel;
@@ -240,7 +240,7 @@ void OwnershipWorld::lose() {
     engine_.reset();
 }
 
-// A reload finds a baseline that somebody else put back, and begins anew.
+// At a reload, a baseline that an external writer restored counts as the kernel's value again.
 void OwnershipWorld::reload(Policy policy) {
     policy_ = std::move(policy);
     if (!engine_) return;
@@ -282,8 +282,8 @@ bool OwnershipWorld::run(const std::function<void()>& step, bool may_be_killed) 
     return !died;
 }
 
-// A process that is killed after it announced a baseline leaves nothing that tells whether it put it back
-// itself, or found it written by somebody else.
+// If a process is killed after it announced the baseline, nothing on disk tells whether it restored the
+// baseline itself or an external writer did.
 void OwnershipWorld::forgive_baselines() {
     for (const auto& [name, entry] : on_disk()) {
         if (!entry.may_be_ours(entry.scope)) continue;
@@ -309,7 +309,7 @@ void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* e
             continue;
         }
         const bool claimed = claims(*entry, file.value, strict);
-        if (file.writer == Writer::unsure && looked) {  // before that the disk may not have what was found
+        if (file.writer == Writer::unsure && looked) {  // before a look, the disk may lack what was found
             file.writer = claimed ? Writer::ours : Writer::other;
             file.before = baseline_of(*entry, strict);
         }
@@ -320,7 +320,7 @@ void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* e
             return fault(fmt::format("{}: its baseline is '{}', not '{}'", what, baseline_of(*entry, strict),
                                      file.before));
         if (looked && file.writer == Writer::other && claimed)
-            return fault(what + " of somebody else's, which its entry has as ours");
+            return fault(what + ", an external write that its entry records as ours");
     }
     if (!looked || entry == nullptr) return;
     const bool exact =
@@ -333,14 +333,15 @@ void OwnershipWorld::check_entry(const std::string& name, const BaselineEntry* e
                           digit(entry->may_strict)));
 }
 
-// What a state says must be so in the files, where nothing was refused.
+// Checks that the files agree with the state of the target, unless a write was refused.
 void OwnershipWorld::check_state(const std::string& name) {
     const auto found = engine_->targets().find(name);
     if (found == engine_->targets().end() || refused_) return;
     const Target& target = found->second;
     const ModelTarget& model = model_.at(name);
     const std::string what = fmt::format("{} is {}: ", name, name_of(target.state));
-    if (target.state == State::external && !model.touched) fault(what + target.reason + ", and nobody did");
+    if (target.state == State::external && !model.touched)
+        fault(what + target.reason + ", but there was no external write");
     const bool resting = target.state == State::leave || target.state == State::as_planned ||
                          target.state == State::reverted || target.state == State::unsupported ||
                          target.state == State::unmanaged;

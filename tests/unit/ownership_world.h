@@ -15,33 +15,33 @@
 
 namespace wq::test {
 
-// Thrown out of a call on a file: the process ends there, and its memory is lost.
+// Thrown by a call on a file: the process is killed there, and its memory is lost.
 struct Killed {};
 
-// Who wrote what is in a file.
+// Who wrote the value in a file.
 enum class Writer {
-    kernel,  // what was there before us
+    kernel,  // the value before our first write
     ours,
-    other,   // somebody else, over ours or beside it
-    unsure,  // an external writer wrote just what we had announced: taken for his or for ours
+    other,   // an external writer, over our value or without one
+    unsure,  // an external writer wrote a value that we had announced: either answer is right
 };
 
-// One file of the kernel's, as the model has it.
+// One file of the kernel in the model.
 struct ModelFile {
     std::string value;   // the first word
-    std::string before;  // what it held before we wrote: what has to go back
+    std::string before;  // the value before we wrote, to be restored
     std::string left;    // what we wrote last
     Writer writer = Writer::kernel;
 };
 
 struct ModelTarget {
     ModelFile word;
-    ModelFile strict;      // value "" where the target has none
+    ModelFile strict;      // value "" if the target has no such file
     bool touched = false;  // an external writer wrote to it since it had no entry
 };
 
-// A kernel's tree with a daemon, with other writers, and with a model that knows who wrote each value. It
-// breaks off where our side does what it must not: wrong() says what.
+// A tree of the kernel's files with a daemon, external writers, and a model that knows who wrote each value.
+// wrong() tells the first thing that our side did and must not do.
 class OwnershipWorld {
   public:
     explicit OwnershipWorld(std::uint64_t seed);
@@ -55,19 +55,19 @@ class OwnershipWorld {
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
     [[nodiscard]] bool is_on_trial(const std::string& name) const;
 
-    // ---- what happens
+    // ---- events
     void start();                    // a daemon
-    void lose();                     // the daemon's process ends; what it wrote stays
-    void reload(Policy policy);      // also what the next start reads
+    void lose();                     // the daemon's process ends; its files stay
+    void reload(Policy policy);      // the next start reads it too
     void restore(bool only_trials);  // ExecStopPost=
     void others_write(const std::string& name, const std::string& word);
     void others_write_strict(const std::string& name, bool strict);
     void others_write_mask(const std::string& name, const std::string& mask);
-    void recreate(const std::string& name);  // closed, and opened under the same name
-    // Runs STEP, which may be killed, meddled with or refused in its middle, as SEED has it. Whether it came
-    // to its end.
+    void recreate(const std::string& name);  // removed, and created with the same name
+    // Runs STEP. Depending on the seed it is killed, sees an external write or has a write refused. Returns
+    // false if it was killed.
     bool run(const std::function<void()>& step, bool may_be_killed);
-    // Whether the claims on disk fit what the files hold. LOOKED: the daemon has just looked at all files.
+    // Checks the entries on disk against the files. LOOKED: the daemon has just looked at all files.
     void check(bool looked);
     void check_end();  // after everything was restored
 
@@ -103,9 +103,9 @@ class OwnershipWorld {
     unsigned kill_at_ = 0;
     unsigned meddle_at_ = 0;
     bool in_operation_ = false;
-    bool refused_ = false;    // a write was, since the last start or reload
-    unsigned refuse_ = 0;     // percent of writes
-    bool read_back_ = false;  // the next read of a scope is that of what was just written
+    bool refused_ = false;    // a write was refused since the last start or reload
+    unsigned refuse_ = 0;     // percent of writes to refuse
+    bool read_back_ = false;  // the next read of a scope reads back our write
     unsigned renamed_ = 0;
 };
 

@@ -16,7 +16,7 @@ using test::File;
 using test::TempTree;
 
 struct PauseTest : testing::Test {
-    // As it is after a start.
+    // The Pause of a daemon after its start.
     Pause started(const std::string& file = "var/lib/wq-tuned/paused") {
         Pause pause(tree.path(file), record, log);
         pause.load();
@@ -56,7 +56,8 @@ TEST_F(PauseTest, HoldsAndIsLoggedWhereItCannotBeRecorded) {
     pause.set(true);
     EXPECT_TRUE(pause.is_set());
     EXPECT_EQ(log.at_least(LOG_WARNING), 1U);
-    EXPECT_THAT(log.lines.back().text, testing::HasSubstr("this order ends with the daemon"));
+    EXPECT_THAT(log.lines.back().text,
+                testing::HasSubstr("the order is in force only until the daemon ends"));
 }
 
 TEST_F(PauseTest, AFileThatCannotBeReadIsNone) {

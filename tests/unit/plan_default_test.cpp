@@ -31,14 +31,14 @@ Policy managed(const ScopeWish& wish = {}, const ScopeWish& rules = {}) {
     return out;
 }
 
-// The lines of @default and of a workqueue on `default`, on a machine that wants smt.
+// The lines of @default and of a workqueue on `default`, on a machine where `auto` means smt.
 struct Pair {
     PlanLine parameter;
     PlanLine follower;
 };
 Pair plan_both(const Policy& policy, const KernelInfo& kernel = kernel_612(),
                const std::string& unknown = "") {
-    // The follower first, so that its place in the list says nothing.
+    // The follower comes first: the order of the list must not matter.
     const auto lines = make_plan({kOneLlc,
                                   kernel,
                                   policy,
@@ -153,14 +153,14 @@ std::string why_unknown(const Topology& topology, const std::string& known, cons
 TEST(PodsUnknown, WhereACpuWasNeverSeenOnline) {
     const Topology all = machine({.cores = 4});
     EXPECT_EQ(why_unknown(all, "0-3", kernel_612()), "");
-    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-2", kernel_612()), "CPUs 3 are offline");
+    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-2", kernel_612()), "offline CPUs: 3");
     EXPECT_EQ(why_unknown(test::without(all, "3"), "0-3", kernel_612()), "") << "seen earlier";
 }
 
 TEST(PodsUnknown, WhereACpuWasAlwaysIsolated) {
     Topology isolated = machine({.cores = 4});
     isolated.isolated = {1, 2};
-    EXPECT_EQ(why_unknown(isolated, "0,3", kernel_612()), "CPUs 1-2 are isolated");
+    EXPECT_EQ(why_unknown(isolated, "0,3", kernel_612()), "isolated CPUs: 1-2");
     EXPECT_EQ(why_unknown(isolated, "0-3", kernel_612()), "") << "a partition made since then";
 }
 
@@ -174,15 +174,15 @@ TEST(PodsUnknown, WhereShardsAreCutOverCpusThatAreNotThere) {
     Topology pluggable = machine({.cores = 4});
     pluggable.possible = CpuSet::range(0, 7);
     EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_612()), "");
-    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_72()), "CPUs 4-7 are possible but not present");
+    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_72()), "CPUs possible but not present: 4-7");
 }
 
 TEST(PodsUnknown, MeansToWriteNothing) {
-    const auto [parameter, follower] = plan_both(managed(), kernel_612(), "CPUs 3 are offline");
+    const auto [parameter, follower] = plan_both(managed(), kernel_612(), "offline CPUs: 3");
     for (const PlanLine* line : {&parameter, &follower}) {
         EXPECT_EQ(line->finding, Finding::pods_unknown);
         EXPECT_EQ(line->action, Action::none);
-        EXPECT_EQ(line->reason, "pods unknown: CPUs 3 are offline");
+        EXPECT_EQ(line->reason, "pods unknown: offline CPUs: 3");
         EXPECT_EQ(line->planned, Scope::cache) << "it stays";
         EXPECT_TRUE(line->candidates.empty());
     }
@@ -224,7 +224,7 @@ PlanLine plan_of(const ctl::Options& options) {
 class SyntheticSource : public testing::Test {
   protected:
     SyntheticSource() {
-        options_.root = tree_.root();  // whose policy is none: the shipped one
+        options_.root = tree_.root();  // has no policy file: the shipped policy applies
         options_.topology = "synthetic:package:1 l3:1 core:12 pu:2";
     }
     test::TempTree tree_;

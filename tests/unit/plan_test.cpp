@@ -22,18 +22,18 @@ using testing::HasSubstr;
 const Topology kOneSocket = machine({.cores = 12, .threads = 2});
 const Topology kTwoLlcs = machine({.sockets = 2, .cores = 4, .threads = 2});
 
-// The line of TARGET alone.
+// The plan line of a single TARGET.
 PlanLine plan(const Topology& topology, const KernelInfo& kernel, const Workqueue& target,
               const Policy& policy = rule_for_all(), unsigned size = 8, const std::string& unknown = "") {
     return make_plan({topology, kernel, policy, {target}, unknown, size}).at(0);
 }
 
-// The line of any workqueue on this kernel's default.
+// The plan line of a workqueue with the default scope of KERNEL.
 PlanLine plan(const Topology& topology, const KernelInfo& kernel, unsigned size = 8) {
     return plan(topology, kernel, unbound(topology, kernel.default_scope()), rule_for_all(), size);
 }
 
-// "system 1x8..8": scope, pools, cores of the smallest and the largest.
+// "system 1x8..8": scope, number of pools, cores of the smallest and of the largest pool.
 std::vector<std::string> candidates_of(const PlanLine& line) {
     std::vector<std::string> out;
     for (const Candidate& c : line.candidates)
@@ -165,7 +165,7 @@ TEST(Plan, WidensOnlyWhereThatIsNearerToTheSizeThanACoreIs) {
 
 TEST(Plan, WidensCoresOfTwoThreadsButNotOfFour) {
     expect_write(plan(machine({.sockets = 8, .cores = 1, .threads = 2}), kernel_612()), Scope::system);
-    // Four siblings are a POWER or a ThunderX2 that is what it says.
+    // Four siblings: a POWER or a ThunderX2, whose topology is real.
     expect_none(plan(machine({.sockets = 8, .cores = 1, .threads = 4}), kernel_612()), Finding::in_place,
                 Scope::cache);
 }
@@ -182,7 +182,7 @@ TEST(Plan, DoesNotWidenCoresOfOnePackage) {
     private_caches.llcs.clear();
     for (const CpuSet& core : private_caches.cores) private_caches.llcs.push_back({core, 0});
     expect_none(plan(private_caches, kernel_612()), Finding::in_place, Scope::cache);
-    private_caches.packages.clear();  // not told
+    private_caches.packages.clear();  // packages are not known
     expect_none(plan(private_caches, kernel_612()), Finding::in_place, Scope::cache);
 }
 

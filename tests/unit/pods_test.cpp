@@ -20,7 +20,7 @@ CpuSet cpus(const char* list) {
     return *CpuSet::parse_list(list);
 }
 
-// Two sockets of 4 cores and 2 threads, an LLC and a node each, numbered as x86 is: n and n+8 are siblings.
+// Two sockets with 4 cores of 2 threads, one LLC and one node each. As on x86, n and n+8 are siblings.
 Topology two_sockets() {
     Topology topology;
     topology.online = topology.present = topology.possible = CpuSet::range(0, 15);
@@ -30,7 +30,7 @@ Topology two_sockets() {
     return topology;
 }
 
-// CPUs that are all cores of one LLC.
+// One LLC whose cores have one thread each.
 Topology one_llc(unsigned cores) {
     Topology topology;
     topology.online = CpuSet::range(0, cores - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Whole documents that TOML 1.0 forbids, some thousands, made by tables: each mistake in each place that it
-// can have. None may crash anything, be taken for TOML or leave its place open. Where a table does not say
-// which line an error has, as for a bracket that is missing, more than one is right.
+// Some thousands of documents that TOML 1.0 forbids, generated from tables: each mistake in each place where
+// it can occur. None may crash the parser, be accepted, or give an error without a place. If a table does not
+// tell the line of the error, as for a missing bracket, more than one line is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Texts words(const std::string& text) {
     return {std::istream_iterator<std::string>(in), {}};
 }
 
-// TEMPLATE with WORD for its '@'.
+// Replaces the '@' in TEXT by WORD.
 std::string fill(std::string text, const std::string& word) {
     return text.replace(text.find('@'), 1, word);
 }
@@ -53,10 +53,10 @@ bool is_of_the_whole_file(const PolicyError& error) {
     return error.message == "larger than 1 MiB" || error.message == kMany;
 }
 
-// As a file of its own, again and again.
+// Writes each text to the same file and loads it.
 class PolicyDocuments : public testing::Test {
   protected:
-    // Whatever TEXT is, it becomes a policy or errors that are of use.
+    // Loads TEXT. The result must be a policy, or errors with places, in bounded time.
     tl::expected<Policy, PolicyErrors> load(const std::string& text) {
         tree_.write("policy.toml", text);
         const std::clock_t start = std::clock();
@@ -67,7 +67,7 @@ class PolicyDocuments : public testing::Test {
         return policy;
     }
 
-    // At least one error, all of them of this very file, with places that are in it.
+    // Expects at least one error; each must have this file and a place inside it.
     void expect_places(const PolicyErrors& errors, const std::string& text) {
         EXPECT_FALSE(errors.empty()) << text;
         const SourceText source("", text);
@@ -83,7 +83,7 @@ class PolicyDocuments : public testing::Test {
         }
     }
 
-    // Not TOML, which is the one error and has a place.
+    // Expects exactly one error with a place: the document is not TOML.
     void expect_refused(const Document& document) {
         const std::string shown = document.text.substr(0, 200);
         EXPECT_FALSE(is_valid(document.text)) << shown;
@@ -95,8 +95,8 @@ class PolicyDocuments : public testing::Test {
                                                                                   << shown;
     }
 
-    // Each of WORDS for the '@' of each of PLACES. The line is that of the '@', if `exact` and the word has
-    // but one.
+    // Puts each of WORDS in place of the '@' of each of PLACES. The error must be on the line of the '@', if
+    // EXACT and the word has only one line.
     void expect_each_refused(const Texts& words, const Texts& places, bool exact = true) {
         for (const std::string& word : words)
             for (const std::string& place : places) {
@@ -109,14 +109,14 @@ class PolicyDocuments : public testing::Test {
     TempTree tree_;
 };
 
-// Where a value can stand: at the top, in a table, an array, an inline table, a rule, inside of both.
+// Places of a value: top level, table, array, inline table, rule, inline table in an array.
 const Texts kValues = {"x = @\n",
                        "# c\n[shard]\nsize = 8\nx = @\nsize2 = 1\n",
                        "x = [\n  1,\n  @\n]\n",
                        "\nx = {a = 1, b = @}\n",
                        "[[workqueue]]\nmatch = '*'\nx.y.z = @\n",
                        "x = [{a = @}, 1]\n"};
-// Where a key can stand: at the top, in a table, an inline table, two kinds of headers, after a dot.
+// Places of a key: top level, table, inline table, both kinds of headers, after a dot.
 const Texts kKeys = {
     "@ = 1\n",   "size = 1\n[shard]\n@ = 1\nb = 2\n", "\nx = {a2 = 1, @ = 1}\n", "[@]\n", "a1 = 1\n[[@]]\n",
     "b1.@ = 1\n"};
@@ -198,7 +198,7 @@ TEST_F(PolicyDocuments, StringsThatAreNone) {
 TEST_F(PolicyDocuments, StringsThatAreNotClosed) {
     expect_each_refused({"\"abc", "'abc", "\"abc\\\"", "\"", "'", "\"a\nb\"", "'a\nb'", "\"a\\\nb\""},
                         kValues);
-    // Those of many lines are missed at the end of the text.
+    // Multi-line strings: their end is found missing only at the end of the text.
     expect_each_refused({"''''", "\"\"\"abc", "'''abc", "\"\"\"abc\"\"", "'''abc''", "\"\"\"abc\\\"\"\"",
                          "\"\"\"", "'''", "\"\"\"\n\n\nabc\"\"", "'''\n'' '\n\n"},
                         kValues, false);
@@ -210,7 +210,7 @@ TEST_F(PolicyDocuments, ArraysThatAreNone) {
         {"[1 2]", "[1,,2]", "[,1]", "[,]", "[1;2]", "[1 = 2]", "[{a = 1]", "['a' 'b']", "[a]", "[a = 1]",
          "[1] 2", "[[1] [2]]", "[1:2]", "[1..2]", "['a']b", "[1}", "[[1],,[2]]", "[1,\n,2]", "[1\n2]"},
         kValues);
-    // A bracket that is missing, or one too many.
+    // A missing bracket, or one too many.
     expect_each_refused({"[[1]", "]", "[1]]", "[1", "[1,", "[", "[[", "[1, # ]", "['a', ']'", "[{}"}, kValues,
                         false);
 }
@@ -224,7 +224,7 @@ TEST_F(PolicyDocuments, InlineTablesThatAreNone) {
                          "{a = 1, a = 2}", "{a = 1, 'a' = 2}", R"({a = 1, "\u0061" = 2})", "{a = 1, a.b = 2}",
                          "{a.b = 1, a = 2}", "{a.b = 1, a.b = 2}", "{a = {b = 1}, a.b = 2}",
                          "{a = {b = 1}, a.c = 2}", "{a.b.c = 1, a.b = 2}",
-                         // On one line they must be.
+                         // An inline table must be on one line.
                          "{a = 1\n}", "{\na = 1}", "{a = 1,\nb = 2}", "{a = 1 # c\n}", "{a =\n1}"},
                         kValues);
     expect_each_refused({"{a = 1", "{", "{a", "{a =", "{a = {b = 1}", "{a = 1, ", "}"}, kValues, false);
@@ -328,7 +328,7 @@ TEST_F(PolicyDocuments, NamesThatAreThereAlready) {
         {"[a.b]\n[a]\nb = 1"},
         {"[a.b.c]\n[a.b]\nc = 1"},
         {"[a.b]\n[a]\nb = {}"},
-        // A table that dots or braces have closed.
+        // A table that dotted keys or braces have closed.
         {"a.b = 1\n[a]", 2},
         {"a.b = 1\n[a]\nc = 2", 2},
         {"a.b.c = 1\n[a.b]", 2},
@@ -363,7 +363,7 @@ TEST_F(PolicyDocuments, NamesThatAreThereAlready) {
         {"[x.y]\n[[x.y.z]]\n[x.y.z]", 3},
         {"x = 1\n[[x.y.z]]", 2},
         {"[[x]]\n[x.y]\nz = 1\n[[x]]\n[x.y]\n[x.y]", 6},
-        // With words of ours.
+        // With keys of a policy.
         {"[shard]\nsize = 8\nsize = 8", 3},
         {"shard.size = 8\nshard.size = 9", 2},
         {"shard.size = 8\n[shard]", 2},
@@ -413,7 +413,7 @@ TEST_F(PolicyDocuments, BytesThatAreNotUtf8) {
 }
 
 TEST_F(PolicyDocuments, CharactersThatAreNoBlanksAndNoNewlines) {
-    // A byte order mark but at the beginning, odd blanks and newlines.
+    // A byte order mark that is not at the beginning; unusual blanks and newlines.
     for (const char* odd : {"\ufeff", "\u00a0", "\u0085", "\u2028", "\u3000", "\u200b"})
         for (const char* place :
              {"a@= 1\n", "\na =@1\n", "[shard]\n@size = 8\n", "a = 1@\n", "[a@]\n", "a = [1,@2]\n"})
@@ -425,7 +425,7 @@ TEST_F(PolicyDocuments, CharactersThatAreNoBlanksAndNoNewlines) {
                                 12),
                     1});                                                   // UTF-16
     expect_refused({std::string("\0a\0 \0=\0 \0001", 10), 1});             // UTF-16, the other way round
-    expect_refused({"a = 1\rb = 2\rc = 3\r", 1});                          // lines of old
+    expect_refused({"a = 1\rb = 2\rc = 3\r", 1});                          // line ends of the classic Mac OS
     expect_refused({std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10), 1});  // gzip
     expect_refused({std::string("\x7f"
                                 "ELF\2\1\1\0",
@@ -469,8 +469,8 @@ TEST_F(PolicyDocuments, DeepNesting) {
     }
 }
 
-// The deepest tree there can be: each inline table begins a line of its own, behind a string of two lines. It
-// fits the stack, to be built and to be thrown away.
+// The deepest tree that is allowed. Each inline table begins on a new line, after a string of two lines. The
+// stack must be large enough to build the tree and to destroy it.
 TEST_F(PolicyDocuments, DeepestTree) {
     const std::string key = repeated("a.", 128) + "a";
     const std::string deepest = "[" + key + "]\n" + key + " = " +
@@ -496,7 +496,7 @@ TEST_F(PolicyDocuments, ManyElementsAndManyMistakes) {
     EXPECT_EQ(policy.error()[0].message, kMany);
 }
 
-// ---- documents that are nearly right
+// ---- documents that are almost valid
 
 const char* const kGood = R"(# é
 daemon.mode = "gu\u0061rd" # c

@@ -96,20 +96,19 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[[workqueue]]\nmatch = \"" + std::string(256, 'x') + "\"\n", "2:1: match is longer than 255 bytes"},
         {"\n[[workqueue]]\nscope = \"smt\"\n", "2:1: a rule needs a match"},
         {repeated("[[workqueue]]\nmatch = \"*\"\n", 1025), "2049:1: more than 1024 rules"},
-        // Unknown keys: the place is the key's.
+        // Unknown keys: the place is that of the key.
         {"[shard]\nsiez = 8\n", "2:1: unknown key \"siez\" in [shard]; did you mean \"size\"?"},
         {"[shard]\n\t\"si ze\"  =  8\n", "2:2: unknown key \"si ze\" in [shard]; did you mean \"size\"?"},
-        {"[shard]\nsize = 8\ncolour = 'red'\n",
-         "3:1: unknown key \"colour\" in [shard], which may have size"},
+        {"[shard]\nsize = 8\ncolour = 'red'\n", "3:1: unknown key \"colour\" in [shard]; known keys: size"},
         {"shard.size = 8\nshard.a.b = 8\n", "2:7: unknown key \"a\" in [shard]"},
         {"shard = {size = 8, é.b = 1}\n", "1:20: "},
         {"shard = {size = 8, 'é' = 1}\n", "1:20: unknown key \"é\" in [shard]"},
         {"shard = {size = 8, \"\" = 1}\n", "1:20: unknown key \"\" in [shard]"},
         {"mode = \"guard\"\n", "1:1: unknown key \"mode\"; it belongs in [daemon]"},
         {"colour = \"red\"\n",
-         "1:1: unknown key \"colour\", which may have daemon, default_mask, default_scope, host, judge, "
+         "1:1: unknown key \"colour\"; known keys: daemon, default_mask, default_scope, host, judge, "
          "metrics, shard, workqueue"},
-        {"[daemon]\n[work]\n", "2:2: unknown key \"work\", which may"},
+        {"[daemon]\n[work]\n", "2:2: unknown key \"work\"; known keys: "},
         {"[daemons]\nmode = 3\n", "1:2: unknown key \"daemons\"; did you mean \"daemon\"?"},
         {"[[workqueue]]\nmatch = \"*\"\n[workqueue.host]\n",
          "3:12: unknown key \"host\" in [[workqueue]]; it belongs at "
@@ -222,7 +221,7 @@ TEST(PolicyError, WrongSyntaxIsOneSentenceAndItsPlace) {
     for (const WrongText& wrong : cases) expect_one_error_in(wrong);
 }
 
-// toml++ notices some conflicts only behind the header's line.
+// toml++ finds some conflicts only after the line of the header.
 TEST(PolicyError, AHeaderThatConflictsHasItsOwnPlace) {
     const std::string array = "in the table header: cannot redefine existing array ";
     const std::string sub = array + "'host.shard' as table";
@@ -284,7 +283,7 @@ TEST(PolicyError, IsUnderlined) {
     EXPECT_EQ((PolicyError{"x.toml", 0, 0, "gone", "", 0}).underlined(), "x.toml: gone");
 }
 
-// The excerpt is a piece of the line, cut between characters, and the caret still is under its column.
+// The excerpt is a part of the line, cut between characters; the caret is still under its column.
 TEST(PolicyError, ALongLineIsCutAroundThePlace) {
     for (std::size_t length : {10U, 49U, 50U, 51U, 90U, 100U, 101U, 150U, 1000U, 1900U})
         for (const char* tail :

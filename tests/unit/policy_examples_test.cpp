@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The drop-ins of conf/examples, over the shipped policy, on the hosts that they are for and on others.
+// The drop-ins of conf/examples with the shipped policy, on the hosts for which they are made and on others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(PolicyExamples, NfsServer) {
     EXPECT_EQ(wish(kEpyc), ScopeWish::Kind::automatic);
 }
 
-// Another file needs a test of its own. All together load too, on any host, and Realtime is stronger.
+// Each example needs its own test. All also load together, on any host; 90-realtime overrides the others.
 TEST(PolicyExamples, AllAreTestedAndGoTogether) {
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(kConf + "examples"))

@@ -126,7 +126,7 @@ TEST(PolicyFiles, AFolderThatEveryoneMayWriteToIsAnErrorThatNamesIt) {
     const std::string drop_ins = "etc/wq-tuned/wq-tuned.toml.d";
     TempTree tree{File("etc/wq-tuned/wq-tuned.toml", kText), Dir(drop_ins)};
     EXPECT_EQ(only_error(tree), "no error");
-    for (const mode_t mode : {0757U, 01777U}) {  // the sticky bit keeps nobody from adding a file
+    for (const mode_t mode : {0757U, 01777U}) {  // the sticky bit does not prevent a new file
         tree.mode(drop_ins, mode);
         EXPECT_EQ(only_error(tree),
                   tree.path(drop_ins) + "/: everyone may write to it, so it is not trusted (chmod o-w)");
@@ -143,7 +143,7 @@ TEST(PolicyFiles, WhatMayNotBeReadIsAnErrorThatNamesIt) {
     const std::string main = "etc/wq-tuned/wq-tuned.toml";
     const std::string folder = "etc/wq-tuned/wq-tuned.toml.d";
     TempTree tree{File(main, kText), Dir(folder, {File("a.toml", kText)})};
-    tree.mode(".", 0755);  // mkdtemp(3) lets nobody in
+    tree.mode(".", 0755);  // mkdtemp(3) makes it 0700, closed to the user nobody
     const auto read = [&] { return only_error(tree); };
     EXPECT_EQ(as_nobody(read), "no error");
     for (const std::string& file : {main, folder + "/a.toml"}) {
@@ -161,7 +161,7 @@ TEST(PolicyFiles, WhatMayNotBeReadIsAnErrorThatNamesIt) {
     tree.mode("etc/wq-tuned", 0755);
 }
 
-// Written in place, not by rename: some text or an error of it. Which, is the writer's affair.
+// The file is written in place, not renamed: a reader gets a valid text, or an error in this file.
 TEST(PolicyFiles, AFileThatChangesWhileItIsReadDoesNoHarm) {
     TempTree tree{File("a.toml")};
     std::string rules;
@@ -181,7 +181,7 @@ TEST(PolicyFiles, AFileThatChangesWhileItIsReadDoesNoHarm) {
     writer.join();
 }
 
-// Never at rest: drop-ins come, go, change their names and modes, links loop and are swapped.
+// Changes all the time: drop-ins come, go, change their names and modes; links loop and are swapped.
 class RestlessFolder {
   public:
     explicit RestlessFolder(const std::string& root)
@@ -208,7 +208,7 @@ class RestlessFolder {
                 ::rename((at_ + "/10-a.toml").c_str(), (at_ + "/30-c.toml").c_str());
                 return;
             case 2:
-                return link(base_ + (step % 2 == 0 ? "one" : "two"), at_);  // another folder, all at once
+                return link(base_ + (step % 2 == 0 ? "one" : "two"), at_);  // another folder, atomically
             case 3:
                 return put("20-b.toml", "[shard]\nsize = 7\n[shard\n");
             case 4:
@@ -243,7 +243,7 @@ class RestlessFolder {
     std::thread thread_;
 };
 
-// Each file counts whole or not at all, the last one first.
+// Each file counts as a whole or not at all, and the rules of the last file come first.
 void expect_a_state_of(const Policy& policy) {
     if (policy.rules.empty())
         EXPECT_EQ(policy.shard_size, 8U);

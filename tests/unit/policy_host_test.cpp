@@ -30,7 +30,7 @@ HostFacts grace() {
     facts.smt = false;
     facts.kernel = "6.12.57-64k";
     facts.hostname = "web-7";
-    facts.machine_id = "0123456789abcdef0123456789abcdef";  // at 55.9552% of "grace-canary"
+    facts.machine_id = "0123456789abcdef0123456789abcdef";  // position 55.9552% in canaries of "grace-canary"
     facts.is_virtual = false;
     facts.features = [] { return KernelFeatures{false, true, {}, {}}; };
     return facts;
@@ -49,7 +49,7 @@ std::string host(const std::string& when, const std::string& name = "grace-canar
     return "[[host]]\nname = \"" + name + "\"\nwhen = { " + when + " }\n";
 }
 
-// Why a host table with these conditions is not for the host; empty where it is.
+// Why a host table with the conditions WHEN does not match the host; empty if it matches.
 std::vector<std::string> misses(const std::string& when, const HostFacts& facts = grace()) {
     return load_on({host(when)}, facts).value().hosts.at(0).misses;
 }
@@ -218,7 +218,7 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("cpu_modle = \"*\""),
          "0.toml:3:10: unknown key \"cpu_modle\" in [when]; did you mean \"cpu_model\"?"},
         {host("colour = \"red\""),
-         "0.toml:3:10: unknown key \"colour\" in [when], which may have arch, canary, cores"},
+         "0.toml:3:10: unknown key \"colour\" in [when]; known keys: arch, canary, cores"},
         {host("arch = 64"), "0.toml:3:17: arch must be a string that is not empty, not 64"},
         {host("cores = \"many\""), "0.toml:3:18: cores" + range + "the string \"many\""},
         {host("llc_cores = -1"), "0.toml:3:22: llc_cores" + range + "-1"},
@@ -231,7 +231,7 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
         {host("canary = 5"), "0.toml:3:19: canary must be 0% to 100%, with its percent sign, not 5"},
         {host("canary = \"101%\""), "0.toml:3:19: canary must be 0% to 100%"},
         {host("arch = \"no\"") + "hosts = 1\n",
-         "0.toml:4:1: unknown key \"hosts\" in [[host]], which may have"},
+         "0.toml:4:1: unknown key \"hosts\" in [[host]]; known keys: "},
         {host("arch = \"no\"") + "shard.size = 0\n",
          "0.toml:4:14: size must be a whole number from 1 to 1024"},
         {host("arch = \"no\"") + "[host.daemon]\nmdoe = 1\n",

@@ -15,7 +15,7 @@ using test::mistakes_in_texts;
 using testing::ElementsAre;
 using testing::StartsWith;
 
-// [judge] with this line in it.
+// A [judge] table with LINE.
 std::string judge(const std::string& line) {
     return "[judge]\n" + line + "\n";
 }
@@ -132,23 +132,25 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"min_items = -1", "13: min_items must be a whole number from 0 to 1000000000, not -1"},
         {"min_items = 1000000001", "13: min_items must be"},
         {"retry_after = \"3651d\"", "15: retry_after must be at most 3650d"},
-        {"retry_after = \"1500ms\"", "15: retry_after must be whole seconds, not the string \"1500ms\""},
+        {"retry_after = \"1500ms\"",
+         "15: retry_after must be a whole number of seconds, not the string \"1500ms\""},
         {"retry_after = 7", "15: retry_after " + unit + "7"},
         {"concurrent = 0", "14: concurrent must be a whole number from 1 to 16, not 0"},
         {"concurrent = 17", "14: concurrent must be"},
         {"holdback = \"0s\"", "12: holdback must be 1s to 1d, not the string \"0s\""},
         {"holdback = \"2d\"", "12: holdback must be"},
-        {"holdback = \"1500ms\"", "12: holdback must be whole seconds"},
+        {"holdback = \"1500ms\"", "12: holdback must be a whole number of seconds"},
         {"run_length = 0", "14: run_length must be a whole number from 1 to 1000000000, not 0"},
         {"budget = \"0s\"", "10: budget must be 1s to 1d"},
         {"budget = 60", "10: budget " + unit + "60"},
         {"settle = \"25h\"", "10: settle must be 0s to 1d, not the string \"25h\""},
         {"jitter = \"8d\"", "10: jitter must be 0s to 7d, not the string \"8d\""},
-        {"jitter = \"1ms\"", "10: jitter must be whole seconds"},
+        {"jitter = \"1ms\"", "10: jitter must be a whole number of seconds"},
         {"hours = 22", "9: hours " + day + "22"},
         {"hours = \"22-06\"", "9: hours " + day + "the string \"22-06\""},
         {"hours = \"24:00-06:00\"", "9: hours " + day},
-        {"hours = \"06:00-06:00\"", "9: hours must not end when it begins (all day is \"00:00-24:00\"), not"},
+        {"hours = \"06:00-06:00\"",
+         "9: hours must begin and end at different times (all day is \"00:00-24:00\"), not"},
         {"hours = 22:00:00", "9: hours must be a string, not a date or time"},
         {"windows = \"10s\"", "1: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
         {"max-pairs = 16", "1: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
@@ -198,21 +200,21 @@ TEST(PolicyJudge, EachMistakeInTheCountersHasItsPlace) {
          "13: unknown counter \"psi:cpu.sum\"; did you mean \"psi:cpu.some\"?"},
         {"counters = [\"psi:net.some\"]", "13: unknown counter \"psi:net.some\""},
         {"counters = [\"file:run/p99\"]",
-         "13: unknown counter \"file:run/p99\"; there are latency, tail, exec, lock, items, throughput, "
-         "cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, diskstats:DEV.rkB, "
-         "diskstats:DEV.wkB, file:/PATH"},
-        {"counters = [\"others\"]", "13: unknown counter \"others\"; there are"},
-        {"counters = [\"\"]", "13: unknown counter \"\"; there are"},
-        {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is there twice"},
+         "13: unknown counter \"file:run/p99\"; known counters: latency, tail, exec, lock, items, "
+         "throughput, cpu, psi:cpu.some, psi:io.some, psi:io.full, psi:memory.some, psi:memory.full, "
+         "diskstats:DEV.rkB, diskstats:DEV.wkB, file:/PATH"},
+        {"counters = [\"others\"]", "13: unknown counter \"others\"; known counters: "},
+        {"counters = [\"\"]", "13: unknown counter \"\"; known counters: "},
+        {"counters = [\"tail\", \"exec\", \"tail\"]", "29: counter \"tail\" is listed twice"},
         {"counters = [\"tail\", { counter = \"tail\", higher = \"better\" }]",
-         "23: counter \"tail\" is there twice"},
-        {"counters = [" + nine + "]", "1: counters must be at most 8, not 9"},
+         "23: counter \"tail\" is listed twice"},
+        {"counters = [" + nine + "]", "1: counters must have at most 8 elements, not 9"},
         {"counters = [{ counter = \"itmes\" }]", "15: unknown counter \"itmes\"; did you mean \"items\"?"},
         {"counters = [{ counter = 3 }]", "25: counter must be a string that is not empty, not 3"},
         {"counters = [{ counter = \"tail\", higher = \"good\" }]",
          "42: higher must be one of \"better\", \"worse\", not the string \"good\""},
         {"counters = [{ counter = \"tail\", lower = \"better\" }]",
-         "33: unknown key \"lower\" in an element of counters, which may have counter, higher"},
+         "33: unknown key \"lower\" in an element of counters; known keys: counter, higher"},
     };
     for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
     EXPECT_THAT(mistakes_in_texts({judge("counters = [\"tail\", { higher = \"worse\" }]")}),
@@ -244,10 +246,10 @@ TEST(PolicyJudge, EachMistakeInTheGuardsHasItsPlace) {
         {"guards = [{ counter = \"cpu\", tolerance = 5 }]",
          "42: tolerance must be 0% to 100%, with its percent sign, not 5"},
         {"guards = [{ counter = \"cpu\", tolerance = \"5%\", higher = \"better\" }]",
-         "48: unknown key \"higher\" in an element of guards, which may have counter, tolerance"},
+         "48: unknown key \"higher\" in an element of guards; known keys: counter, tolerance"},
         {"guards = [{ counter = \"cpu\", tolerance = \"5%\" }, { counter = \"cpu\", tolerance = \"6%\" }]",
-         "52: counter \"cpu\" is there twice"},
-        {"guards = [" + nine + "]", "1: guards must be at most 8, not 9"},
+         "52: counter \"cpu\" is listed twice"},
+        {"guards = [" + nine + "]", "1: guards must have at most 8 elements, not 9"},
     };
     for (const WrongLine& wrong : cases) expect_one_error_of(wrong);
 }
@@ -280,7 +282,7 @@ TEST(PolicyJudge, OfSeveralFilesTheLastToSetEitherIsWrong) {
     EXPECT_TRUE(load_texts({judge("window = \"1s\""), judge("washout = \"0s\"")}));
 }
 
-// A default that stands in for a wrong value is nobody's mistake.
+// The default that replaces a wrong value must not cause a second error.
 TEST(PolicyJudge, AWrongValueIsNotToldTwice) {
     EXPECT_THAT(mistakes_in_texts({judge("window = \"1day\"\nwashout = \"30s\"")}),
                 ElementsAre(StartsWith("0.toml:2:10: window")));

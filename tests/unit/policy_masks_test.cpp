@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `cpumask` of rules and of [default_mask]: what is taken, and each mistake at its place.
+// `cpumask` of rules and of [default_mask]: accepted values, and the place of each error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,8 @@ TEST(PolicyMasks, AnExpiredRuleAsksForNone) {
 }
 
 TEST(PolicyMasks, WhatIsNoListIsRefusedAtItsPlace) {
-    EXPECT_THAT(of_default("\"\""), ElementsAre(StartsWith("0.toml:1:24: cpumask must have a CPU")));
+    EXPECT_THAT(of_default("\"\""),
+                ElementsAre(StartsWith("0.toml:1:24: cpumask must be a list with at least one CPU")));
     for (const char* value : {"\"x\"", "\"7-0\"", "\"ff\"", "\"0-99999\"", "\"0,\""})
         EXPECT_THAT(of_default(value), ElementsAre(StartsWith("0.toml:1:24: cpumask must be"))) << value;
     EXPECT_THAT(of_default("true"), ElementsAre(StartsWith("0.toml:1:24: cpumask must be a string")));
@@ -87,7 +88,7 @@ TEST(PolicyMasks, TheCpusOfAHostTableCountWhereItMatches) {
     EXPECT_THAT(mistakes_in_texts({here + rule}, masked_host),
                 ElementsAre(StartsWith("0.toml:4:39: cpumask has CPU 9")));
     EXPECT_THAT(mistakes_in_texts({other + "default_mask.cpumask = \"\"\n"}, masked_host),
-                ElementsAre(StartsWith("0.toml:4:24: cpumask must have a CPU")))
+                ElementsAre(StartsWith("0.toml:4:24: cpumask must be a list with at least one CPU")))
         << "no host could have it";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What the status says of a policy that is broken on disk.
+// The status while the policy on disk is broken.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

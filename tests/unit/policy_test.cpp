@@ -166,7 +166,7 @@ TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
     EXPECT_EQ(policy->rules[0].strict, std::nullopt);
 }
 
-// What the shipped file says about the defaults, with the comment signs taken away, must be the defaults.
+// The defaults that the shipped file shows as comments must be the real defaults.
 TEST(Policy, TheShippedCommentsAreTheDefaults) {
     std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
     for (const char* key :

@@ -9,7 +9,7 @@
 
 namespace wq::test {
 
-// The policy of files "0.toml", "1.toml", ... with TEXTS, in this order; errors name the files so.
+// Loads TEXTS, in this order, as the files "0.toml", "1.toml", ...; errors have these file names.
 inline tl::expected<Policy, PolicyErrors> load_texts(const std::vector<std::string>& texts,
                                                      const FactsSource& facts = {}) {
     TempTree tree;

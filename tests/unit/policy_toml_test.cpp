@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What TOML 1.0 allows is taken, but for little that is named here; policy_documents_test.cpp has what it
-// forbids, and the tables of definitions are in toml_definitions_test.cpp.
+// The parser accepts what TOML 1.0 allows, except for the few cases named here. What TOML forbids is in
+// policy_documents_test.cpp, the rules for keys and tables are in toml_definitions_test.cpp.
 #include <gtest/gtest.h>
 
 #include "policy/toml_table.h"
@@ -72,7 +72,7 @@ TEST(PolicyToml, WhatIsAllowedIsTaken) {
         "[a.b.c.d]\n[a.b]\n[a]", "[a.b]\n[c]\n[a]\nx = 1", "a.b = 1\na.c = 2", "[a]\nb.c = 1\nb.d = 2\n[a.e]",
         "[[a]]\n[a.b]\n[[a]]\n[a.b]", "[[a]]\n[[a.b]]\n[[a.b]]\n[[a]]", "[[a]]\n[a.b.c]\n[[a.b.d]]",
         "[[a]]\n[b]\n[[a]]\n[a.c]", "a = 1\n[b]\na = 1", "[[a]]\nb.c = 1\n[[a]]\nb.c = 2",
-        // Nothing much.
+        // Empty or almost empty.
         "", "\n\n", " \t", "#", "#\n#", "\r\n# c\r\n[a]\r\n", "\ufeff", "\ufeffa = 1", "\ufeff# c", "# \t c",
         "#" + std::string(4000, 'x'), "x = '" + std::string(4000, 'y') + "'"};
     for (const std::string& text : texts)

@@ -16,7 +16,7 @@
 namespace wq::test {
 namespace {
 
-// As Debian's /usr/share/dbus-1/system.conf has it.
+// The policy of Debian's /usr/share/dbus-1/system.conf.
 std::string configuration(const std::string& socket) {
     return R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
   "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -67,7 +67,7 @@ PrivateBus::PrivateBus() {
     }
     ::close(ready[1]);
     char address[512];
-    const bool listens = ::read(ready[0], address, sizeof address) > 0;  // it says it when it listens
+    const bool listens = ::read(ready[0], address, sizeof address) > 0;  // prints its address once it listens
     ::close(ready[0]);
     if (!listens) ::waitpid(std::exchange(pid_, -1), nullptr, 0);
     name_the_bus(socket);

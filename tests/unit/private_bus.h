@@ -9,8 +9,8 @@
 
 namespace wq::test {
 
-// A dbus-daemon with the policy of Debian's system bus and conf/org.wqtuned1.conf. While it lives
-// DBUS_SYSTEM_BUS_ADDRESS names it. Where there is no dbus-daemon, is_there() is false.
+// A dbus-daemon with the policy of Debian's system bus and conf/org.wqtuned1.conf. While the
+// object lives, DBUS_SYSTEM_BUS_ADDRESS names it. If dbus-daemon does not start, is_there() is false.
 class PrivateBus {
   public:
     PrivateBus();
@@ -24,7 +24,7 @@ class PrivateBus {
     pid_t pid_ = -1;
 };
 
-// A socket that takes connections and says nothing. While it lives DBUS_SYSTEM_BUS_ADDRESS names it.
+// A socket that takes connections and never answers. While it lives, DBUS_SYSTEM_BUS_ADDRESS names it.
 class SilentBus {
   public:
     SilentBus();

@@ -117,7 +117,7 @@ TEST(Probe, ReadsParametersAsTheKernelDoes) {
     EXPECT_EQ(with_cmdline("mds=\"full,nosmt\"", "off").cpus_held_back, "mds=full,nosmt");
 }
 
-// ---- a kernel before 6.6, the whole way
+// ---- a kernel before 6.6, from the probe to the engine
 
 TEST(LacksScopes, NamesTheReleaseAndTheNeed) {
     KernelInfo kernel;
@@ -128,7 +128,7 @@ TEST(LacksScopes, NamesTheReleaseAndTheNeed) {
     EXPECT_EQ(lacks_scopes(kernel), "");
 }
 
-// By feature: a workqueue that has the file, or the module parameter.
+// Detected by feature: a workqueue with the file, or the module parameter.
 TEST(LacksScopes, MakesNoTargets) {
     test::TempTree tree(test::kernel_tree({test::workqueue("a"), test::workqueue("b")}));
     const WorkqueueFs files(Paths{tree.root()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How comparisons are shown: by the status document, and from that to people.
+// How the status document shows comparisons, and how the commands print them from it.
 #include "ctl/render/progress.h"
 
 #include <gmock/gmock.h>
@@ -157,8 +157,10 @@ TEST(ProgressText, TheSummarySaysWhatNoTrafficEnds) {
         {"targets", json::array()}};
     for (int i = 0; i < 2; i++) document["targets"].push_back({{"outcome", nullptr}, {"trial", nullptr}});
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; nothing to compare"));
-    for (json& target : document["targets"]) target["trial"]["reason"] = "today's budget is spent";
-    EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now: today's budget is spent"));
+    for (json& target : document["targets"])
+        target["trial"]["reason"] = "its judge.budget for today is used up";
+    EXPECT_THAT(ctl::comparisons_text(document, 1000),
+                EndsWith("; no pair now: its judge.budget for today is used up"));
     document["targets"][1]["trial"]["reason"] = "external";
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now, for several reasons"));
     for (const char* passing : {"not busy", "it is another target's turn"}) {
@@ -167,7 +169,7 @@ TEST(ProgressText, TheSummarySaysWhatNoTrafficEnds) {
     }
 }
 
-// What a progress line shows on a narrow terminal with this TERM.
+// Returns the output of a progress line on a narrow terminal with this TERM.
 std::string shown_on(const char* term) {
     int ends[2];
     const winsize size{24, 40, 0, 0};
@@ -185,7 +187,7 @@ std::string shown_on(const char* term) {
     }
     ::dup2(before.get(), STDERR_FILENO);
     ::close(ends[1]);
-    // Not all of it need be there at once; the end is EIO.
+    // The output may come in parts. At its end, read(2) fails with EIO.
     std::string shown;
     std::array<char, 4096> part{};
     for (ssize_t n = 0; (n = ::read(master.get(), part.data(), part.size())) > 0;)

@@ -30,7 +30,7 @@ TEST(EBh, AsksLessOfEachTheMoreThereAre) {
     EXPECT_THAT(e_bh({}, kRate), IsEmpty());
     EXPECT_THAT(e_bh(logs_of({19.9}), kRate), ElementsAre(false));
     EXPECT_THAT(e_bh(logs_of({20}), kRate), ElementsAre(true));
-    // Four questions: 80 for one, 40 for two, 26.7 for three, 20 for all.
+    // With four hypotheses, e-BH needs e-values of 80 for one, 40 for two, 26.7 for three, 20 for all.
     EXPECT_THAT(e_bh(logs_of({79, 1, 39, 1}), kRate), ElementsAre(false, false, false, false));
     EXPECT_THAT(e_bh(logs_of({81, 1, 39, 1}), kRate), ElementsAre(true, false, false, false));
     EXPECT_THAT(e_bh(logs_of({41, 1, 1e300, 1}), kRate), ElementsAre(true, false, true, false));
@@ -64,7 +64,7 @@ class Fleet {
         return out;
     }
     [[nodiscard]] const std::vector<FleetEntry>& entries() const { return entries_; }
-    // As from a merged line of another program.
+    // Like an entry from a merged line of another program: without evidence per host.
     Fleet& forget_hosts(const FleetKey& key) {
         for (FleetEntry& entry : entries_)
             if (entry.key == key) entry.pooled.forget_hosts();
@@ -90,13 +90,13 @@ TEST(Promote, WhatManyHostsFindTogetherIsARule) {
     EXPECT_THAT(Fleet(2).hosts(40, 0.01, fleet_key("a")).rules(), ElementsAre("a: leave"));
     EXPECT_THAT(Fleet(3).hosts(40, 0, fleet_key("a")).rules(), IsEmpty());
     EXPECT_THAT(promoted({}, kRate).rules, IsEmpty());
-    // Two ledgers are each too weak alone, and so are three hosts, however sure they are.
+    // Two hosts are not enough, four are. Three are not enough, however strong their evidence is.
     EXPECT_THAT(Fleet(4).hosts(2, -0.012).rules(), IsEmpty());
     EXPECT_THAT(Fleet(4).hosts(4, -0.012).rules(), SizeIs(1));
     EXPECT_THAT(Fleet(5).hosts(3, -0.2, fleet_key(), 1000).rules(), IsEmpty());
 }
 
-// Evidence that no ledger could have, of one host.
+// Evidence of one host that no real ledger can have.
 HostEvidence absurd(double better, double worse) {
     HostEvidence out;
     out.pairs = 1'000'000;
@@ -125,7 +125,7 @@ TEST(Promote, OneHostNeitherMakesNorKillsARule) {
     }
 }
 
-// The same in the pool itself: whichever host is taken away, the evidence for a rule was not more.
+// The same for the pool: evidence for a rule is at most the evidence that is left without any one host.
 TEST(Promote, EvidenceForARuleIsAtMostWhatIsLeftWithoutAnyOneHost) {
     Random random(8);
     for (int round = 0; round < 50; round++) {
@@ -178,13 +178,13 @@ TEST(Promote, AGuardThatIsWorseForbidsARule) {
     EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
                 ElementsAre("a: leave"));
     EXPECT_THAT(Fleet(11).hosts(30, -0.02, guard).rules(), IsEmpty()) << "a guard speaks for nothing";
-    // Of other arms it says nothing.
+    // A guard of other arms has no effect.
     guard.candidate = "cpu";
     EXPECT_THAT(Fleet(11).hosts(30, -0.02, fleet_key("a")).hosts(30, 0.03, guard).rules(),
                 ElementsAre("a: use smt"));
 }
 
-// Those who guard by a counter do not lend their evidence to the one who judges by it.
+// Evidence of hosts that guard by a counter is not added to that of hosts that judge by it.
 TEST(Promote, AGuardOfSomeHostsDoesNotSpeakForTheCandidateOnOthers) {
     FleetKey key = fleet_key("a");
     FleetKey guard = key;
@@ -205,7 +205,7 @@ TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
         EXPECT_THAT(found.unclear, SizeIs(1));
         EXPECT_EQ(found.hypotheses, 0U);
     }
-    // Nor if it is lacking of some of the hosts, or of a guard, which could forbid the rule.
+    // The same if it is missing for some of the hosts, or for a guard that could forbid the rule.
     FleetKey other = key;
     other.scheduler = "scx_lavd";
     EXPECT_THAT(Fleet(19).hosts(40, -0.02, key).hosts(4, -0.02, other).rules(), ElementsAre("a: use smt"));
@@ -219,7 +219,7 @@ TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
     const auto doubts = promoted(guarded.entries(), kRate).doubts;
     ASSERT_THAT(doubts, SizeIs(1));
     EXPECT_EQ(doubts[0].why, "it is not known how many hosts are worse by throughput");
-    // One host forbids nothing.
+    // A guard of one host cannot forbid a rule.
     EXPECT_THAT(Fleet(19).hosts(40, -0.02, key).hosts(1, 0.2, guard).forget_hosts(guard).rules(),
                 ElementsAre("a: use smt"));
 }
@@ -227,10 +227,10 @@ TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
 TEST(Promote, AKindThatLosesForbidsTheRuleOfItsConditions) {
     FleetKey one = fleet_key("a");
     FleetKey two = fleet_key("a");
-    one.machine.packages = 1;  // no condition can tell it from two
+    one.machine.packages = 1;  // no condition can tell `one` from `two`
     EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(6, -0.02, two).rules(), SizeIs(1));
     EXPECT_THAT(Fleet(12).hosts(200, -0.02, one).hosts(6, 0.02, two).rules(), IsEmpty());
-    two.machine.cores = 64;  // one can
+    two.machine.cores = 64;  // a condition on the cores can
     EXPECT_THAT(Fleet(12).hosts(60, -0.02, one).hosts(20, 0.02, two).rules(),
                 ElementsAre("a: leave", "a: use smt"));
 }
@@ -247,13 +247,13 @@ TEST(Promote, FollowsWhatImprovedFromArmToArm) {
                 ElementsAre("a: use smt"));
     EXPECT_THAT(rules({{arms("cache", "smt"), -0.01}, {arms("cache", "cpu"), -0.04}}),
                 ElementsAre("a: use cpu"));
-    // Only where a policy acts already: its rule moves on, or stays.
+    // Only compared against an arm of a policy: its rule moves to the better arm, or stays.
     EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), -0.02}}), ElementsAre("a: use cpu"));
     EXPECT_THAT(rules({{arms("smt", "cpu", "policy"), 0.02}}), IsEmpty());
-    // In a circle it ends.
+    // Improvements in a circle: the search stops.
     EXPECT_THAT(rules({{arms("cache", "smt"), -0.02}, {arms("smt", "cache", "policy"), -0.02}}),
                 ElementsAre("a: use smt"));
-    // What is worse than the kernel's setting is not used because it is better than something else.
+    // An arm that is worse than the kernel's setting is not used, even if it is better than another arm.
     EXPECT_THAT(rules({{arms("cache", "cpu"), 0.02}, {arms("smt", "cpu", "policy"), -0.02}}),
                 ElementsAre("a: leave"));
 }
@@ -271,7 +271,7 @@ TEST(Promote, WhatIsVetoedAgainstTheKernelIsNotReachedThroughAPolicy) {
     ASSERT_FALSE(doubts.empty());
     EXPECT_EQ(doubts.back().evidence.key.reference_origin, "policy");
     EXPECT_EQ(doubts.back().why, "8 of 40 hosts are worse by latency, against cache");
-    // What is worse than a policy's arm may still be better than the kernel's setting.
+    // An arm that is worse than a policy's arm may still be better than the kernel's setting.
     EXPECT_THAT(Fleet(15)
                     .hosts(40, -0.03, arms("cache", "smt"))
                     .hosts(40, 0.03, arms("cpu", "smt", "policy"))

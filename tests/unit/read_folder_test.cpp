@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What base/file.h reads of small files and of folders.
+// Tests of base/file.h: reading small files and folders.
 #include <gmock/gmock.h>
 
 #include <cerrno>

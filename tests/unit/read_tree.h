@@ -36,7 +36,7 @@ inline Topology read(const TempTree& tree) {
     return must_read("fsroot:" + tree.root());
 }
 
-// One line that says why, and nothing of hwloc's own on stderr.
+// Returns the error of reading SOURCE; expects that hwloc prints nothing to stderr.
 inline std::string why_not(const std::string& source) {
     testing::internal::CaptureStderr();
     const auto topology = read_topology(source);

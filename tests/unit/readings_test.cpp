@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The pairs of a trial, in a file beside the verdicts.
+// The pairs of a trial, in a file next to the verdicts.
 #include "judge/readings.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class ReadingsOfTrials : public testing::Test {
         r.time = time;
         return r;
     }
-    // PAIRS pairs of a cost and of something that is better when higher.
+    // PAIRS pairs of a cost and of a counter that is better when higher.
     static TrialReadings readings(std::size_t pairs) {
         TrialReadings out{{{"latency", false}, {"file:/x", true}}, {}};
         for (std::size_t i = 0; i < pairs; i++)
@@ -116,7 +116,7 @@ TEST_F(ReadingsOfTrials, WhatAKilledDaemonLeftHalfWrittenIsRemoved) {
     EXPECT_THAT(files(), SizeIs(1));
 }
 
-// The store of verdicts writes another character for a byte that is not UTF-8.
+// The store of verdicts replaces a byte that is not UTF-8 by another character.
 TEST_F(ReadingsOfTrials, OfANameThatIsNotUtf8AreFoundAgain) {
     VerdictRecord odd = record(1000, "kcryptd-\xff\xe2\x82");
     odd.key.kind = class_of(odd.target);

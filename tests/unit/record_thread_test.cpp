@@ -70,7 +70,7 @@ class RecordThreadTest : public testing::Test {
     std::unique_ptr<sd_event, Unref> event_;
     std::promise<void> gate_;
     bool answered_ = false;
-    // Of the thread: looked at once it was heard of.
+    // Written by the thread; read only after the work was reported.
     std::shared_ptr<std::vector<std::string>> log_ = std::make_shared<std::vector<std::string>>();
     std::vector<std::string> told_;
     int rounds_ = 0;
@@ -116,7 +116,7 @@ TEST_F(RecordThreadTest, AtTheEndAllIsWaitedFor) {
     EXPECT_THAT(told_, ElementsAre("a: done", "b: done", "c: done"));
 }
 
-// The process is about to end, and a thread must not be at work in it.
+// The process is about to exit: no thread may start new work in it.
 TEST_F(RecordThreadTest, AtTheEndWhatADoneAsksForIsNotBegun) {
     writer_->put("a", does("a"), [this](const Status&) { writer_->put("b", does("b"), tell("b")); });
     EXPECT_THAT(writer_->finish(kLong), IsEmpty());
@@ -137,7 +137,7 @@ TEST_F(RecordThreadTest, AtTheEndWhatIsStuckIsGivenUpAndNamed) {
     writer_->put("b", does("b"), tell("b"));
     EXPECT_THAT(writer_->finish(milliseconds(50)), ElementsAre("a", "b"));
     EXPECT_THAT(told_, IsEmpty());
-    writer_.reset();  // and nothing waits for it here either
+    writer_.reset();  // the destructor does not wait for it either
 }
 
 TEST_F(RecordThreadTest, WithoutWorkThereIsNoThread) {
@@ -151,8 +151,8 @@ TEST_F(RecordThreadTest, WithoutWorkThereIsNoThread) {
     EXPECT_LE(threads(), before);
 }
 
-// A daemon that was killed is not gone before a thread that waits for a disk is; its lock and its BPF
-// programs must not wait for that.
+// A killed daemon stays until its thread that waits for a disk is gone. The lock and the BPF programs must be
+// released before that, so the thread does not hold them.
 TEST_F(RecordThreadTest, TheThreadHoldsNothingOpenOfTheDaemons) {
     test::TempTree tree{test::File("lock")};
     const Fd lock(::open(tree.path("lock").c_str(), O_RDWR | O_CLOEXEC));

@@ -83,7 +83,7 @@ TEST(PublishFile, IsForEverybodyWhateverTheUmask) {
     EXPECT_FALSE(tree.exists("a.new"));
 }
 
-// A folder of metrics may be somebody else's.
+// The folder of the metrics may belong to another user.
 TEST(PublishFile, NeitherFollowsNorKeepsWhatSomebodyPlanted) {
     const TempTree tree{File("victim", "precious"), Link("a.new", "victim"), Link("b", "victim")};
     EXPECT_TRUE(publish_file(tree.path("a"), "text"));
@@ -164,7 +164,7 @@ TEST(WriteOutput, LeavesWhatIsNoFileAndWhatIsBesideIt) {
     EXPECT_THAT(done.error().text, HasSubstr(tree.path("no/such/a")));
 }
 
-// The limit of a file's size makes the write fail.
+// RLIMIT_FSIZE makes the write fail.
 TEST(WriteOutput, LeavesTheOldFileAndNoOtherAfterAnError) {
     const TempTree tree{Dir("out", {File("a", "old")})};
     rlimit before{};

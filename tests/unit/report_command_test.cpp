@@ -79,7 +79,7 @@ TEST_F(ReportCommand, GoesToStdoutForADash) {
                 AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No comparison has a verdict here yet.")));
 }
 
-// As of systemd-analyze plot.
+// Like systemd-analyze plot.
 TEST_F(ReportCommand, WithoutAFileItGoesToStdoutButNotToATerminal) {
     const auto all = commands();
     const auto command =
@@ -150,7 +150,7 @@ TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
     tree_.link("link", "nowhere");
     for (const std::string& there : {std::string("/dev/null"), tree_.root(), tree_.path("link")}) {
         EXPECT_EQ(report(there), kFailure) << there;
-        EXPECT_THAT(err_, StartsWith("wq-tunectl: " + there + ": is there"));
+        EXPECT_THAT(err_, StartsWith("wq-tunectl: " + there + ": exists and is not a regular file"));
     }
     EXPECT_EQ(report(tree_.path("no/such/folder.html")), kFailure);
     EXPECT_THAT(err_, HasSubstr("No such file or directory"));

@@ -9,14 +9,14 @@
 
 namespace wq::test {
 
-// How often WHAT occurs in TEXT.
+// Returns how often WHAT occurs in TEXT.
 inline std::size_t count(const std::string& text, const std::string& what) {
     std::size_t n = 0;
     for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) n++;
     return n;
 }
 
-// Each element that is opened is closed, in order; none but those that have no end.
+// Expects that each element is closed, in order, except elements without an end tag.
 inline void expect_well_formed(const std::string& html) {
     std::vector<std::string> open;
     for (auto at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {

@@ -28,7 +28,7 @@ std::string drawn(const Topology& topology, const Isolation& isolation = {},
     return machine_html({topology, kernel, 8, isolation});
 }
 
-// Each core of TOPOLOGY once, by its lowest CPU.
+// Expects each core of TOPOLOGY once, named by its lowest CPU.
 void expect_each_core_once(const Topology& topology) {
     const std::string html = drawn(topology);
     expect_well_formed(html);
@@ -75,6 +75,7 @@ TEST(ReportMachine, OfMoreThan64CpusIsFolded) {
     ASSERT_NE(fold, std::string::npos);
     EXPECT_LT(large.find("68 CPUs, 34 cores, 2 LLCs"), fold) << "the figures stay in sight";
     EXPECT_GT(large.find(" data-core=\""), fold);
+    EXPECT_EQ(count(large, " data-core=\""), 34U);
 }
 
 // Six cores of two threads, eight of one.
@@ -97,7 +98,7 @@ TEST(ReportMachine, NamesTheCoresOfAHybrid) {
     expect_well_formed(html);
     EXPECT_THAT(html, AllOf(HasSubstr("20 CPUs, 14 cores (6 P-cores, 8 E-cores), 1 LLC"),
                             HasSubstr("P-core: CPUs 0-11</li>"), HasSubstr("E-core: CPUs 12-19</li>"),
-                            HasSubstr("told apart by their threads")));
+                            HasSubstr("told apart by the number of threads per core")));
     EXPECT_EQ(count(html, "<span class=\"core e\" data-core=\""), 8U);
     EXPECT_EQ(count(html, " data-core=\""), 14U);
     const CoreKinds three{CpuSet::range(0, 11), CpuSet::range(12, 17), {18, 19}, "by test"};
@@ -156,10 +157,11 @@ TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
     const Topology topology = machine({.cores = 4});
     KernelInfo kernel = test::kernel_72();
     EXPECT_THAT(drawn(topology, {}, kernel),
-                AllOf(HasSubstr("by the kernel&#39;s rule."), Not(HasSubstr("instead"))));
+                AllOf(HasSubstr("by the kernel&#39;s rule."), Not(HasSubstr("differ from those"))));
     kernel.pods = KernelPods{{Scope::cache, {{{0, 1}}, {{2, 3}}}}};
     EXPECT_THAT(drawn(topology, {}, kernel),
-                HasSubstr("of cache, the kernel has 2 pods instead: CPUs 0-1; 2-3</p>"));
+                HasSubstr("The kernel&#39;s pods of cache differ from those computed from sysfs. The kernel "
+                          "has 2 pods: CPUs 0-1; 2-3</p>"));
     kernel.pods.reset();
     kernel.pods_unread = "<no BTF>";
     EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("were not read: &lt;no BTF&gt;</p>"));

@@ -7,7 +7,7 @@
 
 namespace wq::test {
 
-// kB of process PID ("self") that WORDS of its status tell of, together.
+// Returns the sum, in kB, of the fields WORDS in /proc/PID/status. PID may be "self".
 inline unsigned long resident(const std::string& pid, const std::set<std::string>& words) {
     std::ifstream status("/proc/" + pid + "/status");
     std::string word;
@@ -19,7 +19,7 @@ inline unsigned long resident(const std::string& pid, const std::set<std::string
     return sum;
 }
 
-// Of files that it has mapped, and of memory that is in no file.
+// Resident kB of mapped files, and of anonymous memory.
 inline unsigned long resident_files(const std::string& pid) {
     return resident(pid, {"RssFile:", "RssShmem:"});
 }

@@ -27,7 +27,7 @@ class RestoreEntries : public testing::Test {
         store_.put({name, 1, "default", false, {"smt"}, {}});
         ASSERT_TRUE(store_.save());
     }
-    // What a later daemon would find.
+    // The entries that a later daemon would read.
     std::map<std::string, BaselineEntry> on_disk() {
         BaselineStore store(tree_.path("baseline.json"));
         EXPECT_TRUE(store.load());
@@ -80,7 +80,7 @@ TEST_F(RestoreEntries, ForgetsWhatIsGoneQuietly) {
 TEST_F(RestoreEntries, KeepsWhatCouldNotBeRestoredAndSaysWhy) {
     add("a", "smt");
     add("b", "smt");
-    files_.write_errors = {EPERM};  // a is first
+    files_.write_errors = {EPERM};  // for a, which is first
     EXPECT_EQ(restore_entries(files_, store_, log_), 1U);
     EXPECT_EQ(files_.files["b"].word, "default");
     EXPECT_THAT(on_disk(), ElementsAre(Key("a")));

@@ -8,7 +8,7 @@ trap 'rm -rf "$root"' EXIT
 failed=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
-# It must start where an upgrade that is half done has taken any other library away.
+# It must start even when a half-done upgrade has removed all other libraries.
 needed=$(readelf -d "$restorer" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
 grep -q '^libc\.' <<<"$needed" || complain "not even the C library: '$needed'"
 more=$(grep -vE '^(libc|libm)\.so|^ld-linux' <<<"$needed") && complain "it needs more than the C library: $more"
@@ -29,12 +29,12 @@ grep -q '^usage: wq-tuned-restore ' "$root/out" || complain "--help: $(cat "$roo
 expect 0 --version
 grep -qx 'wq-tuned-restore [0-9.]*' "$root/out" || complain "--version: $(cat "$root/out")"
 
-# A workqueue that holds what a daemon wrote, and what the policy in force was.
+# A workqueue with a value that a daemon wrote. The file `keep` says that its policy has on_exit = "keep".
 tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
 mkdir -p "$wq" "$tree/run/wq-tuned"
 echo 0 >"$wq/per_cpu"
 echo 0 >"$wq/affinity_strict"
-left() { # as a daemon leaves it that is gone
+left() { # the state that a killed daemon leaves
   echo smt >"$wq/affinity_scope"
   printf '{"version": 1, "entries": [{"name": "kcryptd", "inode": %s, "scope": "default", "strict": false, "may_hold": ["smt"],
     "may_strict": null, "order": ""}]}\n' "$(stat -c %i "$wq")" >"$tree/run/wq-tuned/baseline.json"
@@ -57,7 +57,7 @@ expect 0 --root "$tree"
 expect 75 --root "$tree" --all
 holds "another is at work" smt
 flock -u 9
-# A mask, with the old one put back bit for bit.
+# A mask: the old text is restored unchanged.
 rm -f "$tree/run/wq-tuned/baseline.json" "$tree/run/wq-tuned/keep"
 mask_left() {
   echo 3 >"$wq/cpumask"

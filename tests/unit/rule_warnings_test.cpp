@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What is said of patterns, against fnmatch(3) itself: of all names of up to three letters out of a few.
+// Compares the warnings about patterns with fnmatch(3), for all names of up to three of a few letters.
 #include "policy/rule_warnings.h"
 
 #include <fnmatch.h>
@@ -39,12 +39,13 @@ TEST(RuleWarnings, APatternThatNoNameMatches) {
     for (const auto& [pattern, why] : std::vector<std::pair<std::string, std::string>>{
              {"kcryptd-[", "its bracket is not closed"},
              {"kcryptd-[0-9", "its bracket is not closed"},
+             {"[a\\", "its bracket is not closed"},
              {"[]", "its bracket is not closed"},
              {"[!]*", "its bracket is not closed"},
              {"[[:alpha:]", "its bracket is not closed"},
-             {"nvme/wq", "sysfs writes / in a name as !"},
-             {"*/*", "sysfs writes /"},
-             {"nvme\\/wq", "sysfs writes /"},
+             {"nvme/wq", "sysfs replaces \"/\" in a name with \"!\""},
+             {"*/*", "sysfs replaces \"/\""},
+             {"nvme\\/wq", "sysfs replaces \"/\""},
              {"[z-a]*", "\"[z-a]\" matches no character"},
              {"a[/]b", "\"[/]\" matches no character"},
              {"writeback\\", "nothing follows the backslash"},
@@ -109,7 +110,7 @@ TEST(RuleWarnings, WhatCoversDoes) {
     EXPECT_GT(found, 1000U);
 }
 
-// ---- of a policy
+// ---- warnings of a policy
 
 std::vector<std::string> warnings_of(const std::vector<std::string>& texts) {
     TempTree tree;
@@ -137,24 +138,28 @@ std::string rule(const std::string& match, const std::string& table = "workqueue
 
 TEST(RuleWarnings, ARuleAfterAStarIsToldWithBothPlaces) {
     EXPECT_THAT(warnings_of({rule("a") + rule("*") + rule("b") + rule("*")}),
-                ElementsAre("0.toml:6:1: \"b\" never applies: \"*\" of 0.toml:4 is tried before it",
-                            "0.toml:8:1: \"*\" never applies: \"*\" of 0.toml:4 is tried before it"));
+                ElementsAre("0.toml:6:1: \"b\" never applies: \"*\" at 0.toml:4 comes first and matches the "
+                            "same names",
+                            "0.toml:8:1: \"*\" never applies: \"*\" at 0.toml:4 comes first and matches the "
+                            "same names"));
     EXPECT_THAT(warnings_of({rule("a") + rule("a*") + rule("b*") + rule("*")}), IsEmpty());
 }
 
-// For that they are there; conf/examples/30-dm-crypt.toml does it.
+// This is a purpose of drop-ins; conf/examples/30-dm-crypt.toml does it.
 TEST(RuleWarnings, ADropInMayTakeAllOfAnotherFile) {
     EXPECT_THAT(warnings_of({rule("a") + rule("*"), rule("*")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("a"), rule("b"), rule("a")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("*") + rule("a"), rule("*")}),
-                ElementsAre("0.toml:4:1: \"a\" never applies: \"*\" of 0.toml:2 is tried before it"));
+                ElementsAre("0.toml:4:1: \"a\" never applies: \"*\" at 0.toml:2 comes first and matches the "
+                            "same names"));
 }
 
 TEST(RuleWarnings, ARuleThatExpiresLeavesItsNamesToLaterOnes) {
     const std::string until = "expires = \"2027-01-31\"\n";
     EXPECT_THAT(warnings_of({rule("a*") + until + rule("a*") + rule("b") + until + rule("b")}), IsEmpty());
     EXPECT_THAT(warnings_of({rule("a*") + rule("a*") + until}),
-                ElementsAre("0.toml:4:1: \"a*\" never applies: \"a*\" of 0.toml:2 is tried before it"));
+                ElementsAre("0.toml:4:1: \"a*\" never applies: \"a*\" at 0.toml:2 comes first and matches "
+                            "the same names"));
 }
 
 TEST(RuleWarnings, AHostTableIsLookedAtForItselfWhetherOrNotItMatches) {

@@ -9,7 +9,7 @@
 
 namespace wq::test {
 
-// The exit code of a command of wq-tunectl with these WORDS, its name aside.
+// Runs a command of wq-tunectl with the arguments WORDS, without its name. Returns the exit code.
 inline int run_command(ctl::CommandRun (*set_up)(CLI::App&, const ctl::Invocation&),
                        std::vector<std::string> words, const ctl::Invocation& invocation = {}) {
     CLI::App app;

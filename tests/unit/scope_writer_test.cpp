@@ -20,7 +20,7 @@ using test::FakeScopeFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// An entry for the target "a", whose baseline is `default` and of which these words are announced.
+// An entry of the target "a", with the baseline `default` and the announced words MAY_HOLD.
 BaselineEntry entry(std::vector<std::string> may_hold = {"smt"}) {
     BaselineEntry out;
     out.name = "a";
@@ -38,7 +38,7 @@ FakeScopeFiles holding(const std::string& word, bool strict = false) {
     return files;
 }
 
-// As callers do it, with all that ENTRY has on disk.
+// Calls ACT as the daemon does: ENTRY is saved to disk first.
 Outcome with_entry(FakeScopeFiles& files, const BaselineEntry& entry,
                    const std::function<Outcome(ScopeWriter&)>& act) {
     const test::TempTree tree;
@@ -127,7 +127,7 @@ TEST(Apply, PutsItBackEvenIfNobodyForesawThatWord) {
     EXPECT_EQ(files.files["a"].word, "default");
 }
 
-// Nobody but somebody else can have made that of our word.
+// The kernel never turns our word into this one, so an external writer wrote it.
 TEST(Apply, LeavesAWordThatSomebodyElseWritesBehindOurs) {
     auto files = holding("default");
     files.after_write = [&] { files.files["a"].word = "numa"; };
@@ -282,7 +282,7 @@ TEST(Restore, TriesStrictnessWhereTheScopeFails) {
     EXPECT_FALSE(files.files["a"].strict);
 }
 
-// Nothing is written that the entry on disk does not tell the next process of.
+// The writer writes only what the entry on disk announces to the next process.
 class ScopeWriterTest : public testing::Test {
   protected:
     ScopeWriterTest() { files_.files["a"] = {1, "default", false}; }
@@ -369,7 +369,7 @@ TEST_F(ScopeWriterTest, PutsABaselineBackThatCannotBeSaved) {
     EXPECT_FALSE(files_.files["a"].strict);
 }
 
-// It was not announced, as it was in place.
+// The strictness was not announced, because it was in place already.
 TEST_F(ScopeWriterTest, LeavesAStrictnessThatWasAsWantedWhenItWasSeen) {
     put(entry({"smt"}));
     const Outcome out = writer_.apply("a", "smt", true, {"default", true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the daemon leaves, and what is put back, however it ends.
+// What the daemon leaves and what is restored, for each way to end it.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -27,7 +27,7 @@ TEST_F(ServiceTest, KeepsTheSettingsAndTheEntriesWhereToldTo) {
     EXPECT_EQ(entries().at("kcryptd").scope, "default");
     EXPECT_TRUE(restore());
     EXPECT_EQ(scope(), "smt\n") << "ExecStopPost= obeys too";
-    // And back: the next daemon knows the first baseline.
+    // The next daemon still knows the first baseline.
     tree_.write(kPolicy, kApply);
     Daemon daemon(tree_);
     EXPECT_EQ(daemon.end(SIGTERM), 0);
@@ -68,7 +68,7 @@ TEST_F(ServiceTest, WhenAllIsPutBackThePolicyDoesNotCount) {
     EXPECT_THAT(entries(), IsEmpty());
 }
 
-// As the daemon says it where it knows from systemd; a tree has no systemd.
+// The daemon calls mark_restart() when systemd tells it of a restart; a tree has no systemd.
 TEST_F(ServiceTest, ARestartLeavesTheSettingsOnceAndOnlyWhereTheDaemonEndedWell) {
     const Paths paths{tree_.root()};
     Daemon daemon(tree_);
@@ -120,7 +120,7 @@ TEST_F(ServiceTest, IsCleanedUpAfterAKill) {
     ASSERT_TRUE(applied());
     EXPECT_EQ(daemon.end(SIGKILL), -SIGKILL);
     EXPECT_EQ(scope(), "smt\n");
-    tree_.write(wq_path("writeback"), "numa\n");  // by somebody else, meanwhile
+    tree_.write(wq_path("writeback"), "numa\n");  // by an external writer
     const auto restored = restore();
     EXPECT_TRUE(restored) << restored.error().text;
     EXPECT_EQ(scope(), "default\n");
@@ -136,10 +136,10 @@ TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
         ASSERT_TRUE(eventually([&] { return entries().size() == 2; }));
     }  // kill -9
     tree_.remove(wq_path("kcryptd"));
-    tree_.add(test::Dir(wq_path("kcryptd")));  // neither read nor written
+    tree_.add(test::Dir(wq_path("kcryptd")));  // cannot be read or written
     const auto restored = restore();
     ASSERT_FALSE(restored);
-    EXPECT_EQ(restored.error().text, "1 targets were not put back");
+    EXPECT_EQ(restored.error().text, "1 target was not restored");
     EXPECT_EQ(entries().size(), 1U);
     EXPECT_EQ(entries().at("kcryptd").scope, "default");
     EXPECT_EQ(tree_.read(wq_path("writeback")), "default\n");

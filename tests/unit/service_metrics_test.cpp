@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The daemon's file for node_exporter, from its start to the restorer.
+// The daemon's file for node_exporter, from the daemon's start to the restorer.
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -67,7 +67,7 @@ TEST_F(MetricsServiceTest, ABrokenPolicyIsTold) {
     EXPECT_FALSE(tree_.exists(kTextfile));
 }
 
-// As by a restart: the file of the daemon before is there.
+// As after a restart: the file of the previous daemon is still there.
 TEST_F(MetricsServiceTest, ABrokenPolicyAtStartIsToldWhereTheDaemonBeforeTold) {
     {
         Daemon daemon(tree_);
@@ -91,7 +91,8 @@ TEST_F(MetricsServiceTest, DoNotOutliveAKill) {
     EXPECT_FALSE(tree_.exists(kTextfile)) << "also where the policy does not say any more where it is";
 }
 
-// Whose disk may not answer. The restorer is looked at between two of its system calls, where they are gone.
+// The disk of the metrics may not answer. The test stops the restorer between two of its system calls, when
+// the metrics are gone.
 TEST_F(MetricsServiceTest, TheRestorerRemovesThemWithoutTheLock) {
     {
         Daemon daemon(tree_);
@@ -115,7 +116,7 @@ TEST_F(MetricsServiceTest, TheRestorerRemovesThemWithoutTheLock) {
         ASSERT_EQ(::waitpid(child, &status, 0), child);
     }
     EXPECT_EQ(status, 0);
-    EXPECT_TRUE(tree_.exists("run/wq-tuned/textfile")) << "it is of the next daemon";
+    EXPECT_TRUE(tree_.exists("run/wq-tuned/textfile")) << "the next daemon owns it";
     EXPECT_TRUE(restore());
     EXPECT_FALSE(tree_.exists("run/wq-tuned/textfile"));
 }

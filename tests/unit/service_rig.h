@@ -27,8 +27,8 @@ namespace wq::test {
 using OnChange = std::function<void(Udev::Change)>;
 using Events = std::function<void(sd_event*, OnChange)>;
 
-// `wq-tuned --root TREE`, killed at the latest with this object. Signals that are sent before it listens wait
-// for it.
+// Runs `wq-tuned --root TREE`; the destructor kills it. Signals that are sent before the daemon listens stay
+// pending.
 class Daemon {
   public:
     explicit Daemon(const TempTree& tree, Events events = {}) {
@@ -60,7 +60,7 @@ class Daemon {
         return std::distance(std::filesystem::directory_iterator("/proc/" + std::to_string(child_) + "/task"),
                              {});
     }
-    // Exit status, or minus the signal that ended it.
+    // Returns the exit status, or minus the signal that ended it.
     int wait() {
         int status = 0;
         EXPECT_GT(::waitpid(std::exchange(child_, -1), &status, 0), 0);
@@ -89,7 +89,7 @@ class ServiceTest : public testing::Test {
         tree_.add(cpu_tree({.cores = 4, .threads = 2}));
         tree_.write(kPolicy, kApply);
     }
-    // Within a minute.
+    // Returns whether SO becomes true within a minute.
     static bool eventually(const std::function<bool()>& so) {
         for (int i = 0; i < 6000; i++) {
             if (so()) return true;

@@ -49,7 +49,7 @@ TEST_F(ServiceTest, ReloadsOnSighup) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
-// No tick comes as soon as this waits.
+// The tick of 15 s would find the changes too; the lost event causes a look at once.
 TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
     Daemon daemon(tree_, [](sd_event* event, OnChange on_change) {
         static OnChange tell;
@@ -72,7 +72,7 @@ TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
-// The tree's 4 cores of 2 threads are what the tables ask about; at its end too, where on_exit counts.
+// The tables ask for the tree's 4 cores of 2 threads. They also count at the end, when on_exit is used.
 TEST_F(ServiceTest, HostTablesThatMatchCount) {
     tree_.write(kPolicy, std::string("[[host]]\nname = \"a\"\nwhen = { cores = 4, smt = true }\n"
                                      "daemon = { on_exit = \"keep\", apply_unjudged = true }\n"
@@ -86,7 +86,7 @@ TEST_F(ServiceTest, HostTablesThatMatchCount) {
     EXPECT_EQ(scope(), "smt\n");
 }
 
-// As cloud-init does, after the daemon's start. A tree's file cannot be polled: a tick finds it.
+// cloud-init may set it after the daemon's start. A file of a tree cannot be polled: a tick finds the change.
 TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
     tree_.write(kPolicy,
                 "[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"
@@ -103,7 +103,7 @@ TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
     tree_.write("proc/sys/kernel/hostname", "web-7\n");
     EXPECT_TRUE(applied());
     EXPECT_TRUE(logged("the hostname is now 'web-7'\npolicy reloaded; host tables in force: all, web\n"));
-    // The same tables: no reload, whatever is on disk.
+    // The same tables match: no reload.
     tree_.write("proc/sys/kernel/hostname", "web-8\n");
     std::this_thread::sleep_for(std::chrono::seconds(1));
     EXPECT_EQ(scope(), "smt\n");
@@ -239,7 +239,7 @@ TEST_F(ServiceTest, WritesNothingWhereTheBaselineIsBroken) {
     EXPECT_FALSE(restore());
 }
 
-// What is resident was in part needed once: by the start, and by a reload.
+// Some resident pages were needed only once, by the start and by a reload.
 TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
     ::setenv("WATCHDOG_USEC", "3000000", 1);
     Daemon daemon(tree_);
@@ -248,7 +248,7 @@ TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
     daemon.send(SIGHUP);
     ASSERT_TRUE(logged("policy reloaded"));
     most = std::max(most, daemon.resident_files());
-    // It never falls by itself. Under the sanitizers a tick itself needs more than nine tenths.
+    // It never falls without a tick. Under the sanitizers a tick alone needs more than nine tenths.
 #ifdef __SANITIZE_ADDRESS__
     const auto enough = most;
 #else
@@ -258,7 +258,7 @@ TEST_F(ServiceTest, ATickGivesBackWhatMoreThanALookNeeded) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
 }
 
-// A FIFO in place of the temporary file: who opens it waits for a reader.
+// A FIFO replaces the temporary file: open(2) waits for a reader.
 TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
     tree_.write(kPolicy,
                 "[judge]\njitter = \"0s\"\nsettle = \"0s\"\nwindow = \"500ms\"\nwashout = \"100ms\"\n"
@@ -275,7 +275,7 @@ TEST_F(ServiceTest, ADiskThatDoesNotAnswerHoldsUpNothing) {
     EXPECT_TRUE(logged("policy reloaded"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_THAT(scope(), testing::StartsWith("default"));
-    EXPECT_TRUE(logged("ledger.json: not written, the disk does not answer"));
+    EXPECT_TRUE(logged("ledger.json: not written: the disk does not respond"));
 }
 
 TEST_F(ServiceTest, SaysOnceWhatAKernelLacks) {

@@ -10,7 +10,7 @@
 namespace wq {
 namespace {
 
-// One LLC of CORES x THREADS CPUs that are numbered in no order at all.
+// One LLC of CORES x THREADS CPUs with shuffled numbers.
 Topology shuffled(unsigned cores, unsigned threads, std::mt19937& random) {
     std::vector<unsigned> numbers(std::size_t{cores} * threads);
     std::iota(numbers.begin(), numbers.end(), 0U);
@@ -27,8 +27,8 @@ Topology shuffled(unsigned cores, unsigned threads, std::mt19937& random) {
     return topology;
 }
 
-// The CPUs of the first n cores, for every n. A shard must be the difference of two of them: the next cores
-// by leader, with all their siblings, so that no CPU is missing or in two shards.
+// Returns the CPUs of the first n cores, for every n. A shard must be the difference of two of these sets:
+// the next cores by leader, with all their siblings, so that no CPU is missing or in two shards.
 std::vector<CpuSet> growing(const std::vector<CpuSet>& cores) {
     std::vector<CpuSet> sums(1);
     for (const auto& core : cores) sums.push_back(sums.back() | core);
@@ -61,7 +61,7 @@ TEST_P(ShardsProperty, HoldsForEveryCountOfCoresAndSize) {
             check(shards_of(topology.cores, size), sums, size);
             if (HasFatalFailure()) FAIL() << cores << " cores of " << threads << " threads, size " << size;
         }
-        // The way from an LLC to its cores is the same for all sizes.
+        // The split of an LLC into cores does not depend on the size: one size is enough.
         const unsigned size = 1 + random() % 64;
         check(shards_of(topology.llcs.front().cpus, CoreIndex(topology), size), sums, size);
     }

@@ -25,7 +25,7 @@ std::string name_of(SlotAction action) {
     return "?";
 }
 
-// "ms action window" of each action, each of which takes LATE ms.
+// "ms action window" of each action. Each action takes LATE ms.
 std::vector<std::string> walk(const SlotTimes& times, std::uint64_t late = 0) {
     SlotClock clock(times, 0);
     std::vector<std::string> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Two windows of one target: what may drop a pair, and what counts against an arm.
+// Two windows of one target: what drops the pair, and what counts against an arm.
 #include "engine/target_pair.h"
 
 #include <gmock/gmock.h>
@@ -86,10 +86,10 @@ TEST_F(TargetPairTest, AWindowInWhichItemsWereNotSeenIsLost) {
     EXPECT_FALSE(measure().lost);
 }
 
-// What a window that was cut is compared with is the other window of its pair.
+// A window that was cut is compared with the other window of its pair.
 TEST_F(TargetPairTest, AWindowThatStarvedIsLostUnlessTheOtherDidNoBetter) {
     cut_ = {true, false};
-    windows_ = {counted(60), counted(1000)};  // 200 would be as much
+    windows_ = {counted(60), counted(1000)};  // 200 would be the same rate
     EXPECT_EQ(measure().lost, 0U);
     windows_ = {counted(190), counted(1000)};
     EXPECT_FALSE(measure().lost) << "the load had changed, and went on so";
@@ -113,7 +113,7 @@ TEST_F(TargetPairTest, AMissingGuardDropsItsOwnValueOnly) {
     EXPECT_EQ(measure().drop, "latency is not a positive number");
 }
 
-// Its items ended only after the window. To leave the value out would depend on the arm.
+// The items ended only after the window. Leaving the value out would depend on the arm.
 TEST_F(TargetPairTest, AThroughputOfZeroCounts) {
     windows_[1].throughput = 0;
     const PairResult result = measure();
@@ -150,7 +150,7 @@ TEST(OthersByArm, IsTheMeanByThisTargetsCoin) {
     EXPECT_NEAR(std::log(others_by_arm({0.1, 0.3}, true)->candidate), -0.2, 1e-12);
 }
 
-// Else the timer's jitter would decide between them: evidence knows no scale.
+// Otherwise the jitter of the timer would decide between the windows: evidence does not depend on the scale.
 TEST(TargetPair, WhereNothingHappenedBothWindowsAreTheSame) {
     const test::TempTree tree{
         test::Dir("proc/pressure", {test::File("io", "full avg10=0.00 avg60=0.00 avg300=0.00 total=77\n")})};
@@ -166,7 +166,7 @@ TEST(TargetPair, WhereNothingHappenedBothWindowsAreTheSame) {
     EXPECT_EQ((*result.values[0])[0], 1e-6 / 8);
 }
 
-// To drop the pair would be a drop that depends on the arm: an error count is 0 under the better one.
+// Dropping the pair would depend on the arm: an error count is 0 under the better arm.
 TEST(TargetPair, AFileThatIsZeroInOneWindowDropsNothing) {
     const std::vector<ComparedCounter> counters = {{.name = "file:/run/app/errors"}};
     for (const bool first : {true, false}) {

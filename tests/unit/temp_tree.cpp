@@ -33,7 +33,7 @@ TempTree::TempTree(std::initializer_list<Entry> entries) : TempTree(std::vector<
 
 namespace {
 
-// In memory where that can be had: a large machine is ten thousand files, and a disk takes a minute for them.
+// In memory if possible: a large machine has ten thousand files, which take a minute on a disk.
 std::string new_folder() {
     const bool memory = ::getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK | X_OK) == 0;
     const fs::path parent = memory ? fs::path("/dev/shm") : fs::temp_directory_path();
@@ -168,11 +168,11 @@ class CpuTreeBuilder {
         return m_.neighbours ? cpu / m_.threads : cpu % (m_.sockets * m_.cores);
     }
     [[nodiscard]] unsigned socket_of(unsigned cpu) const { return core_of(cpu) / m_.cores; }
-    // Number of the CPU's part, where each socket's cores are cut in PARTS.
+    // Number of the CPU's part, if the cores of each socket are divided into PARTS.
     [[nodiscard]] unsigned part_of(unsigned cpu, unsigned parts) const {
         return socket_of(cpu) * parts + core_of(cpu) % m_.cores * parts / m_.cores;
     }
-    // Every CPU for which GROUP says the same as for CPU.
+    // All CPUs for which GROUP returns the same as for CPU.
     template <class Group>
     [[nodiscard]] CpuSet alike(unsigned cpu, Group group) const {
         CpuSet set;

@@ -25,8 +25,8 @@ Entry Link(std::string name, std::string target);
 
 // A fake tree in a temporary directory, written as one nested initialiser:
 //   TempTree tree{Dir("sys/devices/system/cpu", {File("online", "0-3\n"), File("present", "0-3\n")})};
-// Gone with the object. Paths are relative to root(); folders in between are made as needed. What cannot be
-// done throws std::runtime_error, which fails the test.
+// The destructor removes it. Paths are relative to root(); missing folders are made. An operation that fails
+// throws std::runtime_error, which fails the test.
 class TempTree {
   public:
     TempTree(std::initializer_list<Entry> entries = {});
@@ -45,7 +45,7 @@ class TempTree {
     void write(const std::string& path, const std::string& text);
     void mode(const std::string& path, mode_t mode);
     void link(const std::string& path, const std::string& target);
-    void remove(const std::string& path);  // a folder with all that is in it; fine where absent
+    void remove(const std::string& path);  // a folder with its contents; no error if absent
 
   private:
     void put(const std::string& folder, const Entry& entry);
@@ -75,8 +75,8 @@ struct CpuTree {
     std::string vendor = {};      // vendor_id in proc/cpuinfo
 };
 
-// sys/devices/system/{cpu,node} of such a machine, as hwloc reads it below HWLOC_FSROOT, and what it says of
-// its architecture.
+// sys/devices/system/{cpu,node} of such a machine, as hwloc reads it below HWLOC_FSROOT, and the files with
+// its architecture and its vendor.
 Entry cpu_tree(const CpuTree& machine);
 
 }  // namespace wq::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What base/text.h reads and quotes. (printable(): terminal_test.cpp.)
+// Tests of base/text.h: reading and quoting. printable() is tested in terminal_test.cpp.
 #include "base/text.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(InQuotes, LimitsTheLengthBetweenCharacters) {
     EXPECT_EQ(in_quotes(std::string(63, 'x') + "\u00e9"), "\"" + std::string(63, 'x') + "...\"");
 }
 
-// Each such byte is shown as one '?'.
+// Each invalid byte is shown as one '?'.
 TEST(InQuotes, EndsForInvalidUtf8) {
     EXPECT_EQ(in_quotes(std::string(100, '\xff')), "\"" + std::string(64, '?') + "...\"");
     EXPECT_EQ(in_quotes("ab\xc3" + std::string(100, 'x')), "\"ab?" + std::string(61, 'x') + "...\"");

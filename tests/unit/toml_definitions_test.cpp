@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// What TOML 1.0 says of keys, tables, inline tables and arrays of tables: what may be defined where, and what
-// comes of it.
+// The rules of TOML 1.0 for keys, tables, inline tables and arrays of tables: what may be defined where, and
+// the result.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ std::string text_of(const TomlValue& value) {
     return "?";
 }
 
-// What TEXT says, or why it is not TOML.
+// Returns the tree of TEXT, or why it is not TOML.
 std::string read(const std::string& text) {
     const auto tree = parse_toml(text);
     return tree ? text_of(*tree) : fmt::format("{}: {}", tree.error().offset, tree.error().message);
@@ -46,7 +46,7 @@ struct Allowed {
 
 TEST(TomlDefinitions, WhatIsAllowedMeans) {
     const Allowed cases[] = {
-        // A table before the one that it is in.
+        // A table before the table that contains it.
         {"[a.b]\nx=1\n[a]\ny=2", "{a:{b:{x:1},y:2}}"},
         {"[a.b.c]\n[a.b]\nx=1\n[a]\ny=2", "{a:{b:{c:{},x:1},y:2}}"},
         {"[[a.b]]\nx=1\n[a]\ny=2", "{a:{b:[{x:1}],y:2}}"},
@@ -56,7 +56,7 @@ TEST(TomlDefinitions, WhatIsAllowedMeans) {
         {"[[judge.counters]]\ncounter='latency'\n[judge]\nalpha=1",
          "{judge:{alpha:1,counters:[{counter:'latency'}]}}"},
         {"[[a]]\n[a.b.c]\nx=1\n[a.b]\ny=2\n[[a]]\n[a.b]", "{a:[{b:{c:{x:1},y:2}},{b:{}}]}"},
-        // Tables with others between them.
+        // Tables with other tables between them.
         {"[a]\n[b]\n[a.c]\n[b.c]", "{a:{c:{}},b:{c:{}}}"},
         {"[[a]]\n[b]\n[[a]]\n[b.c]", "{a:[{},{}],b:{c:{}}}"},
         {"[a.b]\n[c.d]\n[a.e]\n[c]", "{a:{b:{},e:{}},c:{d:{}}}"},
@@ -88,7 +88,7 @@ TEST(TomlDefinitions, WhatIsAllowedMeans) {
     for (const auto& [text, means] : cases) EXPECT_EQ(read(text), means) << text;
 }
 
-// How something can be defined, what is then in its way, and whether TOML allows it.
+// A first definition of `a`, and which definitions TOML allows after it.
 struct First {
     const char* text;
     bool path;    // [a.x] after it
@@ -109,7 +109,7 @@ TEST(TomlDefinitions, EachAfterEach) {
         {"[[t.a]]\n[[t.a]]", true, false, false, true},
     };
     for (const First& first : cases) {
-        // Of keys the table [t] is before them; after headers it comes once more, for a key below it.
+        // A key is defined below [t]. After a header, [t] is opened again for the next key.
         const std::string text = first.text;
         const bool is_header = text[0] == '[';
         const std::string start = is_header ? text + "\n" : "[t]\n" + text + "\n";
@@ -126,7 +126,7 @@ TEST(TomlDefinitions, EachAfterEach) {
         EXPECT_FALSE(is_toml(back + "a = {}")) << text;
         EXPECT_TRUE(is_toml(back + "z = 1")) << text;
         if (is_header) continue;
-        // And within an inline table, which nothing can be added to from outside.
+        // The same within an inline table, to which nothing can be added from outside.
         EXPECT_EQ(parse_toml("t = {" + text + ", a.x = 1}").has_value(), first.dotted) << text;
         EXPECT_FALSE(parse_toml("t = {" + text + ", a = 1}")) << text;
         for (const char* more :
@@ -179,13 +179,13 @@ TEST(TomlDefinitions, AConflictHasItsPlace) {
               "15: in the table header: cannot redefine existing table 'a.b'");
 }
 
-// TOML leaves open whether keys with dots may add to a table that stands only in the path of a header.
+// TOML leaves open whether keys with dots may add to a table that only the path of a header defines.
 TEST(TomlDefinitions, KnownToTakeDotsBelowAPath) {
     EXPECT_EQ(read("[a.b.c]\n[a]\nb.x=1"), "{a:{b:{c:{},x:1}}}");
     EXPECT_FALSE(parse_toml("[a.b.c]\n[a]\nb.x=1\n[a.b]"));
 }
 
-// What the dots made is then as closed to a header as any other table of dots, but for tables in it.
+// A header may open such a table if keys with dots added only tables to it. TOML forbids this.
 TEST(TomlDefinitions, KnownToTakeWhatTomlForbids) {
     EXPECT_EQ(read("[a.b.c]\n[a]\nb.x.y=1\n[a.b]"), "{a:{b:{c:{},x:{y:1}}}}");
     EXPECT_EQ(read("[a.b.c]\n[a]\nb.x={}\n[a.b]"), "{a:{b:{c:{},x:{}}}}");

@@ -36,7 +36,7 @@ Run run(const TopOptions& options, FakeMonitor& monitor) {
     return got;
 }
 
-// A second from one to the next: "busy" starts ten items in each, "idle" none.
+// SAMPLES samples, one per second: "busy" starts ten items in each second, "idle" none.
 FakeMonitor busy_and_idle(unsigned samples) {
     FakeMonitor monitor;
     for (unsigned i = 0; i < samples; i++) {
@@ -216,8 +216,10 @@ TEST(TopCommand, SaysWhatWasLostAndWhatBeganAnew) {
     interval.workqueues[0].items = 5;
     interval.workqueues[0].was_reset = true;
     const auto text = interval_text(interval, {}, 80);
-    EXPECT_THAT(text, HasSubstr("3 items were not timed\n"));
+    EXPECT_THAT(text, HasSubstr("\nnot timed: 3 items\n"));
     EXPECT_THAT(text, HasSubstr(std::string("\n") + kResetNote + "\n"));
+    interval.lost = 1;
+    EXPECT_THAT(interval_text(interval, {}, 80), HasSubstr("\nnot timed: 1 item\n"));
 }
 
 }  // namespace

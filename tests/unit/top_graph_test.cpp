@@ -45,7 +45,7 @@ TEST(TopGraph, SqueezesManyIntervalsIntoItsColumns) {
     points[599] = {1, 370, 1000, 64'000};
     const auto lines = graph_lines(points, false, 80, 21);
     for (const auto& line : lines) EXPECT_LE(line.size(), 80U) << line;
-    // Nine in each of 73 columns need 67: the last has 8 times 10 and 370.
+    // 600 points, nine per column, need 67 of the 73 columns. The last column has eight times 10 and one 370.
     EXPECT_THAT(lines[0], StartsWith("ITEMS/S  now 370, mean 11"));
     EXPECT_THAT(lines[1], StartsWith("    50|"));
     EXPECT_THAT(lines[1], EndsWith(" #"));
@@ -81,6 +81,7 @@ TEST(TopGraph, FitsWhereThereIsLittleRoom) {
 }
 
 TEST(TopHelp, FitsA24LineTerminal) {
+    EXPECT_FALSE(help_lines().empty());
     EXPECT_LE(help_lines().size(), 22U);
     for (const auto& line : help_lines()) EXPECT_LE(line.size(), 80U) << line;
 }

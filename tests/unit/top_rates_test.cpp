@@ -59,7 +59,7 @@ TEST(TopRates, PoolsSetAnewAreNoNegativeRate) {
     TopRates rates;
     auto before = workqueue(1, "a", 1000);
     before.cpu_time_us = 500;
-    auto after = workqueue(1, "a", 750);  // one of four went
+    auto after = workqueue(1, "a", 750);  // one of four pools is gone
     after.pools = 77;
     after.cpu_time_us = 400;
     rates.add(at(1, {before}, {times(1, 100, 50)}));
@@ -77,7 +77,7 @@ TEST(TopRates, PoolsSetAnewAreNoNegativeRate) {
     EXPECT_DOUBLE_EQ(later.cpu.value(), 200e-6);
 }
 
-// Items in flight keep an old pool on the list; its count goes with it later on.
+// Items in flight keep an old pool on the list. When the pool goes, its count goes too.
 TEST(TopRates, PoolsThatLingerAreNotCountedAgainWhenTheyLeave) {
     TopRates rates;
     auto lingers = workqueue(1, "a", 1010), gone = workqueue(1, "a", 10);
@@ -114,7 +114,7 @@ TEST(TopRates, AWorkqueueThatIsNewBeganWithNothing) {
     const auto interval = rates.add(at(2, {workqueue(1, "a", 7), workqueue(2, "b", 3)}));
     EXPECT_EQ(interval->workqueues[1].items, 3U);
     EXPECT_FALSE(interval->workqueues[1].reset);
-    // Another one at an address that has become free.
+    // A new workqueue at an address that has become free.
     const auto next = rates.add(at(3, {workqueue(1, "c", 5)}));
     ASSERT_THAT(next->workqueues, SizeIs(1));
     EXPECT_EQ(next->workqueues[0].items, 5U);
@@ -159,7 +159,7 @@ TEST(TopRates, BucketsWrapAround) {
     EXPECT_EQ(interval->workqueues.at(0).timed, 0x20U);
 }
 
-// The monitor drops what it has of a workqueue that is gone; at the same address it begins anew.
+// The monitor drops the data of a workqueue that is gone; a new one at the same address starts at zero.
 TEST(TopRates, WhatComesBackAtAnAddressIsTimedFromItsBeginning) {
     TopRates rates;
     rates.add(at(1, {workqueue(1, "a")}, {times(1, 100, 50, 10)}));

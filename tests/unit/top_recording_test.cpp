@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What `top --record` saw is what `top --replay` shows.
+// `top --replay` shows what `top --record` recorded.
 #include "ctl/top/top_recording.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::internal::CaptureStdout;
 using testing::internal::GetCapturedStderr;
 using testing::internal::GetCapturedStdout;
 
-// Five samples of all kinds of workqueues; the pools of the first are set anew before the third.
+// Five samples with all kinds of workqueues. The first workqueue has new pools from the third sample on.
 FakeMonitor some_load() {
     FakeMonitor monitor;
     for (unsigned i = 0; i < 5; i++) {
@@ -52,7 +52,7 @@ FakeMonitor some_load() {
 
 class TopRecordingTest : public testing::Test {
   protected:
-    // What is printed; the exit code is CODE.
+    // Returns the output; expects the exit code CODE.
     std::string printed(TopOptions options, int code = kOk) {
         options.interval = 0.001;
         CaptureStdout();
@@ -131,7 +131,7 @@ TEST_F(TopRecordingTest, IsShownUpToWhereItWasCutOff) {
     for (const std::size_t more : {1U, 20U, 200U}) {
         tree_.write("recording", seen.substr(0, third + more));
         EXPECT_EQ(printed(of_file(true, true)), seen.substr(0, third));
-        EXPECT_EQ(error_, "wq-tunectl: " + file_ + ": it was cut off; this is its end\n");
+        EXPECT_EQ(error_, "wq-tunectl: " + file_ + ": the recording is cut off here\n");
     }
     tree_.write("recording", seen.substr(0, third));
     EXPECT_EQ(printed(of_file(true, true)), seen.substr(0, third));
@@ -168,7 +168,7 @@ TEST_F(TopRecordingTest, WithoutFunctionsHasNoneToShow) {
     options.json = true;
     tree_.write("recording", printed(options));
     printed(of_file(true, true), kFailure);
-    EXPECT_THAT(error_, HasSubstr("it has no functions"));
+    EXPECT_THAT(error_, HasSubstr("the recording has no functions"));
     EXPECT_NE(printed(of_file(true, false)), "");
 }
 

@@ -24,10 +24,10 @@
 namespace wq::ctl {
 namespace {
 
-// A process on a terminal of its own: what it does there nobody reads but shows().
+// A process on a terminal of its own. Only shows() reads its output.
 class OnTerminal {
   public:
-    // DOES gets what it can tell the test by, a byte each.
+    // DOES gets a pipe to the test: each byte ends one wait_until_told().
     OnTerminal(const char* term, unsigned short lines, const std::function<int(const Fd& tell)>& does) {
         const winsize size{lines, 100, 0, 0};
         int ends[2], master = -1;
@@ -59,7 +59,7 @@ class OnTerminal {
     void type(std::string_view keys) const {
         EXPECT_EQ(::write(master_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
     }
-    // Reads what it shows until TEXT is in it. False: that did not come in half a minute.
+    // Reads the output until TEXT is in it. Returns false if TEXT does not come in 30 s.
     bool shows(std::string_view text) {
         for (int i = 0; i < 300; i++) {
             const auto at = seen_.find(text);
@@ -76,7 +76,7 @@ class OnTerminal {
         }
         return false;
     }
-    // As waitpid() has it; -1: it did not end in a minute.
+    // Returns the status of waitpid(), or -1 if the process does not end in a minute.
     int status() {
         for (int i = 0; i < 600; i++) {
             int status = 0;
@@ -112,7 +112,7 @@ TopInterval interval(unsigned rows) {
     return out;
 }
 
-// A terminal's buffer has 64 KiB; each of these lines has more than 30 characters that are not blank.
+// A terminal buffers 64 KiB. Each of the 6000 lines has more than 30 non-blank characters.
 TEST(TopScreen, ASignalEndsItWhereTheTerminalTakesNothing) {
     OnTerminal process("xterm", 6000, [](const Fd& tell) {
         const TopWait wait;
@@ -174,7 +174,7 @@ TEST(TopScreen, EnterOpensTheGraphOfTheSelectedRowAndEscapeGoesBack) {
     });
     EXPECT_TRUE(process.shows("WORKQUEUE"));
     EXPECT_TRUE(process.shows("second"));
-    process.type("\033OB\r");  // down, as xterm sends it to a program that asked for its keypad; Enter
+    process.type("\033OB\r");  // the Down key in keypad mode of xterm; Enter
     EXPECT_TRUE(process.shows("second")) << "its title";
     EXPECT_TRUE(process.shows("queueing"));
     process.type("\033");

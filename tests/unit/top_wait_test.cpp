@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kLong = std::chrono::hours(1);
 
-// The standard input of a test, put back after it.
+// Replaces the standard input by a pipe; the destructor restores it.
 class Input {
   public:
     Input() : before_(::dup(STDIN_FILENO)) {
@@ -67,7 +67,7 @@ TEST(TopWait, AnEndOfInputIsAWishToQuit) {
     EXPECT_EQ(wait.until(Clock::now() + kLong, true), TopWait::Event::quit);
 }
 
-// The standard output of a test is a pipe, put back after it.
+// Replaces the standard output by a pipe; the destructor restores it.
 class Output {
   public:
     Output() : before_(::dup(STDOUT_FILENO)) {

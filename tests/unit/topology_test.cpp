@@ -53,7 +53,7 @@ void remove_from_all(TempTree& tree, unsigned cpus, const std::vector<std::strin
         for (const auto& file : files) tree.remove(fmt::format("{}cpu{}/{}", kCpuFolder, cpu, file));
 }
 
-// --- machines as they should be ---
+// --- valid machines ---
 
 TEST(Topology, OfTwoSockets) {
     const TempTree tree{cpu_tree({.sockets = 2, .cores = 4, .threads = 2})};
@@ -118,7 +118,7 @@ TEST(Topology, CutsACacheAtTheNode) {
 
 TEST(Topology, NeverCutsACore) {
     TempTree tree{cpu_tree({.cores = 4, .threads = 2, .nodes = 2})};
-    // A node that takes one thread of core 1 (1,5), and a second-level cache that does too.
+    // Each of the two nodes has one thread of core 1 (CPUs 1 and 5).
     tree.write(kNode + "node0/cpumap", mask_of("0-1,4"));
     tree.write(kNode + "node0/cpulist", "0-1,4\n");
     tree.write(kNode + "node1/cpumap", mask_of("2-3,5-7"));
@@ -198,7 +198,7 @@ TEST(Topology, LiveIsReadBelowARoot) {
 
 // --- absurd files ---
 
-// The text is made by its test: the parameters are made whenever the program starts.
+// The test makes the text: the parameters are made at each start of the program.
 struct Absurd {
     const char* name;
     std::string (*text)();
@@ -246,7 +246,7 @@ TEST_P(AbsurdFiles, ThreadSiblingsCostTheCpuItsCore) {
     EXPECT_THAT(topology.warnings[0], HasSubstr("cpu5/topology/thread_siblings"));
 }
 
-// hwloc asks a cache's first CPU only: CPU 0 must not take the cache from all others.
+// hwloc asks only the first CPU of a cache: bad files of CPU 0 must not take the cache from the others.
 TEST_P(AbsurdFiles, SharedCpusCostTheCpuItsCache) {
     for (const char* file : {"shared_cpu_map", "shared_cpu_list"}) {
         const std::string path = kCpuFolder + "cpu0/cache/index3/" + file;
@@ -337,7 +337,7 @@ TEST(AbsurdTree, WithFoldersOfNoCpu) {
     for (const char* node : {"node4294967295", "nodes"}) tree.add(Dir(kNode + node));
     const Topology topology = read(tree);
     EXPECT_THAT(llcs(topology), ElementsAre("0-3"));
-    EXPECT_THAT(topology.warnings, ElementsAre(HasSubstr("CPUs from 65536 on")));
+    EXPECT_THAT(topology.warnings, ElementsAre(HasSubstr("CPU numbers from 65536 on")));
 }
 
 TEST(AbsurdTree, WithCpusOfNoTopology) {
@@ -368,7 +368,7 @@ TEST(AbsurdTree, WithFoldersOnly) {
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0", "1"));
 }
 
-TEST(AbsurdTree, WithAnEmptyNodeFolder) {  // an assert of hwloc's
+TEST(AbsurdTree, WithAnEmptyNodeFolder) {  // fails an assertion in hwloc
     TempTree tree{cpu_tree({.cores = 4, .nodes = 0})};
     tree.add(Dir(kNode));
     EXPECT_THAT(llcs(read(tree)), ElementsAre("0-3"));
@@ -388,7 +388,7 @@ TEST(AbsurdTree, WithSiblingsThatDisagree) {
     EXPECT_FALSE(topology.warnings.empty());
 }
 
-// CPU 3 is of CPU 1's core, which CPU 1 itself is not.
+// CPU 3 names CPU 1 as its sibling, but CPU 1 is in the core of CPU 0.
 TEST(AbsurdTree, WithALeaderOfAnotherCore) {
     TempTree tree{cpu_tree({.cores = 4})};
     tree.write(kCpuFolder + "cpu1/topology/thread_siblings", mask_of("0-1"));
@@ -423,7 +423,8 @@ std::string pods_unknown(const Topology& topology) {
     return why_pods_unknown(known.topology(), known.cpus(), kernel);
 }
 
-// 24 cores of one LLC would look like 24 LLCs of a core, and `auto` would join them into `system`.
+// Without cache files, one LLC of 24 cores would look like 24 LLCs of one core, which `auto` would join into
+// `system`.
 TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     const std::vector<std::pair<std::string, std::vector<std::string>>> absurd = {
         {"cache/index3/shared_cpu_list", {"garbage\n", "0-4294967295\n"}},
@@ -445,7 +446,7 @@ TEST(AbsurdTree, WithoutACacheThatCanBeReadHasUnknownPods) {
     EXPECT_THAT(pods_unknown(read(tree)), HasSubstr("the topology is in doubt: "));
 }
 
-// As a tree that somebody copied without these files: the folder of CPU 2 shows that it exists.
+// As in a tree that was copied without these files. The folder of CPU 2 shows that the CPU exists.
 TEST(Topology, WithoutAPresentFileAnOfflineCpuIsStillFound) {
     TempTree tree{cpu_tree({.cores = 4, .offline = "2"})};
     for (const char* file : {"online", "present", "possible", "offline"}) tree.remove(kCpuFolder + file);
@@ -453,7 +454,7 @@ TEST(Topology, WithoutAPresentFileAnOfflineCpuIsStillFound) {
     EXPECT_EQ(topology.online.list(), "0-1,3");
     EXPECT_EQ(topology.present.list(), "0-3");
     EXPECT_EQ(topology.possible.list(), "0-3");
-    EXPECT_EQ(pods_unknown(topology), "CPUs 2 are offline");
+    EXPECT_EQ(pods_unknown(topology), "offline CPUs: 2");
 }
 
 TEST(Topology, WithoutAnyCacheFilesDependsOnTheArchitecture) {

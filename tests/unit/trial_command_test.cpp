@@ -47,10 +47,10 @@ TEST_F(TrialCommand, TheVerdictMayComeLaterThanTheEndOfTheTrial) {
 }
 
 TEST_F(TrialCommand, NobodyWaitsForEverForOne) {
-    EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict of it was saved"));
+    EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict was saved"));
     keep("kcryptd-1", 999);
     keep("kcryptd-2", 1000);
-    EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict of it was saved"));
+    EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict was saved"));
 }
 
 TEST_F(TrialCommand, AStoreThatCannotBeReadIsSaidAtOnce) {

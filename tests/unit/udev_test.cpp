@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The monitor with a real queue, in a network namespace of its own, where only the test sends events: the
-// machine's are not heard there, nor the test's outside.
+// The monitor with a real queue, in a network namespace of its own. Events of the machine do not arrive
+// there, and events of the test do not leave it.
 #include "kernel/udev.h"
 
 #include <arpa/inet.h>
@@ -67,7 +67,7 @@ bool send(int fd, const std::string& message) {
 bool enter_own_namespace() {
     const uid_t uid = ::getuid();
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
-    const std::string map = "0 " + std::to_string(uid) + " 1";  // udev's events are root's
+    const std::string map = "0 " + std::to_string(uid) + " 1";  // events must come from root
     const int fd = ::open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
     const bool mapped = fd >= 0 && ::write(fd, map.data(), map.size()) >= 0;
     if (fd >= 0) ::close(fd);
@@ -78,7 +78,7 @@ struct Received {
     unsigned workqueue = 0, cpu = 0, cpu_online = 0, lost = 0;
 };
 
-// What Udev::start() asks libudev for, without it.
+// Returns whether libudev can make the monitor that Udev::start() needs.
 bool has_monitor() {
     udev* const context = ::udev_new();
     udev_monitor* const monitor =
@@ -89,8 +89,8 @@ bool has_monitor() {
     return good;
 }
 
-// Runs SCENE(socket to send by, what reads all there is and says what was seen, udev) in a child. The test
-// fails if SCENE returns false.
+// Runs SCENE(fd, read_all, udev) in a child: fd sends events, read_all() reads all events and returns their
+// counts. The test fails if SCENE returns false.
 template <class Scene>
 void play(Scene scene) {
     const pid_t child = ::fork();
@@ -134,11 +134,11 @@ TEST(UdevTest, TellsOfWorkqueuesAndCpus) {
     });
 }
 
-// ENOBUFS, once: then what the queue did hold, and the next events as ever.
+// After ENOBUFS the monitor gets the events that the queue holds, and later events as usual.
 TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
     play([](int fd, auto read_all, const Udev& /*udev*/) {
         const std::string large = event_of("workqueue", 7000);
-        constexpr unsigned kSent = 10'000;  // of 7 kB, into at most 16 MiB
+        constexpr unsigned kSent = 10'000;  // 7 kB each; the queue holds at most 16 MiB
         for (unsigned i = 0; i < kSent; i++)
             if (!send(fd, large)) return false;
         const Received full = read_all();
@@ -149,7 +149,7 @@ TEST(UdevTest, AnOverflowOfTheQueueIsToldAndDoesNotEndIt) {
     });
 }
 
-// Without file descriptors libudev cannot read the device (EMFILE), so a rule may have opted it out.
+// Without file descriptors libudev cannot read the device (EMFILE): a udev rule may have opted it out.
 TEST(UdevTest, AWorkqueueThatCannotBeReadIsNotKnownToBeOptedIn) {
     const std::vector<std::string> workqueues = names_or_none("/sys/bus/workqueue/devices");
     if (workqueues.empty()) GTEST_SKIP() << "/sys has no workqueue";

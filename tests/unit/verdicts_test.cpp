@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What was learned, on disk.
+// The store of verdicts on disk.
 #include "judge/verdicts.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
     EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "and none are written";
 }
 
-// They are history: which CPUs they were reached on nobody knows.
+// They are only history, because it is not known on which CPUs they were reached.
 TEST_F(Verdicts, OfAVersionThatDidNotLookAtCpusHoldForNoTarget) {
     ASSERT_TRUE(store_.add(record()).save());
     json old = on_disk();
@@ -172,7 +172,7 @@ TEST_F(Verdicts, WhatIsNoStoreAndCannotBeSetAsideIsSaidToBeThere) {
     tree_.add(test::File(std::string(kFile) + ".broken/in/the/way"));
     const auto loaded = store_.load();
     ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().text, HasSubstr("; not set aside: "));
+    EXPECT_THAT(loaded.error().text, HasSubstr("; cannot be renamed: "));
     EXPECT_EQ(tree_.read(kFile), "{");
 }
 
@@ -213,7 +213,7 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
         VerdictStore store(tree_.path(kFile));
         const auto loaded = store.load();
         ASSERT_FALSE(loaded) << bad;
-        EXPECT_THAT(loaded.error().text, HasSubstr("set aside as")) << bad;
+        EXPECT_THAT(loaded.error().text, HasSubstr("; renamed to ")) << bad;
         EXPECT_THAT(store.records(), IsEmpty()) << bad;
         EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad);
         EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "the next start has nothing to complain of";
@@ -229,7 +229,7 @@ TEST_F(Verdicts, SaysInPlainWordsWhatIsWrongWithTheFile) {
                                                           {"nonsense", "not JSON"},
                                                           {"{} {}", "not JSON"},
                                                           {"{}", "key 'version' not found"},
-                                                          {R"({"version": 2})", "another version"}}) {
+                                                          {R"({"version": 2})", "unknown version"}}) {
         tree_.write(kFile, bad);
         const auto read = VerdictStore(tree_.path(kFile)).read();
         ASSERT_FALSE(read) << bad;
@@ -242,7 +242,7 @@ TEST_F(Verdicts, WhatCannotBeReadIsSetAsideToo) {
     VerdictStore store(tree_.path(kFile));
     const auto loaded = store.load();
     ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().text, HasSubstr("set aside as"));
+    EXPECT_THAT(loaded.error().text, HasSubstr("; renamed to "));
     EXPECT_TRUE(tree_.exists(std::string(kFile) + ".broken"));
     EXPECT_TRUE(store.add(record()).save()) << "what comes next is on disk again";
 }

@@ -9,7 +9,7 @@ trap '[ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null; rm -rf "$root"' EXIT
 failed=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
-# A daemon that says what it is told, and exits with what is written here; the real restorer, on a tree.
+# A fake daemon that records its signals and exits with a fixed code; the real restorer, on a tree.
 tree=$root/tree wq=$root/tree/sys/devices/virtual/workqueue/kcryptd
 mkdir -p "$root/bin" "$wq" "$tree/run/wq-tuned"
 cat >"$root/bin/wq-tuned" <<END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the kernel's side sums up, as the counts that a window comes to.
+// The conversion of the sums of the BPF programs into the counts of a window.
 #include "bpf/work_sums.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace wq {
 namespace {
 
-// As wq_sums, with zero for what is not named.
+// Like wq_sums, with zero for each member that is not named.
 struct Sums {
     std::uint64_t timed = 0, lock = 0, latency = 0, exec = 0;
     std::uint32_t stuck = 0, ended = 0, pending = 0, running = 0;
@@ -35,7 +35,7 @@ TEST(WorkSums, EachItemTimed) {
     EXPECT_TRUE(std::isnan(count.cpu));
 }
 
-// A starved item is as old as it is, and has no time to run for if it did not start.
+// An unfinished item counts with its age. If it did not start, it has no execution time.
 TEST(WorkSums, OpenItemsCountWithTheirAge) {
     const WorkCount count =
         count_of(10, Sums{.timed = 10, .latency = 1000, .exec = 90, .ended = 8, .pending = 1, .running = 1},
@@ -55,7 +55,7 @@ TEST(WorkSums, WhatNeitherEndedNorIsOpenWasLost) {
     EXPECT_EQ(count.items, 6U);
 }
 
-// All are counted, some are timed: these stand for the others.
+// All items are counted, only some are timed. The timed ones stand for the others.
 TEST(WorkSums, SampledItemsStandForTheOthers) {
     const WorkCount count =
         count_of(100'000, Sums{.timed = 1000, .latency = 99'000, .stuck = 50, .ended = 980, .pending = 10},
@@ -75,7 +75,7 @@ TEST(WorkSums, NoneTimedIsNotNone) {
     EXPECT_EQ(count.latency, 0);
 }
 
-// Of items that came just as the window ended, one side may have one more than the other.
+// If items come just as the window ends, the two counts may differ by one.
 TEST(WorkSums, NeverMoreThanWereQueued) {
     const WorkCount count = count_of(2, Sums{.timed = 3, .stuck = 3, .ended = 1, .pending = 1}, Histogram());
     EXPECT_EQ(count.items + count.unfinished + count.lost, 2U);
@@ -84,7 +84,7 @@ TEST(WorkSums, NeverMoreThanWereQueued) {
 
 class Statistics : public testing::Test {
   protected:
-    // A window of two seconds with 250 ticks each.
+    // A window of two seconds, with 250 ticks per second.
     KernelLook before{1'000'000'000, 1000, {{}, {7, 500, 400, 80'000}}};
     KernelLook after{3'000'000'000, 1500, {{}, {7, 10'500, 10'400, 1'080'000}}};
     WorkCount count;
@@ -127,7 +127,7 @@ TEST_F(Statistics, NotWithoutPools) {
     EXPECT_TRUE(std::isnan(count.throughput));
 }
 
-// Followers of the default come and go, and what they have counted with them.
+// Followers of the default come and go, and their counts with them.
 TEST_F(Statistics, NotBackwards) {
     after.of[1].completed = before.of[1].completed - 1;
     add_statistics(count, before, after, 1);

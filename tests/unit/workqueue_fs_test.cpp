@@ -98,7 +98,7 @@ TEST(WorkqueueFs, TellsKindsThatAreNeverWritten) {
 
 // ---- absurd files
 
-// The text is made by its test: the parameters are made whenever the program starts.
+// The test makes the text: the parameters are made at each start of the program.
 struct Absurd {
     const char* file;
     std::string_view part;
@@ -117,7 +117,7 @@ void PrintTo(const Absurd& absurd, std::ostream* out) {
 
 class AbsurdAttributes : public test::Rig, public testing::WithParamInterface<Absurd> {};
 
-// The whole way, from the file to what is not written.
+// From the file through the engine: nothing is written.
 TEST_P(AbsurdAttributes, AreSkippedWithAReasonAndNeverWritten) {
     const Absurd& absurd = GetParam();
     const std::string text = absurd.text();

@@ -40,7 +40,7 @@ std::string left_path(const Paths& paths) {
     return paths.run() + "/ab.json";
 }
 
-// The processes that run commands.
+// Runs commands as child processes.
 struct Processes {
     ab::Interrupts interrupts;
     const ab::Guardian* guardian = nullptr;  // while it runs
@@ -48,14 +48,14 @@ struct Processes {
     [[nodiscard]] Status shell(const std::string& command) const {
         return ab::run_shell(command, interrupts, guardian);
     }
-    // Signals do not end it.
+    // Like shell(), but signals do not end the command.
     [[nodiscard]] Status shell_to_the_end(const std::string& command) const {
         return ab::run_shell(command, interrupts.none(), guardian);
     }
 };
 
-// Puts back what comparisons left, by what is on disk. AGAIN: runs also an undo that failed. What cannot be
-// put back is logged and stays. Returns whether nothing is left.
+// Restores what comparisons left, according to the files on disk. AGAIN: also runs an undo that failed
+// before. Logs and keeps what cannot be restored. Returns whether nothing is left.
 bool put_back(const Paths& paths, const Processes& processes, Log& log, bool again) {
     const ab::LeftStore left(left_path(paths));
     ab::KernelValueFiles value_files;
@@ -64,17 +64,17 @@ bool put_back(const Paths& paths, const Processes& processes, Log& log, bool aga
     return ab::restore_scopes(paths, log) && back;
 }
 
-// Puts back what was left by an ab or a trial that was cut off with all its guardians.
+// Restores what an earlier ab or trial left because it was killed together with its guardian.
 Status put_back_earlier(const Paths& paths, const Processes& processes) {
     Complaints log(LOG_INFO);
     if (put_back(paths, processes, log, false)) return {};
-    return fail("what was left of an earlier trial is still there");
+    return fail("settings of an earlier ab, bench or trial could not be restored");
 }
 
-// What is compared.
+// What is compared, and how to switch between the arms.
 struct Subject {
     std::string target;
-    std::vector<AbReport::Row> rows;  // an arm each
+    std::vector<AbReport::Row> rows;  // one per arm
     std::unique_ptr<ab::Switcher> switcher;
 };
 
@@ -90,7 +90,7 @@ class Run {
           comparison_(subject_.rows.size(), what.settings,
                       {what.pattern ? what.metric : kTimeCounter, what.higher_is_better}, what.all_pairs) {}
 
-    // What ended it early, if anything did; all is put back in any case, or that is an error too.
+    // Restores the settings in any case. Error: why it ended early, or that the settings are not restored.
     Status go();
     [[nodiscard]] AbReport report(const std::string& stopped) const {
         return {subject_.target, subject_.rows, comparison_, what_.settings, stopped};
@@ -107,7 +107,7 @@ class Run {
     Processes& processes_;
     Subject subject_;
     ab::Comparison comparison_;
-    std::map<std::size_t, double> kworkers_;  // of the round that runs, by arm
+    std::map<std::size_t, double> kworkers_;  // of the current round, by arm
     unsigned runs_ = 0;
 };
 
@@ -185,7 +185,7 @@ Status Run::go() {
          .left = subject_.target.empty() ? "not put back" : subject_.target + ": not put back"});
 }
 
-// Scopes of a workqueue or of the module parameter.
+// The subject for comparing scopes of a workqueue or of the module parameter.
 Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueFs& files,
                        BaselineStore& store) {
     if (auto opened = ab::open_scope_store(store, files, what.target); !opened)
@@ -211,7 +211,7 @@ Result<Subject> scopes(const Options& options, const AbOptions& what, WorkqueueF
     return out;
 }
 
-// Values of a file.
+// The subject for comparing values of a file.
 Result<Subject> values(const Options& options, const AbOptions& what, ab::ValueFiles& files,
                        const ab::LeftStore& left) {
     const auto path = ab::resolve_value_file(options.root, what.file);
@@ -222,7 +222,7 @@ Result<Subject> values(const Options& options, const AbOptions& what, ab::ValueF
     return out;
 }
 
-// Commands.
+// The subject for comparing commands.
 Subject commands(const AbOptions& what, const Processes& processes, const ab::LeftStore& left) {
     Subject out;
     for (const ab::CommandArm& arm : what.command_arms) out.rows.push_back({arm.name, {}, {}});
@@ -233,7 +233,7 @@ Subject commands(const AbOptions& what, const Processes& processes, const ab::Le
     return out;
 }
 
-// What is known to fail before anything is made below the root.
+// Checks what can fail before anything is created below the root.
 Status check_first(const Options& options, const AbOptions& what) {
     if (!what.target.empty())
         if (const auto read = read_topology(options.topology, options.root); !read)
@@ -245,7 +245,7 @@ Status check_first(const Options& options, const AbOptions& what) {
     return check_output(what.recording).map_error([](const Error& e) { return e.in("--export"); });
 }
 
-// The file first: it is what is left where stdout went with its terminal.
+// Writes the file first, because it remains if the terminal of stdout is gone.
 int show(const AbReport& report, const AbOptions& what) {
     const auto saved = what.recording.empty() ? Status{} : write_output(what.recording, ab_recording(report));
     if (what.json)

@@ -15,8 +15,8 @@
 namespace wq::ctl {
 
 struct AbOptions {
-    // One of these four: scopes of a target, values of a file, commands, or nothing but to put back what
-    // earlier runs left.
+    // Exactly one of these four is set: scopes of a target, values of a file, commands, or only restoring
+    // what earlier runs left.
     std::string target;
     std::string file;  // absolute
     std::vector<ab::CommandArm> command_arms;
@@ -24,7 +24,7 @@ struct AbOptions {
     std::vector<Arm> arms;                                   // of target
     bool sweep = false;                                      // in place of arms
     std::vector<std::string> values;                         // of file
-    std::vector<std::string> arm_names, arm_dos, arm_undos;  // as given; command_arms has them
+    std::vector<std::string> arm_names, arm_dos, arm_undos;  // as given; command_arms has the result
     std::string metric;                                      // as given
     std::optional<ab::Metric> pattern;                       // empty: wall time
     bool higher_is_better = false;
@@ -43,8 +43,8 @@ int ab(const Options& options, const AbOptions& what);
 
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation);
 
-// Where ARGV is of `ab`, moves what follows its `--` to COMMAND: those words are for somebody else, and CLI11
-// would look into them. What is left of ARGC.
+// If ARGV is a call of `ab`, moves the words after its `--` to COMMAND, because CLI11 would parse them as our
+// options. Returns the number of words that are left in ARGV.
 int cut_command(int argc, char** argv, std::vector<std::string>& command);
 
 }  // namespace wq::ctl

@@ -13,9 +13,9 @@ namespace wq::ctl {
 namespace {
 
 constexpr unsigned kMostWarmups = 1000;
-constexpr const char* kBaselineArm = "baseline";  // beside a single arm of commands: nothing is done
+constexpr const char* kBaselineArm = "baseline";  // if only one --arm is given; has no commands
 
-// --help names the command too, which CLI11 does not see.
+// Adds the command to the usage line of --help, because CLI11 does not know of it.
 struct AbHelp : HelpText {
     std::string make_usage(const CLI::App* app, std::string name) const override {
         std::string text = CLI::Formatter::make_usage(app, std::move(name));
@@ -23,7 +23,7 @@ struct AbHelp : HelpText {
     }
 };
 
-// The words of an option that may be given more than once.
+// Adds an option that may be given more than once. Each use appends a word to OUT.
 CLI::Option* add_words(CLI::App& command, const char* name, std::vector<std::string>& out, const char* text) {
     const auto take = [&out](const std::string& word) { out.push_back(word); };
     return command.add_option_function<std::string>(name, take, text)
@@ -32,7 +32,7 @@ CLI::Option* add_words(CLI::App& command, const char* name, std::vector<std::str
         ->check(not_empty);
 }
 
-// Arms that are no scopes, and --restore.
+// Adds the options for arms that are not scopes, and --restore.
 void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
     auto* file = ab.add_option("--file", what.file, "Compare values of a file in /sys or /proc")
                      ->type_name(word::kFile)
@@ -47,10 +47,9 @@ void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
             ->type_name("NAME")
             ->excludes(target)
             ->excludes(file);
-    add_words(ab, "--do", what.arm_dos, "What puts this arm in place, for /bin/sh")
-        ->type_name("CMD")
-        ->needs(arm);
-    add_words(ab, "--undo", what.arm_undos, "What takes it back, before the next arm and at the end")
+    add_words(ab, "--do", what.arm_dos, "Shell command that applies this arm")->type_name("CMD")->needs(arm);
+    add_words(ab, "--undo", what.arm_undos,
+              "Shell command that undoes it, before the next arm and at the end")
         ->type_name("CMD")
         ->needs(arm);
     ab.add_flag("--restore", what.restore, "Put back what an earlier ab left, and do nothing else")
@@ -59,7 +58,7 @@ void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
         ->excludes(arm);
 }
 
-// Values as given: "a,b", or one each.
+// Splits "a,b" if it is the only value; else returns the values as given.
 std::vector<std::string> split_values(std::vector<std::string> given) {
     if (given.size() != 1) return given;
     std::vector<std::string> out;
@@ -71,11 +70,11 @@ std::vector<std::string> split_values(std::vector<std::string> given) {
     }
 }
 
-// Throws a ValidationError of OPTION unless NAMES are at least two, none empty, each once.
+// Throws a ValidationError of OPTION if NAMES has fewer than two names, an empty one, or one twice.
 void check_names(const char* option, std::vector<std::string> names) {
     if (names.size() < 2) throw CLI::ValidationError(option, "at least two are needed");
     std::sort(names.begin(), names.end());
-    if (names.front().empty()) throw CLI::ValidationError(option, "an empty one");
+    if (names.front().empty()) throw CLI::ValidationError(option, "a name or value is empty");
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         throw CLI::ValidationError(option, "'" + *twice + "' is given twice");
 }
@@ -144,7 +143,7 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                        "--arms", take_arms, "The baseline and others; SCOPE:strict for a strict one")
                      ->type_name(word::kScopes);
     auto* sweep = ab->add_flag("--sweep", what->sweep,
-                               "All scopes that make different pools, against the one in place");
+                               "Compare all scopes that make different pools with the current one");
     arms->excludes(sweep)->needs(target);
     sweep->needs(target);
     add_other_arms(*ab, *what, target);
@@ -159,13 +158,15 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
           "--metric", take_metric, "time, or a pattern with one group: a number in the command's output")
         ->type_name(word::kMetric);
     ab->add_flag("--higher-is-better", what->higher_is_better, "More of the metric is better");
-    add_setting(*ab, "--pairs", "Runs of each arm, at most; 16", parse_max_pairs, what->settings.max_pairs);
+    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
+                what->settings.max_pairs);
     ab->add_flag("--all-pairs", what->all_pairs, "Do not stop at verdicts");
-    add_setting(*ab, "--alpha", "Chance of a wrong verdict on a harmless arm, at most, on each side; 0.05",
+    add_setting(*ab, "--alpha",
+                "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
                 parse_alpha_word, what->settings.alpha);
-    add_setting(*ab, "--tolerance", "What an arm may cost, as in 5%; 0%", parse_tolerance,
-                what->settings.tolerance);
-    take_number(ab->add_option("--warmup", what->warmup, "Runs before the first that counts; 0"), 0U,
+    add_setting(*ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
+                parse_tolerance, what->settings.tolerance);
+    take_number(ab->add_option("--warmup", what->warmup, "Runs before the first that counts; default 0"), 0U,
                 kMostWarmups);
     ab->add_flag("--ignore-failure", what->ignore_failure, "Runs that fail count too");
     ab->add_flag("--show-output", what->show_output, "The command's output, to stderr");
@@ -177,12 +178,12 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
         check_arms(*what);
         if (what->higher_is_better && !what->pattern)
             throw CLI::ValidationError("--higher-is-better",
-                                       "more time is not better; it goes with a --metric");
+                                       "needs --metric with a pattern, because a longer time is not better");
         if (what->restore && !invocation.command.empty())
             throw CLI::ValidationError("--restore", "it runs no command");
         for (const CLI::Option* other : ab->get_options())
             if (what->restore && other->count() > 0 && other->get_name() != "--restore")
-                throw CLI::ValidationError("--restore", "it goes with no " + other->get_name());
+                throw CLI::ValidationError("--restore", "it cannot be used with " + other->get_name());
         if (!what->restore && invocation.command.empty())
             throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
         what->command = invocation.command;

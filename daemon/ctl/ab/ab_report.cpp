@@ -102,7 +102,7 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     return out;
 }
 
-// The name of a trial for a recording, which reads no quotes: it cuts lines at commas.
+// The name of a trial in a recording, whose reader splits lines at commas and does not know quotes.
 std::string csv_name(const std::string& target, const std::string& arm) {
     std::string out = printable(target.empty() ? arm : target + " " + arm);
     for (char& c : out)

@@ -50,7 +50,7 @@ Status CommandSwitcher::to(std::size_t number) {
         if (auto undone = undo(store_, {before->name, before->undo}, undo_); !undone) return undone;
     const CommandArm& arm = arms_.at(number);
     if (arm.apply.empty()) return {};
-    // A signal that came during an undo: what did not run must not be undone.
+    // A signal may have come during the undo. Then `apply` does not run, and its undo must not run either.
     if (auto go_on = go_on_(); !go_on) return go_on;
     if (auto saved = store_.save(LeftArm{arm.name, arm.undo}); !saved) return saved;
     in_place_ = &arm;

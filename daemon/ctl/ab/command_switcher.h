@@ -12,26 +12,26 @@
 
 namespace wq::ab {
 
-// An arm of commands: of /bin/sh. Empty commands: nothing is done.
+// An arm of commands for /bin/sh. An empty command does nothing.
 struct CommandArm {
     std::string name, apply, undo;
 };
 
-// Runs a command. Error: it failed, with what it printed; EINTR if a signal ended it.
+// Runs a command. Errors: the command failed (the text contains its output); EINTR if a signal ended it.
 using Shell = std::function<Status(const std::string& command)>;
 
-// Runs COMMAND by /bin/sh, like run_command().
+// Runs COMMAND with /bin/sh, like run_command().
 Status run_shell(const std::string& command, const Interrupts& interrupts, const Guardian* guardian);
 
-// Runs the undo of LEFT, and clears STORE. An undo that fails is noted in STORE, which keeps it.
+// Runs the undo of LEFT and clears STORE. If the undo fails, STORE keeps it, marked as failed.
 Status undo(const LeftStore& store, LeftArm left, const Shell& shell);
 
-// Runs the `apply` of an arm, and its `undo` before the next one. The undo is on disk before `apply` runs.
+// Runs the `apply` of an arm, and its `undo` before the next arm. The undo is saved to disk before `apply`
+// runs.
 class CommandSwitcher : public Switcher {
   public:
-    // APPLY and UNDO run the commands; a signal must not end those of UNDO. STORE has nothing, and nobody
-    // else writes to it meanwhile.
-    // GO_ON: Interrupts::check().
+    // APPLY and UNDO run the commands; a signal must not end a command of UNDO. STORE must be empty, and
+    // nobody else may write to it. GO_ON: Interrupts::check().
     CommandSwitcher(const LeftStore& store, std::vector<CommandArm> arms, Shell apply, Shell undo,
                     std::function<Status()> go_on)
         : store_(store),

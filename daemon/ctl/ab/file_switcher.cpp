@@ -27,8 +27,8 @@ Status FileSwitcher::learn(std::size_t arm) {
     if (auto switched = to(arm); !switched) return switched;
     for (std::size_t other = 0; other < arm; other++)
         if (is_same_value(*shown_[other], *shown_[arm]))
-            return fail(fmt::format("{}: '{}' and '{}' are one setting: it has '{}' after both", left_.path,
-                                    values_[other], values_[arm], value_in(*shown_[arm])));
+            return fail(fmt::format("{}: '{}' and '{}' are the same setting: the file shows '{}' after each",
+                                    left_.path, values_[other], values_[arm], value_in(*shown_[arm])));
     return {};
 }
 
@@ -58,7 +58,7 @@ Status FileSwitcher::to(std::size_t arm) {
     if (auto saved = store_.save(left_); !saved) return saved;
     if (!shown) shown = *now;
     if (is_same_value(*shown, *now)) return {};
-    return fail(fmt::format("{}: '{}' was written; it had '{}' after that before, and has '{}' now",
+    return fail(fmt::format("{}: after writing '{}', the file showed '{}' earlier and shows '{}' now",
                             left_.path, values_[arm], value_in(*shown), value_in(*now)));
 }
 

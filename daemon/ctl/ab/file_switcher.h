@@ -11,18 +11,19 @@
 
 namespace wq::ab {
 
-// Writes values to a file of /sys or /proc. The kernel may show another text than was written ("Y" for "1",
-// "mq-deadline [none]"), so values are compared as they are read: begin() finds out how each one is shown.
+// Writes values to a file of /sys or /proc. The kernel may show a different text than was written ("Y" for
+// "1", "mq-deadline [none]"), so values are compared as they are read. begin() finds out how each one is
+// shown.
 class FileSwitcher : public Switcher {
   public:
-    // PATH: of resolve_value_file(). STORE has nothing, and nobody else writes to it meanwhile.
+    // PATH: a result of resolve_value_file(). STORE must be empty, and nobody else may write to it.
     FileSwitcher(ValueFiles& files, const LeftStore& store, std::string path,
                  std::vector<std::string> values);
 
-    // Writes first the value that is in place, to see that it can be put back, then each value once. Errors:
-    // the file does not take a value, does not take back its own, or shows two values alike.
+    // Writes the current value first, to check that it can be restored, then each value once. Errors: the
+    // file does not accept a value or its own current value, or shows two values alike.
     Status begin() override;
-    // Errors: what an external writer wrote meanwhile (it is left as found, and nothing goes back), errno.
+    // Errors: an external writer changed the file (it stays as found, and nothing is restored); errno.
     Status to(std::size_t arm) override;
     Status check() override;
 

@@ -22,7 +22,8 @@ Status run_guarded(const Guarded& what) {
     if (!guardian) return tl::unexpected(guardian.error());
     what.watched(&*guardian);
     if (const auto moved = what.on_machine ? into_own_scope(guardian->pid(), what.command) : Status{}; !moved)
-        ctl::complain("what kills this whole cgroup kills the guardian, too: " + moved.error().text);
+        ctl::complain("the guardian is in our cgroup; killing that cgroup also kills the guardian: " +
+                      moved.error().text);
     auto done = what.work();
     what.watched(nullptr);
     const auto finished = guardian->finish();

@@ -15,18 +15,18 @@ namespace wq::ab {
 // it; errno.
 Result<Fd> lock_out_daemon(const Paths& paths);
 
-// What `ab` or `bench` does between its first change of the machine and its last.
+// The work of `ab` or `bench`, from its first change of the machine to its last.
 struct Guarded {
     std::string command;                           // "ab" or "bench"
-    bool on_machine = true;                        // not in the tree of a test
+    bool on_machine = true;                        // false for a test's tree
     std::function<void(const Guardian*)> watched;  // gets the guardian, and nullptr when it is about to end
     std::function<Status()> work;
     std::function<bool()> restore;  // returns whether nothing is left
-    std::string left;               // the error if something is
+    std::string left;               // text of the error if something is left
 };
 
-// Does the work, and restores whatever happens: the guardian does that, or this process if the guardian was
-// killed. The error is that of the work, if it failed.
+// Does the work and then always restores: in the guardian, or in this process if the guardian was killed.
+// Error: that of the work; if the work succeeded, WHAT.left if something is left.
 Status run_guarded(const Guarded& what);
 
 }  // namespace wq::ab

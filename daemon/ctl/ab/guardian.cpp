@@ -13,7 +13,8 @@
 namespace wq::ab {
 namespace {
 
-// Until they are gone, as what they do in the kernel goes on meanwhile. One that sleeps on a disk may stay.
+// Repeats until the processes are gone, at most 5 s, because their system calls may still run. A process that
+// waits for a disk may remain.
 void kill_all(pid_t group) {
     constexpr int kLooks = 5000;
     for (int i = 0; i < kLooks && ::kill(-group, SIGKILL) == 0; i++) ::usleep(1000);
@@ -33,7 +34,7 @@ void kill_all(pid_t group) {
         if (n != sizeof told) break;
         group = told;
     }
-    // Kill it before restoring, because the command must not run under other settings than intended.
+    // Kill the command before restoring, because it must not run under other settings than intended.
     if (group > 1) kill_all(group);
     ::_exit(restore() ? 0 : 1);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMost = 1U << 20U;  // bytes; a file of /sys is a page
+constexpr std::size_t kMost = 1U << 20U;  // bytes; a file of /sys has at most a page
 
 json to_json(const LeftFile& left) {
     return {
@@ -51,7 +51,7 @@ Status LeftStore::save(const Left& left) const {
         document["version"] = 1;
         text = document.dump(1) + "\n";
     } catch (const json::exception&) {
-        return fail(path_ + ": what is to go back is not UTF-8", EILSEQ);
+        return fail(path_ + ": a path, name, value or command to be saved is not UTF-8", EILSEQ);
     }
     return replace_file(path_, text, 0600);  // commands may have secrets
 }

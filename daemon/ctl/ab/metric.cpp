@@ -62,7 +62,7 @@ Result<double> Metric::read(std::string_view output) const {
     double value = 0;
     const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), value);
     if (error != std::errc{} || end != group.data() + group.size() || !std::isfinite(value))
-        return fail(fmt::format("--metric found '{}', which is no number", shown(group)));
+        return fail(fmt::format("--metric found '{}', which is not a number", shown(group)));
     if (value <= 0)
         return fail(fmt::format("--metric found {}; only numbers above 0 are compared", shown(group)));
     return value;

@@ -17,7 +17,7 @@ bool may_be_ours(const LeftFile& left, const std::string& content) {
                                    [&](const std::string& ours) { return is_same_value(ours, content); });
 }
 
-// Each returns whether nothing is left.
+// Each operator() restores one kind of Left and returns whether nothing is left.
 class Restorer {
   public:
     Restorer(ValueFiles& files, const LeftStore& store, const Shell& shell, Log& log, bool again)

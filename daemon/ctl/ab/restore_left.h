@@ -8,10 +8,10 @@
 
 namespace wq::ab {
 
-// Puts back what STORE has, and clears it. A file goes back if what it has may be ours, and is checked
-// afterwards; what an external writer wrote is left. SHELL runs the `undo` of an arm. An undo that failed
-// runs again only if AGAIN. What could not be put back is logged, and stays in STORE. Returns whether nothing
-// is left.
+// Restores what STORE has, and clears it. Restores a file only if its content may be ours, and checks it
+// afterwards; the value of an external writer stays. SHELL runs the `undo` of an arm. Runs an undo that
+// failed before only if AGAIN. Logs what cannot be restored and keeps it in STORE. Returns whether nothing is
+// left.
 bool restore_left(ValueFiles& files, const LeftStore& store, const Shell& shell, Log& log, bool again);
 
 }  // namespace wq::ab

@@ -171,8 +171,8 @@ Status follow(Child& child, const Interrupts& interrupts, CommandRun& run) {
     }
 }
 
-// A child is in our process group until its setpgid(): a signal to the group in between would end it once it
-// is not blocked any more. To ignore a pending signal drops it.
+// Until its setpgid(), a child is in our process group. A signal to the group at that time would end the
+// child when the signal is unblocked. Ignoring a pending signal drops it.
 void drop_pending() {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;

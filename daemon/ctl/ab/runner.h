@@ -24,8 +24,8 @@ class Interrupts {
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    // For commands that no signal may end: next() reports none. They run with the signal state that those of
-    // *this run with, also in a child of this process.
+    // For commands that no signal may end: its next() returns no signal. The commands get the same signal
+    // state as with *this, also in a child of this process.
     [[nodiscard]] Interrupts none() const { return {before_, pipe_before_}; }
 
     [[nodiscard]] int fd() const { return fd_.get(); }  // readable if a signal is pending

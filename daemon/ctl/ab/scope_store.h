@@ -11,13 +11,14 @@
 
 namespace wq::ab {
 
-// baseline.json for a ScopeSwitcher of TARGET: loads STORE, and drops a setting of TARGET's that somebody has
-// put back since, or whose workqueue is gone. Error: TARGET may hold a setting that wq-tuned left.
+// Prepares STORE (baseline.json) for a ScopeSwitcher of TARGET: loads it, and drops the entry of TARGET if
+// its setting is already restored or its workqueue is gone. Error: TARGET may hold a setting that wq-tuned
+// left.
 Status open_scope_store(BaselineStore& store, const ScopeFiles& files, const std::string& target);
 
-// Puts back the scopes that comparisons left, by what is on disk: who dropped an entry wants nothing back.
-// The entry of a workqueue that is gone is dropped. What cannot be put back is logged and stays. Returns
-// whether nothing is left.
+// Restores the scopes that comparisons left. Reads the entries from disk, because an entry that was dropped
+// needs no restore. Drops the entry of a workqueue that is gone. Logs and keeps what cannot be restored.
+// Returns whether nothing is left.
 bool restore_scopes(const Paths& paths, Log& log);
 
 }  // namespace wq::ab

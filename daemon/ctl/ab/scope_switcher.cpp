@@ -44,7 +44,7 @@ std::string ScopeSwitcher::word_between(const std::string& to) const {
     return "";
 }
 
-// WHAT may be the same word as ours; only the settled entry knows that an external writer wrote it.
+// WHAT may equal a word of ours; only the settled entry tells that an external writer wrote it.
 Status ScopeSwitcher::foreign(const std::string& what) {
     if (entry_.has_claim())
         store_.put(entry_);
@@ -76,8 +76,8 @@ Status ScopeSwitcher::failed(const Outcome& outcome, const Arm& arm) {
             (void)look_at(files_, entry_);
             return foreign(outcome.text);
         case Outcome::Kind::unsupported:
-            return fail(
-                fmt::format("{}: the kernel made '{}' of '{}'", target_.name, outcome.text, arm.word));
+            return fail(fmt::format("{}: the kernel stored '{}' instead of '{}'", target_.name, outcome.text,
+                                    arm.word));
         default:
             return fail(outcome.text, outcome.code);
     }

@@ -13,19 +13,18 @@
 
 namespace wq::ab {
 
-// Writes the arms to one target. What it held is on disk before the first write, marked as a trial's, so that
-// it goes back whoever finds it there: our guardian, wq-tuned-restore, the next daemon.
+// Writes the arms to one target. Its original setting is saved to disk before the first write and marked as a
+// trial's, so that our guardian, wq-tuned-restore or the next daemon can restore it.
 class ScopeSwitcher : public Switcher {
   public:
-    // KERNEL has all ARMS. STORE is loaded, and nobody else writes to it meanwhile.
+    // KERNEL must have the scopes of all ARMS. STORE must be loaded, and nobody else may write to it.
     ScopeSwitcher(ScopeFiles& files, BaselineStore& store, Workqueue target, std::vector<Arm> arms,
                   const KernelInfo& kernel);
 
     // Error: the store cannot be saved, or has this target already.
     Status begin() override;
-    // Errors: what an external writer wrote meanwhile (it is left as found; of scope and strictness the one
-    // that is still ours stays in the entry), a target that went, a kernel that stored something else, an
-    // errno.
+    // Errors: an external writer wrote the scope or the strictness (its value stays; if the other one is
+    // still ours, the entry keeps it); the target vanished; the kernel stored another scope; errno.
     Status to(std::size_t arm) override;
     Status check() override;
 
@@ -39,9 +38,9 @@ class ScopeSwitcher : public Switcher {
     ScopeWriter writer_;
     Workqueue target_;
     std::vector<Arm> arms_;
-    std::vector<std::string> vias_;  // of @default, which ignores the word that it has; best first
-    bool strict_ = false;            // whether the arms name it
-    BaselineEntry entry_;            // as in the store, while it is there
+    std::vector<std::string> vias_;  // of @default, which ignores a write of its current word; best first
+    bool strict_ = false;            // whether the arms set strictness
+    BaselineEntry entry_;            // as in the store, if the store has it
 };
 
 }  // namespace wq::ab

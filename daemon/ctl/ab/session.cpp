@@ -36,7 +36,7 @@ Status run_rounds(Comparison& comparison, const Edges& edges) {
         if (const std::string why = what_changed(before, edges.conditions()); !why.empty()) {
             comparison.drop(why);
             if (++dropped == kMostDropped)
-                return fail(fmt::format("{} rounds running were dropped: {}", dropped, why));
+                return fail(fmt::format("{} rounds in a row were dropped: {}", dropped, why));
             continue;
         }
         dropped = 0;

@@ -7,8 +7,8 @@
 
 namespace wq::ab {
 
-// Switches between the arms of a comparison. What was there before is on disk before the first change, so
-// that it can be put back by whoever finds it there.
+// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
+// that any process that finds it there can restore it.
 class Switcher {
   public:
     Switcher() = default;
@@ -16,12 +16,12 @@ class Switcher {
     Switcher& operator=(const Switcher&) = delete;
     virtual ~Switcher() = default;
 
-    // Puts on disk what is to go back. Call it once, first.
+    // Saves the original state to disk. Call it once, before the other functions.
     virtual Status begin() = 0;
-    // Puts arm number ARM in place; acts also where it is in place: every run begins alike. Errors: the
-    // change failed, or an external writer changed what the arms change.
+    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
+    // Errors: the change failed, or an external writer changed what the arms change.
     virtual Status to(std::size_t arm) = 0;
-    // Looks for an external writer, without a change.
+    // Checks for an external writer. Does not switch.
     virtual Status check() = 0;
 };
 

@@ -31,7 +31,7 @@ std::string_view without_end_of_line(std::string_view content) {
     return content;
 }
 
-// "none" of "mq-deadline [none]"; empty where no word, or more than one, is in brackets.
+// Returns "none" for "mq-deadline [none]"; empty if not exactly one word is in brackets.
 std::optional<std::string_view> chosen_word(std::string_view content) {
     std::optional<std::string_view> chosen;
     for (std::string_view rest = content; !rest.empty();) {
@@ -46,7 +46,7 @@ std::optional<std::string_view> chosen_word(std::string_view content) {
     return chosen;
 }
 
-// Whether PATH has the value of ORIGINAL after a write of TEXT.
+// Writes TEXT to PATH. Returns whether PATH then has the value of ORIGINAL.
 Result<bool> is_taken(ValueFiles& files, const std::string& path, const std::string& text,
                       const std::string& original) {
     if (auto wrote = files.write(path, text); !wrote) return tl::unexpected(wrote.error());
@@ -85,11 +85,12 @@ bool is_same_value(std::string_view a, std::string_view b) {
 Status put_value_back(ValueFiles& files, const std::string& path, const std::string& original) {
     const std::string value = value_in(original);
     auto back = is_taken(files, path, value, original);
-    // A text may have a word in brackets that is no choice.
+    // The word in brackets may be ordinary text and not a choice; then write the whole text.
     const std::string text(without_end_of_line(original));
     if (back && !*back && text != value) back = is_taken(files, path, text, original);
     if (!back) return tl::unexpected(back.error());
-    return *back ? Status{} : fail(fmt::format("{}: it does not take '{}' back", path, value));
+    return *back ? Status{}
+                 : fail(fmt::format("{}: writing the original value '{}' does not restore it", path, value));
 }
 
 Result<std::string> resolve_value_file(const std::string& root, const std::string& path) {

@@ -22,22 +22,24 @@ class ValueFiles {
 
 class KernelValueFiles : public ValueFiles {
   public:
-    // All that PATH has. Errors: errno; EFBIG for more than kMaxFile bytes.
+    // Returns the whole content of PATH. Errors: errno; EFBIG for more than kMaxFile bytes.
     [[nodiscard]] Result<std::string> read(const std::string& path) const override;
-    // One write(2) of VALUE, without an end of line: some parameters keep it. An empty value is written as an
-    // end of line, because the kernel ignores a write of no bytes. Errors: errno; EIO for a short write.
+    // Writes VALUE with one write(2), without a newline, because some parameters would store it. Writes an
+    // empty value as a newline, because the kernel ignores a write of no bytes. Errors: errno; EIO for a
+    // short write.
     Status write(const std::string& path, const std::string& value) override;
 };
 
-// The value that a write takes for CONTENT: the word in brackets of "mq-deadline [none]", else the text
-// without the ends of lines after it.
+// Returns the value to write for CONTENT: the word in brackets of "mq-deadline [none]", else the text without
+// trailing newlines.
 std::string value_in(std::string_view content);
 
-// Whether two contents of a file have the same value. The choices beside the one in brackets do not count:
-// they change when a module is loaded.
+// Whether two contents of a file have the same value. If one choice is in brackets, the others are ignored,
+// because they change when a module is loaded.
 bool is_same_value(std::string_view a, std::string_view b);
 
-// Writes the value that PATH had when its content was ORIGINAL. Error: it has another one afterwards; errno.
+// Writes the value that PATH had when its content was ORIGINAL. Errors: it has another value afterwards;
+// errno.
 Status put_value_back(ValueFiles& files, const std::string& path, const std::string& original);
 
 // PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file

@@ -29,16 +29,16 @@ namespace wq::bench {
 namespace {
 
 constexpr std::size_t kAlign = 4096;  // of a buffer for O_DIRECT
-constexpr int kStep = 50;             // ms between two looks at the writers
+constexpr int kStep = 50;             // ms between two checks of the writers
 
 enum class Phase { settle, count, stop };
 
-// What all writers of a run see.
+// State that all writers of a run share.
 struct Shared {
     int fd = -1;
     std::uint64_t blocks = 0;
     std::atomic<Phase> phase = Phase::settle;
-    std::atomic<int> error = 0;  // errno of the first that failed
+    std::atomic<int> error = 0;  // errno of the first writer that failed
 };
 
 // The kernel's AIO has no wrapper in glibc.
@@ -48,18 +48,18 @@ class AioContext {
         if (::syscall(SYS_io_setup, depth, &context_) != 0) error_ = errno;
     }
     ~AioContext() {
-        if (context_ != 0) ::syscall(SYS_io_destroy, context_);  // waits for what is in flight
+        if (context_ != 0) ::syscall(SYS_io_destroy, context_);  // waits for the writes in flight
     }
     AioContext(const AioContext&) = delete;
     AioContext& operator=(const AioContext&) = delete;
 
     [[nodiscard]] int error() const { return error_; }
-    // 0 or an errno.
+    // Returns 0 or an errno.
     int submit(iocb& what) {
         iocb* list[] = {&what};
         return ::syscall(SYS_io_submit, context_, 1L, list) == 1 ? 0 : errno;
     }
-    // How many of EVENTS came, one at least; or a negative errno.
+    // Waits for at least one event. Returns the number of EVENTS that came, or a negative errno.
     long wait(std::vector<io_event>& events) {
         const long n = ::syscall(SYS_io_getevents, context_, 1L, static_cast<long>(events.size()),
                                  events.data(), nullptr);
@@ -75,7 +75,7 @@ struct Free {
     void operator()(char* p) const { std::free(p); }
 };
 
-// One thread.
+// The work of one thread.
 class Writer {
   public:
     Writer(Shared& shared, unsigned depth)
@@ -111,7 +111,7 @@ class Writer {
             if (const int code = take(context); code != 0) return code;
         return 0;
     }
-    // xorshift64: the blocks need to be spread, no more.
+    // xorshift64 is sufficient, because the blocks only need to be spread.
     std::uint64_t next_block() {
         random_ ^= random_ << 13U;
         random_ ^= random_ >> 7U;
@@ -149,12 +149,12 @@ class Writer {
     Shared& shared_;
     std::vector<Slot> slots_;
     std::vector<io_event> events_;
-    std::vector<std::uint64_t> counts_;  // by bucket of their time
+    std::vector<std::uint64_t> counts_;  // writes by bucket of their latency
     std::uint64_t random_;
-    std::unique_ptr<char, Free> buffer_;  // for all: dm-crypt encrypts to pages of its own
+    std::unique_ptr<char, Free> buffer_;  // for all writes: dm-crypt encrypts to pages of its own
 };
 
-// Waits; errors: a writer's, a signal.
+// Waits for SECONDS. Errors: a writer failed; a signal came.
 Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrupts) {
     const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(seconds * kNsPerSecond);
     for (;;) {
@@ -167,7 +167,7 @@ Status wait(double seconds, const Shared& shared, const ab::Interrupts& interrup
     }
 }
 
-// Outside devtmpfs a path can name another device.
+// Checks the device number, because a path outside devtmpfs can name another device.
 Status check_number(int fd, const std::string& number) {
     struct stat about {};
     if (::fstat(fd, &about) != 0) return fail_errno("fstat()", errno);
@@ -213,7 +213,7 @@ Result<LoadFigures> AioLoad::run(const LoadJob& job, const std::function<void()>
         shared.phase = Phase::count;
         done = wait(job.seconds, shared, interrupts_);
         ended = clock_ns(CLOCK_MONOTONIC);
-        shared.phase = Phase::settle;  // what ends during the look below does not count
+        shared.phase = Phase::settle;  // does not count writes that end during at_edge()
         if (done) at_edge();
     }
     shared.phase = Phase::stop;

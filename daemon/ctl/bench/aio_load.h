@@ -6,8 +6,8 @@
 
 namespace wq::bench {
 
-// Threads that write random blocks past the page cache, each with several writes in flight, by the kernel's
-// AIO: so a few CPUs submit more work than they could do alone, and the scope decides which others help.
+// Threads that write random blocks with O_DIRECT, each with several writes in flight by the kernel's AIO. So
+// a few CPUs submit more work than they can do alone, and the scope decides which other CPUs help.
 class AioLoad : public Load {
   public:
     // A signal of INTERRUPTS ends a run.

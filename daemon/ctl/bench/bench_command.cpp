@@ -116,7 +116,7 @@ std::string machine_of(const Paths& paths, const bench::Machine& machine) {
                          read_isolation(paths), read_core_kinds(paths, machine.topology)});
 }
 
-// The files first: they are what is left where stdout went with its terminal.
+// Writes the files first, because they remain if the terminal of stdout is gone.
 int show(const BenchOptions& options, const Paths& paths, const bench::Machine& machine,
          const BenchResult& result) {
     int code = kOk;
@@ -139,10 +139,10 @@ int show(const BenchOptions& options, const Paths& paths, const bench::Machine& 
 Status put_back_earlier(const bench::Tools& tools) {
     Complaints log(LOG_INFO);
     if (bench::remove_left(tools.paths, tools.devices, log)) return {};
-    return fail("what was left of an earlier bench or ab is still there");
+    return fail("settings or devices of an earlier bench, ab or trial could not be restored or removed");
 }
 
-// Between the lock and the result.
+// Runs the benchmark and shows the result. The caller holds the lock.
 int run(const BenchOptions& options, const bench::Tools& tools, const bench::Machine& machine) {
     BenchResult result;
     result.time = ::time(nullptr);
@@ -160,13 +160,13 @@ int run(const BenchOptions& options, const bench::Tools& tools, const bench::Mac
 }
 
 void add_options(CLI::App& command, BenchOptions& o) {
-    command.add_option("--seconds", o.settings.seconds, "How long each run counts; 2.5")
+    command.add_option("--seconds", o.settings.seconds, "Measured time of each run; default 2.5")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
-    take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; 16"), 1U,
-                kMostRounds);
-    take_number(command.add_option("--writers", o.writers, "Threads that write; one for four CPUs"), 1U,
-                kMostWriters);
+    take_number(command.add_option("--rounds", o.settings.rounds, "How often each scope runs; default 16"),
+                1U, kMostRounds);
+    take_number(command.add_option("--writers", o.writers, "Threads that write; default one per four CPUs"),
+                1U, kMostWriters);
     auto* page = command.add_option("-o,--output", o.page, "Write the result as a page for a browser")
                      ->type_name(word::kFile)
                      ->check(not_empty);
@@ -190,7 +190,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
     }
 }
 
-// With the tools of this machine.
+// Runs bench() with this machine's devices and counters.
 int bench_here(const BenchOptions& options) {
     const ab::Interrupts interrupts;
     const ab::Guardian* guardian = nullptr;

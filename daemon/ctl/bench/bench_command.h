@@ -15,7 +15,7 @@ struct BenchOptions {
     std::string save;                  // file for --compare; "" = none
     std::string page;                  // file for a browser; "" = none
     std::vector<std::string> compare;  // saved files: nothing is run
-    bool restore = false;              // remove what an earlier run left, and no more
+    bool restore = false;              // only restore and remove what an earlier run left
     bool json = false;
 };
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::string_view kPrefix = "wq-bench-";
 constexpr std::size_t kDigits = 16;
 
-// The file is root's, but a name from it becomes part of a path.
+// Checks NAME although only root can write the file, because it becomes part of a path.
 bool is_ours(const std::string& name) {
     return name.starts_with(kPrefix) && name.size() == kPrefix.size() + kDigits &&
            name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string::npos;
@@ -33,7 +33,7 @@ Status remove_all(Devices& devices, const Left& left, Log& log) {
     return {};
 }
 
-// What STORE has. Returns whether no device is left.
+// Removes the devices that STORE names. Returns whether no device is left.
 bool remove_devices(Devices& devices, const LeftStore& store, Log& log) {
     const auto left = store.load();
     if (!left) {
@@ -82,9 +82,9 @@ Status LeftStore::clear() const {
     return remove_file(path_);
 }
 
-// The scope first, while the workqueue is there for certain: after a deferred removal the kernel may still be
-// destroying it when the device is no longer seen, and a read or write could fail in between. So the entry is
-// also dropped if the device stays.
+// Restores the scope first, while the workqueue certainly exists. After a deferred removal, the kernel may
+// still be destroying the workqueue when the device is no longer visible, and a read or write could fail. So
+// the entry of the scope is dropped even if the device stays.
 bool remove_left(const Paths& paths, Devices& devices, Log& log) {
     const bool back = ab::restore_scopes(paths, log);
     return remove_devices(devices, LeftStore(paths), log) && back;

@@ -10,19 +10,19 @@
 
 namespace wq::bench {
 
-// What a benchmark has to remove. What its workqueue held is in baseline.json, as for `ab`.
+// What a benchmark must remove. The original setting of its workqueue is in baseline.json, as for `ab`.
 struct Left {
-    std::string name;     // of its devices, whether they are there yet or not
-    bool driver = false;  // it loads the driver, and so unloads it
+    std::string name;     // of its devices, which may not exist yet
+    bool driver = false;  // the benchmark loads the driver, so it unloads it
 };
 
-// /run/wq-tuned/bench.json: what the benchmark that holds the lock, or the last one, has to remove. On disk
-// before the first device is made, until the last is removed.
+// /run/wq-tuned/bench.json: what the benchmark that holds the lock, or the last one, must remove. The file
+// exists from before the first device is made until the last one is removed.
 class LeftStore {
   public:
     explicit LeftStore(const Paths& paths) : path_(paths.run() + "/bench.json") {}
 
-    // Empty if there is nothing. Errors: unreadable, or not ours (EBADMSG).
+    // Empty if there is nothing to remove. Errors: the file cannot be read, or is not ours (EBADMSG).
     [[nodiscard]] Result<std::optional<Left>> load() const;
     [[nodiscard]] Status save(const Left& left) const;
     [[nodiscard]] Status clear() const;
@@ -31,11 +31,11 @@ class LeftStore {
     std::string path_;
 };
 
-// A name for devices that no other has: "wq-bench-0123456789abcdef".
+// Returns a new random name for devices: "wq-bench-0123456789abcdef".
 std::string new_name();
 
-// Puts scopes back as `ab` does, and removes what bench.json names, then the file. What could not be put back
-// or removed is logged and stays on disk. Returns whether nothing is left.
+// Restores scopes like `ab`, then removes the devices that bench.json names, then the file. Logs and keeps on
+// disk what could not be restored or removed. Returns whether nothing is left.
 bool remove_left(const Paths& paths, Devices& devices, Log& log);
 
 }  // namespace wq::bench

@@ -14,14 +14,14 @@ inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which i
 struct LoadJob {
     std::string path;         // of a device
     std::string number = {};  // its number, "254:0"; "" if it is a file
-    std::uint64_t bytes = 0;  // of it, from its begin on
+    std::uint64_t bytes = 0;  // size of the area to write, from the start of the device
     unsigned writers = 1;
-    unsigned depth = 1;  // writes in flight of each
-    double settle = 0;   // seconds of writing that do not count, before
-    double seconds = 0;  // those that do
+    unsigned depth = 1;  // writes in flight of each writer
+    double settle = 0;   // seconds of writing before the measurement
+    double seconds = 0;  // seconds of measured writing
 };
 
-// What writers did in a time that was measured. Times of a write, from io_submit() to its end, in ns.
+// Results of the measured time. p50, p90, p99: time of a write, from io_submit() to its completion, in ns.
 struct LoadFigures {
     double seconds = 0;
     std::uint64_t writes = 0;
@@ -38,7 +38,8 @@ class Load {
     Load& operator=(const Load&) = delete;
     virtual ~Load() = default;
 
-    // Calls AT_EDGE at the begin and at the end of what counts. Errors: a write failed; EINTR for a signal.
+    // Calls AT_EDGE at the start and at the end of the measurement. Errors: a write failed; EINTR for a
+    // signal.
     virtual Result<LoadFigures> run(const LoadJob& job, const std::function<void()>& at_edge) = 0;
 };
 

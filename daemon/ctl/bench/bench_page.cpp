@@ -16,7 +16,7 @@ constexpr double kWidth = 420;
 constexpr double kLeft = 84;  // leaves space for the scopes
 constexpr double kRow = 24;
 
-// MB/s of each run as a dot, on a line of its scope, and their median.
+// Draws a line for each scope, with the MB/s of each run as a dot, and their median.
 std::string runs_svg(const BenchResult& result) {
     double most = 0;
     for (const Row& row : result.rows)
@@ -57,7 +57,7 @@ double end_of_scale(const BenchResult& result) {
     return std::min(end, ctl::kMostPercent);
 }
 
-// The bar points to the right for a gain: an effect is of the cost.
+// An effect is a change of the cost; it is negated, so that the bar points to the right for a gain.
 std::string bar(const Row& row, double end) {
     if (!row.effect) return "";
     Effect gain{-row.effect->percent, {}};
@@ -86,7 +86,7 @@ std::string scopes_table(const BenchResult& result) {
     return ctl::table(headings, rows);
 }
 
-// The pairs of each scope with the baseline.
+// Draws the pairs of each scope and the baseline.
 std::string pairs_html(const BenchResult& result) {
     std::string out;
     for (std::size_t i = 1; i < result.rows.size(); i++) {

@@ -7,8 +7,8 @@
 
 namespace wq::bench {
 
-// The result as a page for a browser, like that of `wq-tunectl report`: it loads nothing. MACHINE: HTML of
-// the machine's drawing. The page does not name the host.
+// The result as a page for a browser, like that of `wq-tunectl report`; it loads no other files. MACHINE:
+// HTML of the machine's drawing. The page does not contain the host's name.
 std::string bench_page(const BenchResult& result, const std::string& machine);
 
 }  // namespace wq::bench

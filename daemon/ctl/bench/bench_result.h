@@ -12,29 +12,29 @@
 
 namespace wq::bench {
 
-// What one run of a scope came to, or the medians of several.
+// The results of one run of a scope, or the medians of several runs.
 struct Figures {
     double mb_per_s = 0;  // 10^6 bytes
     double p50 = 0;       // of a write, ns
     double p90 = 0;
     double p99 = 0;
     double kworkers = 0;                  // ab::count_kworkers() after the run
-    std::optional<double> items_per_s{};  // of the workqueue; empty where the kernel's counts cannot be read
-    std::optional<double> cpu{};          // ns of CPU time of an item
+    std::optional<double> items_per_s{};  // of the workqueue; empty if the kernel's counts cannot be read
+    std::optional<double> cpu{};          // CPU time per item, ns
 };
 
 struct Row {
     std::string scope;
     std::optional<std::size_t> pools;
     std::vector<Figures> runs;
-    // Of all but the first row, against that.
+    // Compared with the first row; not set in the first row itself.
     std::optional<Effect> effect;  // of the cost: below zero is more MB/s. Empty without runs
     std::string verdict{};         // improved, regressed, undecided; "" if the run was cut off
     double e_improved = 1;
     double e_regressed = 1;
 };
 
-// Identifies what was measured, without the name of the host: results are made to be shown around.
+// Identifies what was measured. Does not contain the name of the host, so that results can be published.
 struct Host {
     std::string cpu;     // its model; "" if not known
     std::string kernel;  // release
@@ -47,7 +47,7 @@ struct Host {
 
 struct Settings {
     unsigned writers = 1;
-    unsigned depth = 16;   // writes in flight of each
+    unsigned depth = 16;   // writes in flight of each writer
     double seconds = 2.5;  // of a run, without the time to settle
     unsigned rounds = 16;
 };
@@ -57,22 +57,22 @@ struct BenchResult {
     std::string version;    // of wq-tuned
     Host host;
     Settings settings;
-    unsigned rounds = 0;    // that count
+    unsigned rounds = 0;    // completed rounds, without dropped ones
     std::string missing;    // what could not be counted, and why; "" if nothing
-    std::string stopped;    // why it ended early; "" where it did not
+    std::string stopped;    // why it ended early; "" if it did not
     std::vector<Row> rows;  // the baseline first
 };
 
-// The medians of the runs. Without runs, all 0.
+// The medians of the runs; all 0 if there are none.
 Figures medians_of(const Row& row);
-// MB/s in percent above the baseline: the effect the other way round.
+// Converts a change of the cost to the change of MB/s, both in percent of the baseline.
 double gain_percent(double cost_percent);
 // The improved row with the largest gain; nullptr if there is none.
 const Row* best_of(const BenchResult& result);
 
 inline constexpr int kFormat = 1;
 nlohmann::ordered_json to_json(const BenchResult& result);
-// What to_json() made. Errors: EBADMSG, not a benchmark of this format.
+// Parses the output of to_json(). Error: EBADMSG if TEXT is not a benchmark of this format.
 Result<BenchResult> parse_result(const std::string& text);
 
 }  // namespace wq::bench

@@ -22,18 +22,17 @@
 namespace wq::bench {
 namespace {
 
-constexpr std::uint64_t kReserve = 128U
-                                   << 20U;  // bytes, for the devices and for what else needs memory meanwhile
-constexpr double kSettle = 0.25;            // of a run's seconds, before what counts
+constexpr std::uint64_t kReserve = 128U << 20U;  // bytes, for the devices and other memory needs
+constexpr double kSettle = 0.25;                 // fraction of a run's seconds, before the measurement
 constexpr double kMega = 1e6;
 
-// What the kernel has counted of the workqueue, and when.
+// A sample of the kernel's counts of the workqueue.
 struct Count {
     std::int64_t ns = 0;
     WorkCounters::Traffic traffic;
 };
 
-// The scopes to compare, the one in place first. Where pods are not known: all that the kernel has.
+// The scopes to compare, the one in place first. If the pods are not known: all scopes of the kernel.
 Result<std::vector<Arm>> arms_of(const PlanLine& line, const KernelInfo& kernel) {
     const auto now = line.target.scope.effective;
     if (line.candidates.size() == 1)
@@ -82,8 +81,8 @@ class Run {
     std::vector<Arm> arms_;
     std::optional<ab::ScopeSwitcher> switcher_;  // after prepare_switcher()
     ctl::ProgressLine line_;
-    std::vector<Count> counts_;               // at the edges of the last run
-    std::map<std::size_t, Figures> pending_;  // of the round that runs
+    std::vector<Count> counts_;               // at the start and the end of the last measurement
+    std::map<std::size_t, Figures> pending_;  // of the current round
 };
 
 Status Run::go() {
@@ -105,7 +104,7 @@ Status Run::go() {
                             .left = "a device or its setting is left"});
 }
 
-// What is made is on disk first.
+// Saves the names to disk before it makes the devices.
 Status Run::make() {
     const Left left{new_name(), !tools_.devices.has_driver()};
     if (auto saved = left_.save(left); !saved) return saved;
@@ -142,14 +141,14 @@ Status Run::choose_arms() {
     return {};
 }
 
-// The kernel gives names of workqueues again: there may be an entry of one that is gone.
+// The kernel reuses names of workqueues, so the store may have an entry of an earlier one with this name.
 Status Run::prepare_switcher() {
     if (auto opened = ab::open_scope_store(store_, files_, workqueue_.name); !opened) return opened;
     switcher_.emplace(files_, store_, workqueue_, arms_, machine_.kernel);
     return switcher_->begin();
 }
 
-// Reads what the kernel counted; after the first error not again.
+// Reads the kernel's counts. After the first error, does not try again.
 void Run::count() {
     if (!result_.missing.empty()) return;
     const auto traffic = tools_.counters.traffic();
@@ -222,13 +221,14 @@ void Run::conclude(ab::Comparison& comparison) {
 }
 
 Status Run::rounds() {
-    count();  // what it loads must not load during a run
-    // The first run warms caches and pools up.
+    count();  // loads the BPF programs now, not during a run
+    // The first run warms up caches and pools.
     if (auto switched = switcher_->to(0); !switched) return switched;
     if (const auto warm = measure(0); !warm) return tl::unexpected(warm.error());
     pending_.clear();
     JudgeSettings settings;
-    // The best of all candidates is named: alpha is for all of them together, in each direction.
+    // The result names the best of all candidates, so alpha applies to all of them together, in each
+    // direction.
     settings.alpha /= static_cast<double>(arms_.size() - 1);
     settings.max_pairs = result_.settings.rounds;
     ab::Comparison comparison(arms_.size(), settings, {"MB/s", true}, true);

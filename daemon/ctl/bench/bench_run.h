@@ -16,7 +16,7 @@
 namespace wq::bench {
 
 inline constexpr std::uint64_t kDeviceBytes = 128U << 20U;
-// MiB that must be available: twice what is in flight, and a reserve.
+// MiB of memory that must be available: twice the size of the writes in flight, and a reserve.
 std::uint64_t needed_mib(const Settings& settings);
 
 struct Tools {
@@ -24,7 +24,7 @@ struct Tools {
     Devices& devices;
     Load& load;
     WorkCounters& counters;
-    // Called before the first device is made and after the last is removed: the guardian, while it runs.
+    // Called with the guardian before the first device is made; with nullptr before the guardian restores.
     std::function<void(const ab::Guardian*)> guarded = [](const ab::Guardian*) {};
 };
 
@@ -33,9 +33,9 @@ struct Machine {
     const KernelInfo& kernel;
 };
 
-// Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices,
-// whatever happens. Needs the lock of take_lock(), and nothing left of an earlier run. Errors end it early:
-// RESULT then has the rounds that count.
+// Makes the devices, compares all scopes that make different pools on MACHINE, and removes the devices in any
+// case. The caller must hold the lock of take_lock() and must have removed what an earlier run left. After an
+// error, RESULT has the completed rounds.
 Status run_bench(const Tools& tools, const Machine& machine, BenchResult& result);
 
 }  // namespace wq::bench

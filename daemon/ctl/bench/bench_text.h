@@ -9,13 +9,13 @@
 
 namespace wq::bench {
 
-// The figures of each scope, what was found, and on what: to be pasted as it is.
+// The figures of each scope, the finding, the host and the settings, ready to be pasted.
 std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
 // One table of several results, each with the name of its file.
 std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
                           std::size_t columns, bool colour);
 
-// What was found, in a sentence.
+// The result in one sentence.
 std::string finding(const BenchResult& result);
 // "Intel Xeon E5, 8 CPUs, 8 cores, 8 LLCs of 1 core, virtual, kernel 6.12.107".
 std::string host_text(const Host& host);

@@ -14,10 +14,10 @@
 namespace wq::bench {
 namespace {
 
-// The argument of an ioctl: its head, and what follows it.
+// The argument of an ioctl: struct dm_ioctl and the data after it.
 class Request {
   public:
-    static constexpr std::size_t kRoom = 4096;  // for a target and its parameters, and for an answer
+    static constexpr std::size_t kRoom = 4096;  // bytes, for a target and its parameters, or for an answer
 
     explicit Request(const std::string& uuid) : words_((sizeof(dm_ioctl) + kRoom) / sizeof(std::uint64_t)) {
         dm_ioctl& h = head();
@@ -45,10 +45,10 @@ class Request {
     static void copy(char* to, std::size_t room, const std::string& text) {
         std::memcpy(to, text.c_str(), std::min(text.size(), room - 1));
     }
-    std::vector<std::uint64_t> words_;  // as aligned as the structures are
+    std::vector<std::uint64_t> words_;  // 64-bit words, to align the structures
 };
 
-// 0 or an errno.
+// Returns 0 or an errno.
 int call(const Fd& fd, unsigned long what, Request& request) {
     int r = 0;
     do r = ::ioctl(fd.get(), what, &request.head());

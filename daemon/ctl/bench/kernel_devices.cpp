@@ -20,7 +20,7 @@ namespace wq::bench {
 namespace {
 
 constexpr std::uint64_t kSector = 512;
-constexpr unsigned kKeyWords = 8;  // of 64 bits: two AES keys of 256, as LUKS2 has by default
+constexpr unsigned kKeyWords = 8;  // of 64 bits: two AES keys of 256 bits, the default of LUKS2
 constexpr const char* kCipher = "aes-xts-plain64";
 
 constexpr useconds_t kPause = 20'000;   // us
@@ -32,7 +32,7 @@ std::string uuid_of(const std::string& name) {
     return "WQ-TUNED-" + name;
 }
 
-// Tries TRY again, up to LOOKS times, until it returns true.
+// Calls ATTEMPT until it returns true, up to LOOKS times.
 template <class Try>
 bool wait_until(unsigned looks, const Try& attempt) {
     for (unsigned i = 0; i < looks; i++) {
@@ -42,7 +42,7 @@ bool wait_until(unsigned looks, const Try& attempt) {
     return false;
 }
 
-// Without O_CREAT: what configfs does not have is an older null_blk.
+// Opens without O_CREAT. Error ENOENT: this null_blk is too old for the attribute.
 Status write_attribute(const std::string& path, const std::string& value) {
     const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd) return fail_errno(path, errno);
@@ -74,10 +74,10 @@ Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64
     const std::string folder = drivers_folder() + "/" + name;
     if (::mkdir(folder.c_str(), 0755) != 0) return fail_errno(folder, errno);
     const long cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
-    // Nothing that all CPUs share, or it would hide what a scope changes: not memory_backed, which copies
-    // under a lock of the device (drivers/block/null_blk/main.c, null_handle_data_transfer()); a queue per
-    // CPU, so that there is no I/O scheduler; irqmode 0: a request ends where it was sent. What is not set is
-    // as the module's parameters say.
+    // Avoid everything that all CPUs share, because it would hide the effect of a scope: no memory_backed,
+    // which copies under a lock of the device (drivers/block/null_blk/main.c, null_handle_data_transfer());
+    // one queue per CPU, so that there is no I/O scheduler; irqmode 0, so that a request completes on the CPU
+    // that sent it. Other attributes keep the values of the module parameters.
     const std::array<std::pair<const char*, std::string>, 8> attributes{
         {{"size", std::to_string(bytes >> 20U)},
          {"memory_backed", "0"},
@@ -90,7 +90,7 @@ Result<std::string> KernelDevices::make_ram(const std::string& name, std::uint64
     for (const auto& [file, value] : attributes)
         if (auto written = write_attribute(folder + "/" + file, value); !written)
             return tl::unexpected(written.error());
-    // Named like its folder (Linux 5.19).
+    // The device has the name of its folder (since Linux 5.19).
     const auto number = read_file(fmt::format("{}/sys/block/{}/dev", root_, name));
     if (!number) return tl::unexpected(number.error());
     return number->substr(0, number->find('\n'));
@@ -129,15 +129,15 @@ Status KernelDevices::remove_crypt(const std::string& name) {
     return gone ? Status{} : fail_errno(name, EBUSY);
 }
 
-// Also removes a device that has power.
+// Also removes a device that is powered on.
 Status KernelDevices::remove_ram(const std::string& name) {
     const std::string folder = drivers_folder() + "/" + name;
     if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) return fail_errno(folder, errno);
     return {};
 }
 
-// udev looks at a device once more when its last writer closes it. We load the driver without devices of its
-// own: if it has any, somebody else has loaded it since.
+// udev examines a device again when its last writer closes it, so this tries several times. We load the
+// driver with nr_devices=0; if it has another value, another program has loaded it meanwhile.
 bool KernelDevices::unload_driver() {
     return wait_until(kUnloadLooks, [&] {
         if (!has_driver()) return true;

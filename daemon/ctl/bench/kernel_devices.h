@@ -9,14 +9,14 @@
 
 namespace wq::bench {
 
-// Runs a command. Error: it failed, with how.
+// Runs a command. Error: the command failed; the text says how.
 using RunCommand = std::function<Status(const std::vector<std::string>& words)>;
 
-// dm-crypt over null_blk, which drops what is written. null_blk makes and removes one device at a time, by a
-// folder of configfs: /dev/ramN and other null_blk devices are not touched. brd makes all of its devices when
-// it is loaded, zram compresses, and a loop device has workqueues of its own.
+// dm-crypt over null_blk, which drops what is written. null_blk makes or removes a single device by a folder
+// of configfs, so other null_blk devices and /dev/ramN are not touched. In contrast, brd makes all of its
+// devices when it is loaded, zram compresses, and a loop device has its own workqueues.
 //
-// Beside WorkqueueFs, this writes below /sys: only to the folder that it made.
+// Writes below /sys without WorkqueueFs, but only to the folder that it made.
 class KernelDevices : public Devices {
   public:
     // ROOT: prefix of /sys and /dev. RUN: runs modprobe.

@@ -23,8 +23,8 @@ namespace {
 
 constexpr const char* kNothingNeeded = "The plan needs no boot option.";
 
-// The targets of classes whose latest trial here, if it is still relied on, came to that end. What cannot be
-// read was not learned.
+// Returns the targets of classes whose latest trusted trial on this kernel and topology ended with
+// kStuckReason; none if the verdicts cannot be read.
 std::set<std::string> on_old_pools(const Options& options, const Machine& machine) {
     std::set<std::string> out;
     if (options.topology != "live" || machine.kernel.release.empty()) return out;
@@ -65,7 +65,7 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
     return advise_boot(input);
 }
 
-// Without a /sys to look at there are no devices.
+// Returns none for a source without a /sys, because the devices are read there.
 std::vector<Alternative> alternatives_for(const Options& options) {
     const auto tree = tree_of(options);
     return tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
@@ -89,8 +89,8 @@ void print_alternatives(const std::vector<Alternative>& all) {
     if (all.empty()) return;
     fmt::print("\n");
     print(
-        "Alternatives, which the plan does not need. Which is better here, only a comparison tells "
-        "(`wq-tunectl ab --arm`).",
+        "Alternatives that the plan does not need. Only a comparison (`wq-tunectl ab --arm`) shows which is "
+        "better here.",
         0);
     for (const Alternative& one : all) {
         const std::string devices =

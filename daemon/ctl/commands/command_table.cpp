@@ -58,7 +58,7 @@ void add_config(CLI::App& command, Given& g) {
         ->check(not_empty);
 }
 
-// Why WORD does not name a source of a topology, or "".
+// Returns why WORD does not name a source of a topology; "" if it does.
 std::string source_error(const std::string& word) {
     if (word == "live") return "";
     for (const std::string_view kind : {"fsroot:", "xml:", "synthetic:"})
@@ -216,7 +216,7 @@ CommandRun set_up_unpin(CLI::App& command, const Invocation& invocation) {
     return later(given, invocation, [](const Given& g) { return order(g.options, "Unpin", {g.target}); });
 }
 
-// An order for all targets needs --all: a script with an unset variable must not give it.
+// To revert all targets, --all is required, so that a script with an unset variable does not do it.
 CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     auto* target = add_target(command, *given);
@@ -230,7 +230,7 @@ CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
 CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     add_target(command, *given)->required();
-    command.add_option("--arm", given->scope, "The scope to compare; what would come next, if not given")
+    command.add_option("--arm", given->scope, "The scope to compare; default the next candidate")
         ->type_name(word::kScope)
         ->check(not_empty);
     add_json(command, *given);
@@ -242,7 +242,7 @@ CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
 
 CommandRun set_up_undo(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
-    command.add_flag("--print", given->print, "As without it: print the commands; nothing is run");
+    command.add_flag("--print", given->print, "Print the commands and run nothing (the default)");
     return later(given, invocation, [](const Given& g) { return undo(g.options); });
 }
 

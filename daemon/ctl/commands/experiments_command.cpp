@@ -25,7 +25,7 @@ std::string duration_text(Seconds time) {
     return rough_time(static_cast<std::uint64_t>(std::ceil(time.count())), Rounded::up);
 }
 
-// How much is compared, and what it costs, a sentence each.
+// How much is compared and what it costs, one sentence each.
 std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& plan) {
     const Judging& judge = machine.policy.judge;
     const auto compared =
@@ -48,7 +48,7 @@ std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& pla
     return out;
 }
 
-// What holds for all targets, a sentence each.
+// Remarks that apply to all targets, one sentence each.
 std::vector<std::string> experiment_remarks(const Options& options, const Machine& machine,
                                             const ExperimentPlan& plan) {
     std::vector<std::string> out = costs(machine, plan);

@@ -21,7 +21,8 @@ int export_policy(const Options& options) {
     const FactsSource facts = facts_of(options, *topology);
     const std::string fingerprint = machine_fingerprint(kernel_of(options), *topology);
     const std::int64_t now = ::time(nullptr);
-    // What improved is watched, and what regressed is tried again: a verdict holds until there is another.
+    // A verdict of any age counts until a newer one replaces it, because the daemon watches a setting that
+    // improved and retries one that regressed.
     const auto lessons = lessons_of({store.records(), kernel_of(options).release, fingerprint, now});
     const std::string text = exported_policy({facts(), fingerprint, lessons, now});
     if (text.empty())

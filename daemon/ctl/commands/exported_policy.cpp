@@ -39,8 +39,8 @@ std::string glob_of_class(const std::string& name) {
     return out;
 }
 
-// If the pattern of one class also matches names of another class, these names have more non-digits: all of
-// the pattern's, in the same order, and those that its `*` matched.
+// For sorting narrower patterns first. If the pattern of class B also matches names of class A, then names of
+// A have more non-digits: those of the pattern, and those that its `*` matches.
 bool is_narrower(const Lesson& a, const Lesson& b) {
     const auto letters = [](const std::string& name) {
         return std::ranges::count_if(name, std::not_fn(is_digit));
@@ -97,7 +97,7 @@ std::string host_name(const HostFacts& facts) {
 std::string host_table(const HostFacts& facts) {
     std::string out = fmt::format("\n[[host]]\nname = {}\n\n[host.when]\n", toml_text(host_name(facts)));
     for (const auto& [key, value] : conditions(facts))
-        out += value.is_null() ? fmt::format("# {} is not known here, so it is no condition\n", key)
+        out += value.is_null() ? fmt::format("# {} is not known here, so there is no condition on it\n", key)
                                : fmt::format("{} = {}\n", key, toml_text(value));
     return out;
 }
@@ -167,7 +167,8 @@ std::string heading(const ExportInput& in) {
            "and\n"
            "# keeps it if its own trial allows; with apply_unjudged = true in [daemon] it applies it at "
            "once, and\n"
-           "# tries it then. What says leave, or manage = false, stays as the kernel has it, untried.\n"
+           "# tries it then. A rule with leave, or manage = false, keeps the kernel's setting without a "
+           "trial.\n"
            "#\n"
            "# Each rule has the verdicts that it rests on. An effect is of the cost of a counter, with its "
            "95%\n"
@@ -185,7 +186,7 @@ std::string footing(const std::vector<Lesson>& lessons) {
             out += toml_comment(fmt::format("  {}: its last verdict {}: {}", lesson.verdicts.back().key.kind,
                                             lesson.why, evidence(lesson.verdicts.back()))) +
                    "\n";
-    return out.empty() ? "" : "\n# Nothing is said of\n" + out;
+    return out.empty() ? "" : "\n# No rule for these classes:\n" + out;
 }
 
 }  // namespace

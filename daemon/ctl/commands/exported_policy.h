@@ -17,10 +17,10 @@ struct ExportInput {
     std::int64_t now = 0;         // s since 1970
 };
 
-// The lessons as one policy drop-in: a host table for machines of this kind with a kernel of this series, and
-// a rule for each class of workqueues, the narrower pattern first. What is not known of the machine is no
-// condition; a comment names it. Neither the machine's name nor its id is in it. "" where no lesson makes a
-// rule.
+// Returns the lessons as one policy drop-in: a host table for machines of this kind with a kernel of this
+// series, and a rule for each class of workqueues, with narrower patterns first. A fact that is not known of
+// the machine becomes a comment, not a condition. The text contains neither the host name nor the machine id.
+// Returns "" if no lesson makes a rule.
 std::string exported_policy(const ExportInput& input);
 
 }  // namespace wq::ctl

@@ -162,17 +162,18 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
         ->required()
         ->check(not_empty);
     command.add_flag("--json", options->json, kJsonHelp);
-    add_setting(command, "--alpha", "Chance of a verdict on a change that does nothing, at most; 0.05",
-                parse_alpha_word, options->alpha);
-    add_setting(command, "--tolerance", "What a change may cost, as in 5%; 0%", parse_tolerance,
-                options->tolerance);
-    add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; 64", parse_max_pairs,
-                options->max_pairs);
-    add_setting(command, "--candidates", "How many candidates are compared with the baseline; 1",
+    add_setting(command, "--alpha",
+                "Chance of a verdict on a change that does nothing, at most; default 0.05", parse_alpha_word,
+                options->alpha);
+    add_setting(command, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
+                parse_tolerance, options->tolerance);
+    add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; default 64",
+                parse_max_pairs, options->max_pairs);
+    add_setting(command, "--candidates", "How many candidates are compared with the baseline; default 1",
                 parse_candidates, options->candidates);
     auto* watch =
         command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");
-    add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; 20000",
+    add_setting(command, "--run-length", "Pairs before a false alarm, on average at least; default 20000",
                 parse_run_length, options->run_length)
         ->needs(watch);
     return [options] { return judge(*options); };

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// next_step() asks what one workqueue shall hold here under one policy. This asks what a class of workqueues
-// taught, by trials of the policy or by hand, also where none of them is there any more. The rule is the
-// same: a challenger meets the incumbent, and who wins is the next one's incumbent. So the verdicts of a
-// class are steps from one setting to another. The last that is not undecided tells which steps count:
-// those that improved, from what the kernel had to the incumbent of that verdict, and those that lead on from
-// there. Where none leads anywhere, what regressed is a reason to leave the kernel's setting alone.
+// next_step() decides what one workqueue holds on this host under one policy. lessons_of() decides what the
+// trials of a class of workqueues found, no matter whether the policy or an operator asked for them, and even
+// if no workqueue of the class exists now. The rule is the same: a candidate is compared with a baseline, and
+// the winner is the next baseline. So the verdicts of a class are steps from one setting to another. The
+// latest verdict that is not undecided selects the steps that count: those that improved, from the kernel's
+// setting to the baseline of that verdict, and those that continue from there. If there are none, the lesson
+// is `leave`, and the verdicts that regressed are its evidence.
 //
-// Where masks give the workqueues of a class different CPUs, or the class other CPUs than before, the
-// verdicts on the CPUs of the last one count. On one pair of arms the last verdict counts, whatever it was
-// judged by; of several that improved on one setting, the last. A step on the way by a wrong clock still
-// tells that its candidate was one of ours and not the kernel's; that much is known, and no more, so that
-// nothing is said.
+// If masks give the workqueues of a class different CPUs, or changed the CPUs of the class, only the verdicts
+// on the CPUs of the latest verdict count. Of several verdicts on one pair of arms, the latest counts,
+// whatever the judge's settings were; so does the latest of several that improved on one setting. A step with
+// a wrong time (in the future) only shows that its candidate was our setting, not the kernel's. If the steps
+// contain such a verdict, the lesson is `nothing`.
 #include "ctl/commands/lessons.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@
 namespace wq {
 namespace {
 
-// The last verdict on each pair of arms, of one class.
+// The latest verdict on each pair of arms, for one class.
 using Verdicts = std::map<std::pair<std::string, std::string>, const VerdictRecord*>;
 
 bool is_older(const VerdictRecord& a, const VerdictRecord& b) {
@@ -37,9 +38,9 @@ class Class {
     [[nodiscard]] Lesson lesson() const;
 
   private:
-    // One of the future was reached while the clock was wrong.
+    // A verdict with a time in the future was recorded while the clock was wrong.
     [[nodiscard]] bool is_trusted(const VerdictRecord& verdict) const { return verdict.time <= in_.now; }
-    // The latest that passes, or nullptr.
+    // Returns the latest verdict that PASS accepts, or nullptr.
     template <class Pass>
     [[nodiscard]] const VerdictRecord* latest(Pass pass) const {
         const VerdictRecord* out = nullptr;
@@ -55,7 +56,8 @@ class Class {
     const Verdicts& verdicts_;
 };
 
-// What improved, by any clock, from what the kernel had to SETTING.
+// Returns the verdicts that improved and lead from the kernel's setting to SETTING, including those with a
+// wrong time.
 std::vector<VerdictRecord> Class::steps_to(const std::string& setting) const {
     std::vector<VerdictRecord> out;
     std::set<std::string> seen{setting};
@@ -69,7 +71,8 @@ std::vector<VerdictRecord> Class::steps_to(const std::string& setting) const {
     }
 }
 
-// Adds to STEPS, which end at SETTING, what improved on it and on. False: in a circle.
+// Adds to STEPS, which end at SETTING, the verdicts that improved and continue from there. Returns false if
+// the steps form a circle.
 bool Class::add_steps_from(const std::string& setting, std::vector<VerdictRecord>& steps) const {
     std::set<std::string> seen{setting};
     for (const VerdictRecord& step : steps) seen.insert(step.key.baseline);
@@ -83,7 +86,7 @@ bool Class::add_steps_from(const std::string& setting, std::vector<VerdictRecord
     }
 }
 
-// What is worse than SETTING.
+// Returns the verdicts of candidates that regressed against SETTING, oldest first.
 std::vector<VerdictRecord> Class::regressed(const std::string& setting) const {
     std::vector<VerdictRecord> out;
     for (const auto& [arms, verdict] : verdicts_)
@@ -97,7 +100,7 @@ Lesson nothing(const VerdictRecord& last, std::string why) {
     return {Lesson::Kind::nothing, last.target, {}, {last}, std::move(why)};
 }
 
-// STEPS lead there.
+// Returns a lesson to use the candidate of the last of STEPS.
 Lesson use(const VerdictRecord& last, std::vector<VerdictRecord> steps) {
     auto arm = arm_named(steps.back().key.candidate);
     const auto had = arm_named(steps.front().key.baseline);
@@ -113,21 +116,21 @@ Lesson Class::lesson() const {
     const VerdictRecord* last = latest(conclusive);
     if (last == nullptr) {
         last = latest([](const VerdictRecord&) { return true; });
-        return nothing(*last, is_trusted(*last) ? "is undecided" : "is of a wrong clock");
+        return nothing(*last, is_trusted(*last) ? "is undecided" : "has a time in the future (wrong clock)");
     }
     const std::string& incumbent = last->key.baseline;
     auto steps = steps_to(incumbent);
     if (!std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return is_trusted(step); }))
-        return nothing(*last, "rests on one of a wrong clock");
+        return nothing(*last, "depends on a verdict with a time in the future (wrong clock)");
     if (!add_steps_from(incumbent, steps)) return nothing(*last, "contradicts an earlier one");
     if (!steps.empty()) return use(*last, std::move(steps));
     return {Lesson::Kind::leave, last->target, {}, regressed(incumbent), ""};
 }
 
-// Where @default was by our doing, and where it will be for who follows its LESSON.
+// Settings that @default had because of us, and the setting that it gets on a host that follows its LESSON.
 struct DefaultSteps {
-    std::set<std::string> ours;  // candidates that may have stayed
-    std::string lesson;          // "" where there is none to use
+    std::set<std::string> ours;  // candidates that did not regress, so they may have been kept
+    std::string lesson;          // the arm of the lesson; "" if it has none to use
 };
 
 DefaultSteps default_steps(const Verdicts& verdicts, const Lesson& lesson) {
@@ -138,17 +141,17 @@ DefaultSteps default_steps(const Verdicts& verdicts, const Lesson& lesson) {
     return out;
 }
 
-// A follower's trials begin at what @default holds. Where that was ours and others will not have it, they say
-// nothing of the kernel's setting.
+// The trials of a workqueue that follows @default start at the setting of @default. If that setting was ours,
+// and hosts that follow the lessons will not have it, these trials say nothing about the kernel's setting.
 Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
     if (lesson.kind == Lesson::Kind::nothing || lesson.name == kDefaultTarget) return lesson;
     const std::string& start = lesson.verdicts.front().key.baseline;
     if (!steps.ours.contains(start) || start == steps.lesson) return lesson;
     const VerdictRecord last = lesson.verdicts.back();
-    return nothing(last, "rests on where @default was for a while");
+    return nothing(last, "depends on a scope that @default had and that this policy does not set");
 }
 
-// Whether both are about the same arms, and one improved where the other regressed.
+// Whether both are about the same arms, and one improved and the other regressed.
 bool are_opposite(const VerdictRecord& a, const VerdictRecord& b) {
     const auto decided = [](const VerdictRecord& v) { return v.outcome != TrialOutcome::inconclusive; };
     return a.key.baseline == b.key.baseline && a.key.candidate == b.key.candidate && decided(a) &&

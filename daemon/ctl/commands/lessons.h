@@ -10,31 +10,33 @@
 
 namespace wq {
 
-// What the verdicts on one class of workqueues come to.
+// The conclusion from the verdicts on one class of workqueues.
 struct Lesson {
     enum class Kind {
-        nothing,  // `why`
-        leave,    // what was tried is worse than what the kernel had
-        use,      // `arm` is better
+        nothing,  // no conclusion; `why` says why
+        leave,    // the candidates are worse than the kernel's setting
+        use,      // `arm` is better than the kernel's setting
     };
     Kind kind = Kind::nothing;
-    std::string name;  // the workqueue of the class that was tried last, or @default
-    Arm arm;           // of `use`: strict is false where the kernel's setting is strict and this one is not
-    std::vector<VerdictRecord> verdicts;  // that it rests on, oldest first; of `nothing`, the last one
-    std::string why;                      // of `nothing`, to people, of the last verdict: "is undecided"
-    // Earlier ones on the arms of one of `verdicts` that say the opposite, oldest first.
+    std::string name;  // the target of the latest decided verdict or, without one, of the latest verdict
+    Arm arm;           // for `use`; strict is false if the kernel's setting is strict and this one is not
+    // The evidence: for `use`, the steps in their order; for `leave`, the verdicts that regressed, oldest
+    // first; for `nothing`, the verdict that `why` is about.
+    std::vector<VerdictRecord> verdicts;
+    std::string why;  // for `nothing`: "is undecided"
+    // Verdicts on the arms of one of `verdicts` that say the opposite, oldest first.
     std::vector<VerdictRecord> opposed = {};
 };
 
 struct LessonInput {
     const std::vector<VerdictRecord>& records;  // VerdictStore::records()
-    std::string kernel;                         // only what was learned on this release,
-    std::string topology;                       // and on this fingerprint()
+    std::string kernel;                         // only verdicts of this release count,
+    std::string topology;                       // and of this fingerprint()
     std::int64_t now = 0;                       // s since 1970
 };
 
-// A lesson for each class with a verdict of this kernel and topology, by class. Pure; neither the policy nor
-// the workqueues that there are now have a part in it.
+// Returns a lesson for each class with a verdict of this kernel and topology, sorted by class. It has no side
+// effects. It depends neither on the policy nor on the workqueues that exist now.
 std::vector<Lesson> lessons_of(const LessonInput& input);
 
 }  // namespace wq

@@ -20,7 +20,7 @@ Status order_daemon(sd_bus* bus, const char* method, const std::vector<std::stri
 
 int order(const Options& options, const char* method, const std::vector<std::string>& arguments) {
     if (!options.root.empty()) {
-        complain("a tree has no daemon to give orders to");
+        complain("--root names a tree, which has no daemon");
         return kNoDaemon;
     }
     const auto bus = open_system_bus();

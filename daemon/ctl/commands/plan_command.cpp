@@ -71,7 +71,7 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
     return out;
 }
 
-// What the daemon says of TARGET of the machine that OPTIONS name; null if none runs, or for another machine.
+// The daemon's status of TARGET; null if no daemon runs or OPTIONS name another machine, kernel or policy.
 nlohmann::json asked_about(const Options& options, const std::string& target) {
     const bool live = options.topology == "live" && options.root.empty();
     if (!live || options.kernel_scopes || options.config || options.shard_size) return nullptr;
@@ -93,7 +93,7 @@ std::string compared_text(const Machine& machine, const ExperimentPlan& plan) {
                        plan.slot_seconds);
 }
 
-// A line with a label, wrapped.
+// Prints TEXT with a label, wrapped.
 void print_labelled(const char* label, const std::string& text) {
     Table table({fmt::format("  {:<9}", label), text});
     fmt::print("{}", table.text(terminal_columns(), false));
@@ -108,7 +108,7 @@ void print_progress(const nlohmann::json& target) {
         print_labelled("evidence", progress_text(trial, wall_clock()));
 }
 
-// Empty for @default, which has a table of its own.
+// Returns nullptr for @default, which has its own table, and for a target without a rule.
 const WorkqueueRule* rule_of(const Policy& policy, const PlanLine& line) {
     return line.target.kind == Kind::unbound && line.rule ? policy.rule_for(line.target.name) : nullptr;
 }
@@ -212,7 +212,7 @@ std::vector<std::string> remarks(const Options& options, const Machine& machine,
             "6.10.");
     if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
     const auto changes = [](const PlanLine& line) { return line.action == Action::write; };
-    if (finer && std::ranges::any_of(lines, changes))  // the summary says it otherwise
+    if (finer && std::ranges::any_of(lines, changes))  // otherwise the summary says it
         out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
     return out;
 }

@@ -36,7 +36,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the kernel has, seen without a daemon: an engine that only looks.
+// The status without a daemon. It comes from an engine that only reads.
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
@@ -77,7 +77,7 @@ json absent_status(const Options& options, std::string why) {
     unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
-    engine.observe("no daemon runs");  // all that targets and masks say of it
+    engine.observe("no daemon runs");  // the reason for targets and masks; the daemon's reason is WHY
     engine.look();
     MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
     masks.look(engine.policy(), "no daemon runs");
@@ -88,7 +88,7 @@ json absent_status(const Options& options, std::string why) {
     document["kernel"] = features_json(engine.kernel(), read_features(paths, engine.kernel()), false);
     document["kernel"]["pods"] = pods_json(engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
-    if (!loaded)  // what a file holds now may be ours
+    if (!loaded)  // the current value of a file may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
     if (!masks_loaded)
         for (json& mask : document["masks"]) mask["baseline"] = nullptr;
@@ -104,7 +104,7 @@ std::string scope_text(const json& target) {
     return word == "default" ? fmt::format("default ({})", text_of(target["effective"])) : word;
 }
 
-// What was decided, and the comparison that runs. What is watched is told of once.
+// The verdict and the running comparison. If both are about the same arms, only the comparison.
 std::string reason_text(const json& target) {
     const json trial = target.value("trial", json(nullptr));
     if (!trial.is_object()) return text_of(target["reason"]);
@@ -120,7 +120,7 @@ std::string time_text(const json& seconds) {
     return seconds.is_number_integer() ? local_time(seconds.get<std::int64_t>()) : "an unknown time";
 }
 
-// What a policy that is broken on disk means; "" where it is not.
+// Describes a policy that is broken on disk; "" if it is not broken.
 std::string policy_text(const json& daemon) {
     const json policy = daemon.value("policy", json::object());
     if (policy.value("state", "") != "broken") return "";
@@ -134,7 +134,7 @@ std::string policy_text(const json& daemon) {
                        in_force);
 }
 
-// The rules that have expired, by their places; "" without any.
+// Lists the places of the rules that have expired; "" if there are none.
 std::string expired_text(const json& daemon) {
     const json rules = daemon.value("policy", json::object()).value("expired", json::array());
     if (rules.empty()) return "";
@@ -154,7 +154,7 @@ std::string summary_of(const json& targets) {
                        fmt::join(parts, ", "));
 }
 
-// As systemctl has them: green is well, yellow is for somebody to look at.
+// Like systemctl: green is good, yellow needs attention.
 std::string_view colour_of_state(std::string_view state) {
     if (state == "kept" || state == "applied") return "\x1b[32m";
     if (state == "trial") return "\x1b[1m";

@@ -8,7 +8,8 @@
 
 namespace wq::ctl {
 
-// The daemon's status as JSON. Error: ESRCH if no daemon runs or it cannot be asked.
+// The daemon's status as JSON. Error: ESRCH if no daemon runs or the system bus cannot be reached; others as
+// in call_daemon().
 Result<std::string> ask_daemon(const Options& options);
 
 }  // namespace wq::ctl

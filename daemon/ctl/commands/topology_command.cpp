@@ -84,7 +84,7 @@ std::string wrapped_lists(const std::vector<std::string>& words, std::size_t col
 std::string kernels_own_text(const Topology& topology, const KernelInfo& kernel, std::size_t columns) {
     std::string text;
     for (const OwnPods& own : kernels_own(topology, kernel))
-        text += "\n" + own.text + "\n" + wrapped_lists(own.cpus, columns, 4);
+        text += "\n" + wrapped(own.text, columns) + wrapped_lists(own.cpus, columns, 4);
     for (const std::string& why : {why_in_doubt(topology, kernel), why_not_its_own(kernel)}) {
         if (why.empty()) continue;
         if (text.empty()) text = "\n";
@@ -118,7 +118,8 @@ std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& ker
     for (const Scope scope : unlike_model(kernel, topology)) {
         const auto pods = pods_in(kernel, scope, topology, 1);
         out.push_back(
-            {fmt::format("of {}, the kernel has {} instead:", name_of(scope), plural(pods.size(), "pod")),
+            {fmt::format("The kernel's pods of {} differ from those computed from sysfs. The kernel has {}:",
+                         name_of(scope), plural(pods.size(), "pod")),
              lists_of(pods)});
     }
     return out;

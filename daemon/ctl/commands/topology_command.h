@@ -19,11 +19,11 @@ std::string topology_table(const Topology& topology, const KernelInfo& kernel, u
 
 // Pods of the kernel that differ from the model. Plans use the kernel's pods.
 struct OwnPods {
-    std::string text;               // "of smt, the kernel has 2 pods instead:"
+    std::string text;               // "The kernel's pods of smt differ ... The kernel has 2 pods:"
     std::vector<std::string> cpus;  // CPU list of each pod
 };
 std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& kernel);
-// Why the kernel's own pods were not read, as a sentence; "" if they were read or nobody tried.
+// Why the kernel's own pods were not read, as a sentence; "" if they were read or were not to be read.
 std::string why_not_its_own(const KernelInfo& kernel);
 // Why the LLCs shown may differ from the kernel's, as a sentence; "" if they are the same.
 std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel);

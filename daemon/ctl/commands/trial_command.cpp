@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-// How long to wait for the record on disk. A trial that ended without one also costs this time.
+// How long to wait for the record on disk. A trial that ends without a record is reported after this time.
 constexpr std::chrono::seconds kForTheDisk{30};
 constexpr useconds_t kLookEvery = 200'000;  // us between two looks
 
@@ -36,7 +36,7 @@ json trial_in(const json& status, const std::string& target) {
     return nullptr;
 }
 
-// Shows progress until the order for TARGET is carried out, or given up.
+// Shows progress until the trial that was ordered for TARGET ends or is given up.
 Status follow(sd_bus* bus, const std::string& target) {
     ProgressLine line;
     for (;;) {
@@ -74,14 +74,14 @@ Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::strin
         });
         if (found != records.rend()) return *found;
         if (std::chrono::steady_clock::now() >= end)
-            return fail("the trial ended, and no verdict of it was saved; the journal says how");
+            return fail("the trial ended, but no verdict was saved; see the journal");
         ::usleep(kLookEvery);
     }
 }
 
 int trial(const Options& options, const std::string& target, const std::string& arm) {
     if (!options.root.empty()) {
-        complain("a tree has no daemon to run a trial");
+        complain("--root names a tree, which has no daemon");
         return kNoDaemon;
     }
     const auto failed = [](const Error& error) {

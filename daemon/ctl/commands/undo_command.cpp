@@ -11,7 +11,7 @@
 namespace wq::ctl {
 namespace {
 
-// A word of the baseline's file, which is not taken for a plain one unseen.
+// Returns WORD, quoted for the shell unless it is plain: it comes from a file, which is not trusted.
 std::string word_text(const std::string& word) {
     const bool plain =
         !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
@@ -23,7 +23,7 @@ std::string scope_path(const Paths& paths, const std::string& name) {
                                   : paths.workqueues() + "/" + name + "/affinity_scope";
 }
 
-// The commands for one entry: only where what the target holds now is ours.
+// The commands that restore one entry. Only files whose current value is ours are restored.
 std::string commands(const Paths& paths, const WorkqueueFs& files, const BaselineEntry& entry) {
     std::string out;
     const auto scope = files.read_scope(entry.name, entry.inode);
@@ -38,7 +38,7 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const Baselin
     return out;
 }
 
-// The same for a mask.
+// Like the function above, for a mask.
 std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEntry& entry) {
     const auto now = files.read_mask(entry.name);
     if (!now || now->inode != entry.inode || now->cpus == entry.before() || !entry.may_be_ours(now->cpus))
@@ -48,7 +48,7 @@ std::string commands(const Paths& paths, const WorkqueueFs& files, const MaskEnt
                        shell_quoted(paths.workqueues() + folder + "/cpumask"));
 }
 
-// The commands that put back what `ab` and `bench` left.
+// The commands that restore what `ab` and `bench` left behind.
 std::string restore_commands(const Paths& paths) {
     const std::string root = paths.root.empty() ? "" : " --root " + shell_quoted(paths.root);
     std::string out;

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLeastSeconds = 0.5;
 constexpr double kMostSeconds = 3600;
-constexpr int kTries = 5;  // of a sample that fails for a moment
+constexpr int kTries = 5;  // to take a sample, if it fails temporarily
 constexpr std::size_t kWidth = 80;
 constexpr const char* kCounts = "what the kernel counts of each workqueue";
 
@@ -42,7 +42,7 @@ Result<WorkSample> sample_of(WorkMonitor& monitor) {
     return sample;
 }
 
-// One look. What a tool refuses is noted as missing, and the look goes on without it.
+// One look. If a tool fails, this is noted in `missing`, and the look continues without it.
 class Look {
   public:
     explicit Look(const DiagnoseTools& tools) : tools_(tools) {
@@ -139,7 +139,7 @@ void Look::add_kworkers() {
     }
 }
 
-// What was seen, but neither counted nor timed.
+// Notes what was seen but could not be counted or timed.
 void Look::note_lost() {
     const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
         if (count > 0) out_.missing.push_back(plural(count, one) + rest);
@@ -179,7 +179,8 @@ Result<DiagnoseLook> Look::end() {
     return std::move(out_);
 }
 
-// Reads all kworkers once a second, so that those that come and go are seen. A signal ends it early.
+// Reads all kworkers every second, or every quarter of SECONDS if that is shorter, so that short-lived ones
+// are seen. A signal ends it early.
 void watch(Look& look, double seconds, TopWait& wait) {
     const auto until = Clock::now() + duration_of(seconds);
     const auto step = duration_of(std::min(1.0, seconds / 4));
@@ -208,7 +209,7 @@ int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
 }
 
 CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
-    return command.add_option("--seconds", seconds, "How long to look; 5")
+    return command.add_option("--seconds", seconds, "How long to look; default 5")
         ->type_name(word::kNumber)
         ->check(seconds_between(kLeastSeconds, kMostSeconds));
 }

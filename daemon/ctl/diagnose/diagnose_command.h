@@ -18,17 +18,17 @@ struct DiagnoseOptions {
     bool json = false;
 };
 
-// What `diagnose` looks with. Each may refuse; the others then tell what they can.
+// The data sources of `diagnose`. If one cannot be used, the others still are.
 struct DiagnoseTools {
     Paths paths;              // of /proc and /sys
     WorkMonitor& monitor;     // with probes
-    WorkMonitor& statistics;  // without, if those were refused
+    WorkMonitor& statistics;  // without probes; used if the kernel refuses probes
     WorkProfile& profile;
     Result<KernelDump> (*dump)();
 };
 
-// `wq-tunectl diagnose`: watches for a while, and prints what keeps kworkers busy. A signal ends the look
-// early; what was seen until then is printed. Fails only if nothing can be seen.
+// `wq-tunectl diagnose`: watches for a while and prints what keeps kworkers busy. A signal ends the look
+// early; then it prints what was seen so far. Fails only if nothing can be seen or printed.
 int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
 
 // The diagnosis in plain words, COLUMNS wide.

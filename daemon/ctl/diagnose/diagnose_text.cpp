@@ -14,9 +14,9 @@
 namespace wq::ctl {
 namespace {
 
-constexpr double kLeastCpu = 0.01;   // below, work is only counted
-constexpr double kHintCpu = 0.05;    // below, no scope is worth a comparison
-constexpr double kLockShare = 0.10;  // below, waiting for the lock is not worth a word
+constexpr double kLeastCpu = 0.01;   // CPUs; work that uses less only counts in the summary
+constexpr double kHintCpu = 0.05;    // CPUs; below this, no comparison of scopes is suggested
+constexpr double kLockShare = 0.10;  // below this, the wait for the lock is not mentioned
 constexpr std::size_t kMostWork = 12;
 constexpr std::size_t kMostNamed = 3;  // kworkers
 
@@ -95,7 +95,7 @@ void Text::say_times(const BusyWork& work) {
     if (!words.empty()) say(fmt::format("{}", fmt::join(words, "; ")));
 }
 
-// Which settings reach the work.
+// Says which settings do not affect the work, because of its kind.
 void Text::say_where(const DiagnosedWorkqueue& wq) {
     if (wq.kind == "per-cpu")
         say("Per-CPU work runs on the CPU that it is queued on; affinity scopes and the masks of unbound "
@@ -118,7 +118,7 @@ void Text::say_lock(const DiagnosedWorkqueue& wq) {
     say(line);
 }
 
-// What to try, where it can change anything.
+// Suggests a comparison, if another scope could change something.
 void Text::hint(const DiagnosedWorkqueue& wq) {
     if (!wq.scope || wq.target.empty() || wq.cpu < kHintCpu) return;
     std::vector<std::string_view> arms{name_of(*wq.scope)};
@@ -142,7 +142,7 @@ void Text::hint(const DiagnosedWorkqueue& wq) {
                              shell_word(printable(wq.target)), fmt::join(arms, ",")));
 }
 
-// Counts that say why a workqueue is slower than it has to be.
+// Explains counts that show why a workqueue is slower than necessary.
 void Text::say_workers(const DiagnosedWorkqueue& wq) {
     const std::uint64_t items = wq.items.value_or(0);
     const auto often = [&](const std::optional<std::uint64_t>& count) {
@@ -204,7 +204,7 @@ std::size_t Text::work() {
     return shown;
 }
 
-// Of the workqueues that cost little.
+// Prints the events of workqueues whose work was not explained, because it used little CPU time.
 void Text::events() {
     for (std::size_t i = 0; i < d_.workqueues.size(); i++) {
         const auto& wq = d_.workqueues[i];
@@ -219,8 +219,8 @@ void Text::stuck() {
         begin(fmt::format("{} did not run at all: it sleeps in the middle of an item{}", printable(one.name),
                           one.work.empty() ? "" : " of " + printable(one.work)));
         say(fmt::format(
-            "It waits{}, uses no CPU, but counts in the load average. `cat /proc/PID/stack` shows "
-            "what for.",
+            "It waits{}. It uses no CPU but counts in the load average. `cat /proc/PID/stack` shows what "
+            "it waits for.",
             one.sleeps_in.empty() ? "" : " in " + printable(one.sleeps_in)));
     }
 }
@@ -239,7 +239,8 @@ void Text::summary(std::size_t shown) {
         line += fmt::format(" {} used {:.2f} together.",
                             (shown > 0 ? "Another " : "") + plural(d_.work.size() - shown, "function"), rest);
     if (d_.unsampled >= 0.1)
-        line += fmt::format(" No tick found those running that used {:.2f}.", d_.unsampled);
+        line += fmt::format(
+            " Of the total, {:.2f} was used by kworkers that no scheduler tick found running.", d_.unsampled);
     begin(line);
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// CPU time comes from one of three places, the best that this kernel offers:
-//   ticks       each scheduler tick that found a kworker running is a sample of its function. The samples
-//               share out the exact CPU time of its task (of one that has ended: a tick each), so ticks that
-//               a busy hypervisor lost do not count. Works in soft interrupts have no kworker: the time from
-//               start to end is taken.
-//   statistics  PWQ_STAT_CPU_TIME of each workqueue, divided among its functions by the time that they took,
-//               each at most that time; the rest is of items that did not end, whose functions are not known
-//   names       CPU time of each kworker, by what the kernel calls its work
-// The first two do not see a CPU without a tick (nohz_full). The total is exact: it is that of the tasks.
+// CPU time is attributed to work in one of three ways, the first that this kernel supports:
+//   ticks       Each scheduler tick that finds a kworker running is a sample of its function. The exact CPU
+//               time of the task is divided by its samples, so ticks that a busy hypervisor lost do not
+//               matter. For a task that has ended, a sample counts as one tick. Work in soft interrupts has
+//               no kworker: its time from start to end is used.
+//   statistics  PWQ_STAT_CPU_TIME of each workqueue is divided among its functions by the time that they
+//               took; a function gets at most that time. The rest belongs to items that did not end, whose
+//               functions are not known.
+//   names       CPU time of each kworker, by the name that the kernel gives its work.
+// The first two do not see a CPU without a tick (nohz_full). The total is exact: it is the CPU time of the
+// tasks.
 #include "ctl/diagnose/diagnosis.h"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ double cpus_of(std::uint64_t ns, double seconds) {
     return static_cast<double>(ns) / 1e9 / seconds;
 }
 
-// How many pods of SCOPE have one of CPUS.
+// How many pods of SCOPE contain one of CPUS.
 std::size_t pods_on(const KernelDump& dump, Scope scope, const CpuSet& cpus) {
     const auto at = dump.scopes.find(scope);
     if (at == dump.scopes.end()) return 0;
@@ -31,7 +33,7 @@ std::size_t pods_on(const KernelDump& dump, Scope scope, const CpuSet& cpus) {
         std::ranges::count_if(at->second, [&](const KernelPod& pod) { return pod.cpus.intersects(cpus); }));
 }
 
-// The scopes of which a comparison could show something.
+// Adds the scopes that are worth a comparison.
 void add_scopes(DiagnosedWorkqueue& out, const KernelDump& dump, const DumpedWorkqueue& wq,
                 const CpuSet& online) {
     if (!wq.attrs || !wq.attrs->effective || wq.max_active <= 1 || wq.kind != "unbound") return;
@@ -47,7 +49,8 @@ void add_scopes(DiagnosedWorkqueue& out, const KernelDump& dump, const DumpedWor
         out.finer.push_back(*scope);
         most = count;
     }
-    // "cache" where each cache belongs to one core, as in many virtual machines, is no choice of anybody's.
+    // Coarser scopes are only added if a scope such as `cache` gives each core its own pool, because each
+    // cache belongs to one core, as in many virtual machines. Nobody chose this.
     if (now <= Scope::smt || pods <= 1 || pods != pods_on(dump, Scope::smt, cpus)) return;
     std::size_t least = pods;
     for (const Scope scope : kAllScopes) {
@@ -71,7 +74,7 @@ void add_pools(DiagnosedWorkqueue& out, const KernelDump& dump, const DumpedWork
     }
 }
 
-// The one workqueue of DUMP that is called NAME and is unbound or not; null if there are several.
+// The workqueue of DUMP with this name, unbound or not as given; nullptr if there is none or several.
 const DumpedWorkqueue* find_dumped(const KernelDump& dump, const std::string& name, bool unbound) {
     const DumpedWorkqueue* found = nullptr;
     for (const auto& one : dump.workqueues) {
@@ -82,7 +85,7 @@ const DumpedWorkqueue* find_dumped(const KernelDump& dump, const std::string& na
     return found;
 }
 
-// PRE: the same workqueue at the beginning; null if it is new.
+// PRE: the same workqueue at the start of the look; nullptr if it is new.
 void add_events(DiagnosedWorkqueue& out, const WorkqueueRow& row, const KernelWorkqueue* pre) {
     if (row.reset) return;
     const KernelWorkqueue none;
@@ -137,7 +140,7 @@ class Diagnoser {
     std::map<std::uint64_t, const WorkqueueRow*> rows_;
     std::map<unsigned, std::uint64_t> addresses_;  // by the id of the row
     std::map<Key, BusyWork> work_;
-    std::map<std::uint64_t, std::string> words_;  // of workqueues that only a name tells of
+    std::map<std::uint64_t, std::string> words_;  // names of workqueues that have no row
     std::map<std::uint64_t, std::size_t> index_;
     Diagnosis out_;
 };
@@ -152,7 +155,7 @@ void Diagnoser::add_ticks() {
         if (!sampled.contains(use.pid)) out_.unsampled += cpus_of(use.cpu_ns, look_.seconds);
     }
     for (const auto& ran : look_.profile->ran) {
-        if (!rows_.empty() && !rows_.contains(ran.workqueue)) continue;  // it is gone
+        if (!rows_.empty() && !rows_.contains(ran.workqueue)) continue;  // the workqueue is gone
         const auto at = uses.find(ran.pid);
         KworkerShare share{ran.kworker, cpus_of(ran.cpu_ns, look_.profile_seconds), {}};
         if (at != uses.end()) {
@@ -172,7 +175,7 @@ void Diagnoser::add_statistics() {
     out_.by = Attribution::statistics;
     std::map<unsigned, double> busy;  // workers, by the id of the workqueue
     for (const auto& row : look_.work->functions) busy[row.id] += row.busy;
-    // Where functions took less time than CPU time was counted, other items used the rest: they still run.
+    // If the kernel counted more CPU time than the functions took, items that still run used the rest.
     for (const auto& row : look_.work->functions) {
         const double all = rows_.at(addresses_.at(row.id))->cpu.value_or(0);
         work_[{addresses_.at(row.id), row.function}].cpu +=
@@ -183,7 +186,7 @@ void Diagnoser::add_statistics() {
             work_[{address, ""}].cpu += rest;
 }
 
-// Works get addresses of their own: 1, 2, ...
+// The addresses of the workqueues are not known here, so each name gets a number instead: 1, 2, ...
 void Diagnoser::add_names() {
     out_.by = Attribution::names;
     std::map<std::string, std::uint64_t> addresses;
@@ -198,7 +201,7 @@ void Diagnoser::add_names() {
         }
 }
 
-// What the monitor knows of the functions; of soft interrupts it alone.
+// Adds what the monitor measured of each function. Work in soft interrupts is known from the monitor only.
 void Diagnoser::add_functions() {
     for (const auto& row : look_.work->functions) {
         const std::uint64_t address = addresses_.at(row.id);
@@ -212,7 +215,8 @@ void Diagnoser::add_functions() {
     }
 }
 
-// Where ticks do not tell which kworkers it was, their names do. They go with the most costly function.
+// Without ticks, the names of their work tell which kworkers served a workqueue. They are added to its most
+// costly function.
 void Diagnoser::add_kworkers_by_name() {
     std::map<std::string, BusyWork*> costly;
     for (auto& [key, work] : work_) {
@@ -261,7 +265,7 @@ DiagnosedWorkqueue Diagnoser::describe(std::uint64_t address) const {
     if (dumped == nullptr) return out;
     out.kind = dumped->kind;
     out.max_active = dumped->max_active;
-    if (out.kind == "unbound" && dumped->max_active > 1)  // no scope makes another work faster
+    if (out.kind == "unbound" && dumped->max_active > 1)  // no scope makes other work faster
         out.target = row.now.in_sysfs ? out.name : row.now.follows_default ? kDefaultTarget : "";
     add_scopes(out, *look_.dump, *dumped, look_.online);
     add_pools(out, *look_.dump, *dumped, look_.online);

@@ -16,13 +16,13 @@
 
 namespace wq::ctl {
 
-// All that was seen in one look at the machine's kworkers. What this kernel refused is empty.
+// Everything that was seen in one look at the machine's kworkers. Data that this kernel refused is empty.
 struct DiagnoseLook {
     double seconds = 0;
     CpuSet online;
     std::vector<KworkerUse> kworkers;
-    std::vector<KernelWorkqueue> before;  // the kernel's statistics at the beginning
-    std::optional<TopInterval> work;      // from then to the end
+    std::vector<KernelWorkqueue> before;  // the kernel's statistics at the start
+    std::optional<TopInterval> work;      // from the start to the end
     std::optional<ProfileSample> profile;
     double profile_seconds = 0;
     bool sampled = false;  // the profile has RanWork
@@ -32,7 +32,7 @@ struct DiagnoseLook {
     std::vector<std::string> missing;   // what cannot be seen here, and why
 };
 
-// CPU time is in CPUs: seconds of it per second.
+// CPU time is in CPUs: seconds of CPU time per second.
 
 struct KworkerShare {
     std::string name;  // "kworker/u96:3"
@@ -51,25 +51,26 @@ struct BusyWork {
     std::optional<double> longest_ns;    // CPU time that one item was seen to use without a sleep
 };
 
-// A workqueue that costs something, or to which something happened.
+// A workqueue that used CPU time, or that has events.
 struct DiagnosedWorkqueue {
     unsigned id = 0;   // names are not unique
-    std::string name;  // as in sysfs; or the kernel's words for the work, where nothing better is known
+    std::string name;  // as in sysfs; the kernel's name for the work if nothing better is known
     std::string kind;  // "unbound", "ordered", "per-cpu", "bh"; "" if not known
     double cpu = 0;
     std::optional<int> max_active;
-    // Waiting for pool->lock, of all items in this time.
+    // The wait for pool->lock of all items during the look.
     std::optional<double> lock_share;  // of the time from queueing to start
     std::optional<double> lock_ns;     // per item
     std::optional<double> lock_cpu;    // CPUs that spin for it
-    // Only of unbound workqueues:
+    // Only for unbound workqueues:
     std::optional<Scope> scope;   // in effect
-    std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; none if none can help
-    std::vector<Scope> coarser;   // where each core has a pool of its own without need: the finest first
-    std::string target;           // for `ab --target`; "" if no setting reaches it, or that is not known
-    std::size_t pool_cpus = 0;    // online CPUs that queue to the same pool, at most; 0 if not known
+    std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; empty if none can help
+    std::vector<Scope> coarser;   // only if each core needlessly has its own pool; the finest first
+    std::string target;           // for `ab --target`; "" if no setting affects it, or this is not known
+    std::size_t pool_cpus = 0;    // largest number of online CPUs that queue to one pool; 0 if not known
     std::size_t pool_shared = 0;  // other workqueues that use its pools
-    // What the kernel counted in this time; empty if it cannot happen, or its pools were set anew meanwhile.
+    // Counted by the kernel during the look; empty if the event cannot happen on this workqueue, or if its
+    // pools were replaced during the look.
     std::optional<std::uint64_t> items, cpu_hogs, cm_wakeups, repatriated, mayday, rescued;
 
     // Whether the kernel counted something that needs an explanation.
@@ -78,11 +79,11 @@ struct DiagnosedWorkqueue {
 
 struct StuckKworker {
     std::string name, work;
-    std::string sleeps_in;  // a function of the kernel; "" if we may not know
+    std::string sleeps_in;  // a kernel function; "" if it is not known
 };
 
 // How CPU time was attributed to work: by samples at scheduler ticks; by the kernel's statistics of each
-// workqueue (and the time that functions took); by the names of kworkers.
+// workqueue (and the time that functions took); by the names of the kworkers' work.
 enum class Attribution : std::uint8_t { ticks, statistics, names };
 std::string_view name_of(Attribution by);
 
@@ -90,7 +91,7 @@ struct Diagnosis {
     double seconds = 0;
     std::size_t online = 0;  // CPUs
     double cpu = 0;          // of all kworkers
-    double unsampled = 0;    // of those that no tick found running
+    double unsampled = 0;    // of kworkers that no tick found running
     Attribution by = Attribution::names;
     std::vector<BusyWork> work;                  // the most costly first
     std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events
@@ -101,7 +102,7 @@ struct Diagnosis {
     std::vector<std::string> missing;
 };
 
-// What keeps the kworkers busy.
+// Finds what keeps the kworkers busy.
 Diagnosis diagnose(const DiagnoseLook& look);
 
 }  // namespace wq::ctl

@@ -66,7 +66,8 @@ void tell_isolated(Paragraphs& out, const std::vector<IsolatedFinding>& findings
         if (one.origins.size() > kMostOrigins)
             out.say(fmt::format("and from {} more", plural(one.origins.size() - kMostOrigins, "place")));
         if (one.kind == "unbound")
-            out.say("The masks of unbound workqueues, and of this one, decide where it runs.");
+            out.say(
+                "The cpumask of this workqueue and the mask of all unbound workqueues decide where it runs.");
     }
     if (findings.size() > kMostFindings)
         out.say(fmt::format("and {} more", plural(findings.size() - kMostFindings, "function")));

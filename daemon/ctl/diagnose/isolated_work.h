@@ -16,18 +16,18 @@ namespace wq::ctl {
 
 // Work of one function on isolated CPUs.
 struct IsolatedFinding {
-    std::string workqueue, kind;  // "": in a soft interrupt
+    std::string workqueue, kind;  // "": in a soft interrupt; an unknown workqueue also has no kind
     std::string function;
-    std::uint64_t items = 0;  // that started there
+    std::uint64_t items = 0;  // items that started there
     std::vector<WorkOrigin> origins;
 };
 
-// What started on isolated CPUs, the most items first. WORKQUEUES: the kernel's, by address, for their names.
-// What was only queued there is not in it.
+// Returns the work that started on isolated CPUs, most items first, without work that was only queued there.
+// WORKQUEUES: the kernel's workqueues by address, for their names.
 std::vector<IsolatedFinding> isolated_findings(const std::vector<IsolatedWork>& work,
                                                const std::map<std::uint64_t, KernelWorkqueue>& workqueues);
 
-// A paragraph for each function, up to twelve.
+// Adds a paragraph for each function, at most twelve.
 void tell_isolated(Paragraphs& out, const std::vector<IsolatedFinding>& findings, const CpuSet& isolated);
 nlohmann::ordered_json isolated_json(const std::vector<IsolatedFinding>& findings);
 

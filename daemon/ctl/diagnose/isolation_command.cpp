@@ -35,7 +35,7 @@ struct IsolationLook {
     std::vector<std::string> missing;  // what cannot be seen here, and why
 };
 
-// The kernel's workqueues at both ends of a look: a name may be gone, or new, at one of them.
+// The kernel's workqueues at the start and at the end of a look, because some may appear or disappear.
 class Names {
   public:
     explicit Names(WorkMonitor& statistics) : statistics_(statistics) {
@@ -85,7 +85,7 @@ Result<IsolationLook> look(const IsolationOptions& options, const IsolationTools
     return out;
 }
 
-// The keys of `isolation` of `status --json`, and those that only this look knows.
+// The keys of `isolation` in `status --json`, plus the keys that only this look provides.
 json json_of(const IsolationLook& look) {
     json out = isolation_json(look.isolation, {{}, look.lost, look.seconds});
     out["cpus"] = look.isolation.cpus().list();

@@ -19,8 +19,8 @@ struct IsolationTools {
 };
 
 // `wq-tunectl status --isolation`: watches the isolated CPUs for a while, and prints which work started on
-// them and who queued it. Neither the daemon nor an experiment is needed. A signal ends the look early; what
-// was seen until then is printed. Without isolated CPUs it says so, and attaches nothing.
+// them and who queued it. It needs neither the daemon nor an experiment. A signal ends the look early; then
+// it prints what was seen so far. If no CPU is isolated, it says so and attaches nothing.
 int isolation(const IsolationOptions& options, const IsolationTools& tools);
 
 }  // namespace wq::ctl

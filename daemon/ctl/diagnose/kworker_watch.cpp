@@ -17,7 +17,7 @@ void KworkerWatch::add(const std::vector<Kworker>& reading) {
         Seen& seen = at->second;
         const bool same = !is_new && seen.last.name == now.name && now.cpu_ns >= seen.last.cpu_ns;
         if (!same) seen = Seen{};
-        // One that was not there before began meanwhile: all of its time is new.
+        // A kworker that is not in the previous readings has started since, so all of its CPU time counts.
         const bool counts = same || readings_ > 1;
         const std::uint64_t used = counts ? now.cpu_ns - (same ? seen.last.cpu_ns : 0) : 0;
         seen.use.pid = now.pid;

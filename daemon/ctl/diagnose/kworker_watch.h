@@ -12,25 +12,25 @@
 
 namespace wq::ctl {
 
-// One kworker over a time.
+// One kworker during a look.
 struct KworkerUse {
     int pid = 0;
     std::string name;
     std::uint64_t cpu_ns = 0;
-    // CPU time by what the kernel called the work at the end of each step between two readings: a guess for a
-    // kworker that serves several workqueues.
+    // CPU time by the kernel's name for the work. The time between two readings counts for the name in the
+    // second one, which is a guess for a kworker that serves several workqueues.
     std::map<std::string, std::uint64_t> by_work;
-    bool stuck = false;     // busy with one item that slept, uninterruptible, in all readings
+    bool stuck = false;     // busy with one item that was in uninterruptible sleep in all readings
     std::string work;       // at the last reading
     CpuSet cpus;            // where it may run; filled in by the caller
-    std::string sleeps_in;  // the same, if it is stuck
+    std::string sleeps_in;  // the kernel function, if it is stuck; filled in by the caller
 };
 
-// Adds readings of all kworkers up.
+// Adds up readings of all kworkers.
 class KworkerWatch {
   public:
     void add(const std::vector<Kworker>& reading);
-    // All that had CPU time or are stuck. Needs two readings.
+    // The kworkers that used CPU time or are stuck. Needs two readings.
     [[nodiscard]] std::vector<KworkerUse> uses() const;
     [[nodiscard]] std::size_t seen() const { return seen_.size(); }
 
@@ -38,7 +38,7 @@ class KworkerWatch {
     struct Seen {
         Kworker last;
         KworkerUse use;
-        unsigned readings = 0;  // so far without an interruption in the same sleep
+        unsigned readings = 0;  // latest readings in a row that found it in the same sleep
     };
     std::map<int, Seen> seen_;
     unsigned readings_ = 0;

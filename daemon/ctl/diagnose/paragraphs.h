@@ -18,9 +18,9 @@ class Paragraphs {
         add(line, 0);
     }
     void say(const std::string& line) { add(line, kIndent); }
-    // A line that is neither indented nor a paragraph of its own.
+    // Adds a line that is neither indented nor a new paragraph.
     void note(const std::string& line) { add(line, 0); }
-    // A command, to be copied: it is not wrapped.
+    // Adds a command. It is not wrapped, so that the user can copy it.
     void command(const std::string& line) { text_ += std::string(kIndent + 2, ' ') + line + '\n'; }
 
     [[nodiscard]] bool empty() const { return text_.empty(); }

@@ -40,7 +40,7 @@ int print_diff(const DumpOptions& options, const nlohmann::ordered_json& now) {
     return kOk;
 }
 
-// Names that a comparison knows need not exist now.
+// With --diff, the names need not exist now: the other dump may have them.
 Result<KernelDump> wanted(KernelDump all, const DumpOptions& options) {
     if (options.diff.empty()) return dump_of(std::move(all), options.names);
     if (!options.names.empty())

@@ -13,7 +13,7 @@
 namespace wq::ctl {
 
 // DUMP restricted to the workqueues NAMES (as in sysfs) and the pools that they use. No names: everything.
-// Error: a name that no workqueue has.
+// Error: ENOENT if no workqueue has one of the names.
 Result<KernelDump> dump_of(KernelDump dump, const std::vector<std::string>& names);
 
 nlohmann::ordered_json kernel_dump_json(const KernelDump& dump, const KernelInfo& kernel);

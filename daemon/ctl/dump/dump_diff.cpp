@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-// A value as text: words as they are, lists joined; "" for null and for what is not there.
+// VALUE as text: strings unchanged, lists joined with spaces; "" for null.
 std::string text_of(const Json& value) {
     if (value.is_null()) return "";
     if (value.is_string()) return value.get<std::string>();
@@ -34,13 +34,13 @@ std::string text_at(const Json& object, const char* key) {
     return at == object.end() ? "" : text_of(*at);
 }
 
-// "default (cache)", "smt"; "" of one that has no scope.
+// Returns "default (cache)" or "smt"; "" if the workqueue has no scope.
 std::string scope_of(const Json& workqueue) {
     const std::string word = text_at(workqueue, "scope"), effective = text_at(workqueue, "effective");
     return word == "default" && !effective.empty() ? fmt::format("default ({})", effective) : word;
 }
 
-// The CPUs of each pool, by the lowest: "0-3 4-7".
+// The CPUs of each pool, sorted by the lowest CPU: "0-3 4-7".
 std::string pools_of(const Json& workqueue) {
     std::map<int, CpuSet> by_pool;
     for (const auto& [cpu, pool] : workqueue.at("pools").items())
@@ -68,7 +68,7 @@ std::vector<DumpChange> changes_of(const Json& before, const Json& after) {
     return out;
 }
 
-// By name, and the how manieth of that name.
+// The workqueues of DUMP by name and, because names are not unique, by their number among those of that name.
 std::map<std::pair<std::string, unsigned>, const Json*> indexed(const Json& dump) {
     std::map<std::string, unsigned> seen;
     std::map<std::pair<std::string, unsigned>, const Json*> out;
@@ -142,7 +142,7 @@ Json changes_json(const std::vector<DumpChange>& changes) {
 Result<DumpDiff> diff_dumps(const Json& before, const Json& after) {
     try {
         return compared(before, after);
-    } catch (const std::exception&) {  // a key is missing, or a value is not what it should be
+    } catch (const std::exception&) {  // a key is missing, or a value has the wrong type
         return fail("not the output of `wq-tunectl dump --json`");
     }
 }

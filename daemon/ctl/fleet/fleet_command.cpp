@@ -82,7 +82,7 @@ CommandRun set_up_fleet(CLI::App& command, const Invocation& /*invocation*/) {
     const auto* shard = add_setting(command, "--shard", "merge: the I-th of N parts of all hosts",
                                     parse_shard, options->shard)
                             ->type_name("I/N");
-    const auto* fdr = add_setting(command, "--fdr", "policy: the share of wrong rules, at most; 5%",
+    const auto* fdr = add_setting(command, "--fdr", "policy: the share of wrong rules, at most; default 5%",
                                   parse_fdr, options->fdr)
                           ->type_name("P%");
     return [options, json, shard, fdr] {

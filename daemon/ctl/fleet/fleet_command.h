@@ -5,8 +5,7 @@
 
 namespace wq::ctl {
 
-// `wq-tunectl fleet merge|show|policy FILE...`: what the ledgers of many hosts say together. docs/fleet.md
-// describes it.
+// `wq-tunectl fleet merge|show|policy FILE...`: pools the ledgers of many hosts. docs/fleet.md describes it.
 CommandRun set_up_fleet(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

@@ -37,7 +37,7 @@ Result<Fd> nameless_file() {
     return fd;
 }
 
-// Hands out the lines of a file. Keeps at most kMostLine + 1 bytes of a line.
+// Passes the lines of a file to TAKE. Buffers at most kMostLine + 1 bytes of a line.
 class Lines {
   public:
     explicit Lines(std::function<void(std::string_view)> take) : take_(std::move(take)) {}

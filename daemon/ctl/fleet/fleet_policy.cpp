@@ -44,8 +44,8 @@ bool was_strict(const FleetRule& rule) {
     return rule.evidence.front().key.reference.ends_with(kStrictSuffix);
 }
 
-// Why no table can be written for RULE; "" if one can. Without one of these conditions it would also be for
-// hosts of other kinds.
+// Why no table can be written for RULE; "" if it can be written. Without one of these conditions, the table
+// would also match hosts of other kinds.
 std::string why_not_written(const FleetRule& rule) {
     const FleetMachine& m = rule.machine;
     std::vector<std::string_view> unknown;
@@ -66,7 +66,8 @@ bool are_of_one_table(const FleetRule& a, const FleetRule& b) {
     return a.machine == b.machine && a.series == b.series;
 }
 
-// A pattern that also matches the names of another class has fewer characters that are no numbers.
+// For sorting narrower patterns first. If the pattern of class B also matches names of class A, then B has
+// fewer characters other than `#` than A.
 bool is_narrower(const FleetRule& a, const FleetRule& b) {
     const auto letters = [](const FleetRule& rule) {
         return std::ranges::count_if(rule.target, [](char c) { return c != '#'; });
@@ -99,8 +100,9 @@ std::string short_evidence(const FleetRule& rule) {
 }
 
 std::string condition(const char* key, const Json& value) {
-    return value.is_null() ? fmt::format("# {} is not known of these hosts, so it is no condition\n", key)
-                           : fmt::format("{} = {}\n", key, toml_text(value));
+    return value.is_null()
+               ? fmt::format("# {} is not known of these hosts, so there is no condition on it\n", key)
+               : fmt::format("{} = {}\n", key, toml_text(value));
 }
 
 Json count_or_null(const std::optional<std::uint64_t>& count) {
@@ -128,7 +130,7 @@ std::string default_table(const FleetRule& rule) {
 }
 
 // A workqueue with "leave" follows @default. If a rule moves @default to a scope that is worse for this
-// class, the class's rule names the scope that it had. Empty if this is not so.
+// class, the rule of the class must name its previous scope. "" if this is not the case.
 std::string instead_of_leave(const FleetRule& rule, const FleetRule* moved) {
     if (moved == nullptr || moved->kind != FleetRule::Kind::use) return "";
     for (const FleetEntry& entry : rule.evidence) {
@@ -149,7 +151,7 @@ std::string workqueue_rule(const FleetRule& rule, const FleetRule* moved) {
     }
     out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
                        toml_text(glob_of_kind(rule.target)), scope);
-    // For `explain`, which says what a rule rests on.
+    // `explain` shows this.
     out += fmt::format("evidence = {}\n", toml_text(short_evidence(rule)));
     if (rule.kind == FleetRule::Kind::use && (is_strict(rule) || was_strict(rule)))
         out += fmt::format("strict = {}\n", is_strict(rule));
@@ -173,12 +175,10 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
            "#\n"
            "# Each rule has the evidence that it rests on. E is an e-value: chance alone reaches E in one of "
            "E\n"
-           "# cases at most. For the rule counts what is left without one host and, where hosts differ, the "
-           "votes\n"
-           "# of hosts. An effect is a mean of all pairs, of the cost of a counter: below zero is better; "
-           "its\n"
-           "# spread is the deviation between hosts, and how many are better or worse by their own "
-           "evidence.\n"
+           "# cases at most. The value for the rule leaves out the host with the most evidence. If hosts\n"
+           "# differ, the votes of hosts also limit it. An effect is a mean of all pairs, of the cost of a\n"
+           "# counter: below zero is better; its spread is the deviation between hosts, and how many are\n"
+           "# better or worse by their own evidence.\n"
            "# [0-9]* stands for a number, and would match whatever follows its first digit.\n";
 }
 

@@ -11,7 +11,7 @@ namespace wq::ctl {
 
 // A heading for each kind of machine and kernel, and a table of its comparisons.
 std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour);
-// A line of JSON for each row, docs/json.md.
+// A line of JSON for each row. docs/json.md describes it.
 std::string fleet_show_json(const std::vector<FleetEntry>& entries);
 
 }  // namespace wq::ctl

@@ -11,19 +11,19 @@ namespace wq::ctl {
 // Follows the scope in the name of an arm whose affinity is strict.
 inline constexpr std::string_view kStrictSuffix = " strict";
 
-// An e-value whose logarithm is LOG: "0.031", "14.2", "3e+12". Also where it is too large for a double.
+// The e-value with the natural logarithm LOG: "0.031", "14.2", "3.0e+12". It may be too large for a double.
 std::string e_text(double log);
-// "AMD EPYC 9654, x86_64, 96 cores, 8 per LLC, 2 packages"; what is not known is left out.
+// "AMD EPYC 9654, x86_64, 96 cores, 8 per LLC, 2 packages"; unknown parts are left out.
 std::string machine_text(const FleetMachine& machine);
-// "cache -> smt strict", or "smt (policy) -> cpu" where a policy put the reference there.
+// "cache -> smt strict", or "smt (policy) -> cpu" if a policy had set the reference.
 std::string arms_text(const FleetKey& key);
 // "-2.3%".
 std::string effect_text(const Pooled& pooled);
 // How hosts differ: the deviation between them, and how many are better or worse by their own evidence:
-// "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" where both are more than 5%, and more than
-// one host; "not known" where a merged line does not say.
+// "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" if both are more than 5% of the hosts and
+// more than one host; "not known" if a merged line lacks these numbers.
 std::string spread_text(const Pooled& pooled);
-// 1234567 as "1,234,567".
+// Returns "1,234,567" for 1234567.
 std::string count_text(std::uint64_t count);
 
 }  // namespace wq::ctl

@@ -29,7 +29,7 @@ std::string bytes_of(const std::string& hex) {
     return out;
 }
 
-// How many pools a partition of a ledger's key has: "0-7|8-15" or, of many, "64 pods 0123456789abcdef".
+// How many pools a partition in a ledger key has: "0-7|8-15" or, if many, "64 pods 0123456789abcdef".
 std::uint64_t pools_of(const std::string& partition) {
     std::uint64_t count = 0;
     const auto read = std::from_chars(partition.data(), partition.data() + partition.size(), count);
@@ -113,7 +113,7 @@ int history_ledger(const Options& options) {
     if (!topology) return complain(topology.error().text);
     const HostFacts facts = facts_of(options, *topology)();
     if (facts.machine_id.empty())
-        return complain("/etc/machine-id has no machine id, so there is nothing to tell this host by");
+        return complain("/etc/machine-id has no machine id, so this host cannot be identified in a fleet");
     for (const FleetLine& line : ledger_lines(*ledger, ledger_host(facts, *topology)))
         fmt::print("{}\n", text_of(line));
     return kOk;

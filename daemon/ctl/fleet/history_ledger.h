@@ -15,9 +15,9 @@ namespace wq::ctl {
 // `history --ledger`: prints the ledger of this host as lines for `fleet merge`.
 int history_ledger(const Options& options);
 
-// The name of a host in a fleet, from its machine id (32 hex digits): 32 hex digits that do not tell the
-// machine id. The same as of `systemd-id128 machine-id --app-specific=SALT`: HMAC-SHA-256 of the salt, with
-// the machine id as key, cut to a UUID of version 4.
+// The name of a host in a fleet, from its machine id (32 hex digits): 32 hex digits that do not reveal the
+// machine id. Equal to the output of `systemd-id128 machine-id --app-specific=SALT`: HMAC-SHA-256 of the
+// salt, with the machine id as key, cut to a UUID of version 4.
 std::string fleet_host_name(const std::string& machine_id);
 inline constexpr const char* kFleetSalt = "7c1f3c8bd25f4c0c9a55e07a2a3f8d16";
 
@@ -28,10 +28,10 @@ struct LedgerHost {
 };
 LedgerHost ledger_host(const HostFacts& facts, const Topology& topology);
 
-// A line for each counter of each comparison. Left out: comparisons from a time when this machine had another
-// number of CPUs, cores or LLCs, because they tell nothing of machines of its kind; and, where two differ
-// only in what a line does not say (what else was counted, which CPUs a partition has), the one that is
-// older.
+// Returns a line for each counter of each comparison. Leaves out comparisons from a time when this machine
+// had another number of CPUs, cores or LLCs, because they say nothing about machines of its kind. If two
+// comparisons differ only in data that a line does not contain (the other counters, the CPUs of a partition),
+// leaves out the older one.
 std::vector<FleetLine> ledger_lines(const Ledger& ledger, const LedgerHost& host);
 
 }  // namespace wq::ctl

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "model/kernel_features.h"
 
@@ -46,8 +47,8 @@ void print_features(const json& kernel) {
     print_wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
     if (const std::string differ = differing(kernel); !differ.empty())
         print_wrapped(
-            fmt::format("Its pods of {} are not those that the topology suggests; they are planned "
-                        "with, and `wq-tunectl topology` shows them.",
+            fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
+                        "kernel's pods; `wq-tunectl topology` shows them.",
                         differ));
 }
 
@@ -57,7 +58,7 @@ void print_work(const json& isolation) {
     if (seconds <= 0)
         return print_wrapped(
             "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
-            "daemon tells. `wq-tunectl status --isolation` counts it now.");
+            "daemon runs. `wq-tunectl status --isolation` counts it now.");
     print_wrapped(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
                               seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
@@ -69,7 +70,7 @@ void print_work(const json& isolation) {
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     if (work.size() > kMostWork) fmt::print("and {} more; --json has them\n", work.size() - kMostWork);
     if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
-        fmt::print("and {} items of others, for which there was no room\n", lost);
+        fmt::print("and {} of others, for which there was no room\n", plural(lost, "item"));
 }
 
 }  // namespace

@@ -24,16 +24,16 @@ std::string pager_command() {
     return "command -v less >/dev/null && exec less; exec cat";
 }
 
-// PAGER, or `cat` if the shell cannot run it: the output must not be lost. SIGINT is for the pager, and the
-// shell waits for its end.
+// A script that runs PAGER, or `cat` if the shell cannot run PAGER, so that the output is not lost. SIGINT is
+// for the pager; the shell survives it and waits until the pager ends.
 std::string or_cat(const std::string& pager) {
     return "trap : INT\n" + pager + "\ncase $? in 126|127) exec cat;; esac";
 }
 
 void become(const std::string& command, int end) {
     ::dup2(end, STDIN_FILENO);
-    // Like systemd's tools: exit if it fits, keep colours, do not chop lines; root cannot run commands from
-    // it.
+    // Like systemd's tools: exit if the output fits, keep colours, do not chop lines; root cannot run
+    // commands from the pager.
     ::setenv("LESS", "FRXMK", 0);
     if (::geteuid() == 0) ::setenv("LESSSECURE", "1", 0);
     ::execl("/bin/sh", "sh", "-c", or_cat(command).c_str(), nullptr);

@@ -16,10 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLeastOdds = 2;      // below, the evidence is not worth a figure
-constexpr double kMostOdds = 10'000;  // above, nobody needs the figure
+constexpr double kLeastOdds = 2;      // below this, the text is "no evidence yet"
+constexpr double kMostOdds = 10'000;  // above this, the text is "more than 10000 to 1"
 
-// TRIAL[KEY] as text; "" if it is none.
+// TRIAL[KEY] if it is a string, else "".
 std::string text(const json& trial, const char* key) {
     const json value = trial.value(key, json(nullptr));
     return value.is_string() ? value.get<std::string>() : "";
@@ -59,7 +59,7 @@ std::string what_all_wait_for(const json& targets) {
         if (const json trial = target.value("trial", json(nullptr)); trial.is_object())
             reasons.insert(text(trial, "reason"));
     if (reasons.empty()) return "nothing to compare";
-    // Traffic, or the end of another target's pair, ends these.
+    // These end with traffic, or when the pair of another target ends.
     for (const char* passing : {"not busy", "it is another target's turn", ""})
         if (reasons.contains(passing)) return "waiting for traffic";
     return reasons.size() == 1 ? "no pair now: " + *reasons.begin() : "no pair now, for several reasons";
@@ -110,7 +110,7 @@ std::string comparisons_text(const json& status, std::int64_t now) {
         if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
         compared += n;
     }
-    // Why nothing is written is in the line above this one.
+    // The output line above this one says why nothing is written.
     const bool observing = text(status.at("daemon"), "state") == "observing";
     if (observing && compared == 0) return "";
     const std::string came_to =

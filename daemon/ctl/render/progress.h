@@ -9,13 +9,13 @@ namespace wq::ctl {
 
 // A comparison as text. TRIAL is the `trial` of a target in a status document, not null; NOW in s since 1970.
 
-// What the e-values say: "12 to 1 that smt is better than cache".
+// The e-values as odds: "12 to 1 that smt is better than cache".
 std::string odds_text(const nlohmann::json& trial);
 // "12 to 1 that smt is better than cache, latency -3.1% in 23 of 64 pairs; next pair in 4 min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 
 // All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in
-// 4 min". "" if it has none, as without a daemon.
+// 4 min". "" if STATUS has no experiments (no daemon), or if the daemon observes and nothing was compared.
 std::string comparisons_text(const nlohmann::json& status, std::int64_t now);
 
 }  // namespace wq::ctl

@@ -14,7 +14,7 @@ namespace wq::ctl {
 // file).
 std::size_t terminal_columns();
 
-// Whether TERM is of a terminal that understands no control sequences, or unset.
+// Whether TERM is unset or names a terminal that understands no control sequences.
 bool terminal_is_dumb();
 
 // Whether to use colours on stdout: it is a terminal, not a dumb one, and NO_COLOR is not set.
@@ -36,8 +36,8 @@ class Table {
   public:
     explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-    // On a terminal, a last cell that equals the one above is shown as `"`, and cells of column PAINTED have
-    // the colour that COLOUR_OF returns for their text ("" for none).
+    // Cells of column PAINTED get the colour that COLOUR_OF returns for their text ("" for none), if text()
+    // uses colour. On a terminal, text() shows a last cell that equals the one above as `"`.
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
 
@@ -55,9 +55,9 @@ std::string printable(std::string text);
 std::string local_time(std::int64_t seconds);
 
 // Wraps TEXT into lines of at most WIDTH characters: at spaces, and after a comma of a longer word, such as a
-// list of CPUs. A longer word without a comma sticks out.
+// list of CPUs. A longer word without a comma makes its line longer than WIDTH.
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
-// These lines as one text, each with its "\n".
+// Returns the lines of wrap() as one text, each with a "\n".
 std::string wrapped(const std::string& text, std::size_t width);
 
 // Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a

@@ -146,7 +146,7 @@ class ResultSection {
         return out + ".</li>\n";
     }
 
-    // Returns "2 of 6 targets would be changed: cache -> smt", only from the plan.
+    // Returns "would change 2 of 6 targets: cache -> smt", only from the plan.
     [[nodiscard]] std::string planned() const {
         std::map<std::string, std::size_t> changes;
         std::size_t changed = 0;
@@ -170,8 +170,8 @@ class ResultSection {
                              which + ".</li>\n";
         if (changed == 0) return "<li>The <a href=\"#plan\">plan</a> changes nothing.</li>\n";
         return fmt::format(
-            "<li>By the <a href=\"#plan\">plan</a>, which knows no results, {} of {} would be "
-            "changed{}.</li>\n",
+            "<li>The <a href=\"#plan\">plan</a>, which does not use results, would change {} of "
+            "{}{}.</li>\n",
             changed, plural(input_.plan.size(), "target"), which);
     }
 

@@ -24,8 +24,8 @@ std::string evidence_text(double log) {
     return fmt::format("{:.3g}", evidence_of(log));
 }
 
-// What any decision takes; guards and further candidates ask for more. Uses logarithms like the judge,
-// because m/alpha may be too large for a double.
+// The evidence that any decision needs; guards and further candidates increase it. Uses logarithms like the
+// judge, because m/alpha may be too large for a double.
 std::optional<double> log_enough_of(const ReportTrial& trial) {
     if (!trial.record.settings) return {};
     return std::log(static_cast<double>(trial.readings->counters.size())) -
@@ -46,18 +46,19 @@ std::string others_html(const ReportTrial& trial, double tolerance) {
         highest = i;
     }
     return fmt::format(
-        "<p class=\"quiet\">Better counts only while no counter&#39;s evidence for worse is above 1; "
-        "highest: {} "
-        "{}.</p>\n",
+        "<p class=\"quiet\">The verdict &quot;improved&quot; requires that no counter&#39;s evidence for "
+        "&quot;worse&quot; is above 1. Highest: {} {}.</p>\n",
         escape(readings.counters[highest].name), evidence_text(most));
 }
 
-// If not all pairs were kept, says which figures use the kept pairs and which use all.
+// If not all pairs were kept, says which pairs each figure uses.
 std::string of_which(const ReportTrial& trial) {
     const std::size_t kept = trial.readings->pairs.size();
     if (trial.record.standing.pairs <= kept) return "";
-    return fmt::format("; dots and evidence are of {} of its {} pairs, median and band of the last ones",
-                       kept, trial.record.standing.pairs);
+    return fmt::format(
+        "; the dots and the evidence use the first {} of {} pairs, the median and the band only the last "
+        "ones",
+        kept, trial.record.standing.pairs);
 }
 
 std::size_t deciding_counter(const ReportTrial& trial) {

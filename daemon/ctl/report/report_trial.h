@@ -11,20 +11,21 @@
 
 namespace wq::ctl {
 
-// A trial that ended, with what was read where that was kept.
+// A trial that ended, with its readings if they were kept.
 struct ReportTrial {
     VerdictRecord record;
     std::optional<TrialReadings> readings;
 };
 
-// The evidence of counter number COUNTER after each pair, as the judge had it.
+// The evidence of counter number COUNTER after each pair, as the judge computed it.
 RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance);
 
 // The verdict as a word with its mark and colour.
 std::string verdict_html(const VerdictRecord& record);
 
-// The sections with the plots of TRIALS (oldest first, as the store has them) and with the table of them all;
-// both show the last first, and fold what is older than the last few. Without trials there is no table.
+// The report sections with the plots of TRIALS and with the table of all TRIALS. TRIALS are oldest first, as
+// in the store. Both sections show the latest trial first and fold all but the last few. history_html()
+// returns "" if there are no trials.
 std::string trials_html(const std::vector<ReportTrial>& trials);
 std::string history_html(const std::vector<ReportTrial>& trials);
 

@@ -69,13 +69,13 @@ std::string json_line(const RecordedInterval& one, bool functions) {
 class Feed {
   public:
     virtual ~Feed() = default;
-    // The next interval; empty if there is none now, because a sample failed for a moment, or the end has
-    // come.
+    // The next interval; empty if there is none now: after the first sample, if a sample failed temporarily,
+    // or at the end.
     virtual Result<std::optional<RecordedInterval>> next() = 0;
     [[nodiscard]] virtual bool is_over() const = 0;
-    // When the one after it is due.
+    // When to call next() again.
     [[nodiscard]] virtual Clock::time_point due() const = 0;
-    // What is to be known of the end.
+    // A note about the end of the feed; "" if there is none.
     [[nodiscard]] virtual std::string end_note() const { return ""; }
 };
 
@@ -122,7 +122,7 @@ class ReplayFeed : public Feed {
                                     options_.replay));
         }
         if (options_.functions && !(**out).has_functions)
-            return fail(options_.replay + ": it has no functions");
+            return fail(options_.replay + ": the recording has no functions");
         keep_named((**out).interval);
         due_ = Clock::now() + duration_of(std::clamp((**out).interval.seconds, 0.0, kMostInterval));
         return out;
@@ -130,7 +130,7 @@ class ReplayFeed : public Feed {
     [[nodiscard]] bool is_over() const override { return over_; }
     [[nodiscard]] Clock::time_point due() const override { return over_ ? Clock::time_point::max() : due_; }
     [[nodiscard]] std::string end_note() const override {
-        return recording_.cut_off() ? options_.replay + ": it was cut off; this is its end" : "";
+        return recording_.cut_off() ? options_.replay + ": the recording is cut off here" : "";
     }
 
   private:
@@ -149,7 +149,7 @@ class ReplayFeed : public Feed {
     const TopOptions& options_;
     Clock::time_point due_ = Clock::now();
     bool over_ = false;
-    bool seen_ = options_.names.empty();  // one of those that are named, so far
+    bool seen_ = options_.names.empty();  // whether one of the named workqueues was seen so far
 };
 
 std::string text_of(const RecordedInterval& one, const TopOptions& options) {
@@ -161,7 +161,7 @@ std::string limits_text(const RecordedInterval& one) {
     return one.limits.empty() ? "" : "not seen: " + one.limits;
 }
 
-// What is shown of a kernel that does not show all, or of a past one.
+// The note on an interval: what the kernel did not show and, for a replay, when it was recorded.
 std::string note_of(const RecordedInterval& one, const TopOptions& options) {
     if (options.replay.empty()) return limits_text(one);
     const auto time = static_cast<std::time_t>(one.time);
@@ -172,7 +172,7 @@ std::string note_of(const RecordedInterval& one, const TopOptions& options) {
     return fmt::format("recorded {}{}{}", text, one.limits.empty() ? "" : "; ", limits_text(one));
 }
 
-// A recording is printed at once; what is live has to be waited for.
+// Prints a recording without waiting, and live intervals when they are due.
 Status print_intervals(const TopOptions& options, Feed& feed, TopWait& wait) {
     for (unsigned printed = 0;;) {
         const auto one = feed.next();
@@ -274,7 +274,8 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
         ->type_name(word::kWorkqueue)
         ->check(not_empty);
     auto* interval =
-        command.add_option("-d,--interval", options->interval, "Seconds from one look to the next; 1")
+        command
+            .add_option("-d,--interval", options->interval, "Seconds from one look to the next; default 1")
             ->type_name(word::kNumber)
             ->check(seconds_between(kLeastInterval, kMostInterval));
     auto* iterations =
@@ -287,7 +288,8 @@ CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {
     command.add_flag("--functions", options->functions, "The functions that keep workers busy");
     command.add_flag("--json", options->json, "Print JSON, for scripts: a line for each interval");
     auto* record =
-        command.add_option("--record", options->record, "A file to write, for --replay; it is begun anew")
+        command
+            .add_option("--record", options->record, "Write a recording for --replay; overwrites the file")
             ->type_name(word::kFile)
             ->check(not_empty);
     command.add_option("--replay", options->replay, "Show what --record wrote, instead of the kernel")

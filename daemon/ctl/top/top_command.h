@@ -30,10 +30,10 @@ struct TopOptions {
 // fails temporarily (passes()) is skipped.
 int top(const TopOptions& options, WorkMonitor& monitor);
 
-// `top --replay`: shows a recording instead of the kernel, in a screen at the pace at which it was made.
+// `top --replay`: shows a recording instead of the kernel. A screen shows it at the speed of the recording.
 int replay(const TopOptions& options);
 
-// One interval in the format of `top --json`. TIME: of its end, in seconds since 1970.
+// One interval in the format of `top --json`. TIME: its end, in seconds since 1970.
 nlohmann::ordered_json interval_json(const TopInterval& interval, bool functions, const std::string& limits,
                                      std::int64_t time);
 // One interval as text, COLUMNS wide. Idle workqueues are only counted, unless OPTIONS name workqueues.

@@ -40,7 +40,7 @@ HistoryPoint merged(const HistoryPoint* from, const HistoryPoint* to) {
     return out;
 }
 
-// At most WIDTH points. The newest are in the last one.
+// Merges ALL into at most WIDTH points. The newest are in the last one.
 Points squeezed(const Points& all, std::size_t width) {
     const std::size_t each = std::max<std::size_t>((all.size() + width - 1) / width, 1);
     Points out;
@@ -63,14 +63,14 @@ std::vector<std::string> drawn(const std::vector<Bar>& bars, std::size_t width, 
     return out;
 }
 
-// Cells of VALUE on a scale from 0 to MOST: one at least, if it is not 0.
+// The number of cells for VALUE on a scale from 0 to MOST: at least one, unless VALUE is 0.
 std::size_t linear(double value, double most, std::size_t height) {
     if (value <= 0 || most <= 0) return 0;
     const double cells = value / most * static_cast<double>(height);
     return std::clamp<std::size_t>(static_cast<std::size_t>(std::lround(cells)), 1, height);
 }
 
-// The same on a logarithmic scale, on which LEAST is one cell.
+// The same on a logarithmic scale where LEAST is one cell.
 std::size_t logarithmic(const Value& value, double least, double most, std::size_t height) {
     if (!value) return 0;
     if (most <= least) return 1;
@@ -94,7 +94,7 @@ std::vector<std::string> times(const Points& points, bool function, std::size_t 
     for (const auto& one : points)
         for (const Value& value : {one.low, one.high}) {
             if (!value) continue;
-            const double ns = std::max(*value, 1.0);  // the logarithm needs some
+            const double ns = std::max(*value, 1.0);  // 0 has no logarithm
             least = std::min(ns, least.value_or(ns));
             most = std::max(ns, most.value_or(ns));
         }

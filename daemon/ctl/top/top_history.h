@@ -29,8 +29,8 @@ inline RowKey key_of(const FunctionRow& row) {
 // A row in one interval.
 struct HistoryPoint {
     double seconds = 0;     // length of the interval
-    double per_second = 0;  // items; 0 also where the row was not there
-    // ns: p50 and p99 from queueing to start; of a function, the mean from start to end in `high` alone.
+    double per_second = 0;  // items; also 0 if the row did not exist
+    // ns: p50 and p99 from queueing to start; for a function, only `high`: the mean from start to end.
     std::optional<double> low, high;
 };
 

@@ -17,7 +17,7 @@ struct WorkqueueRow {
     unsigned id = 0;         // identifies it during this run; names are not unique
     KernelWorkqueue now;     // the kernel's totals at the end of the interval
     bool reset = false;      // its pools were replaced in this interval, so its counts are not usable
-    bool was_reset = false;  // reset in this or an earlier interval: its totals are more recent than others'
+    bool was_reset = false;  // reset in this or an earlier interval: its totals start later than others'
 
     std::uint64_t items = 0;  // started items, counted by the kernel; only timed items if it was reset
     double per_second = 0;

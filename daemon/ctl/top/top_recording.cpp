@@ -20,7 +20,7 @@ std::optional<double> number_or_none(const json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<double>());
 }
 
-// What cannot happen is null in the line; the kernel's count is 0 then.
+// A count that does not apply is null in the line; the kernel's count is then 0.
 std::uint64_t count_or_zero(const json& value) {
     return value.is_null() ? 0 : value.get<std::uint64_t>();
 }
@@ -96,7 +96,7 @@ RecordedInterval parsed(const json& line, std::set<unsigned>& reset_before) {
 Result<RecordedInterval> interval_of(const json& line, std::set<unsigned>& reset_before) {
     try {
         return parsed(line, reset_before);
-    } catch (const json::exception&) {  // a key is missing, or a value is not what it should be
+    } catch (const json::exception&) {  // a key is missing, or a value has the wrong type
         return fail("not an interval of `wq-tunectl top --json`");
     }
 }
@@ -108,7 +108,7 @@ Result<TopRecorder> TopRecorder::open(const std::string& path) {
 }
 
 Status TopRecorder::add(const std::string& line) {
-    // EINVAL: a pipe or a device.
+    // EINVAL: a pipe or a device, which cannot be truncated.
     if (!std::exchange(emptied_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
         return fail_errno(path_, errno);
     for (std::string_view rest = line; !rest.empty();) {

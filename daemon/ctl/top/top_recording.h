@@ -24,15 +24,15 @@ struct RecordedInterval {
     bool has_functions = false;
 };
 
-// The inverse of interval_json(): all that a table or interval_json() shows of the interval. RESET_BEFORE:
-// ids of workqueues that were reset in earlier intervals; those of this one are added. Error: not such a
-// line.
+// The inverse of interval_json(). Restores what a table or interval_json() shows of the interval.
+// RESET_BEFORE: ids of workqueues that were reset in earlier intervals; those of this interval are added.
+// Error: LINE is not such a line.
 Result<RecordedInterval> interval_of(const nlohmann::json& line, std::set<unsigned>& reset_before);
 
 // Writes a recording. Each line is in the file once add() returns.
 class TopRecorder {
   public:
-    // Opens the file PATH, which the first add() empties: an older recording outlives a start that fails.
+    // Opens the file PATH. The first add() truncates it, so a start that fails keeps an older recording.
     static Result<TopRecorder> open(const std::string& path);
     Status add(const std::string& line);
 
@@ -47,7 +47,8 @@ class TopRecorder {
 class TopRecording {
   public:
     static Result<TopRecording> open(const std::string& path);
-    // The next interval; empty at the end, also before a last line that was cut off. Error: a line is wrong.
+    // The next interval; empty at the end, and for a last line that was cut off. Error: a line is not valid,
+    // or the file is empty or cannot be read.
     Result<std::optional<RecordedInterval>> next();
     // Whether the last line was cut off.
     [[nodiscard]] bool cut_off() const { return cut_off_; }

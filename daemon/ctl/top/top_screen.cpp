@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/top/top_screen.h"
 
+#include "base/text.h"
 #include "ctl/render/terminal.h"
 #include "ctl/top/top_graph.h"
 
@@ -28,7 +29,7 @@ namespace {
 
 constexpr int kTableAt = 2;       // line of the header, below the summary and the notes
 constexpr int kAround = 4;        // lines that are not rows
-constexpr int kEscapeDelay = 25;  // ms in which the rest of a key's sequence follows
+constexpr int kEscapeDelay = 25;  // ms to wait for the rest of a key's escape sequence
 constexpr int kEscape = 27;
 
 std::size_t page() {
@@ -42,8 +43,9 @@ void put(int line, const std::string& text, attr_t attributes = A_NORMAL) {
     attrset(A_NORMAL);
 }
 
-// If the terminal accepts no more data, curses stays in write(2) for any signal. While this object exists, a
-// pending signal to quit ends the process after one or two seconds and restores the terminal's settings.
+// If the terminal accepts no more data, curses stays in write(2), and no signal interrupts it. While this
+// object exists, a pending signal to quit restores the terminal's settings and ends the process after one or
+// two seconds.
 class Drawing {
   public:
     Drawing() {
@@ -170,7 +172,7 @@ void TopScreen::resize() {
 
 void TopScreen::draw_table(const TopTable& table) {
     selected_at_ = position_in(table);
-    // No farther than needed: the selected row shows, and no line stays empty.
+    // Scrolls only as far as needed to show the selected row, and leaves no line empty that a row could fill.
     scrolled_ = std::clamp(scrolled_, selected_at_ - std::min(selected_at_, page() - 1), selected_at_);
     scrolled_ = std::min(scrolled_, table.rows.size() - std::min(page(), table.rows.size()));
     put(kTableAt,
@@ -191,12 +193,12 @@ void TopScreen::draw_table(const TopTable& table) {
         A_DIM);
 }
 
-// The first note explains what is visible.
+// The note on the `*` in the table comes first, because a narrow terminal cuts the line.
 std::string TopScreen::notes() const {
     std::vector<std::string> notes;
     const bool reset = std::ranges::any_of(interval_->workqueues, &WorkqueueRow::was_reset);
     if (reset && !functions_ && view_ == View::table) notes.emplace_back(kResetNote);
-    if (interval_->lost > 0) notes.push_back(fmt::format("{} items were not timed", interval_->lost));
+    if (interval_->lost > 0) notes.push_back(fmt::format("not timed: {}", plural(interval_->lost, "item")));
     if (!limits_.empty()) notes.push_back(limits_);
     return fmt::format("{}", fmt::join(notes, "  "));
 }
@@ -246,7 +248,7 @@ void TopScreen::move_order(int by) {
     orders_[functions_].key = keys[static_cast<std::size_t>((static_cast<int>(at) + by + count) % count)];
 }
 
-// The selected row. One that is gone leaves the selection to what has its place now.
+// The position of the selected row. If that row is gone, the row that has its position now.
 std::size_t TopScreen::position_in(const TopTable& table) const {
     if (!selected_ || table.keys.empty()) return 0;
     const auto at = std::ranges::find(table.keys, *selected_);
@@ -254,7 +256,7 @@ std::size_t TopScreen::position_in(const TopTable& table) const {
     return std::min(selected_at_, table.keys.size() - 1);
 }
 
-// From then on the selection stays with its row, wherever that moves.
+// Moves the selection by BY rows. It then stays on its row, even if the row moves.
 void TopScreen::select(long by) {
     const TopTable now = table();
     if (now.keys.empty()) return;

@@ -19,10 +19,10 @@ class TopScreen {
     TopScreen& operator=(TopScreen&&) = delete;
     ~TopScreen();
 
-    // Shows one more interval; LIMITS is a note that goes with it.
+    // Shows the next interval with the note LIMITS.
     void show(TopInterval interval, const std::string& limits);
-    void note(const std::string& limits);  // another note, of the same interval
-    void say(const std::string& words);    // before the first interval
+    void note(const std::string& limits);  // replaces the note of the current interval
+    void say(const std::string& words);    // shows WORDS before the first interval
     void resize();
     // Handles the pressed keys. False: quit.
     bool take_keys();
@@ -54,7 +54,7 @@ class TopScreen {
     View before_help_ = View::table;
     std::size_t scrolled_ = 0;        // rows above the first visible one
     std::size_t selected_at_ = 0;     // the selected row as last drawn
-    std::optional<RowKey> selected_;  // empty: whatever is first
+    std::optional<RowKey> selected_;  // empty: always the first row
     std::string graph_title_;
     std::optional<TopInterval> interval_;
     TopHistory history_;

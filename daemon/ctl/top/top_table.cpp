@@ -125,7 +125,7 @@ void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, con
     });
 }
 
-// The columns that fit beside a name column of width NAME, in their order.
+// The columns that fit beside a first column of width NAME, in the order of ALL.
 template <class Row>
 std::vector<const Column<Row>*> that_fit(std::span<const Column<Row>> all, std::size_t name,
                                          std::size_t columns) {

@@ -32,16 +32,16 @@ std::vector<std::string> sort_keys(bool functions);
 TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::size_t columns);
 TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns);
 
-// What the keys of the screen do, and what the columns mean: lines of at most 80 characters, 22 of them.
+// The help for the keys and columns of the screen: at most 22 lines of at most 80 characters.
 std::vector<std::string> help_lines();
 
 // The meaning of the star after a total.
-inline constexpr const char* kResetNote = "* begun anew: its pools were set while this ran";
+inline constexpr const char* kResetNote = "* count restarted: its pools were replaced while this ran";
 
 // Returns "1.0 s: 12 workqueues, 3400 items/s, 0.43 CPUs".
 std::string summary(const TopInterval& interval);
 
-// At most four digits: "0.3", "9999", "12.3k".
+// VALUE with at most four digits: "0.3", "9999", "12.3k".
 std::string count_text(double value);
 // Formats nanoseconds: "840ns", "8.4us", "84ms", "840s".
 std::string time_text(double ns);

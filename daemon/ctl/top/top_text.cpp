@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text.h"
 #include "ctl/json_values.h"
 #include "ctl/top/top_command.h"
 
@@ -92,7 +93,7 @@ std::string interval_text(const TopInterval& interval, const TopOptions& options
         if (idle > 0) out += fmt::format("{} idle\n", idle);
         if (reset) out += std::string(kResetNote) + "\n";
     }
-    if (interval.lost > 0) out += fmt::format("{} items were not timed\n", interval.lost);
+    if (interval.lost > 0) out += fmt::format("not timed: {}\n", plural(interval.lost, "item"));
     return out + (options.once ? "" : "\n");
 }
 

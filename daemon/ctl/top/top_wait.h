@@ -16,8 +16,8 @@ inline std::chrono::steady_clock::duration duration_of(double seconds) {
         std::chrono::duration<double>(seconds));
 }
 
-// Waits for a time, a key, a reader of the output, or a signal. While this object exists, SIGINT, SIGTERM,
-// SIGHUP and SIGWINCH only end a wait.
+// Waits for a time, a key, writable output, or a signal. While this object exists, SIGINT, SIGTERM, SIGHUP
+// and SIGWINCH only end a wait.
 class TopWait {
   public:
     enum class Event { time, key, resized, quit };

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl ab` on a file of /sys and with commands: put back bit for bit, wherever it is killed.
+# `wq-tunectl ab` with a file of /sys and with commands: everything is restored exactly, at whatever point it
+# is killed.
 # timeout: 420
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -10,8 +11,8 @@ wq=$(wq_of c0)
 file=/sys/devices/virtual/workqueue/$wq/max_active
 left=/run/wq-tuned/ab.json
 here=$(mktemp -d)
-set=$here/set # is there while the arm `on` is in place
-content() { cat "$1" && echo .; } # $() cuts ends of lines
+set=$here/set # exists while the arm `on` is in place
+content() { cat "$1" && echo .; } # $() removes trailing newlines
 original=$(cat "$file")
 before=$(content "$file")
 guardians() { pgrep -xc wq-ab-guardian || true; }
@@ -68,13 +69,13 @@ note "-- an undo that fails"
 fails "it is shouted about" "arm on IS NOT UNDONE: .*: exit code 4: busy" \
   --arm on --do "touch $set" --undo "[ -e $here/repaired ] || { echo busy; exit 4; }; rm $set" -- true
 check_eq "it is on disk" true "$(jq .arm.failed $left)"
-fails "nothing begins" "what was left of an earlier trial is still there" "${values[@]}" -- true
+fails "nothing begins" "settings of an earlier ab, bench or trial could not be restored" "${values[@]}" -- true
 fails "still" "IS NOT UNDONE" --restore
 touch "$here/repaired"
 wq-tunectl ab --restore || fail "exit code $?"
 arm_back || fail "left: $(cat $left)"
 
-set -m # each in a process group of its own
+set -m # each in its own process group
 # Starts `ab ARGUMENTS` and kills its group with SIGNAL after SECONDS.
 cut_off() { # SIGNAL SECONDS ARGUMENTS...
   local signal=$1 seconds=$2

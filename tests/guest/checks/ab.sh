@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl ab` on dm-crypt: figures per scope, and the baseline afterwards, however it ends.
+# `wq-tunectl ab` on dm-crypt: it prints figures for each scope, and restores the baseline in whatever way it
+# ends.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -57,8 +58,8 @@ wq-tunectl ab --target "$wq" --arms "$arms" -- sh -c 'exit 3' 2>/run/wq-tests/er
 check_eq "a failing command" "1 1" "$code $(grep -c 'run 1 (.*): sh: exit code 3' /run/wq-tests/err)"
 all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
 
-set -m # each in a process group of its own, as a terminal has it, where SIGINT is not ignored
-hanging() { # starts one that hangs in its second run
+set -m # each in its own process group, as on a terminal, where SIGINT is not ignored
+hanging() { # starts an `ab` whose command hangs in its second run
   rm -f /run/wq-tests/{once,ran}
   wq-tunectl ab --target "$wq" --arms "$other,$default" -- \
     sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; sleep 1234 & wait; fi; touch /run/wq-tests/once' 2>/run/wq-tests/err &
@@ -95,7 +96,7 @@ check_eq "it holds what it held" "$held" "$(scope_of "$wq")"
 note "-- the guardian is killed too"
 kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
 wait $ab 2>/dev/null || true
-pkill -xf 'sleep 1234' || true # a child of the command's, which nobody was left to end
+pkill -xf 'sleep 1234' || true # a child of the command; no guardian was left to kill it
 wait_until 10 no_guardians || fail "the guardian lives"
 check_eq "the entry is on disk" 1 "$(entries)"
 /usr/libexec/wq-tuned-restore

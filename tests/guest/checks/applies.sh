@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A crypt device opened later gets its rule within a second of its uevent; closing leaves no trace; the same name
-# opened again is another workqueue with an entry of its own; stop leaves the baseline.
+# A crypt device that is opened later gets its scope within a second of its uevent. When it is closed, no
+# entry is left. If the same name is opened again, it is another workqueue with its own entry. A stop restores
+# the baseline.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -44,7 +45,7 @@ second=$(jq -r --arg n "$again" '.entries[] | select(.name == $n) | .inode' /run
 [[ $first && $second ]] || fail "no inode in an entry"
 [ "$first" != "$second" ] || fail "the entry of the first device was taken for the second ($again, inode $first)"
 
-# Closed and opened again at once, within one burst of events: the new one still gets its own.
+# Closed and opened again within one burst of events: the new workqueue still gets its own entry.
 crypt_close c0
 crypt_open c0
 again=$(wq_of c0)

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# One size of cache_shard for sweep.sh: `wq-tunectl bench` has the pools that the kernel made, and its result is brought out.
+# One size of cache_shard for sweep.sh: `wq-tunectl bench` reports the kernel's pools. Sends the result to the
+# host.
 # timeout: 420
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device, no setting and no entry, wherever it is killed.
+# `wq-tunectl bench` on eight one-CPU sockets: it finds `system`, and leaves no device, setting or entry, at
+# whatever point it is killed.
 # timeout: 480
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -62,7 +63,7 @@ refused "null_blk, the device below: modprobe .*: exit code 1"
 mv "$here/$(basename "$hidden")" "$hidden"
 expect_nothing "refused"
 
-set -m # each in a process group of its own
+set -m # each in its own process group
 start() { wq-tunectl bench --seconds 0.3 --rounds 1000 >/dev/null 2>"$here/err" & bench=$!; }
 note "-- killed at twenty points"
 for seconds in 0.05 0.15 0.3 0.5 0.8 1.1 1.5 2 2.7 3.5; do
@@ -73,7 +74,7 @@ for seconds in 0.05 0.15 0.3 0.5 0.8 1.1 1.5 2 2.7 3.5; do
     code=0
     wait $bench 2>/dev/null || code=$?
     expect_nothing "SIG$signal after $seconds s"
-    # Before it takes over the signals, TERM just ends it.
+    # Before it installs its signal handlers, SIGTERM just kills it.
     case $signal:$code in
       KILL:137 | TERM:143) ;;
       TERM:1) grep -q "^wq-tunectl: interrupted by SIGTERM" "$here/err" || fail "its last words: $(cat "$here/err")" ;;

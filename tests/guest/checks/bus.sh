@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The bus: all may read, root may order and whom polkit lets, and no call starts what was stopped. The log's level.
+# The bus: every user may read; root, and users that polkit allows, may give orders; no call starts a stopped
+# daemon. The log level.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -83,7 +84,8 @@ grep -q 'the daemon ended meanwhile' /run/wq-tests/err || fail "it says: $(cat /
 systemctl restart wq-tuned
 check_eq "not carried out" leave "$(target "$wq" state)"
 
-# Without a login session, which guests have none of, polkit asks nobody; systemctl meets the same.
+# The guest has no login session, and without one polkit asks for no password; this is the same with
+# systemctl.
 note "-- on a terminal polkit is told who could ask for a password, as by systemctl"
 mark
 script -qec "setpriv --reuid=65534 --regid=65534 --clear-groups wq-tunectl pin $wq smt" /run/wq-tests/typed < <(sleep 4) >/dev/null || true

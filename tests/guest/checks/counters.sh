@@ -1,32 +1,33 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 900
-# What the BPF counters say is what happened, and nothing of them stays.
+# The BPF counters count what happened, and nothing of them stays in the kernel.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
 out=/run/wq-tests/count.json
-# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+# From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
 err=/run/wq-tests/count.err
 
-# `counting TARGET[,TARGET...] SECONDS [OPTION...]` begins; `counted` waits for its end and shows what it found.
+# `counting TARGET[,TARGET...] SECONDS [OPTION...]` begins to count; `counted` waits for the end and shows the
+# counts.
 counting() {
-  : >"$err" # or what the one before said is taken for this one's
+  : >"$err" # or the messages of the last run would be used
   "$count_work" "$@" >"$out" 2>"$err" &
   pid=$!
   wait_until 120 grep -q begun "$err" || fail "count-work did not begin: $(cat "$err")"
 }
-counted_now() { kill -USR1 "$pid"; counted; } # where the load's end is not known beforehand
+counted_now() { kill -USR1 "$pid"; counted; } # if the time when the load ends is not known before
 counted() { wait "$pid" || fail "count-work: $(cat "$err")"; cat "$out"; }
 field() { jq -r "$1" "$out"; }
-# `holds WHAT EXPRESSION`: of what was counted last, in jq.
+# `holds WHAT EXPRESSION`: fails unless the jq expression is true for the last counts.
 holds() { [ "$(jq "$2" "$out")" = true ] || fail "$1: not so: $2"; note "ok: $1"; }
-slow_disk() { # MILLISECONDS: /dev/nullb0, which answers so much later
+slow_disk() { # MILLISECONDS: makes /dev/nullb0, which answers after this time
   modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=$(($1 * 1000000)) gb=1 bs=4096
 }
-open_loop() { # on that disk: $loop
-  udevadm control --stop-exec-queue # it would read what is new
+open_loop() { # makes $loop on that disk
+  udevadm control --stop-exec-queue # udev would read the new device
   loop=$(losetup -f --show /dev/nullb0)
 }
 close_loop() {
@@ -100,7 +101,7 @@ sleep 2
 other_scope >"$workqueues/$wq/affinity_scope"
 wait "$load"
 counted
-# The write has zeroed the kernel's own count.
+# The write set the kernel's own count to zero.
 holds "both windows have items" '[.windows[].items] | min > 300'
 holds "all of them ended" "[.windows[] | .lost + .unfinished - $missed * .items] | add <= 0"
 holds "after the write next to none is on an old pool" '(.windows | map(.stuck) | add) <= 0.01 * (.windows | map(.items) | add)'
@@ -139,7 +140,7 @@ counting "$(basename "$loop")" 3 --tails
 dd if="$loop" of=/dev/null bs=4k count=1 skip=1000 iflag=direct 2>/dev/null &
 read=$!
 counted
-wait "$read" || true # null_blk has a time-out of its own
+wait "$read" || true # null_blk has its own time-out
 close_loop
 holds "one is open" '.windows[0] | .items == 0 and .unfinished == 1 and .lost == 0'
 holds "it is 3 to 5 s old" '.windows[0] | .latency >= .exec and .exec >= 3e9 and .latency <= 5e9'
@@ -152,7 +153,7 @@ counted
 holds "items are the kernel's, roughly" '(.windows[0] | .items + .lost + .unfinished) as $n | .kernel > 20 and ($n - .kernel | fabs) <= 0.1 * .kernel + 20'
 
 note "-- work that is queued while it runs stays on the old pool, and is seen there"
-# One work serves all that is asked of a loop device: the second read finds it running, for a second.
+# One work item serves all requests to a loop device: at the second read it is still running, for a second.
 slow_disk 1000
 open_loop
 read_at() { dd if="$loop" of=/dev/null bs=4k count=1 skip="$1" iflag=direct 2>/dev/null; }

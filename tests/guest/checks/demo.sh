@@ -38,7 +38,7 @@ for round in $(seq "$rounds"); do
   gains+=("$(awk -v b="${before[-1]}" -v a="${after[-1]}" 'BEGIN {print (a / b - 1) * 100}')")
   printf '  %s/%s   without: %s at "%s"   with: %s at "%s"\n' "$round" "$rounds" \
     "${before[-1]}" "$without" "${after[-1]}" "$with"
-  systemctl reset-failed wq-tuned 2>/dev/null || true # its start limit is not for demos
+  systemctl reset-failed wq-tuned 2>/dev/null || true # the start limit must not stop the demo
 done
 printf '  median (spread) without: %s (%s), with: %s (%s); median of the %s gains: %+.0f%%\n' \
   "$(median_of "${before[@]}")" "$(spread_of "${before[@]}")" \

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
 # shellcheck disable=SC2016 # these dollars are jq's
-# `wq-tunectl diagnose` names a known hog first, per-CPU work as what it is, and who disturbs isolated CPUs, with the right
-# counts; nothing of it stays in the kernel, however it ends; and without BPF it still tells what it can.
+# `wq-tunectl diagnose` names a known hog first, shows per-CPU work as such, and names who disturbs isolated
+# CPUs, with the right counts. Nothing of it stays in the kernel, in whatever way it ends. Without BPF it
+# still reports what it can.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
 dir=/run/wq-tests/diagnose
 cgroup=/sys/fs/cgroup/rt
 mkdir -p $dir
-# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+# From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0.005 ;; *) missed=0.02 ;; esac
 load=""
 put_back() {
@@ -20,11 +21,11 @@ put_back() {
 }
 trap put_back EXIT
 
-holds() { # WHAT EXPRESSION, of what is in $dir/json
+holds() { # WHAT EXPRESSION: fails unless it is true for $dir/json
   [ "$(jq "$2" $dir/json)" = true ] || { jq -c . $dir/json; fail "$1: not so: $2"; }
   note "ok: $1"
 }
-unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel takes its time
+unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel frees programs with a delay
 nothing_left() { wait_until 20 unloaded || fail "$1: programs left in the kernel: $("$count_work" --loaded)"; }
 # The kernel cuts a name after 15 characters.
 loaded() { "$count_work" --loaded | jq -e 'has("wqt_profile_tic")' >/dev/null; }
@@ -43,11 +44,11 @@ nothing_left "after it"
 note "-- a known hog"
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 crypt_open c0
-# same_cpu_crypt makes a per-CPU workqueue of its kcryptd.
+# With same_cpu_crypt the device's kcryptd is a per-CPU workqueue.
 dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
 unbound=$(wq_of c0) percpu=$(wq_of c1)
 udevadm settle
-udevadm control --stop-exec-queue # it would read what was written
+udevadm control --stop-exec-queue # udev would read the device after a write
 load_on c0
 sleep 2
 wq-tunectl diagnose --json >$dir/json 2>$dir/err
@@ -147,7 +148,7 @@ holds "and who queued it" "$this | [.origins[] | select(.task == \"dd\" and (.ti
 holds "timers are told apart" '[.isolated.work[].origins[] | select(.timer)] | all(.task == null)'
 rmdir $cgroup
 nothing_left "at the end"
-udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
 udevadm settle
 crypt_close c1
 crypt_close c0

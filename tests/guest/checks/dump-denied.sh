@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Where `wq-tunectl dump` cannot read the kernel it says what is missing in one line, and prints nothing else.
+# If `wq-tunectl dump` cannot read the kernel, it prints one line that says what is missing, and nothing else.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 out=/run/wq-tests/dump.out err=/run/wq-tests/dump.err

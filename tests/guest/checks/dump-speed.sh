@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
-# `wq-tunectl dump` beside the kernel tree's wq_dump.py, which is on the disk that tests/bench/dump.sh made: the same
-# pools, in less than a twentieth of the time.
+# `wq-tunectl dump` compared with the kernel tree's wq_dump.py, from the disk that tests/bench/dump.sh made:
+# the same pools, in less than a twentieth of the time.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 root=/run/drgn out=/run/wq-tests/dump.json text=/run/wq-tests/wq_dump.txt
@@ -18,7 +18,7 @@ tidy() { umount -R -l $root; }
 trap tidy EXIT
 
 median() { sort -n | sed -n "$((($1 + 1) / 2))p"; }
-# Milliseconds of wall time, the median of N runs after one that finds things cold.
+# Prints the median wall time of N runs in milliseconds, after one run that warms the caches.
 timed() { # N COMMAND...
   local n=$1 i start
   shift

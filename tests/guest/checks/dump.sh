@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What `wq-tunectl dump` reads by BPF is what the kernel shows of itself elsewhere: pods in strict workers, pools and
-# workers in /proc, masks and settings in /sys.
+# What `wq-tunectl dump` reads by BPF agrees with what the kernel shows elsewhere: pods in the masks of strict
+# workers, pools and workers in /proc, masks and settings in /sys.
 # timeout: 400
 # shellcheck disable=SC2016 # these dollars are jq's
 # shellcheck source=tests/guest/lib.sh
@@ -10,7 +10,7 @@ out=/run/wq-tests/dump.json
 
 dump() { wq-tunectl dump --json "$@" >"$out"; }
 said() { jq -r "$@" "$out"; }
-# Lists of CPUs as arrays, in jq.
+# jq functions: CPU lists as arrays, and the intersection of two arrays.
 lists='def cpus: if . == "" then [] else split(",") | map(split("-") | map(tonumber) | [range(.[0]; .[-1] + 1)]) | add end;
   def both($b): . - (. - $b);'
 
@@ -46,13 +46,13 @@ of_dump() {
 check_eq "workqueues in sysfs: scope, strict, nice, max_active" "$(of_sysfs)" "$(of_dump)"
 
 note "-- workers, as /proc has them"
-# "POOL WORKERS" of each pool that has any: u64, 3, 3H.
+# Prints the number of workers, and the pool, for each pool that has workers: u64, 3, 3H.
 of_proc() { cat /proc/[0-9]*/comm 2>/dev/null | sed -nE 's|^kworker/(u?[0-9]+):[0-9]+(H?).*|\1\2|p' | sort | uniq -c; }
 of_pools() {
   said '.pools[] | select(.bh | not) | range(.workers) as $n |
     if .cpu == null then "u\(.id)" elif .nice < 0 then "\(.cpu)H" else "\(.cpu)" end' | sort | uniq -c
 }
-same_workers() { # workers come and go: two reads must frame the dump
+same_workers() { # workers come and go: /proc must be equal before and after the dump
   before=$(of_proc)
   dump
   after=$(of_proc)
@@ -79,8 +79,8 @@ note "-- pods, as strict workers have them"
 online=$(cat /sys/devices/system/cpu/online)
 everywhere=$(worker_lists | head -n 1)
 arrays() { jq -Rc "$lists cpus" | jq -sc 'unique'; }
-# Of online CPUs alone, as real_pods. A pod without one has no pool of its own; nor is one seen that is as wide as all
-# other workers' CPUs.
+# Only of online CPUs, like real_pods. A pod without online CPUs has no pool. A pod with the same CPUs as all
+# other workers cannot be seen.
 expected() { # SCOPE
   jq -c --arg s "$1" --arg on "$online" --arg all "$everywhere" "$lists"'
     (.masks.unbound | cpus | both($on | cpus)) as $mask | ($all | cpus) as $all |
@@ -102,7 +102,7 @@ echo smt >"$workqueues/$wq/affinity_scope"
 echo 1 >"$workqueues/$wq/affinity_strict"
 dump "$wq"
 check_eq "workqueues" "[\"$wq\"]" "$(said -c '[.workqueues[].name]')"
-# "POOL ALLOWED" of each unbound worker's pool, of online CPUs.
+# Prints "POOL CPUS" for the pool of each unbound worker: the online CPUs on which the worker may run.
 of_workers() {
   local dir comm
   for dir in /proc/[0-9]*; do

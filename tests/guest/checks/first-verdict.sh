@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The policy as it is installed, nothing added: from `enable --now` to the first verdict on a busy target in five minutes.
+# With the unchanged installed policy a busy target has a verdict within five minutes after `enable --now`.
 # timeout: 1300
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
 crypt_open c0
 wq=$(wq_of c0)
-# The host has run for a while: what waits for the end of the boot (judge.settle) has ended.
+# Wait until the host has been up longer than judge.settle.
 up() { [ "$(cut -d. -f1 /proc/uptime)" -ge 600 ]; }
 wait_until 620 up || fail "it is $(cut -d' ' -f1 /proc/uptime) s since the boot"
 load_on c0

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A host of the fleet of fleet.sh: the installed policy under load, until it has improved on the kernel's scope or, with
-# wq_tests.pairs=N on the kernel's command line, for N pairs. Then its ledger is brought out.
+# A host of the fleet of fleet.sh: runs the installed policy under load until it has a verdict or, with
+# wq_tests.pairs=N on the kernel command line, for N pairs. Then sends its ledger to the host of the guest.
 # timeout: 900
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -9,8 +9,8 @@
 pairs=$(sed -nE 's/.*wq_tests\.pairs=([0-9]+).*/\1/p' <<<"$guest_append")
 check_eq "a machine id of its own" "$(sed -nE 's/.*systemd\.machine_id=([0-9a-f]+).*/\1/p' <<<"$guest_append")" "$(cat /etc/machine-id)"
 
-# A host that has run for a while: what waits for the end of the boot has ended. The rest is as installed, so that all
-# hosts compare the same; the number of pairs is no part of what is compared.
+# As on a host that has been up for a while: settle and jitter are over. The rest is as installed, so that the
+# evidence of all hosts can be pooled; max_pairs does not matter for that.
 mkdir -p /etc/wq-tuned/wq-tuned.toml.d
 cat >/etc/wq-tuned/wq-tuned.toml.d/50-check.toml <<EOF
 [judge]
@@ -25,13 +25,13 @@ load_on c0
 trap load_off EXIT
 began=$SECONDS
 systemctl start wq-tuned
-# Other workqueues may be busy, too, and be decided earlier.
+# Other workqueues may be busy too, and have a verdict earlier.
 of_wq() { jq -r --arg wq "$wq" --arg key "$1" '[.verdicts[] | select(.target == $wq)][0][$key] // empty' $verdicts 2>/dev/null || true; }
 is_judged() { [ -n "$(of_wq verdict)" ]; }
 wait_until 700 is_judged || fail "no verdict: $(wq-tunectl status)"
 note "$(of_wq candidate) against $(of_wq baseline): $(of_wq verdict) after $((SECONDS - began)) s, $(of_wq pairs) pairs, $(of_wq effect_percent)%"
 
-# A stop would cut off the pair that is measured, and count it against the arm that runs. A pause lets it end.
+# A stop would cut off the current pair and count it against the current arm. A pause lets the pair end.
 wq-tunectl pause
 is_at_rest() { [ "$(status | jq .daemon.experiments.measuring)" = 0 ]; }
 wait_until 60 is_at_rest || fail "a pair does not end: $(wq-tunectl status)"

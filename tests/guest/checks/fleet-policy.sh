@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A host that has measured nothing gets the policy of a fleet; fleet.sh has put that where this check takes it from.
+# A host without measurements gets the policy of a fleet, which fleet.sh put into the stage.
 # timeout: 300
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A user floods the bus with calls that want no reply, small ones and long ones, and with calls whose replies he does
-# not read, while a comparison runs: the daemon's memory stays small, its timers come in time, no window is lost, and root's orders are answered within a second.
+# A user floods the bus with calls that want no reply, small ones and long ones, and with calls whose replies
+# are not read, while a comparison runs: the daemon's memory stays small, its timers come in time, no window
+# is lost, and root's orders are answered within a second.
 # timeout: 600
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -13,7 +14,7 @@ wq=$(wq_of c0)
 other=$(wq_of c1)
 load_on c0 1
 trap load_off EXIT
-# Both arms make the same pools: the trial goes on to its end.
+# Both arms make the same pools, so the trial goes on until max_pairs.
 trial_policy leave 'max_pairs = 80' 'alpha = 0.001'
 systemctl start wq-tuned
 systemctl service-log-level wq-tuned debug
@@ -25,11 +26,12 @@ cgroup=/sys/fs/cgroup$(systemctl show -P ControlGroup wq-tuned)
 in_status() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$pid/status"; } # kB
 cpu_ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
 
-# `phase NAME COMMAND...`: the command, and meanwhile root's orders. Sets late (ms), longest (ms), most (kB).
+# `phase NAME COMMAND...`: runs the command, and meanwhile root's orders. Sets late (ms), longest (ms), most
+# (kB).
 phase() {
   local name=$1 begin=$EPOCHREALTIME ticks
   shift
-  echo 5 >"/proc/$pid/clear_refs" # VmHWM begins anew
+  echo 5 >"/proc/$pid/clear_refs" # resets VmHWM
   ticks=$(cpu_ticks)
   "$@" >/run/wq-tests/sent &
   local sender=$!
@@ -44,14 +46,14 @@ phase() {
   note "figures: $name: $(cat /run/wq-tests/sent) $(cat /run/wq-tests/orders), timers at most $late ms late, RSS at most $most kB, CPU ticks $(($(cpu_ticks) - ticks))"
 }
 flood() { setpriv --reuid=65534 --regid=65534 --clear-groups /usr/lib/wq-tests/bus-flood calls $seconds "$1"; }
-# What was promised, beyond what the emulator and other load do to a daemon that nobody disturbs.
+# Checks the limits, on top of the delays of an undisturbed daemon in this emulator.
 held() { # NAME
   [ "$most" -lt 16384 ] || wrong+=("RSS $most kB ($1)")
   [ "$late" -lt $((100 * ${patience:-1} + late_by_itself)) ] || wrong+=("a timer came $late ms late ($1)")
   [ "$longest" -lt $((1000 * ${patience:-1} + longest_by_itself)) ] || wrong+=("an order took $longest ms ($1)")
   [ "$(jq .failed /run/wq-tests/orders)" = 0 ] || wrong+=("orders failed ($1)")
 }
-wrong=() # all figures first
+wrong=() # collect all figures before failing
 
 phase "no flood" sleep $seconds
 late_by_itself=$late longest_by_itself=$longest

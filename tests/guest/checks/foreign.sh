@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What an external writer wrote is never overwritten, and is what remains, bit for bit.
+# wq-tuned never overwrites the value of an external writer; it stays exactly as it was written.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -30,7 +30,7 @@ check_eq "somebody else's word" numa "$(scope_of "$wq")"
 note "-- an earlier word of ours: written while we run, then while we are stopped with settings kept"
 echo default >"$workqueues/$wq/affinity_scope"
 apply_policy "$(other_scope)"
-then_cpu() { # after another word of ours
+then_cpu() { # holds cpu, after another scope that wq-tuned wrote
   systemctl start wq-tuned
   wq-tunectl pin "$wq" smt
   wq-tunectl pin "$wq" cpu
@@ -58,7 +58,7 @@ check_eq "and back" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 
 note "-- a word of somebody else's where wq-tuned never wrote"
 echo default >"$workqueues/$wq/affinity_scope"
-apply_policy cache # whose pods are those of the default here, or differ: either way it is planned
+apply_policy cache # it is planned, whether or not its pods are those of the default
 echo cache >"$workqueues/$wq/affinity_scope"
 systemctl start wq-tuned
 check_eq "state" as-planned "$(target "$wq" state)"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the other checks lean on: a crypt device's workqueue, a load on it, and the
-# kernel's pods as its workers show them, for the two scopes whose pods lscpu knows too.
+# The functions that other checks depend on: the workqueue of a crypt device, a load on it, and the kernel's
+# pods from the masks of its workers, for the two scopes whose pods are known from the topology files.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CPU off and on, SMT off and on: the plan is made anew, and not one write where nothing changed.
+# CPU off and on, SMT off and on: the daemon plans again, and writes nothing if nothing changed.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

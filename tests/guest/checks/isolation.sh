@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
-# Isolated CPUs by name, what ran on them, counted as the kernel and the load count it, and the kernel's features.
+# Isolated CPUs and their kind; the work that ran on them, with the same counts as the kernel and the load;
+# the kernel's features.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
@@ -9,7 +10,7 @@ cpus=/sys/devices/system/cpu
 cgroup=/sys/fs/cgroup/rt
 tracing=/sys/kernel/tracing
 out=/run/wq-tests/isolation.json
-# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+# From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0 ;; *) missed=0.01 ;; esac
 put_back() {
   udevadm control --start-exec-queue
@@ -19,7 +20,7 @@ put_back() {
 }
 trap put_back EXIT
 
-holds() { # WHAT EXPRESSION, of what is in $out
+holds() { # WHAT EXPRESSION: fails unless it is true for $out
   [ "$(jq "$2" "$out")" = true ] || { jq . "$out"; fail "$1: not so: $2"; }
   note "ok: $1"
 }
@@ -50,14 +51,14 @@ esac
 check_eq "no partition" '[]' "$(isolation | jq -c .partitions)"
 
 note "-- what runs on CPU $cpu: a disk of which every block is encrypted on the CPU that writes it"
-# same_cpu_crypt makes a per-CPU workqueue of its kcryptd.
+# With same_cpu_crypt the device's kcryptd is a per-CPU workqueue.
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 crypt_open c0
 dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
 pinned=$(wq_of c1)
 check_eq "$pinned is per-CPU" 1 "$(cat "$workqueues/$pinned/per_cpu")"
 udevadm settle
-udevadm control --stop-exec-queue # it would read what was written
+udevadm control --stop-exec-queue # udev would read the device after a write
 write_blocks() { taskset -c "$cpu" dd if=/dev/zero of=/dev/mapper/c1 bs=4k count="$1" oflag=direct 2>/dev/null; }
 if [ -e $tracing/events/workqueue ]; then
   printf '%x' $((1 << cpu)) >$tracing/tracing_cpumask
@@ -66,7 +67,7 @@ else
   note "not here: what the tracer sees"
 fi
 sysctl -q kernel.bpf_stats_enabled=1
-run() { # EXTRA...: counts for some seconds, with the load; into $out
+run() { # EXTRA...: counts for some seconds under the load; writes $out
   : >/run/wq-tests/err
   "$count_work" "$pinned" 8 "$@" >"$out" 2>/run/wq-tests/err &
   wait_until 60 grep -q begun /run/wq-tests/err || fail "count-work: $(cat /run/wq-tests/err)"
@@ -86,7 +87,7 @@ if [ -e $tracing/events/workqueue ]; then
   sed -nE 's/.*workqueue_execute_start: .*function ([^ ]+).*/\1/p' $tracing/trace | sort | uniq -c |
     awk '{print $2, $1}' >/run/wq-tests/traced
   note "traced on CPU $cpu: $(tr '\n' ';' </run/wq-tests/traced)"
-  # A name without its module; what was traced began before and ended after what was counted.
+  # Tracing gives names without modules. It began before the counting and ended after it.
   jq -r '.watched.work | group_by(.function)[] | "\(.[0].function | split(" ")[0]) \(map(.items) | add)"' "$out" |
     while read -r function items; do
       traced=$(awk -v f="$function" '$1 == f {print $2}' /run/wq-tests/traced)
@@ -169,11 +170,11 @@ taskset -c 0 dd if=/dev/zero of=/dev/mapper/c1 bs=4k count=100 oflag=direct 2>/d
 sleep 10 # two looks
 check_eq "what runs on other CPUs does not count" $blocks "$(in_metric)"
 expect_no_probes
-trial_policy auto 'max_pairs = 64' # the sections below plan by it
+trial_policy auto 'max_pairs = 64' # the policy of the sections below
 systemctl restart wq-tuned
 
 note "-- a cpuset partition"
-# Of CPUs that are neither isolated nor without ticks.
+# With CPUs that are neither in isolcpus nor in nohz_full.
 echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
 mkdir $cgroup
 echo 2-3 >$cgroup/cpuset.cpus
@@ -197,7 +198,7 @@ case $guest_kernel,$guest_append in
   7.2,*) check_eq "shards of two" workqueue.cache_shard_size=2 "$option" ;;
   *) check_eq "no shards to size" "" "$option" ;;
 esac
-udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
 udevadm settle
 crypt_close c1
 crypt_close c0

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# kill -9 at each write, fsync and rename of applying and of restoring in turn (kill_at.cpp). After
-# each: every setting at its baseline, and no entry.
+# kill -9 at each write, fsync and rename while applying and while restoring, one after the other
+# (kill_at.cpp). After each kill every setting has its baseline, and there is no entry.
 # timeout: 600
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -24,7 +24,8 @@ EOF
 }
 
 ends=0
-# Applying and restoring two workqueues: at least the file twice (write, two fsyncs, rename) and four settings.
+# Applying and restoring two workqueues writes the file at least twice (write, two fsyncs, rename), and four
+# settings.
 declare -A least=([write]=6 [fsync]=4 [rename]=2)
 for call in write fsync rename; do
   n=0
@@ -42,7 +43,7 @@ for call in write fsync rename; do
     check_eq "$call $n, $phase: entries" 0 "$(entries)"
     case $(systemctl show -P Result wq-tuned) in
       signal) ends=$((ends + 1)) ;;
-      success) break ;; # fewer such calls than n in a whole life
+      success) break ;; # the daemon makes fewer than n such calls from start to stop
       *) fail "$call $n: ended by $(systemctl show -P Result wq-tuned)" ;;
     esac
   done

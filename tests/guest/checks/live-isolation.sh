@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 300
-# A cpuset partition that isolates CPUs while the daemon runs: the kernel takes them out of the mask of unbound
-# workqueues, and plans follow, the daemon's by its next tick; afterwards all is as before.
+# A cpuset partition isolates CPUs while the daemon runs: the kernel removes them from the mask of unbound
+# workqueues, and the plans follow, the daemon's at its next tick. When the partition is removed, everything
+# is as before.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 cpus=/sys/devices/system/cpu
@@ -10,15 +11,15 @@ cgroup=/sys/fs/cgroup/rt
 put_back() { rmdir $cgroup 2>/dev/null || true; }
 trap put_back EXIT
 
-files() { # the kernel's, for the log
+files() { # prints the kernel's files, for the log
   note "unbound: $(cat $workqueues/cpumask), isolated of it: $(cat $workqueues/cpumask_isolated), cpu/isolated: '$(cat $cpus/isolated)'"
 }
 planned() { wq-tunectl plan --json | jq -cS '.targets[] | select(.name == "writeback") | [.planned, .action, .candidates]'; }
 cpus_of() { wq-tunectl explain writeback | awk '$1 == "CPUs" {print $2}'; }
-# Cores of the largest pool that is planned with: all that the mask leaves.
+# Cores of the largest pool in the plan: all cores that the mask leaves.
 cores() { wq-tunectl plan --json | jq '[.targets[] | select(.name == "writeback") | .candidates[].cores_per_pool[1]] | max'; }
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-# Of the widest pools that the daemon names: "pools of 6 cores".
+# Cores of the largest pools in the daemon's reason: "pools of 6 cores".
 daemon_cores() { status | jq -r '.targets[] | select(.name == "writeback") | .reason' | grep -oE '[0-9]+ cores' | head -n 1; }
 
 files

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What wq-tuned is for, from enable to stop, on any kernel with affinity scopes. Where there are no modules, and so no
-# dm-crypt, `writeback` is the workqueue.
+# The main function of wq-tuned, from enable to stop, on any kernel with affinity scopes. The workqueue is
+# that of a crypt device, or `writeback` if there are no modules and so no dm-crypt.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
-# `cpumask` of a rule and of [default_mask]: set, kept over a restart, put back after a kill and at the stop, bit for bit;
-# `housekeeping` follows a cpuset partition that comes and goes; an external writer is left alone.
+# `cpumask` of a rule and of [default_mask]: it is set, kept over a restart, and restored exactly after a kill
+# and at the stop. `housekeeping` follows a cpuset partition that is made and removed. The value of an
+# external writer stays.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 cgroup=/sys/fs/cgroup/rt

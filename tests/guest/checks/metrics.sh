@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Metrics under the real unit: where its sandbox lets it write, what it says where not, and when the file goes.
+# Metrics with the real unit: the folders to which its sandbox lets it write, the messages for others, and
+# when the file is removed.
 # timeout: 300
-# (That Prometheus reads them: tests/metrics.)
+# (tests/metrics checks that Prometheus reads them.)
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -10,7 +11,7 @@ scope=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
 trap 'rm -rf /var/lib/prometheus /srv/textfiles /run/systemd/system/wq-tuned-restore.service.d' EXIT
-# As Debian's prometheus-node-exporter leaves it: its user has the folder above, root this one.
+# Owners as in Debian's prometheus-node-exporter: its user has the parent folder, root this one.
 folder=/var/lib/prometheus/node-exporter
 install -d -m 0755 -o 4242 -g 4242 /var/lib/prometheus
 install -d -m 0755 $folder

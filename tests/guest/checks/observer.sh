@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 600
-# The observer must not favour an arm: between the coarsest and the finest scope counting slows a saturating load by
-# at most 1% more in one than in the other. In an emulator the interval is wider than that: it is printed, and only
-# fails if it lies beyond the bound as a whole. What runs under pool->lock is counted by the check `overhead`.
+# Counting must not favour an arm: the slowdown of a saturating load differs by at most 1% between the
+# coarsest and the finest scope. In an emulator the interval is wider than that: the check prints it, and
+# fails only if the whole interval is beyond the bound. The check `overhead` measures the cost under
+# pool->lock.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
-# What the counters cost beside bcc's wqlat. No time is asserted, only that there are figures and all was counted.
+# The cost of the counters compared with bcc's wqlat. Asserts no time, only that there are figures and all was
+# counted.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
 crypt_open c0
 items=3000
-# Blocks as small as they come, so that the items are.
+# The smallest blocks, so that the work items are short.
 /usr/lib/wq-tests/overhead.sh "$(wq_of c0)" $items fio --name=load --filename=/dev/mapper/c0 --rw=randwrite --bs=512 \
   --norandommap --iodepth=16 --ioengine=libaio --direct=1 --thread --numjobs=2 --number_ios=$((items / 2)) --output=/dev/null
 crypt_close c0

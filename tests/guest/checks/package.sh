@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The Debian packages, in a guest without the project: installed, upgraded while settings are in force, removed, purged.
+# The Debian packages, in a guest without the project: install, upgrade while settings are in force, remove,
+# purge.
 # timeout: 400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -8,11 +9,11 @@
 scope=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
-# now, next or old; see stage-package.sh. Like apt, which also deconfigures what is about to be replaced.
+# now, next or old; see stage-package.sh. Like apt, deconfigures packages that are about to be replaced.
 install() { dpkg --auto-deconfigure --install /usr/lib/wq-tests/wq-tun*-"$1".deb 2>&1 || fail "dpkg --install, $1: exit code $?"; }
 remove() { dpkg --remove wq-tuned wq-tunectl; }
 purge() { dpkg --purge wq-tuned wq-tunectl; }
-# All files that have our name, but for the policy's.
+# Prints all files with our name, except the policy.
 ours() { find / -xdev \( -path /usr/lib/wq-tests -o -path /etc/wq-tuned \) -prune -o \( -name '*wq-tune*' -o -name '*wqtuned1*' \) -print; }
 ours_in_run() { find /run -name '*wq-tune*' -print; }
 
@@ -119,7 +120,7 @@ jq -n '{version: 1, arm: {name: "on", undo: "[ -e /run/wq-tests/free ]", failed:
 rm -f /run/wq-tests/free
 dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 ! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"
-grep -q "to give up, remove /run/wq-tuned/ab.json" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+grep -q "to remove the package anyway, delete /run/wq-tuned/ab.json first" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 check_eq "the undo" true "$(jq .arm.failed /run/wq-tuned/ab.json)"
 ! flock /run/wq-tuned/lock dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "gone beside an ab"
 grep -q "wq-tunectl ab is running" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"

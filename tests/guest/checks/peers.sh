@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
-# What wq-tuned costs beside its peers. Asserts no figure, only that there are some.
+# The cost of wq-tuned compared with similar daemons. Asserts no figure, only that there are some.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

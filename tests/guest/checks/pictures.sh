@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What tests/browser/pictures.sh draws: `status` as a terminal of 108 columns has it, and the report, after a verdict.
+# The input of tests/browser/pictures.sh: the output of `status` on a terminal of 108 columns, and the report,
+# after a verdict.
 # timeout: 900
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# One row of the table of pods (tests/guest/RESULTS.md): what the kernel made of one topology is what `topology`, `plan`
-# and `dump` say, and the plan is right for it. Its last line is the row; tests/arm64/table.sh collects them.
+# One row of the table of pods (tests/guest/RESULTS.md): `topology`, `plan` and `dump` show the kernel's pods
+# of one topology, and the plan is right for them. The last line is the row; tests/arm64/table.sh collects the
+# rows.
 # timeout: 600
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -26,7 +27,7 @@ target_of() { jq -c --arg wq "$wq" '.targets[] | select(.name == $wq)' "$1"; }
 mapfile -t scopes < <(jq -er '.kernel.scopes[]' $dir/plan.json)
 [ "${#scopes[@]}" -ge 5 ] || fail "scopes: ${scopes[*]}"
 
-# The complaints are counted, so that one boot tells all that is wrong.
+# Counts the mismatches instead of failing, so that one boot shows all of them.
 wrong=0
 agree() { # WHAT EXPECTED ACTUAL
   if [ "$2" = "$3" ]; then note "ok: $1"; else
@@ -45,13 +46,14 @@ done
 agree "LLCs of topology" "$(cat $dir/pods-cache)" "$(jq -r '.llcs[].cpus' $dir/topology.json | sort -uV)"
 agree "pods are read from the kernel" kernel "$(jq -r .pods.source $dir/topology.json)"
 
-# Who may not read them goes by the rule (daemon/kernel/llc_rule.cpp), which is to say what the kernel does.
+# A user who may not read the pods gets those of the rule (daemon/kernel/llc_rule.cpp), which must be the
+# kernel's.
 agree "pods that the rule makes otherwise" '{}' "$(jq -c .pods.differ $dir/topology.json)"
 agree "another user's are the rule's" model "$(jq -r .pods.source $dir/topology-nobody.json)"
 agree "LLCs of another user's topology" "$(cat $dir/pods-cache)" "$(jq -r '.llcs[].cpus' $dir/topology-nobody.json | sort -uV)"
 agree "why they are in doubt" null "$(jq -c .llcs_unknown $dir/topology-nobody.json)"
 
-# `in_one_of FILE LIST`: whether LIST, CPUs, lies within one line of FILE.
+# `in_one_of FILE LIST`: whether all CPUs of LIST are in one line of FILE.
 expand() { awk -F, '{ for (i = 1; i <= NF; i++) { n = split($i, e, "-"); for (c = e[1] + 0; c <= e[n] + 0; c++) print c } }'; }
 in_one_of() {
   local line
@@ -60,7 +62,7 @@ in_one_of() {
   done <"$1"
   return 1
 }
-cores_of() { # LIST: how many cores
+cores_of() { # LIST: prints the number of cores
   local cpu
   expand <<<"$1" | while read -r cpu; do cat "/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list"; done | sort -u | wc -l
 }
@@ -90,7 +92,7 @@ agree "another user is told the same" "$(target_of $dir/plan.json | jq -c '[.pla
   "$(target_of $dir/plan-nobody.json | jq -c '[.planned, .action, .reason]')"
 agree "pods that are unknown" "" "$(target_of $dir/plan-nobody.json | jq -r '.reason | select(startswith("pods unknown"))')"
 
-short() { # FILE: pods in few words
+short() { # FILE: prints the pods in short form
   if ! grep -q '[-,]' "$1"; then echo singles; elif [ "$(wc -l <"$1")" -gt 4 ]; then echo "$(wc -l <"$1"): $(head -n 2 "$1" | paste -sd' ') ..."; else paste -sd' ' "$1"; fi
 }
 index() { find /sys/devices/system/cpu/cpu0/cache -maxdepth 1 -name 'index*' 2>/dev/null | sort | tail -n 1; }

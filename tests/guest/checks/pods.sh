@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The pods that the kernel really made are those that wq-tuned reads, and those that its model says.
+# The pods that wq-tuned reads, and the pods of its model, are the pods that the kernel really made.
 # timeout: 400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -14,7 +14,7 @@ machine=$(wq-tunectl topology --json)
 check_eq "where they are from" '{"differ":{},"source":"kernel","why":null}' "$(jq -cS .pods <<<"$machine")"
 check_pods "$wq"
 
-# The same from `topology`, for the two that it shows.
+# The same for `topology`, which shows two of the scopes.
 check_eq "LLCs of topology" "$(real_pods "$wq" cache)" "$(jq -r '.llcs[].cpus' <<<"$machine" | sort -uV)"
 if grep -q cache_shard <<<"$scopes"; then
   check_eq "shards of topology" "$(real_pods "$wq" cache_shard)" "$(jq -r '.llcs[].shards[]' <<<"$machine" | sort -uV)"

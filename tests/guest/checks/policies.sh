@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Broken policies, kill switches, guard and observe: where nothing may be written, nothing is. Host tables, in the sandbox.
+# Broken policies, kill switches, guard and observe: the daemon writes nothing if it may not. Host tables, in
+# the sandbox.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -111,10 +112,11 @@ systemctl stop wq-tuned
 swapoff /dev/mapper/c0
 
 note "-- host tables: the daemon knows all of this of its host, sandboxed as it is"
-# Both tables must match, so that the plan is applied and is the one asked for; the third must not.
+# The first two tables must match, so that the plan is applied and has their scope; the third must not match.
 modprobe dmi-sysfs
 smbios=$(tr -c '[:print:]' '\n' </sys/firmware/dmi/entries/4-0/raw | grep -m 1 '^pc-q35-')
-# A condition on a feature that status shows as $1, true or false; nothing where all are the other.
+# Prints a condition on a feature that status shows as $1 (true or false), or nothing if there is no such
+# feature.
 has() {
   wq-tunectl status --json | jq -r --argjson so "$1" '[.kernel.features | to_entries[] | select(.value == $so).key][:1][] | "when.has = \"\(.)\""'
 }
@@ -189,7 +191,8 @@ check_eq "system calls that would change it" "" \
   "$(systemctl show -P SystemCallFilter wq-tuned | grep -oE 'set(host|domain)name' || true)"
 
 note "-- a rule that expires while the daemon runs"
-# The day of the rule is yesterday: with one in the future, its lines would be newer than the marks of later checks.
+# The clock is set back, not forward: lines that are logged in the future would be newer than the marks of
+# later checks.
 date -s '-1 day' >/dev/null
 apply_policy "$scope"
 sed -i "\$a expires = \"$(date -u +%F)\"\nevidence = \"a check\"" /etc/wq-tuned/wq-tuned.toml

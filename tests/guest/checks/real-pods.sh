@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CPUs that were offline or isolated at boot: the pods are read from the kernel, planned with, and shown where they
-# are not what the topology suggests.
+# CPUs that were offline or isolated at boot: wq-tuned reads the pods from the kernel, plans with them, and
+# shows where they differ from what the topology suggests.
 # timeout: 300
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -23,7 +23,7 @@ expect_scope "$wq" "$(other_scope)"
 systemctl stop wq-tuned
 expect_scope "$wq" default
 
-# Those that come online now stay where the kernel put them at boot.
+# CPUs that come online now stay in the pods that the kernel made at boot.
 if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then
   echo on >/sys/devices/system/cpu/smt/control
   sleep 2
@@ -32,7 +32,7 @@ if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then
   check_pods "$wq"
   check_eq "siblings that were offline are alone" \
     "$(seq 0 $(($(nproc) - 1)))" "$(wq-tunectl topology --json | jq -r '.pods.differ.smt[]')"
-  grep -q "of smt, the kernel has" <<<"$(wq-tunectl topology)" || fail "topology does not show it"
-  grep -q "Its pods of .*smt.* are not" <<<"$(status >/dev/null; wq-tunectl status || true)" || fail "status does not show it"
+  grep -q "The kernel's pods of smt differ" <<<"$(wq-tunectl topology)" || fail "topology does not show it"
+  grep -q "The kernel's pods of .*smt.* differ" <<<"$(status >/dev/null; wq-tunectl status || true)" || fail "status does not show it"
 fi
 crypt_close c0

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 1500
-# `./dev bench scopes`: public experiments with scopes, scaled down. No figure is asserted, only that there are some.
+# `./dev bench scopes`: published experiments with scopes, scaled down. Asserts no figure, only that there are
+# some.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 

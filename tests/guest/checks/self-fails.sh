@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Must be reported as failed, its unfinished last line included.
+# Must be reported as failed, with its last line, which has no newline.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 printf 'no end of line'

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Must be ended, and all that it started with it.
+# Must be killed with all processes that it started.
 # timeout: 3
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# After the checks before it, the guest is as it was at boot.
+# After the previous checks, the guest must be in the state that it had at boot.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 check_eq "scope of writeback" "default (cache)" "$(scope_of writeback)"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Exits 0, and must be reported as failed for what it leaves behind.
+# Exits 0, but must be reported as failed, because it leaves settings behind.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 echo cpu >"$workqueues/writeback/affinity_scope"

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# conf/selinux, built and loaded as docs/install.md says, with SELinux enforcing: the daemon has what it needs, and no more.
+# conf/selinux, built and loaded as docs/install.md says, with SELinux enforcing: the daemon may do what it
+# needs, and no more.
 # timeout: 1500
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
-# An administrator's shell is unconfined; the runner is not.
+# Run in unconfined_t, like an administrator's shell; the runner is not unconfined.
 [[ $(id -Z) = *:unconfined_t:* ]] || exec runcon -u unconfined_u -r unconfined_r -t unconfined_t bash "$0"
 label_of() { ps -o label= -p "$1" | cut -d: -f3; }
 denials() { journalctl --sync; journalctl --no-pager -o cat --since="$enforced" _TRANSPORT=audit | grep 'avc:  denied' | grep wq_tuned || true; }
@@ -15,12 +16,12 @@ check_eq "PID 1 is" init_t "$(label_of 1)"
 sources=$(mktemp -d)
 cp /usr/lib/wq-tests/selinux/* "$sources"
 make -C "$sources" -f /usr/share/selinux/devel/Makefile wq_tuned.pp >"$sources/log" 2>&1 || fail "make: $(cat "$sources/log")"
-# A guest's root is not a disk, whose files may have any type.
+# The guest's root file system is in memory. Unlike on a disk, the policy must allow files of all types there.
 printf '(allow %s root_t (filesystem (%s)))\n' file_type associate setfiles_t getattr >"$sources/guest_root.cil"
 semodule -i "$sources/wq_tuned.pp" "$sources/guest_root.cil"
 note "ok: built and loaded"
 restorecon -Ri /usr/sbin/wq-tuned /usr/libexec/wq-tuned-restore /etc/wq-tuned /run/wq-tuned /var/lib/wq-tuned
-crypt_open c0 # by dmsetup, whose domain may not write to this check's output
+crypt_open c0 # before enforcing: dmsetup's domain may not write to this check's output
 wq=$(wq_of c0)
 before=$(scope_of "$wq")
 setenforce 1

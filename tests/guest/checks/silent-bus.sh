@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A bus that takes connections and says nothing: the daemon starts, works, stops and puts back as if there were none.
+# A bus that accepts connections and never answers: the daemon starts, works, stops and restores as if there
+# were no bus.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -16,7 +17,7 @@ EOF
 crypt_open c0
 wq=$(wq_of c0)
 apply_policy "$(other_scope)"
-seconds() { # LIMIT COMMAND...: the command takes no longer
+seconds() { # LIMIT COMMAND...: fails if the command takes longer
   local limit=$(($1 * ${patience:-1})) begin=$EPOCHREALTIME took
   shift
   "$@"
@@ -25,7 +26,8 @@ seconds() { # LIMIT COMMAND...: the command takes no longer
   [ $took -lt $((limit * 1000)) ] || fail "$* took $took ms"
 }
 
-# Two seconds of each are for the bus; the rest is what an emulator under load takes. Without a bound it was 90.
+# Two seconds of each limit are for the bus, the rest for an emulator under load. Before the bus had a time
+# limit, it took 90 s.
 seconds 30 systemctl start wq-tuned
 expect_scope "$wq" "$(other_scope)"
 journalctl --sync

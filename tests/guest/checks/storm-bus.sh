@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# 200 clients of nobody's hammer the bus: the daemon lives, does its work, does not grow, and comes to rest afterwards.
+# 200 clients of the user nobody send calls without a pause: the daemon keeps running and working, does not
+# grow, and is idle afterwards.
 # timeout: 3000
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -19,7 +20,7 @@ hammer 5 >/run/wq-tests/warm
 storm_begin
 hammer "$seconds" >/run/wq-tests/hammer &
 hammering=$!
-for try in 1 2 3 4; do # meanwhile, as ever
+for try in 1 2 3 4; do # meanwhile the daemon works as usual
   crypt_open "m$try" $((try % 4))
   wq=$(wq_of "m$try")
   wait_until 120 scope_is "$wq" "$(other_scope)" || fail "no scope for a device that came in the storm"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A hundred dm-crypt devices, opened at once and closed at once, again and again: each gets its scope, nothing stays.
+# A hundred dm-crypt devices, opened and closed together in several rounds: each gets its scope, and no entry
+# stays.
 # timeout: 3000
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -14,7 +15,7 @@ apply_policy "$(other_scope)"
 systemctl start wq-tuned
 before=$(status | jq -c '[.targets[].name]')
 
-# Without waiting for udev: who comes first is left to chance.
+# Without waiting for udev, so that the order of the events is random.
 open_all() {
   local i
   for ((i = 0; i < devices; i++)); do
@@ -27,13 +28,13 @@ close_all() {
   for ((i = 0; i < devices; i++)); do dmsetup remove --noudevsync --retry "s$i" & done
   wait
 }
-# By the files: to ask the daemon again and again would be a storm of its own.
+# Reads the files, because asking the daemon all the time would be another storm.
 all_are_set() { [ "$(grep -lx "$(other_scope)" "$workqueues"/kcryptd-*/affinity_scope 2>/dev/null | wc -l)" = "$devices" ]; }
 none_is_left() { [ "$(status | jq -c '[.targets[].name]')" = "$before" ]; }
 
 storm_begin
 for round in 1 2 3 4 5 6 7 8; do
-  # Every other time they are closed before the daemon can know much of them.
+  # In every other round they are closed before the daemon can handle them.
   open_all
   if [ $((round % 2)) = 1 ]; then
     wait_until 300 all_are_set || fail "round $round: not all of $devices have their scope: $(head "$workqueues"/kcryptd-*/affinity_scope)"

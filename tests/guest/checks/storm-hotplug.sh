@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CPUs off and on under load: what is set stays set, and not one write more than for the devices that were opened.
+# CPUs off and on under load: the settings stay, and the only writes are those for the devices that were
+# opened.
 # timeout: 3000
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh

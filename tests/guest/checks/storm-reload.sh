@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A policy reloaded a thousand times, five hundred times a good one and then a broken one: same plan, no growth, a line or two for each.
+# A thousand reloads, five hundred of a good policy, then five hundred of a broken one: the plan stays the
+# same, the daemon does not grow, and logs one or two lines for each.
 # timeout: 3400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -17,8 +18,8 @@ plan() { status | jq -c '[.targets[] | [.name, .planned, .state, .scope]]'; }
 before=$(plan)
 said() { since_mark | grep -cE "$1" || true; } # PATTERN
 
-# `reload_often PATTERN`: half by systemctl, half by the signal alone, which is sent until as many were obeyed: signals
-# that come together are one. Four samples.
+# `reload_often PATTERN`: half of the reloads by systemctl, half by the signal alone. Signals that come
+# together count as one, so it is sent until there were enough reloads. Takes four samples.
 reload_often() {
   local i quarter=$((times / 4)) had wanted sent=0 n
   had=$(said "$1")

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# udev's queue overflows while the daemon stands still: what came and went meanwhile is found by a full look.
+# udev's queue overflows while the daemon is stopped (SIGSTOP): a full look finds all changes that it missed.
 # timeout: 3000
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -8,7 +8,8 @@
 . /usr/lib/wq-tests/storm.sh
 
 per_round=$(scaled 500 100)
-# The daemon has no capability to go beyond this; a tenth of the usual, since an emulated udev is slow.
+# The daemon has no capability to exceed rmem_max. It is a tenth of the default here, because an emulated udev
+# is slow.
 rmem_max=$(cat /proc/sys/net/core/rmem_max)
 echo 16384 >/proc/sys/net/core/rmem_max
 trap 'echo "$rmem_max" >/proc/sys/net/core/rmem_max' EXIT
@@ -16,7 +17,7 @@ crypt_open c0 0
 crypt_open c1 1
 wq0=$(wq_of c0) wq1=$(wq_of c1)
 apply_policy "$(other_scope)"
-# No tick comes to help, and no watchdog.
+# No tick finds the changes earlier, and no watchdog ends the daemon.
 drop_in wq-tuned.service <<EOF
 [Service]
 WatchdogSec=0
@@ -46,7 +47,7 @@ for round in 1 2 3 4 5 6 7 8; do
   kill -STOP "$storm_pid"
   uevents "$per_round"
   udevadm settle --timeout=600
-  # The queue is full: nobody tells the daemon of these.
+  # The queue is full: the daemon gets no event for these changes.
   crypt_close c0
   echo 0 >/sys/devices/system/cpu/cpu5/online
   crypt_open c2 2

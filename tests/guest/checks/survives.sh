@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# However the daemon ends, what it leaves is the baseline, or, where it is only being restarted, the setting with its
-# entry. The first baseline stays the baseline.
+# In whatever way the daemon ends, the baseline is restored. If it is only restarted, the setting stays, with
+# its entry. The first baseline stays the baseline.
 # timeout: 460
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -87,7 +87,7 @@ systemctl daemon-reload
 
 note "-- a restart refused by the start limit"
 systemctl reset-failed wq-tuned 2>/dev/null || true
-drop_in wq-tuned.service <<<$'[Unit]\nStartLimitIntervalSec=1h' # however slow this machine is
+drop_in wq-tuned.service <<<$'[Unit]\nStartLimitIntervalSec=1h' # independent of the speed of this machine
 systemctl start wq-tuned
 expect_scope "$wq" "$scope"
 for _ in 1 2 3 4 5 6 7; do systemctl restart wq-tuned 2>/dev/null || break; done
@@ -114,7 +114,7 @@ systemctl start wq-tuned
 expect_scope "$wq" "$scope"
 sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
-echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not in force
+echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not loaded
 systemctl stop wq-tuned
 sed -i '$d' /etc/wq-tuned/wq-tuned.toml
 check_eq "kept" "$scope" "$(scope_of "$wq")"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 500
-# A thousand intervals of `wq-tunectl top`, under load and with workqueues that come and go, take no more memory.
+# `wq-tunectl top` does not grow in a thousand intervals, under load and with workqueues that come and go.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 out=/run/wq-tests/top-long
@@ -11,7 +11,7 @@ pid=$!
 lines() { wc -l <$out; }
 at_least() { [ "$(lines)" -ge "$1" ]; }
 rss() { awk '/^RssAnon/ {print $2}' /proc/$pid/status; }
-# Probes come before the load, and go after it: the emulator does not bear it well otherwise.
+# Attach the probes before the load, and detach them after it: the emulator has problems otherwise.
 wait_until 60 at_least 1 || fail "no line"
 load_on c0 1
 wait_until 60 at_least 50 || fail "too slow"

@@ -1,33 +1,34 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # timeout: 400
-# What `wq-tunectl top` counts is what was done; it ends as it is told to, and leaves the terminal and the kernel alone.
+# `wq-tunectl top` counts the work that was done, ends when it is told to, and restores the terminal and the
+# kernel.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 count_work=/usr/lib/wq-tests/count-work
 dir=/run/wq-tests/top
 mkdir -p $dir
-# From 7.0 on a tracepoint can be preempted, and then some items pass unseen; in an emulator that takes long.
+# From 7.0 on a tracepoint can be preempted (for long in an emulator), and the counters then miss some items.
 case $guest_kernel in 6.*) missed=0.005 ;; *) missed=0.02 ;; esac
 export TERM=xterm TERMINFO=/usr/lib/wq-tests/terminfo
 put_back() { udevadm control --start-exec-queue; }
 trap put_back EXIT
 
-holds() { # WHAT FILE EXPRESSION: of the lines in FILE, as an array
+holds() { # WHAT FILE EXPRESSION: fails unless it is true for the array of the lines in FILE
   [ "$(jq -s "$3" "$2")" = true ] || { jq -sc '.[-1]' "$2"; fail "$1: not so: $3"; }
   note "ok: $1"
 }
-unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel takes its time
+unloaded() { [ "$("$count_work" --loaded)" = "{}" ]; } # the kernel frees programs with a delay
 nothing_left() { wait_until 20 unloaded || fail "programs left in the kernel: $("$count_work" --loaded)"; }
 
 note "-- as many as the load has done, and the kernel counted"
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 crypt_open c0
-# same_cpu_crypt makes a per-CPU workqueue of its kcryptd, with an item for each block.
+# With same_cpu_crypt the device's kcryptd is a per-CPU workqueue, with an item for each block.
 dmsetup create c1 --table "0 131072 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram1 0 1 same_cpu_crypt"
 wq=$(wq_of c1)
 udevadm settle
-udevadm control --stop-exec-queue # it would read what was written
+udevadm control --stop-exec-queue # udev would read the device after a write
 sysctl -q kernel.bpf_stats_enabled=1
 wq-tunectl top --functions --json -d 0.5 >$dir/all 2>$dir/err &
 all=$!
@@ -54,11 +55,11 @@ holds "waits are in order" $dir/all "$this"' | map(select(.timed > 0).wait_ns) |
 holds "so is the lock's" $dir/all "$this"' | map(select(.timed > 0)) | all(.lock_ns > 0 and .lock_ns < 1e7)'
 holds "the function" $dir/all '[.[].functions[] | select(.workqueue == "'"$wq"'" and .function == "kcryptd_crypt [dm_crypt]").items] | add '"$seen"
 holds "every function has a name and time" $dir/all '[.[].functions[]] | length > 0 and all(.function != "" and .busy > 0)'
-# One that was late is made up for by a short one.
+# After an interval that was too long comes a shorter one.
 holds "intervals are as long as they were asked for" $dir/all 'map(.seconds) | add / length >= 0.4'
 holds "nothing was lost, nothing lacks" $dir/all 'all(.limits == "") and (map(.lost) | add) < 20'
 holds "no address gets out" $dir/all '([.. | numbers | select(. > 1e18)] | length == 0) and (tostring | test("ffff[0-9a-f]{12}|address") | not)'
-# One that was started in the background ignores SIGINT unless it asks for it: ours does.
+# A shell starts background processes with SIGINT ignored; top handles it anyway.
 wait $named || fail "SIGINT: exit code $?"
 holds "by name, that one alone" $dir/named 'all(.workqueues | map(.name) | unique == ["'"$wq"'"])'
 holds "by name, as many" $dir/named "$this | map(.items) | add $near"
@@ -66,7 +67,7 @@ holds "by name, as many timed" $dir/named "$this | map(.timed) | add $seen"
 nothing_left
 
 note "-- a scope write while it watches"
-# The emulator does not bear it well where probes come and go under load: top is there before it, and after it.
+# The emulator has problems if probes come and go under load, so top starts before the load and ends after it.
 wq=$(wq_of c0)
 wq-tunectl top "$wq" --json -d 0.5 >$dir/reset &
 pid=$!
@@ -93,7 +94,7 @@ cat $dir/narrow
 check_eq "wider than 40" 0 "$(grep -c '.\{41\}' $dir/narrow || true)"
 
 note "-- on a terminal"
-in_pty() { # COMMAND: $dir/typescript; what comes on stdin are keys; $dir/rc, and the settings before and after
+in_pty() { # COMMAND: runs it on a terminal, with stdin as the keys; writes $dir/{typescript,rc,before,after}
   printf '%s\n' "stty rows 24 cols 80; stty -g >$dir/before; $1; echo \$? >$dir/rc; stty -g >$dir/after" >$dir/command
   script -qec "bash $dir/command" $dir/typescript >/dev/null
   check_eq "the terminal is as it was" "$(cat $dir/before)" "$(cat $dir/after)"
@@ -107,7 +108,7 @@ grep -q $'\e\[?1049l' $dir/typescript || fail "the screen was not given back: $(
 shows_graph() { grep -q queueing $dir/typescript; }
 open_graph() { printf '\r'; sleep 2; shows_graph; } # the first tables may have no row
 shows_help() { grep -q rescuer $dir/typescript; }
-keys_of_views() { # Enter: a graph; ?: help; any key: the graph; Escape: the table; q
+keys_of_views() { # Enter: graph; ?: help; any key: the graph again; Escape: table; q
   wait_until 30 shows && wait_until 60 open_graph
   printf '?'
   wait_until 30 shows_help && printf x
@@ -135,7 +136,7 @@ rm -f $dir/size
   in_pty "$resize & wq-tunectl top -d 0.3; rc=\$?; wait; (exit \$rc)"
 check_eq "resized: exit code" 0 "$(cat $dir/rc)"
 check_eq "size" "12 40" "$(cat $dir/size)"
-# Without TOTAL, for which there is no room; spaces may come as one and how often to repeat it.
+# Without TOTAL, for which there is no room. Several spaces may be one space with a repeat count.
 grep -qE $'WORKQUEUE( |\e\\[[0-9]+b)*INFL' $dir/typescript || fail "not drawn anew: $(cat -v $dir/typescript)"
 in_pty "wq-tunectl top -n 1 -d 0.3" </dev/null
 check_eq "-n: exit code" 0 "$(cat $dir/rc)"
@@ -163,7 +164,7 @@ sleep 120 <$dir/fifo &
 reader=$!
 wq-tunectl top --json -d 0.1 >$dir/fifo &
 pid=$!
-sleep 6 # more than the pipe has room for: 64 KiB
+sleep 6 # more output than the 64 KiB of the pipe
 kill -TERM $pid
 wait_until 10 ended || fail "SIGTERM does not end it"
 rc=0
@@ -191,7 +192,7 @@ if wq-tunectl top no-such-workqueue --json >$dir/out 2>$dir/err; then fail "watc
 check_eq "complaint" "wq-tunectl: there is no workqueue 'no-such-workqueue'" "$(cat $dir/err)"
 check_eq "output" "" "$(cat $dir/out)"
 nothing_left
-udevadm control --start-exec-queue # no disk goes before it has been at it
+udevadm control --start-exec-queue # a disk can be removed only after udev has processed it
 udevadm settle
 crypt_close c1
 crypt_close c0

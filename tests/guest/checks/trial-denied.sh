@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Where work cannot be counted: nothing is tried blindly, what is left judges, and apply_unjudged applies.
+# If work cannot be counted: without a counter nothing is tried, other counters judge, and apply_unjudged
+# applies.
 # timeout: 300
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -10,8 +11,8 @@ wq=$(wq_of c0)
 load_on c0
 trap load_off EXIT
 
-nothing_to_judge_by() { target "$wq" reason | grep -q "nothing to judge by"; }
-# `denied WHY LINE...`: the daemon runs with these lines in its unit.
+no_counter() { target "$wq" reason | grep -q "no counter can be measured"; }
+# `denied WHY LINE...`: runs the daemon with these lines in its unit.
 denied() {
   local why=$1
   shift
@@ -19,13 +20,13 @@ denied() {
   printf '%s\n' "$@" >>/run/systemd/system/wq-tuned.service.d/check.conf
   systemctl daemon-reload
   systemctl start wq-tuned
-  wait_until 20 nothing_to_judge_by || fail "$why: $(target "$wq" reason)"
+  wait_until 20 no_counter || fail "$why: $(target "$wq" reason)"
   note "$why: $(target "$wq" reason)"
   check_eq "$why: nothing was written" 0 "$(daemon_field writes)"
   journalctl --sync
   check_eq "$why: said once" 1 "$(journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'work is not counted')"
   wq-tunectl trial "$wq" --arm smt 2>/run/wq-tests/err && fail "a trial without counters"
-  check_eq "$why: a trial by hand is refused in one line" 1 "$(grep -c 'nothing to judge by' /run/wq-tests/err)"
+  check_eq "$why: a trial by hand is refused in one line" 1 "$(grep -c 'no counter can be measured' /run/wq-tests/err)"
   systemctl stop wq-tuned
 }
 
@@ -43,8 +44,8 @@ printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=0\nEnvironment=WATCHDOG_U
 systemctl daemon-reload
 echo 10 >/run/wq-tests/p99
 systemctl start wq-tuned
-# The file is worse under the candidate, from soon after its window begins: without a process for each look, which an
-# emulator under load may take a window for.
+# The value of the file is worse while the candidate is in place. The loop starts no processes, because an
+# emulator under load may need a whole window to start one.
 mkfifo /run/wq-tests/never
 follow_scope() {
   local word

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# /var/lib/wq-tuned on a disk that does not answer, in each part of a trial: what is to be taken back is taken back at
-# once, the watchdog is content, orders are answered, and what was learned is on disk once the disk answers again.
+# /var/lib/wq-tuned is on a disk that does not answer, in each part of a trial: the daemon takes a scope back
+# at once if it has to, the watchdog does not end it, it answers orders, and the evidence is on disk when the
+# disk answers again.
 # timeout: 1200
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -14,12 +15,12 @@ crypt_open state 1
 mkfs.ext4 -q /dev/mapper/state
 mkdir -p $store
 mount -o noatime /dev/mapper/state $store
-# As a disk that has gone away: who waits for it waits in the kernel, and no signal ends that.
+# Like a disk that is gone: a process that waits for it waits in the kernel, and no signal ends the wait.
 disk_stops() { dmsetup suspend --noflush --nolockfs state; }
 disk_goes_on() { dmsetup resume state; }
 
-# The cost is worse under the candidate, from soon after its window begins, unless the file `even` is there. The longest
-# stretch of the candidate in place, in ms, is kept as well.
+# The cost is worse while the candidate is in place, unless the file `even` exists. Also records the longest
+# time, in ms, for which the candidate was in place.
 cost=/run/wq-tests/cost longest=/run/wq-tests/longest even=/run/wq-tests/even
 mkfifo /run/wq-tests/never
 follow_scope() {
@@ -54,10 +55,11 @@ put_back() {
 }
 trap put_back EXIT
 
-# A watchdog that a stand of 20 s would trip; a tick every ten seconds. Without BPF, which an emulator under load takes
-# longer than that to load.
+# A watchdog that would end a daemon that hangs for 20 s; a tick every ten seconds. Without BPF, because an
+# emulator under load needs longer than that to load it.
 trial_policy "$other" "counters = [\"latency\", \"file:$cost\"]"
-# The disk's own workqueue is left alone: without BPF nobody sees that it has no traffic.
+# The workqueue of the disk itself is not compared: without BPF the daemon does not see that it has no
+# traffic.
 sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml
 printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
 systemctl daemon-reload
@@ -77,12 +79,12 @@ in_time() {
 }
 
 note "-- the disk stands still when a trial is to begin"
-touch $even # or there may be a verdict before the ledger's first write
+touch $even # so that there is no verdict before the ledger's first write
 systemctl start wq-tuned
 disk_stops
 wait_until 120 reason_has "the disk has not answered" || fail "reason: $(target "$wq" reason)"
 note "status: $(target "$wq" reason)"
-# A slot needs no disk but /run: a pair may have been measured before the ledger's first write.
+# A slot needs only /run: a pair may have been measured before the ledger's first write.
 [ "$(cat $longest)" -le $((3200 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
 note "ok: the candidate was in place for $(cat $longest) ms"
 expect_scope "$wq" default
@@ -98,7 +100,7 @@ systemctl stop wq-tuned
 rm -r $even ${store:?}/*
 systemctl start wq-tuned
 
-# Where the baseline was in place at the verdict, nothing had to be taken back: then it is asked again.
+# If the baseline was in place at the verdict, nothing had to be taken back: then try again.
 for stand in 8 20; do
   # shellcheck disable=SC2034
   for try in 1 2 3 4 5 6 7 8; do
@@ -117,7 +119,7 @@ for stand in 8 20; do
     wait_until 10 ended 1 || fail "the verdict is not on disk"
     check_eq "the verdict on disk" regressed "$(verdict verdict)"
     check_eq "restarts by the watchdog" 0 "$(restarts)"
-    # A window is a second, and 200 ms of washout behind the last one of a pair.
+    # A window takes a second, and 200 ms of washout follow the last window of a pair.
     [ "$(cat $longest)" -le $((3200 * ${patience:-1})) ] || fail "the candidate was in place for $(cat $longest) ms"
     note "ok: $stand s: the candidate was in place for $(cat $longest) ms at most, of windows of 1000"
     systemctl stop wq-tuned
@@ -137,7 +139,7 @@ stood_since=$(ms)
 systemctl stop --no-block wq-tuned
 expect_scope "$wq" default
 check_eq "no entry is left" 0 "$(entries)"
-said_so() { since_mark | grep -q "not written, the disk does not answer"; }
+said_so() { since_mark | grep -q "not written: the disk does not respond"; }
 wait_until 20 said_so || fail "it says nothing: $(since_mark)"
 disk_goes_on
 is_gone() { [ "$(systemctl show -P ActiveState wq-tuned)" = inactive ]; }
@@ -148,7 +150,7 @@ note "-- the disk takes nothing"
 rm -r ${store:?}/*
 touch $even
 systemctl start wq-tuned
-mount -o remount,ro $store # of the file system; the unit's own mount, made at its start, can be written
+mount -o remount,ro $store # the file system; the unit's own mount, made at its start, is writable
 wait_until 60 reason_has "the ledger cannot be written: .*Read-only" || fail "reason: $(target "$wq" reason)"
 note "status: $(target "$wq" reason)"
 wq-tunectl trial "$wq" --arm "$other" 2>/run/wq-tests/err && fail "a trial without a record"

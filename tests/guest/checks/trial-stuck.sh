@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# @default is compared as a target of its own. Work that is queued while it runs stays on its old pool, so that a
-# comparison says nothing, and says so.
+# @default is compared as a target. Work that is queued while it runs stays on its old pool, so the comparison
+# has no result, and reports that.
 # timeout: 400
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -18,8 +18,9 @@ put_back() {
 }
 load=""
 trap put_back EXIT
-# A disk that answers after a second, and loop devices on it, each with one work that serves all that is asked while
-# it runs. Who asks for something then queues it again: on the pool where it runs, whatever the scope is by now.
+# A disk that answers after a second, with loop devices on it. Each has one work item that serves all
+# requests. A request that comes while it runs queues it again on the pool where it runs, whatever the scope
+# is then.
 modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=1000000000 gb=1 bs=4096
 udevadm control --stop-exec-queue
 read_at() { dd if="$1" of=/dev/null bs=4k count=1 skip="$2" iflag=direct 2>/dev/null; }

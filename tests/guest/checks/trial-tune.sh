@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Mode tune ends at the scope that trying them all finds best, or at one within 3% of it.
+# Mode tune ends at the best of all scopes, or at one within 3% of it.
 #
-# How fast the emulator is changes by a third within a minute, whatever else is quiet, and the best of several is best by
-# luck too. So turns are short, in an order drawn by lot, under one load that never ends; the first tell which scope is
-# best, and whether tune's is within 3% of it is asked of others, of these two alone.
+# The speed of the emulator changes by a third within a minute, even on an idle machine, and the best of
+# several may be the best only by luck. So turns are short, in random order, under one permanent load. The
+# first turns find the best scope. Other turns, with only the two, decide whether tune's scope is within 3% of
+# it.
 # timeout: 1500
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -12,11 +13,11 @@
 crypt_open c0
 wq=$(wq_of c0)
 stat=/sys/class/block/$(basename "$(readlink -f /dev/mapper/c0)")/stat
-# One scope of each partition, by the names that the plan gives them.
+# One scope for each partition, with the plan's names.
 mapfile -t scopes < <(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .candidates[].scope')
 note "partitions: ${scopes[*]}"
 
-# `in_turns N SCOPE...`: N turns of a second for each; kbs[SCOPE] is what was written in them, in kB/s.
+# `in_turns N SCOPE...`: N turns of a second for each scope; sets kbs[SCOPE] to the write rate in kB/s.
 declare -A kbs
 in_turns() {
   local turns=$1 scope began before after
@@ -51,14 +52,14 @@ done
 
 trial_policy auto
 systemctl start wq-tuned
-# Each candidate meets the incumbent, until nothing is dense any more.
+# Compares each candidate with the scope in force, until no comparison is dense any more.
 wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
 settled() { [ "$(trial_of "$wq" course)" != dense ]; }
 wait_until 900 settled || fail "no end: $(wq-tunectl status)"
 wq-tunectl status
 wq-tunectl history
 chosen=$(target "$wq" effective)
-# A default that is kept is called by the scope that it is, which may make the same pools as another.
+# If the default is kept, `effective` is the scope that it stands for. Another scope may make the same pools.
 chosen=$(wq-tunectl explain "$wq" --json | jq -er --arg s "$chosen" '.candidates[] | select(.same | index($s)) | .scope')
 [ -n "${kbs[$chosen]:-}" ] || fail "'$chosen' was not measured"
 note "tune chose $chosen, $best is best"

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A scope that was kept, and whose load changes so that it harms, is taken back by the watch. It stays out afterwards.
+# The watch takes back a kept scope when a changed load makes it harmful. The scope is not set again
+# afterwards.
 # timeout: 900
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -8,7 +9,7 @@
 other=$(other_scope)
 crypt_open c0
 wq=$(wq_of c0)
-# The cost in a file: what the candidate has is in `under`, from soon after its window begins.
+# The counter is a file. While the candidate is in place, its value is that of the file `under`.
 cost=/run/wq-tests/cost under=/run/wq-tests/under
 mkfifo /run/wq-tests/never
 follow_scope() {

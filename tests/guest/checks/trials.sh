@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A bad scope is taken back, a good one kept, each with its verdict where an operator looks.
+# A bad scope is taken back, a good one is kept, and the verdicts are where an operator looks for them.
 # timeout: 800
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -32,9 +32,9 @@ expect_no_probes
 wq-tunectl history | grep -q "regressed" || fail "history does not say so: $(wq-tunectl history)"
 wq-tunectl history --export-policy >/run/wq-tests/learned.toml
 wq-tunectl report -o /run/wq-tests/report.html
-# A window that was lost, as an emulator under load may lose it, counts, and has no values.
+# An emulator under load may lose a window. It counts, but has no values.
 check_eq "the report draws every pair" "$(($(verdict pairs) - $(status | jq .daemon.experiments.windows_lost)))" \
-  "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # and not the legend's
+  "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # without the legend's
 check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode tune' /run/wq-tests/report.html)"
 check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
@@ -73,7 +73,7 @@ note "-- by hand, against the baseline of what is kept"
 wq-tunectl trial "$wq" --arm smt >/run/wq-tests/trial.out 2>&1 &
 trial=$!
 wait_until 30 state_is "$wq" trial || fail "no trial"
-check_eq "one order at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "by an order already")"
+check_eq "one order at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "an order has already put it on trial")"
 compared_with_smt() { [ "$(trial_of "$wq" candidate)" = smt ] && has_pairs "$wq" 1; }
 wait_until 30 compared_with_smt || fail "no pair"
 wq-tunectl revert "$wq"

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The units as installed: nothing to complain of, tight, quiet, and with nothing to tune just as content.
+# The installed units: systemd-analyze has no complaints, the sandbox is tight, the log is short, and the
+# daemon also runs if there is nothing to tune.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
-# The guest has no man program; that the pages exist is the build's affair.
+# The guest has no man program; the build makes sure that the pages exist.
 complaints=$(systemd-analyze verify --man=no /usr/lib/systemd/system/wq-tuned*.service 2>&1 || true)
 check_eq "systemd-analyze verify" "" "$complaints"
 score=$(systemd-analyze security --offline=true --no-pager /usr/lib/systemd/system/wq-tuned.service | sed -nE 's/.*exposure level.*: ([0-9.]+) .*/\1/p')

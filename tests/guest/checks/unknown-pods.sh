@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# CPUs that were offline or isolated at boot, where the kernel does not tell its pods: they cannot be derived, so
-# nothing is written.
+# CPUs were offline or isolated at boot, and the pods cannot be read from the kernel: they cannot be derived
+# either, so the daemon writes nothing.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -24,7 +24,7 @@ wq-tunectl plan --json | jq -e --arg wq "$wq" 'any(.targets[]; .name == $wq) and
 wq-tunectl pin "$wq" smt 2>/run/wq-tests/err && fail "pin was taken"
 grep -q "pods unknown" /run/wq-tests/err || fail "pin says: $(cat /run/wq-tests/err)"
 
-# Bringing them online later does not change what the kernel made of them at boot.
+# If they come online later, the pods that the kernel made at boot stay the same.
 if [ "$(cat /sys/devices/system/cpu/smt/control)" = off ]; then
   echo on >/sys/devices/system/cpu/smt/control
   sleep 2

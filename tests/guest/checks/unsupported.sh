@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# A rule for cache_shard never ends as a silent `cache`: found by feature, and, where the feature lies, by reading back.
+# A rule for cache_shard never silently becomes `cache`: the daemon checks for the feature, and reads back
+# what it wrote.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 
@@ -20,7 +21,8 @@ else
   check_eq "writes" 0 "$(daemon_field writes)"
   systemctl stop wq-tuned
 
-  # A tree whose parameters claim the feature, over the real workqueues: this kernel accepts the word and stores `cache`.
+  # A tree whose parameters claim the feature, with the real workqueues: this kernel accepts the scope and
+  # stores `cache`.
   root=$(mktemp -d)
   mkdir -p "$root"/{proc,etc/wq-tuned,run,sys/module/workqueue/parameters,sys/devices/{system,virtual/workqueue}}
   cp /etc/wq-tuned/wq-tuned.toml "$root/etc/wq-tuned/"

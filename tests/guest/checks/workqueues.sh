@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# All workqueues are listed, once, where there are more than fit into the buffer that they are read through.
+# Every workqueue is listed once, even if there are more than fit into the read buffer.
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
 out=/run/wq-tests/workqueues
-devices=240 # of two workqueues each
+devices=240 # each has two workqueues
 key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 table="0 64 crypt aes-xts-plain64 $key$(rev <<<"$key") 0 /dev/ram0 0"
 put_back() {
@@ -15,7 +15,7 @@ trap put_back EXIT
 modprobe brd rd_nr=4 rd_size=65536
 udevadm settle
 udevadm control --stop-exec-queue
-names="" # many at once: a process each would take long
+names="" # many at once, because a process for each would take long
 for i in $(seq $devices); do names+="m$i,,,rw,$table;"; done
 dmsetup create --noudevsync --noudevrules --concise "${names%;}"
 for i in 1 2 3; do
