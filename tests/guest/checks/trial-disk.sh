@@ -24,10 +24,16 @@ disk_goes_on() { dmsetup resume state; }
 cost=/run/wq-tests/cost longest=/run/wq-tests/longest even=/run/wq-tests/even
 mkfifo /run/wq-tests/never
 follow_scope() {
-  local word since="" now most
+  local word since="" now last="" most
   while :; do
     read -r word _ <"$workqueues/$wq/affinity_scope"
     now=$((${EPOCHREALTIME/./} / 1000))
+    # After a second without a look it is unknown what was in place meanwhile.
+    if [ $((now - ${last:-$now})) -ge 1000 ]; then
+      since=""
+      note "the follower did not run for $((now - last)) ms"
+    fi
+    last=$now
     if [ "$word" = "$other" ]; then
       if [ -e $even ]; then echo 10; else echo 20; fi 1<>$cost
       : "${since:=$now}"
