@@ -36,7 +36,7 @@ struct WorkCount {
     static constexpr unsigned kLeastTicks = 200;  // the kernel counts CPU time in whole ticks
 };
 
-// Work of one workqueue and one function that started on watched CPUs, whoever queued it.
+// Work of one workqueue and one function that started on watched CPUs, no matter who queued it.
 struct WatchedWork {
     std::string workqueue;  // as in sysfs; "" for work in softirqs, where it is not known
     bool per_cpu = false;

@@ -22,7 +22,7 @@ std::string baseline_of(const BaselineEntry& entry, const std::string& text) {
 void Applier::announce(Target& target, const Wish& wish, bool goes_back) {
     if (wish.wants()) target.stuck = 0;  // the baseline is not to be put back any more
     if (wish.sets(target)) {
-        // Does not claim a strictness that is in place already: somebody else may have written it.
+        // Does not claim a strictness that is in place already: an external writer may have written it.
         const bool strict_changes = wish.strict != target.now.strict;
         ownership_.entry_for(target.now).announce(*wish.word, strict_changes ? wish.strict : std::nullopt);
         return;

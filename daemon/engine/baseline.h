@@ -37,10 +37,10 @@ struct Found {
 //
 // Before a write, announce() adds the new word and the baseline to the claim (what is in place stays in it),
 // and the claim is saved. After the write, settle() reduces the claim to what is in place, and it is saved
-// again. So a settled entry says what the files hold, and any other value in them was written by somebody
-// else. This is also true for the next process that loads the entry. A process that is killed between
-// announce() and settle() leaves the wider claim. If somebody else writes one of the claimed values before
-// the next look, it is taken for ours.
+// again. So a settled entry says what the files hold, and any other value in them is of an external writer,
+// also for the next process that loads the entry. A process that is killed between announce() and settle()
+// leaves the wider claim. If an external writer writes one of the claimed values before the next look, it is
+// taken for ours.
 struct BaselineEntry {
     std::string name;
     ino_t inode = 0;
@@ -76,12 +76,12 @@ struct BaselineEntry {
     [[nodiscard]] Found whose(const std::string& word, std::optional<bool> value) const;
     // Call before WORD, and VALUE if given, are written. What is in place stays in the claim.
     void announce(const std::string& word, std::optional<bool> value = {});
-    // Call before the baseline is put back, and if somebody else may have put it back.
+    // Call before the baseline is put back, and if an external writer may have put it back.
     void announce_baseline();
     // Call when the files hold WORD and VALUE: reduces the claim to those of them that are ours. Returns
     // whose they were according to the earlier claim. An empty VALUE settles only the word.
     Found settle(const std::string& word, std::optional<bool> value);
-    // Call when somebody else wrote the strictness (if STRICT) or the word (if not).
+    // Call when an external writer wrote the strictness (if STRICT) or the word (if not).
     void disown(bool strict);
     // Call when the files hold nothing of ours any more.
     void release();

@@ -52,7 +52,7 @@ Outcome MaskWriter::set(const MaskEntry& entry, const CpuSet& cpus, const std::s
     if (!back) return error_outcome(back.error(), true);
     if (back->cpus == cpus) return {End::done, true, cpus.list(), 0};
     // A kernel stores a part of the mask, or nothing, and then the file is unchanged. Any other mask was
-    // written by somebody else since.
+    // written by an external writer since.
     const bool made_of_it = cpus.contains(back->cpus) || entry.whose(back->cpus) != Whose::foreign;
     return {made_of_it ? End::unsupported : End::foreign, true, back->cpus.list(), 0};
 }

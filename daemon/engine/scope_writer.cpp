@@ -7,7 +7,7 @@ namespace wq {
 namespace {
 
 // Whether the kernel may have stored STORED when WORD was written: it stores the beginning of WORD, or
-// nothing, and then the file is unchanged. Any other word was written by somebody else since.
+// nothing, and then the file is unchanged. Any other word was written by an external writer since.
 bool is_made_of(const std::string& stored, const std::string& word, const BaselineEntry& entry) {
     return word.starts_with(stored) || entry.whose(stored) != Whose::foreign;
 }
@@ -110,7 +110,7 @@ Outcome ScopeWriter::set(const std::string& name, const Seen& seen, const std::s
     const BaselineEntry* stored = store_.find(name);
     if (stored == nullptr || !stored->on_disk.yes) return not_announced(name);
     const BaselineEntry entry = as_seen(*stored, seen, word);
-    // Looks for somebody else's strictness before the word is written: afterwards it is too late.
+    // Looks for an external writer's strictness before the word is written: afterwards it is too late.
     if (strict)
         if (const auto now = files_.read_strict(name, entry.inode)) {
             const bool was_wanted = !seen.word.empty() && seen.strict == strict && *now != *strict;

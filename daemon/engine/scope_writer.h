@@ -15,7 +15,7 @@ namespace wq {
 struct Outcome {
     enum class Kind {
         done,         // the file holds what was wanted (`wrote` says whether that took a write)
-        foreign,      // somebody else's value is in a file, and is left there
+        foreign,      // an external writer's value is in a file, and is left there
         unsupported,  // the kernel stored another word; the baseline was put back
         gone,         // the target vanished or is another workqueue now
         permanent,    // EINVAL, EPERM, EROFS, ...: trying again would not help

@@ -45,7 +45,7 @@
 // each could look better by chance. This counter must have kLeastPairs pairs, and its sum of the candidate's
 // costs must be lower than the reference's: d weighs a pair by its sign and scale, and many small gains must
 // not hide a few large losses. In addition, no counter's or guard's e-value of "worse" may be above 1.
-// `regressed` by latency alone is withheld while there is as much evidence that throughput is better: a
+// `regressed` by latency alone is withheld while the e-value of a better throughput is above 1/alpha: a
 // producer that is not throttled queues faster, and its items wait longer.
 //
 // Limits. It may miss harm that is too small for the number of pairs, that no counter measures, or that only

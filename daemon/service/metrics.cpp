@@ -199,7 +199,7 @@ void add_isolated(Exposition& out, const IsolatedItems& isolated) {
     std::ranges::stable_sort(items, std::ranges::greater{}, [](const auto& one) { return one.second; });
     if (items.size() > kMostIsolatedSeries) items.resize(kMostIsolatedSeries);
     out.counter("wq_tuned_isolated_items_total",
-                "Items of per-CPU workqueues that started on isolated CPUs, whoever queued them.");
+                "Items of per-CPU workqueues that started on isolated CPUs, no matter who queued them.");
     for (const auto& [name, count] : items) out.sample({{"workqueue", name}}, number(count));
 }
 
