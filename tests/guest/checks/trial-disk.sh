@@ -24,7 +24,7 @@ disk_goes_on() { dmsetup resume state; }
 cost=/run/wq-tests/cost longest=/run/wq-tests/longest even=/run/wq-tests/even
 mkfifo /run/wq-tests/never
 follow_scope() {
-  local word since="" now last="" most
+  local word since="" now last="" most told="" thread
   while :; do
     read -r word _ <"$workqueues/$wq/affinity_scope"
     now=$((${EPOCHREALTIME/./} / 1000))
@@ -39,6 +39,12 @@ follow_scope() {
       : "${since:=$now}"
       read -r most <$longest || most=0
       [ $((now - since)) -le "$most" ] || echo $((now - since)) >$longest
+      if [ $((now - since)) -gt 3000 ] && [ "$told" != "$since" ]; then # What does the daemon wait for?
+        told=$since
+        for thread in /proc/"$(pidof wq-tuned)"/task/*; do
+          note "in place for $((now - since)) ms: $(grep State "$thread/status") $(head -n 4 "$thread/stack" | tr '\n' ' ')"
+        done
+      fi
     else
       echo 10 1<>$cost
       since=""
