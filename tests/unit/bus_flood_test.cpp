@@ -148,8 +148,8 @@ TEST_P(BusFlood, CostsTheDaemonLittleAndRootIsObeyed) {
 #endif
 }
 
-// A daemon with a sanitizer reads long arguments more slowly than they come: root waits longer than wq-tunectl
-// does. So only the release build tests them, here and in tests/guest/checks/flood.sh.
+// A daemon with a sanitizer reads long arguments more slowly than they come: root waits longer than
+// wq-tunectl does. So only the release build tests them, here and in tests/guest/checks/flood.sh.
 INSTANTIATE_TEST_SUITE_P(Calls, BusFlood,
                          testing::Values(test::Flood{},
 #ifndef __SANITIZE_ADDRESS__
