@@ -9,6 +9,11 @@
 namespace wq {
 namespace {
 
+// How long the first answer of the bus may take, in us; each further one may take twice as long.
+constexpr std::uint64_t kFirstAnswer = 1'000'000;
+// All of them together take less than kOrderTimeout: no order runs after wq-tunectl reported a failure.
+constexpr std::uint64_t kLastAnswer = kOrderTimeout / 2;
+
 // Returns "" if the bus is a direct connection to the caller.
 const char* sender_of(sd_bus_message* message) {
     const char* sender = ::sd_bus_message_get_sender(message);
@@ -85,7 +90,11 @@ Callers::Caller* Callers::find_or_ask(sd_bus_message* message) {
     if (callers_.size() >= kMostKnown) forget_known();
     if (callers_.size() >= kMostKnown) return nullptr;
     Caller& caller = callers_.emplace(name, Caller{this, name}).first->second;
-    if (ask(caller, message)) return &caller;
+    if (caller.name.empty()) {
+        caller.who = is_peer_root(message) ? Who::root : Who::other;
+        return &caller;
+    }
+    if (ask(caller, kFirstAnswer)) return &caller;
     callers_.erase(caller.name);
     return nullptr;
 }
@@ -95,27 +104,28 @@ void Callers::forget_known() {
     std::erase_if(callers_, [](const auto& each) { return each.second.who != Who::asked; });
 }
 
-bool Callers::ask(Caller& caller, sd_bus_message* message) {
-    if (caller.name.empty()) {
-        caller.who = is_peer_root(message) ? Who::root : Who::other;
-        return true;
-    }
+bool Callers::ask(Caller& caller, std::uint64_t timeout) {
     sd_bus_message* raw = nullptr;
     int r = ::sd_bus_message_new_method_call(bus_, &raw, "org.freedesktop.DBus", "/org/freedesktop/DBus",
                                              "org.freedesktop.DBus", "GetConnectionUnixUser");
     const MessagePtr question(raw);
     sd_bus_slot* slot = nullptr;
     if (r >= 0) r = ::sd_bus_message_append(raw, "s", caller.name.c_str());
-    if (r >= 0) r = ::sd_bus_call_async(bus_, &slot, raw, on_answer, &caller, kOrderTimeout);
+    if (r >= 0) r = ::sd_bus_call_async(bus_, &slot, raw, on_answer, &caller, timeout);
     caller.question.reset(slot);
+    caller.timeout = timeout;
     return r >= 0;
 }
 
-// An error means that the caller is gone or has given up: in a flood, the answer waits behind all messages
-// that the bus holds for us. The caller is then treated as non-root, and we ask again at its next call.
+// If a flood fills the queue that dbus-daemon holds for us, it drops its answers without an error
+// (dbus, bus/connection.c, bus_transaction_send_from_driver()). So we ask again some times. After any other
+// error the caller is gone. A caller without an answer is not root, and we ask again at its next call.
 int Callers::on_answer(sd_bus_message* answer, void* userdata, sd_bus_error* /*error*/) {
     auto* caller = static_cast<Caller*>(userdata);
     std::uint32_t uid = 0;
+    if (::sd_bus_message_is_method_error(answer, SD_BUS_ERROR_NO_REPLY) != 0 &&
+        2 * caller->timeout <= kLastAnswer && caller->all->ask(*caller, 2 * caller->timeout))
+        return 1;
     const bool known = ::sd_bus_message_is_method_error(answer, nullptr) == 0 &&
                        ::sd_bus_message_read(answer, "u", &uid) > 0;
     caller->who = known && uid == 0 ? Who::root : Who::other;

@@ -3,6 +3,7 @@
 
 #include <systemd/sd-bus.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -15,7 +16,7 @@ namespace wq {
 
 // Finds out who calls the daemon, and limits the time spent for callers other than root.
 //
-// We ask the bus once for the user of a caller's unique name, asynchronously: during a synchronous call,
+// We ask the bus for the user of a caller's unique name, asynchronously: during a synchronous call,
 // sd-bus reads all other messages into its own queue, which has no limit in bytes. Until the answer arrives,
 // we hold a few calls of each caller. Further calls, and calls above the budget, are rejected at once
 // (LimitsExceeded), or dropped if the caller wants no reply. Calls without reply from callers other than
@@ -56,6 +57,7 @@ class Callers {
         unsigned unanswered = 0;
         std::vector<Held> held = {};
         SlotPtr question = {};
+        std::uint64_t timeout = 0;  // of the question, in us
     };
 
     static int on_message(sd_bus_message* message, void* self, sd_bus_error* error);
@@ -63,7 +65,7 @@ class Callers {
     bool may_call(sd_bus_message* message);
     bool is_within_budget(sd_bus_message* message);
     Caller* find_or_ask(sd_bus_message* message);
-    bool ask(Caller& caller, sd_bus_message* message);
+    bool ask(Caller& caller, std::uint64_t timeout);  // us
     void forget_known();
 
     sd_bus* bus_;

@@ -18,6 +18,7 @@ class PrivateBus {
     PrivateBus(const PrivateBus&) = delete;
     PrivateBus& operator=(const PrivateBus&) = delete;
     [[nodiscard]] bool is_there() const { return pid_ > 0; }
+    [[nodiscard]] pid_t pid() const { return pid_; }
 
   private:
     TempTree tree_;
