@@ -11,12 +11,13 @@
 namespace wq {
 namespace {
 
-// Shorter than the timeout of wq-tunectl, so that an order never runs after wq-tunectl reported a failure.
-// (Other callers may give up sooner.)
-constexpr std::uint64_t kAnswerTimeout = kPatience - 10'000'000;  // us
+// With the time that finding the caller may take (Callers), shorter than the timeout of wq-tunectl, so that
+// an order does not run after wq-tunectl reported a failure. (Other callers may give up sooner.)
+constexpr std::uint64_t kAnswerTimeout = kPatience - kOrderTimeout;  // us
 
-// If a user's agent never answers, polkit keeps the question forever, and sd-bus allows only 128 pending
-// calls. So we limit how many users are asked at the same time, and we cancel a question after the timeout.
+// If a user's agent never answers, polkit keeps the question forever, and dbus-daemon allows only 128 pending
+// calls (max_replies_per_connection). So we limit how many users are asked at the same time, and we cancel a
+// question after the timeout.
 constexpr std::size_t kMostAsked = 16;
 // The limit for all pending questions to polkit: if polkit hangs, they must not accumulate here.
 constexpr std::size_t kMostPending = 64;

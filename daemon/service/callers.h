@@ -56,8 +56,9 @@ class Callers {
         Who who = Who::asked;
         unsigned unanswered = 0;
         std::vector<Held> held = {};
-        SlotPtr question = {};
-        std::uint64_t timeout = 0;  // of the question, in us
+        SlotPtr question = {};                    // the last one
+        std::uint64_t timeout = 0;                // of the last question, in us
+        std::vector<std::uint64_t> cookies = {};  // of all questions
     };
 
     static int on_message(sd_bus_message* message, void* self, sd_bus_error* error);
@@ -66,6 +67,8 @@ class Callers {
     bool is_within_budget(sd_bus_message* message);
     Caller* find_or_ask(sd_bus_message* message);
     bool ask(Caller& caller, std::uint64_t timeout);  // us
+    bool is_late_answer(sd_bus_message* message);
+    void settle(Caller& caller, sd_bus_message* answer);
     void forget_known();
 
     sd_bus* bus_;

@@ -69,8 +69,20 @@ class CallersTest : public testing::Test {
         ::sd_bus_reply_method_return(take(sender).get(), "u", uid);
         settle();
     }
-    void tell_that_he_is_gone(const std::string& sender) {
-        ::sd_bus_reply_method_errorf(take(sender).get(), SD_BUS_ERROR_NAME_HAS_NO_OWNER, "gone");
+    // Returns the question.
+    MessagePtr tell_error(const std::string& sender, const char* name) {
+        MessagePtr question = take(sender);
+        ::sd_bus_reply_method_errorf(question.get(), name, "no answer");
+        settle();
+        return question;
+    }
+    void tell_late(const MessagePtr& question, std::uint32_t uid) {
+        sd_bus_message* raw = nullptr;
+        ::sd_bus_message_new_method_return(question.get(), &raw);
+        const MessagePtr answer(raw);
+        ::sd_bus_message_append(raw, "u", uid);
+        ::sd_bus_message_set_sender(raw, "org.freedesktop.DBus");
+        ::sd_bus_send(others_.get(), raw, nullptr);
         settle();
     }
 
@@ -132,12 +144,41 @@ TEST_F(CallersTest, TheBusIsAskedOnceWhoCallsAndNobodyWaitsForIt) {
     EXPECT_EQ(replies[""], 4U);
 }
 
-TEST_F(CallersTest, WhomTheBusDoesNotKnowIsNotRootAndIsAskedAboutAgain) {
+TEST_F(CallersTest, WhomTheBusDoesNotKnowIsRefusedAndIsAskedAboutAgain) {
+    call_often(":1.7", 2);
+    tell_error(":1.7", SD_BUS_ERROR_NAME_HAS_NO_OWNER);
+    EXPECT_TRUE(asked.empty());
+    EXPECT_EQ(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], 2U);
+    EXPECT_TRUE(questions.empty());
     call(":1.7");
-    tell_that_he_is_gone(":1.7");
-    EXPECT_THAT(asked, ElementsAre(false));
-    call(":1.7");
-    EXPECT_EQ(questions.size(), 1U);
+    tell(":1.7", 0);
+    EXPECT_THAT(asked, ElementsAre(true));
+}
+
+// sd-bus makes this error when a question times out.
+TEST_F(CallersTest, WithoutAnAnswerTheBusIsAskedFourTimes) {
+    call_often(":1.7", 2);
+    for (int i = 0; i < 4; i++) {
+        ASSERT_EQ(questions.size(), 1U) << i;
+        EXPECT_TRUE(replies.empty());
+        tell_error(":1.7", SD_BUS_ERROR_NO_REPLY);
+    }
+    EXPECT_TRUE(questions.empty());
+    EXPECT_TRUE(asked.empty());
+    EXPECT_EQ(replies[SD_BUS_ERROR_LIMITS_EXCEEDED], 2U);
+}
+
+TEST_F(CallersTest, ALateAnswerCounts) {
+    call_often(":1.7", 2);
+    const MessagePtr first = tell_error(":1.7", SD_BUS_ERROR_NO_REPLY);
+    call(":1.8");
+    tell_late(first, 0);
+    EXPECT_THAT(asked, ElementsAre(true, true));
+    tell(":1.7", 65534);
+    EXPECT_EQ(asked.size(), 2U) << "the second question is settled";
+    tell(":1.8", 65534);
+    EXPECT_THAT(asked, ElementsAre(true, true, false));
+    EXPECT_EQ(replies[""], 3U);
 }
 
 TEST_F(CallersTest, BeforeTheAnswerAFewCallsOfACallerAreHeld) {
