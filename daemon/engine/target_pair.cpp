@@ -7,8 +7,9 @@
 // a reason that both windows share (too few items in both, a suspend, a CPU that came or went, a clock jump,
 // steal by the hypervisor) or that does not come from an arm (a counter's file cannot be read). An event in
 // only one window is not such a reason, because the arm may be its cause: a window that is empty, late or
-// starved, or in which too many items were not seen, counts against the arm that ran in it, with the largest
-// difference so far. If both windows are like this, the pair is dropped.
+// starved, in which none of its items was timed (every N-th is), or in which too many items were not seen,
+// counts against the arm that ran in it, with the largest difference so far. If both windows are like this,
+// the pair is dropped.
 #include "engine/target_pair.h"
 
 #include <algorithm>
@@ -120,12 +121,23 @@ void TargetPair::read_work(unsigned w, PairResult& out) {
             window.values.at(i) = kind->of_work(*count, window.seconds);
 }
 
+// Whether only the other window has a value of a judged counter of the work.
+bool TargetPair::lacks_value(unsigned w) const {
+    for (std::size_t i = 0; i < meters_.counters.size(); i++) {
+        const ComparedCounter& counter = meters_.counters[i];
+        if (counter.guard || !is_work_counter(counter.name)) continue;
+        if (!is_measured(windows_.at(w).values.at(i)) && is_measured(windows_.at(1 - w).values.at(i)))
+            return true;
+    }
+    return false;
+}
+
 bool TargetPair::is_lost(unsigned w) const {
     const Window& window = windows_.at(w);
     if (window.late) return true;
     if (meters_.work == nullptr) return false;
     const std::uint64_t items = all_items(window.count);
-    if (window.count.items == 0 || window.count.lost * kMostLost > items) return true;
+    if (window.count.items == 0 || window.count.lost * kMostLost > items || lacks_value(w)) return true;
     if (!window.cut) return false;
     // It was cut because it was slower than expected. Whether it is lost depends on the other window of this
     // pair.

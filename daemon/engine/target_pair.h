@@ -72,6 +72,7 @@ class TargetPair {
     double read(const ComparedCounter& counter);
     void end(Window& window, std::uint64_t now, std::uint64_t planned);
     void read_work(unsigned window, PairResult& out);
+    [[nodiscard]] bool lacks_value(unsigned window) const;
     [[nodiscard]] bool is_lost(unsigned window) const;
     void take_values(PairResult& out);
 

@@ -109,8 +109,19 @@ TEST_F(TargetPairTest, AMissingGuardDropsItsOwnValueOnly) {
     EXPECT_EQ(result.drop, "");
     EXPECT_FALSE(result.values[1]);
     EXPECT_TRUE(result.values[0]);
-    windows_[0].latency = NAN;
-    EXPECT_EQ(measure().drop, "latency is not a positive number");
+}
+
+// Of few items, perhaps none is one of those that are timed (every N-th). Few items may be due to the arm.
+TEST_F(TargetPairTest, AWindowWithoutATimedItemIsLost) {
+    windows_[0] = counted(40, NAN);
+    windows_[0].timed = 0;
+    EXPECT_EQ(measure().lost, 0U);
+    EXPECT_EQ(measure().drop, "");
+    std::swap(windows_[0], windows_[1]);
+    EXPECT_EQ(measure().lost, 1U);
+    windows_[0] = windows_[1];
+    windows_[0].items = 1000;
+    EXPECT_EQ(measure().drop, "latency is not a positive number") << "both windows have it in common";
 }
 
 // The items ended only after the window. Leaving the value out would depend on the arm.
