@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/clock.h"
@@ -22,13 +23,22 @@ Result<Ledger> LedgerFile::read(const std::string& path) {
     const auto text = read_if_there(path, kMaxLedger);
     if (!text) return tl::unexpected(text.error());
     if (!*text) return Ledger();
-    return Ledger::from_text(**text).map_error([&](const Error& e) { return e.in(path); });
+    return Ledger::from_text(**text).map_error([&](const Error& e) {
+        return Error{0, path + ": " + e.text};
+    });
 }
 
 void LedgerFile::load() {
     auto found = read(path_);
     if (found) {
         ledger_ = std::move(*found);
+        return;
+    }
+    if (found.error().code != 0 && found.error().code != EFBIG) {
+        unread_ = true;
+        error_ = found.error().text;
+        log_.write({LOG_WARNING, Event::verdicts_broken,
+                    error_ + "; it stays as it is, and no slot begins until a restart can read it"});
         return;
     }
     const std::string aside = path_ + ".broken";
@@ -40,7 +50,7 @@ void LedgerFile::load() {
 }
 
 void LedgerFile::save(std::uint64_t now) {
-    if (!changed_ && error_.empty()) return;
+    if (unread_ || (!changed_ && error_.empty())) return;
     changed_ = false;
     saved_at_ = now;
     const std::uint64_t number = ++saves_;

@@ -56,6 +56,19 @@ TEST_F(LedgerFileTest, ABrokenFileIsSetAsideAndSaid) {
     EXPECT_FALSE(tree_.exists("var/lib/ledger.json"));
 }
 
+TEST_F(LedgerFileTest, AFileThatCannotBeReadIsNotReplaced) {
+    tree_.add(test::Dir("var/lib/ledger.json"));
+    LedgerFile file(path_, at_once_, log_);
+    file.load();
+    EXPECT_EQ(log_.count(Event::verdicts_broken), 1U);
+    EXPECT_THAT(file.why_not(1), testing::HasSubstr("ledger.json"));
+    file.change().put(entry_of("a"));
+    file.save(1);
+    EXPECT_TRUE(tree_.exists("var/lib/ledger.json"));
+    EXPECT_FALSE(tree_.exists("var/lib/ledger.json.broken"));
+    EXPECT_EQ(log_.lines.size(), 1U);
+}
+
 TEST_F(LedgerFileTest, IsWrittenOnceAMinuteAndOnlyWhereThereIsNews) {
     Later later;
     LedgerFile file(path_, later, log_);
