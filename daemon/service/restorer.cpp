@@ -6,14 +6,12 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/file.h"
 #include "base/journal.h"
 #include "base/record_writer.h"
-#include "base/text.h"
 #include "engine/baseline.h"
 #include "engine/lock.h"
 #include "engine/mask_store.h"
@@ -57,16 +55,12 @@ bool is_kept(const Paths& paths, bool all) {
     return !all && is_marked(keep_mark(paths)) && why_disabled(paths).empty();
 }
 
-std::string not_restored(unsigned count, std::string_view one) {
-    return fmt::format("{} {} not restored", plural(count, one), count == 1 ? "was" : "were");
-}
-
 Status put_back(const Paths& paths, bool all, Log& log) {
     BaselineStore store(paths.baseline());
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
     if (const unsigned stayed = restore_entries(files, store, log, is_kept(paths, all)); stayed > 0)
-        return fail(not_restored(stayed, "target"));
+        return fail(fmt::format("targets not restored: {}", stayed));
     return {};
 }
 
@@ -76,7 +70,7 @@ Status put_masks_back(const Paths& paths, bool all, Log& log) {
     if (auto loaded = store.load(); !loaded) return loaded;
     WorkqueueFs files(paths);
     if (const unsigned stayed = restore_masks(files, store, log); stayed > 0)
-        return fail(not_restored(stayed, "mask"));
+        return fail(fmt::format("masks not restored: {}", stayed));
     return {};
 }
 

@@ -139,7 +139,7 @@ TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
     tree_.add(test::Dir(wq_path("kcryptd")));  // cannot be read or written
     const auto restored = restore();
     ASSERT_FALSE(restored);
-    EXPECT_EQ(restored.error().text, "1 target was not restored");
+    EXPECT_EQ(restored.error().text, "targets not restored: 1");
     EXPECT_EQ(entries().size(), 1U);
     EXPECT_EQ(entries().at("kcryptd").scope, "default");
     EXPECT_EQ(tree_.read(wq_path("writeback")), "default\n");

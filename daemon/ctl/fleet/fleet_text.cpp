@@ -13,12 +13,7 @@
 namespace wq::ctl {
 namespace {
 
-constexpr double kPlainLog = 9;  // up to e^9 = 8,103 the number is computed and printed without exponent
-
-// VALUE, at most e^kPlainLog, with three significant digits and without an exponent.
-std::string plain_text(double value) {
-    return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", 10 * std::round(value / 10));
-}
+constexpr double kPlainLog = 6.907;  // below e^6.907 = 999.3 the number is printed without an exponent
 
 bool are_many(std::uint64_t some, std::uint64_t all) {
     return some > 1 && static_cast<double>(some) > kMostWorse * static_cast<double>(all);
@@ -27,7 +22,7 @@ bool are_many(std::uint64_t some, std::uint64_t all) {
 }  // namespace
 
 std::string e_text(double log) {
-    if (std::abs(log) <= kPlainLog) return plain_text(std::exp(log));
+    if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
     const double log10 = log / std::numbers::ln10;
     constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
     const double exponent = std::floor(log10 + kHalfDigit);
