@@ -110,11 +110,13 @@ TEST(Comparison, AMissingGuardDropsItsOwnValueOnly) {
     EXPECT_EQ(some.why_refused({std::nullopt, PairValues{1, 1}}), "latency was not read");
 }
 
+// The losses set the scale, so one of them takes more evidence than nine gains give. (The rule of the plain
+// sum decides nothing here. ImprovesByAnyCounterThatHasAllThatItNeeds fails without it.)
 TEST(Comparison, ManySmallGainsDoNotHideAFewLargeLosses) {
     Comparison mixed({kLatency});
     for (int i = 0; i < 500; i++) mixed.add(cost(i % 10 == 9 ? std::log(1.5) : std::log(0.98)));
     EXPECT_NE(mixed.decide({}).judgement, Judgement::improved);
-    // The plain sum prevents it: with smaller losses the evidence suffices.
+    // With losses as small as the gains the evidence suffices.
     Comparison level({kLatency});
     for (int i = 0; i < 500; i++) level.add(cost(i % 10 == 9 ? std::log(1.02) : std::log(0.98)));
     EXPECT_EQ(level.decide({}).judgement, Judgement::improved);

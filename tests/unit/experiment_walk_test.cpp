@@ -27,6 +27,18 @@ class ExperimentWalk : public test::ExperimentRig {
         use_traffic(names);
     }
     unsigned measured_ = 0;  // index of the window being read
+    // Under smt kcryptd costs OWN. Meanwhile, writeback costs OTHERS.
+    void let_kcryptd_disturb(double own, double others) {
+        cost_ = [=, this](const std::string& name, const std::string& word) {
+            if (name == "kcryptd") return word == "smt" ? own : 1.0;
+            return word_["kcryptd"][measured_] == "smt" ? others : 1.0;
+        };
+        counters_.count = [this](const std::string& target, unsigned slot) {
+            measured_ = slot;
+            return window(target, word_[target][slot]);
+        };
+        start(guard());
+    }
     [[nodiscard]] bool is_settled(const std::string& name) const {
         const auto now = view(name);
         return !now || now->course != Course::dense;
@@ -81,6 +93,36 @@ TEST_F(ExperimentWalk, TargetsThatDisturbEachOtherAreSeldomWronglyDecided) {
     ASSERT_TRUE(run_until([this] { return all_settled(); }, 1800));
     EXPECT_LE(experiment_->totals().regressed + experiment_->totals().improved, 1U);
     EXPECT_GE(experiment_->totals().undecided, 7U);
+}
+
+TEST_F(ExperimentWalk, WhatCostsTheOthersMoreRegressesAlsoIfItIsBetterItself) {
+    for (const double own : {0.8, 1.0}) {
+        std::filesystem::remove_all(tree_.path("var/lib/wq-tuned"));
+        let_kcryptd_disturb(own, 1.1);
+        ASSERT_TRUE(run_to_verdict(600));
+        EXPECT_EQ(last().target, "kcryptd");
+        EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+        EXPECT_EQ(last().standing.counter, "others");
+        EXPECT_NEAR(last().standing.effect.percent, 10, 1.5);
+        run(30);
+        EXPECT_EQ(state("kcryptd"), State::reverted);
+        EXPECT_EQ(scope("kcryptd"), "default (cache)");
+        EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, others +"));
+        ASSERT_TRUE(run_until([this] { return is_settled("writeback"); }, 1800));
+        EXPECT_EQ(entry("writeback", "cache", "smt")->judgement, Judgement::undecided);
+        EXPECT_EQ(experiment_->totals().improved, 0U);
+    }
+}
+
+TEST_F(ExperimentWalk, WhatCostsTheOthersOnePercentMoreMayImprove) {
+    let_kcryptd_disturb(0.8, 1.01);
+    ASSERT_TRUE(run_to_verdict(600));
+    EXPECT_EQ(last().target, "kcryptd");
+    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    const auto& others = entry("kcryptd", "cache", "smt")->columns.back();
+    EXPECT_EQ(others.counter.name, "others");
+    EXPECT_EQ(others.worse.count, last().standing.pairs);
+    EXPECT_NEAR(others.sum / static_cast<double>(others.worse.count), 0.01, 0.01);
 }
 
 // Half of the windows of the candidate are lost. It is better in the others, but must not be kept.

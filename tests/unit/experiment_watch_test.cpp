@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The slots of the watch: when they come, and who takes part.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "fake_experiment.h"
+
+namespace wq {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+class ExperimentWatch : public test::ExperimentRig {
+  protected:
+    // kcryptd costs FACTOR under smt; nothing else has an effect.
+    void kcryptd_costs(double factor) {
+        cost_ = [=](const std::string& name, const std::string& word) {
+            return name == "kcryptd" && word == "smt" ? factor : 1.0;
+        };
+    }
+    // Runs until kcryptd is kept, with a gain that is too small for a longer holdback.
+    void keep_kcryptd(const Policy& policy) {
+        kcryptd_costs(0.95);
+        start(policy);
+        ASSERT_TRUE(run_until([this] { return experiment_->totals().improved > 0; }, 7200));
+        ASSERT_EQ(view("kcryptd")->course, Course::watched);
+    }
+    [[nodiscard]] const LedgerEntry& kept() const { return *entry("kcryptd", "cache", "smt"); }
+    [[nodiscard]] std::uint64_t kept_pairs() const { return kept().columns[0].worse.count; }
+    // Seconds until the next pair of kcryptd has ended.
+    double next_pair() {
+        const std::uint64_t from = now_;
+        const std::uint64_t pairs = kept_pairs();
+        EXPECT_TRUE(run_until([&] { return kept_pairs() != pairs; }, 7200));
+        return static_cast<double>(now_ - from) / 1e6;
+    }
+};
+
+// A pair per holdback while M is at most 10. Above that, one in each slot, until the doubt or the scope is
+// gone.
+TEST_F(ExperimentWatch, InDoubtThereIsAPairInEverySlot) {
+    use_traffic({"kcryptd"});
+    keep_kcryptd(guard());
+    (void)next_pair();
+    for (int i = 0; i < 12; i++) EXPECT_NEAR(next_pair(), 600, 75);
+    kcryptd_costs(1.05);
+    unsigned sparse = 0;
+    unsigned dense = 0;
+    double in_doubt = 0;
+    for (; dense + sparse < 100 && experiment_->totals().taken_back == 0;) {
+        const bool doubts = watch_log(kept()) > std::log(10);
+        const double passed = next_pair();
+        (doubts ? dense : sparse)++;
+        if (doubts) {
+            EXPECT_LT(passed, 75) << "a long pair takes 61 s";
+            in_doubt += passed;
+        } else {
+            EXPECT_NEAR(passed, 600, 75);
+        }
+    }
+    EXPECT_EQ(experiment_->totals().taken_back, 1U);
+    EXPECT_GE(sparse, 5U);
+    EXPECT_GE(dense, 8U);
+    EXPECT_LT(in_doubt, 600);
+}
+
+TEST_F(ExperimentWatch, DoubtThatPassesEndsThePairsInEverySlot) {
+    use_traffic({"kcryptd"});
+    keep_kcryptd(guard());
+    kcryptd_costs(1.05);
+    ASSERT_TRUE(run_until([this] { return watch_log(kept()) > std::log(10); }, 86'400));
+    kcryptd_costs(0.95);
+    ASSERT_TRUE(run_until([this] { return watch_log(kept()) <= std::log(10); }, 600));
+    (void)next_pair();
+    EXPECT_NEAR(next_pair(), 600, 75);
+    EXPECT_EQ(experiment_->totals().taken_back, 0U);
+}
+
+// writeback is compared all the time. In the slots of the watch it keeps its scope and is not counted.
+TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
+    Policy policy = guard();
+    policy.judge.settings.max_pairs = 100'000;
+    keep_kcryptd(policy);
+    unsigned watched = 0;
+    unsigned others = 0;
+    for (int i = 0; i < 2'000 && watched < 4; i++) {
+        ASSERT_TRUE(run_to_slot());
+        counters_.asked.clear();
+        files_->asked.clear();
+        const std::uint64_t before = kept_pairs();
+        run_slot();
+        std::vector<std::string> begun;
+        std::ranges::copy_if(counters_.asked, std::back_inserter(begun),
+                             [](const std::string& one) { return one.starts_with("begin "); });
+        if (kept_pairs() == before) {
+            EXPECT_THAT(begun, ElementsAre("begin writeback 0", "begin writeback 1"));
+            others++;
+            continue;
+        }
+        watched++;
+        EXPECT_THAT(begun, ElementsAre("begin kcryptd 0", "begin kcryptd 1"));
+        EXPECT_THAT(files_->asked, AllOf(Not(IsEmpty()), Each(StartsWith("kcryptd="))));
+    }
+    EXPECT_EQ(watched, 4U);
+    EXPECT_GT(others, 100U);
+    EXPECT_EQ(view("writeback")->course, Course::dense);
+}
+
+// Where nothing else is measured, nothing else is attached either.
+TEST_F(ExperimentWatch, TheCountersAreAttachedToTheWatchedTargetAlone) {
+    keep_kcryptd(guard());
+    ASSERT_TRUE(run_until([this] { return view("writeback")->course == Course::sparse; }, 3600));
+    for (int i = 0; i < 3; i++) {
+        (void)next_pair();
+        EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
+    }
+}
+
+}  // namespace
+}  // namespace wq
