@@ -40,7 +40,7 @@ nobody_may_not() { # COMPLAINT
 }
 
 note "-- polkit refused, by default"
-nobody_may_not 'not allowed: polkit (says no|asks for authentication)'
+nobody_may_not 'not allowed: polkit (refused|asks for authentication)'
 systemctl is-active --quiet polkit || fail "polkit was not asked"
 
 note "-- polkit lets nobody pin, and that alone"

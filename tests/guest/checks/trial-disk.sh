@@ -39,11 +39,12 @@ follow_scope() {
       : "${since:=$now}"
       read -r most <$longest || most=0
       [ $((now - since)) -le "$most" ] || echo $((now - since)) >$longest
-      if [ $((now - since)) -gt 3000 ] && [ "$told" != "$since" ]; then # What does the daemon wait for?
+      if [ $((now - since)) -gt $((3000 * ${patience:-1})) ] && [ "$told" != "$since" ]; then # What does the daemon wait for?
         told=$since
         for thread in /proc/"$(pidof wq-tuned)"/task/*; do
           note "in place for $((now - since)) ms: $(grep State "$thread/status") $(head -n 4 "$thread/stack" | tr '\n' ' ')"
         done
+        last=$((${EPOCHREALTIME/./} / 1000))
       fi
     else
       echo 10 1<>$cost
