@@ -70,7 +70,7 @@ class AbCommand : public testing::Test {
         EXPECT_FALSE(tree_.exists("run/wq-tuned/ab.json"));
         EXPECT_EQ(tree_.read(kFile), "64");
         EXPECT_FALSE(tree_.exists("set"));
-        EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "somebody is left";
+        EXPECT_TRUE(test::is_let_go(tree_.root())) << "somebody is left";
     }
     // Options for arms that are commands: the file "set" exists while the arm `on` is in place.
     [[nodiscard]] std::vector<std::string> on(const std::string& undo = "") const {

@@ -75,7 +75,7 @@ class BenchCommand : public testing::Test {
         int status = 0;
         ASSERT_EQ(::waitpid(pid, &status, 0), pid);
         EXPECT_TRUE(WIFSIGNALED(status)) << "it was not killed";
-        EXPECT_TRUE(take_lock(Paths{tree_.root()})) << "its guardian does not end";
+        EXPECT_TRUE(test::is_let_go(tree_.root())) << "its guardian does not end";
     }
     [[nodiscard]] json run_json() {
         options_.json = true;

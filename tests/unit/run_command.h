@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ctl/command.h"
+#include "engine/lock.h"
 
 namespace wq::test {
 
@@ -21,6 +22,14 @@ inline int run_command(ctl::CommandRun (*set_up)(CLI::App&, const ctl::Invocatio
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? ctl::kOk : ctl::kUsage;
     }
+}
+
+// Whether nobody holds the lock under ROOT. Waits 20 s: take_lock() waits 2 s, and on a busy machine a
+// guardian needs longer to restore everything.
+inline bool is_let_go(const std::string& root) {
+    for (int i = 0; i < 10; i++)
+        if (take_lock(Paths{root})) return true;
+    return false;
 }
 
 }  // namespace wq::test
