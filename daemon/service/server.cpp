@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/version.h"
 #include "service/log_control.h"
 
 namespace wq {
@@ -90,8 +91,28 @@ int on_resume(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
                       [server](Argument, Argument) { return handlers(server).pause(false); });
 }
 
-const sd_bus_vtable kOrders[] = {
+// Anybody may read these, also before it is known who calls: they cost nothing, and the budget limits the
+// calls.
+int get_version(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
+                sd_bus_message* reply, void* /*server*/, sd_bus_error* /*error*/) {
+    return ::sd_bus_message_append(reply, "s", version());
+}
+
+int get_state(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
+              sd_bus_message* reply, void* server, sd_bus_error* /*error*/) {
+    return ::sd_bus_message_append(reply, "s", handlers(server).state().c_str());
+}
+
+int get_summary(sd_bus* /*bus*/, const char* /*path*/, const char* /*interface*/, const char* /*property*/,
+                sd_bus_message* reply, void* server, sd_bus_error* /*error*/) {
+    return ::sd_bus_message_append(reply, "s", handlers(server).summary().c_str());
+}
+
+const sd_bus_vtable kManager[] = {
     SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("State", "s", get_state, 0, 0),
+    SD_BUS_PROPERTY("Summary", "s", get_summary, 0, 0),
     SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS, SD_BUS_RESULT("s", json), on_status,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_pin,
@@ -114,7 +135,7 @@ const sd_bus_vtable kOrders[] = {
 Result<std::unique_ptr<BusServer>> BusServer::serve(BusPtr bus, Journal& journal, BusHandlers handlers) {
     std::unique_ptr<BusServer> server(new BusServer(std::move(bus), std::move(handlers)));
     int r =
-        ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kOrders, server.get());
+        ::sd_bus_add_object_vtable(server->bus(), nullptr, kBusPath, kBusInterface, kManager, server.get());
     if (r >= 0) r = add_log_control(server->bus(), journal);
     if (r < 0) return fail_errno(kBusInterface, -r);
     return server;

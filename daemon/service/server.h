@@ -20,6 +20,10 @@ namespace wq {
 // The daemon's functions behind the bus methods.
 struct BusHandlers {
     std::function<std::string(bool by_root)> status;
+    // The properties: `daemon.state` of the status, and a line as in `systemctl status`. They look at
+    // nothing.
+    std::function<std::string()> state = [] { return std::string(); };
+    std::function<std::string()> summary = [] { return std::string(); };
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;

@@ -15,6 +15,8 @@ namespace wq {
 BusHandlers Service::bus_handlers() {
     BusHandlers out;
     out.status = [this](bool by_root) { return status(by_root); };
+    out.state = [this] { return state(); };
+    out.summary = [this] { return summary(); };
     // A kill switch may have been set since the last check.
     out.pin = [this](const auto& target, const auto& scope) {
         check_switches();

@@ -141,6 +141,10 @@ for bad in "1 pin nothing smt" "2 pin $wq cach" "2 pin $wq default" "1 unpin $wq
   check_eq "${bad#* }" "${bad%% *}" $code
   note "   $(cat /run/wq-tests/err)"
 done
+property() { as_nobody busctl --system get-property org.wqtuned1 /org/wqtuned1 org.wqtuned1.Manager "$1"; }
+check_eq "the version" "s \"$(wq-tuned --version | sed -n '1s/.* //p')\"" "$(property Version)"
+check_eq "the daemon's state" 's "running"' "$(property State)"
+check_eq "the summary" "s \"$(systemctl show -P StatusText wq-tuned)\"" "$(property Summary)"
 busctl --system introspect org.wqtuned1 /org/wqtuned1 >/dev/null
 systemctl stop wq-tuned
 scope_is "$wq" default || fail "after stop it holds $(scope_of "$wq")"
