@@ -80,6 +80,7 @@ Status Service::ordered(Status done) {
     experiment_->check();
     arm_slot();
     publish();
+    show_summary();
     return done;
 }
 
