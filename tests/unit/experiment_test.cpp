@@ -425,6 +425,20 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
+// verdicts.json decides nothing: without the ledger, an arm that was kept is a candidate like any other.
+TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
+    costs("smt", 0.8);
+    start(guard());
+    ASSERT_TRUE(run_until([this] { return state("kcryptd") == State::kept; }));
+    experiment_->cancel_all("wq-tuned stopped");
+    engine_->restore_all();
+    tree_.remove("var/lib/wq-tuned/ledger.json");
+    start(guard());
+    EXPECT_FALSE(verdicts_->records().empty());
+    EXPECT_EQ(state("kcryptd"), State::waiting);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+}
+
 TEST_F(ExperimentTest, AnUpgradeOfTheKernelTriesTheOldIncumbentFirst) {
     cost_ = [](const auto&, const std::string& word) {
         return word == "cpu" ? 0.8 : word == "smt" ? 1.3 : 1.0;
