@@ -67,7 +67,7 @@ Wish by_pin(const Facts& f) {
 }
 
 bool is_compared(const Facts& f) {
-    return f.target.step.course == Course::dense && f.all.compared.contains(f.target.now.name);
+    return f.target.step.course == Course::dense && f.all.waiting.compared.contains(f.target.now.name);
 }
 
 // The wish while the ledger has no decision.
@@ -79,7 +79,7 @@ Wish by_waiting(const Facts& f) {
         return for_arm(f, State::applied, plan.reason, planned);
     const std::string& next = step.trial ? step.trial->candidate.word : planned.word;
     if (const Refusal* why = f.target.refusal_of(next)) return refused(*why);
-    std::string reason = fmt::format("{}; plan: {}", f.all.waiting_why, plan.reason);
+    std::string reason = fmt::format("{}; plan: {}", f.all.waiting.why, plan.reason);
     if (const Refusal* why = f.target.refusal_of(planned.word))
         reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
     return baseline(is_compared(f) ? State::trial : State::waiting, std::move(reason));
@@ -88,7 +88,7 @@ Wish by_waiting(const Facts& f) {
 Wish by_step(const Facts& f) {
     const Step& step = f.target.step;
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
-    const std::string said = step.said + (goes_on ? "; " + f.all.waiting_why : "");
+    const std::string said = step.said + (goes_on ? "; " + f.all.waiting.why : "");
     switch (step.kind) {
         case Step::Kind::kept:
             return for_arm(f, is_compared(f) ? State::trial : State::kept, said, *step.hold);

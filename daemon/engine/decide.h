@@ -11,15 +11,20 @@
 
 namespace wq {
 
+// What the experiments say about the targets that wait for a verdict.
+struct Waiting {
+    std::string why = "waiting for a trial";  // why no pair is measured
+    std::set<std::string> compared = {};      // the targets whose dense comparisons are measured now
+};
+
 // What all targets of one pass have in common.
 struct Circumstances {
     const Policy& policy;
-    std::string observing = {};           // why nothing is written; "" if the policy is followed
-    NamedOnly named_only = {};            // targets that are left alone unless a rule names them
-    std::string pods_unknown = {};        // why nothing new is set; "" if the pods are known
-    std::string waiting_why = {};         // why no pair is measured
-    std::string unsaved = {};             // why baselines could not be saved; "" if they could
-    std::set<std::string> compared = {};  // the targets whose dense comparisons are measured now
+    std::string observing = {};     // why nothing is written; "" if the policy is followed
+    NamedOnly named_only = {};      // targets that are left alone unless a rule names them
+    std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
+    std::string unsaved = {};       // why baselines could not be saved; "" if they could
+    Waiting waiting = {};
 };
 
 // What is to be done about one target.

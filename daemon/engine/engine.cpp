@@ -22,7 +22,7 @@ Engine::Engine(Edges edges, KernelInfo kernel)
       applier_(edges_.files, edges_.store, ownership_, log_),
       keys_(inventory_, policy_),
       orders_(*this),
-      circumstances_{.policy = policy_, .waiting_why = "waiting for a trial"} {}
+      circumstances_{.policy = policy_} {}
 
 void Engine::set_policy(Policy policy) {
     policy_ = std::move(policy);
@@ -278,6 +278,7 @@ void Engine::make_step(Target& target) {
 void Engine::refresh_circumstances() {
     circumstances_.observing = observing();
     circumstances_.pods_unknown = inventory_.pods_unknown();
+    if (edges_.waiting) circumstances_.waiting = edges_.waiting();
 }
 
 Wish Engine::decide_on(const Target& target) {

@@ -47,6 +47,7 @@ class Engine {
         // The step that follows from plan and ledger (engine/candidates.h). Empty: there is no ledger, and
         // nothing is compared.
         std::function<Step(const StepInput&)> next_step = {};
+        std::function<Waiting()> waiting = {};
     };
     Engine(Edges edges, KernelInfo kernel);
     Engine(const Engine&) = delete;  // the parts have references to each other
@@ -105,10 +106,6 @@ class Engine {
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void end_trials(const std::vector<std::string>& names);
     void end_trial(const std::string& name) { end_trials({name}); }
-    // Sets the reason why no pair is measured. It is shown for targets that wait for one.
-    void explain_waiting(std::string why) { circumstances_.waiting_why = std::move(why); }
-    // Sets the targets whose dense comparisons are measured now, slot by slot: they have the state `trial`.
-    void set_compared(std::set<std::string> names) { circumstances_.compared = std::move(names); }
     void name_only(NamedOnly what) { circumstances_.named_only = std::move(what); }
     [[nodiscard]] const NamedOnly& named_only() const { return circumstances_.named_only; }
     // Why TARGET is neither written nor compared on this host; "" if it may be.

@@ -312,12 +312,12 @@ std::string Experiment::why_unjudged() const {
 }
 
 void Experiment::explain(const std::string& why) {
-    edges_.engine.explain_waiting("waiting: " + why);
+    waiting_.why = "waiting: " + why;
 }
 
 // No slot begins: detaches the counters and releases the memory.
 void Experiment::idle() {
-    edges_.engine.set_compared({});
+    waiting_.compared.clear();
     edges_.counters.detach();
     attached_.clear();
     if (held_ && edges_.hold_memory) edges_.hold_memory(false);
@@ -389,15 +389,14 @@ void Experiment::look() {
     }
     look_at_ = now + kLookTime;
     if (!*known) return;
-    std::set<std::string> compared;
+    waiting_.compared.clear();
     std::vector<Taker> ready;
     for (const Taker& taker : all) {
         if (!taker.by_hand && !is_busy(taker.name)) continue;
-        if (taker.course == Course::dense) compared.insert(taker.name);
+        if (taker.course == Course::dense) waiting_.compared.insert(taker.name);
         if (taker.due <= now) ready.push_back(taker);
     }
     if (!only_orders) explain("not busy, or its next pair is not due");
-    edges_.engine.set_compared(compared);
     const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
     if (!dense && ready.empty()) look_at_ = now + us(edges_.engine.policy().judge.holdback) / 2;
     if (ready.empty()) return idle();

@@ -72,8 +72,9 @@ class Experiment {
     explicit Experiment(Edges edges);
     ~Experiment();
 
-    // For Engine::Edges::next_step.
+    // For Engine::Edges.
     [[nodiscard]] Step step(const StepInput& input) const;
+    [[nodiscard]] const Waiting& waiting() const { return waiting_; }
 
     // Call after a policy was put into use: candidates that were set aside may be tried again, and a new
     // random delay begins if judge.jitter changed.
@@ -275,6 +276,7 @@ class Experiment {
     std::set<std::string> begun_;                    // "TARGET\nCOMPARISON" whose begin was logged
     std::vector<Attached> attached_;                 // by index
     ExperimentTotals totals_;
+    Waiting waiting_;
     std::optional<std::uint64_t> look_at_;
     std::map<std::string, std::uint64_t> traffic_;  // completions at the last look
     std::uint64_t traffic_at_ = 0;

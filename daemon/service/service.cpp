@@ -112,7 +112,8 @@ Status Service::start() {
         Engine::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
                       [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
                       verdicts_, wall_clock,
-                      [this](const StepInput& input) { return experiment_->step(input); }},
+                      [this](const StepInput& input) { return experiment_->step(input); },
+                      [this] { return experiment_->waiting(); }},
         std::move(kernel));
     masks_ = std::make_unique<MaskKeeper>(MaskKeeper::Edges{
         files_, mask_store_, log_, [this] { return read_cpus_now(paths_); },

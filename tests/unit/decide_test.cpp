@@ -76,7 +76,7 @@ class DecideTest : public testing::Test {
     Target target_;
     std::optional<BaselineEntry> entry_;
     Policy policy_;
-    Circumstances all_{.policy = policy_, .waiting_why = "waiting: not busy"};
+    Circumstances all_{.policy = policy_, .waiting = {.why = "waiting: not busy"}};
 };
 
 TEST_F(DecideTest, ThePlanIsApplied) {
@@ -265,9 +265,9 @@ TEST_F(DecideTest, UnjudgedItWaitsForAComparison) {
     target_.step.trial = Arms{kDefault, kSmt};
     target_.step.course = Course::dense;
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-    all_.compared = {"writeback"};
+    all_.waiting.compared = {"writeback"};
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
-    all_.compared = {"kcryptd"};
+    all_.waiting.compared = {"kcryptd"};
     expect(State::trial, "waiting: not busy; plan: smt: one shard per core");
     target_.step.course = Course::sparse;
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
@@ -302,7 +302,7 @@ TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
     target_.step.trial = Arms{kNuma, kSmt};
     target_.step.course = Course::dense;
     expect(State::kept, "numa against cache: improved; waiting: not busy");
-    all_.compared = {"kcryptd"};
+    all_.waiting.compared = {"kcryptd"};
     expect(State::trial, "numa against cache: improved; waiting: not busy");
     expect_word("numa");
     refuse("numa");
@@ -319,7 +319,7 @@ TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
     target_.step.course = Course::sparse;
     expect(State::waiting, "smt against cache: regressed; waiting: not busy");
     target_.step.course = Course::dense;
-    all_.compared = {"kcryptd"};
+    all_.waiting.compared = {"kcryptd"};
     expect(State::trial, "smt against cache: regressed; waiting: not busy");
     target_.step.hold = kNuma;
     expect_word("numa");

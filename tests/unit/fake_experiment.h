@@ -54,6 +54,7 @@ class ExperimentRig : public Rig {
     void start(const Policy& policy) {
         experiment_.reset();
         next_step_ = [](const StepInput&) { return Step(); };
+        waiting_ = [] { return Waiting(); };
         restart();
         experiment_ = std::make_unique<Experiment>(
             Experiment::Edges{.engine = *engine_,
@@ -71,6 +72,7 @@ class ExperimentRig : public Rig {
                               .system_state = [this] { return system_state_; },
                               .hold_memory = [this](bool hold) { held_ = hold; }});
         next_step_ = [this](const StepInput& in) { return experiment_->step(in); };
+        waiting_ = [this] { return experiment_->waiting(); };
         use(policy);
         next_tick_ = now_;
     }

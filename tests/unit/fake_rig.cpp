@@ -35,19 +35,19 @@ void Rig::restart() {
     EXPECT_TRUE(store_->load());
     verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.json"));
     (void)verdicts_->load();
-    engine_ = std::make_unique<Engine>(Engine::Edges{*files_, *store_, log_,
-                                                     [this]() -> Result<Topology> {
-                                                         if (!topology_error_.empty())
-                                                             return fail(topology_error_);
-                                                         return topology_;
-                                                     },
-                                                     [this](const std::string& name) -> std::optional<bool> {
-                                                         if (unprocessed_.contains(name)) return std::nullopt;
-                                                         return opted_out_.contains(name);
-                                                     },
-                                                     *verdicts_, [this] { return wall_; },
-                                                     [this](const StepInput& in) { return next_step_(in); }},
-                                       kernel_);
+    engine_ = std::make_unique<Engine>(
+        Engine::Edges{*files_, *store_, log_,
+                      [this]() -> Result<Topology> {
+                          if (!topology_error_.empty()) return fail(topology_error_);
+                          return topology_;
+                      },
+                      [this](const std::string& name) -> std::optional<bool> {
+                          if (unprocessed_.contains(name)) return std::nullopt;
+                          return opted_out_.contains(name);
+                      },
+                      *verdicts_, [this] { return wall_; },
+                      [this](const StepInput& in) { return next_step_(in); }, [this] { return waiting_(); }},
+        kernel_);
     engine_->set_policy(policy);
 }
 

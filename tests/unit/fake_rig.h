@@ -80,6 +80,7 @@ class Rig : public testing::Test {
     std::function<Step(const StepInput&)> next_step_ = [this](const StepInput& in) {
         return next_step(in, {[this](const LedgerKey& key) { return ledger_.find(key); }});
     };
+    std::function<Waiting()> waiting_ = [] { return Waiting(); };
     std::unique_ptr<Engine> engine_;
 };
 
