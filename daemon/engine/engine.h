@@ -47,7 +47,7 @@ class Engine {
         // The step that follows from plan and ledger (engine/candidates.h). Empty: there is no ledger, and
         // nothing is compared.
         std::function<Step(const StepInput&)> next_step = {};
-        std::function<Waiting()> waiting = {};
+        std::function<Waiting()> waiting = {};  // asked before each decision; empty: there are no experiments
     };
     Engine(Edges edges, KernelInfo kernel);
     Engine(const Engine&) = delete;  // the parts have references to each other

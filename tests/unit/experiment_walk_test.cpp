@@ -177,72 +177,63 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
         noise_ = 0.2;  // stays undecided for a long time
         use_traffic({"kcryptd", "writeback"});
         start(guard());
-        std::uint64_t measured = 0;  // pairs and lost windows, summed over all daemons
-        std::uint64_t known = 0;     // pairs in both comparisons
-        const auto count = [&] {
+        std::uint64_t measured = 0;  // pairs and lost windows of both comparisons, summed over all daemons
+        std::map<std::string, std::uint64_t> known{{"kcryptd", 0}, {"writeback", 0}};  // pairs in the ledger
+        // Since the last call each comparison got at most MOST pairs, and lost at most LOST. Returns how many
+        // both got.
+        const auto got = [&](std::uint64_t most, std::uint64_t lost = 0) {
             std::uint64_t out = 0;
-            for (const char* kind : {"kcryptd", "writeback"})
-                if (const LedgerEntry* one = entry(kind, "cache", "smt")) out += one->columns[0].worse.count;
+            for (auto& [kind, pairs] : known) {
+                const LedgerEntry* one = entry(kind, "cache", "smt");
+                const std::uint64_t now = one == nullptr ? 0 : one->columns[0].worse.count;
+                EXPECT_LE(now, pairs + most) << kind << ", seed " << seed;
+                EXPECT_GE(now + lost, pairs) << kind << ", seed " << seed;
+                out += now - std::min(now, pairs);
+                pairs = now;
+            }
             return out;
         };
         for (int i = 0; i < 60; i++) {
             const ExperimentTotals before = experiment_->totals();
             run(5 + static_cast<double>(random_.bits() % 40));
-            std::uint64_t added = experiment_->totals().pairs - before.pairs;
-            const std::uint64_t now = count();
-            EXPECT_LE(now, known + added + 2) << "seed " << seed;
-            EXPECT_GE(now, known);
-            known = now;
+            const std::uint64_t added = experiment_->totals().pairs - before.pairs;
+            EXPECT_LE(got(added + 1), added + 2) << "seed " << seed;
             measured += added;
             switch (random_.bits() % 5) {
-                case 0: {  // a stop adds at most the windows that it cuts off
+                case 0:  // a stop adds at most the window that it cuts off
                     experiment_->cancel_all("stopped");
-                    const std::uint64_t stopped = count();
-                    EXPECT_LE(stopped - known, 2U);
-                    measured += stopped - known;
+                    measured += got(1);
                     engine_->restore_all();
                     start(guard());
-                    EXPECT_EQ(count(), stopped) << "seed " << seed;
-                    known = stopped;
+                    got(0);
                     break;
-                }
-                case 1: {  // kill -9 loses at most the pairs of a minute and may add the windows
+                case 1:  // kill -9 loses at most the pairs of a minute and may add one window
                     start(guard());
-                    EXPECT_LE(count(), known + 2) << "seed " << seed;
-                    EXPECT_GE(count() + 28, known) << "seed " << seed;
+                    got(1, 14);
                     measured += 2;
-                    known = count();
                     break;
-                }
-                case 2: {  // a reboot: /run is empty, and the scopes are those of the kernel
+                case 2:  // a reboot: /run is empty, and the scopes are those of the kernel
                     experiment_->cancel_all("stopped");
-                    const std::uint64_t stopped = count();
-                    measured += stopped - known;
+                    measured += got(1);
                     engine_->restore_all();
                     std::filesystem::remove_all(tree_.path("run/wq-tuned"));
                     std::filesystem::create_directories(tree_.path("run/wq-tuned"));
                     start(guard());
-                    EXPECT_EQ(count(), stopped);
-                    known = stopped;
+                    got(0);
                     break;
-                }
-                case 3:
+                case 3:  // the slot that ran ends
                     experiment_->pause(true);
                     run(30);
-                    EXPECT_LE(count(), known + 2) << "the slot that ran ends";
-                    measured += count() - known;
-                    known = count();
+                    measured += got(1);
                     experiment_->pause(false);
                     break;
                 default:
                     use(engine_->policy());
-                    EXPECT_LE(count(), known + 2);
-                    measured += count() - known;
-                    known = count();
+                    measured += got(1);
             }
-            ASSERT_LE(known, measured) << "seed " << seed << ", step " << i;
+            ASSERT_LE(known["kcryptd"] + known["writeback"], measured) << "seed " << seed << ", step " << i;
         }
-        EXPECT_GT(known, 128U);
+        for (const auto& [kind, pairs] : known) EXPECT_GT(pairs, 64U) << kind;
     }
 }
 
