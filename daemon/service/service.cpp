@@ -24,6 +24,7 @@
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
+#include "kernel/read_isolation.h"
 #include "model/lacks_scopes.h"
 #include "policy/installed.h"
 #include "policy/policy_text.h"
