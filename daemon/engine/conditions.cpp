@@ -32,7 +32,7 @@ double average(const std::string& pressure, const std::string& kind) {
 bool is_named(const Policy& policy, Kind kind, const std::string& name) {
     if (kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
     const WorkqueueRule* rule = policy.rule_for(name);
-    return rule != nullptr && rule->match != "*";
+    return rule != nullptr && rule->names(name);
 }
 
 }  // namespace

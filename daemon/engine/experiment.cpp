@@ -398,7 +398,7 @@ void Experiment::look() {
     }
     if (!only_orders) explain("not busy, or its next pair is not due");
     const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
-    if (!dense && ready.empty()) look_at_ = now + us(edges_.engine.policy().judge.holdback) / 2;
+    if (!dense && ready.empty()) look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
     if (ready.empty()) return idle();
     begin_slot(choose(std::move(ready)));
 }

@@ -43,7 +43,7 @@ inline bool passes(int code) {
 // pair of windows, whose order its own coin decides. The results are in a ledger. The ledger alone determines
 // which arms are compared, and what is held in between (engine/candidates.h), so a restart changes nothing.
 //
-// A comparison is dense (a pair in every slot), sparse (a pair per judge.holdback), resting or watched. A
+// A comparison is dense (a pair in every slot), sparse (a pair per judge.recheck), resting or watched. A
 // watched target is alone in its slot, so that no other target switches while the watch looks for harm.
 // @default is alone in its slot because its windows also change its followers; it is compared last.
 //

@@ -96,11 +96,11 @@ void Experiment::take_pair(Member& member, const PairResult& result, const std::
         notes.rate = notes.expected = static_cast<double>(result.items) / (2 * seconds);
         notes.rate_at = edges_.now();
     }
-    const std::uint64_t holdback = us(edges_.engine.policy().judge.holdback);
+    const std::uint64_t recheck = us(edges_.engine.policy().judge.recheck);
     if (member.taker.course == Course::watched)
-        notes.next_watch = edges_.now() + std::max(notes.pause, holdback);
+        notes.next_watch = edges_.now() + std::max(notes.pause, recheck);
     else
-        notes.next_sparse = edges_.now() + holdback;
+        notes.next_sparse = edges_.now() + recheck;
     if (is_stuck(member, result)) return;
     if (!result.drop.empty()) return drop_pair(member, result.drop);
     PairEvidence evidence{by_arm(result, member.candidate_first), {}};
@@ -233,12 +233,12 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
 void Experiment::pace(Member& member, const LedgerEntry& entry) {
     if (member.taker.course != Course::watched) return;
     Notes& notes = notes_[member.taker.name];
-    const std::uint64_t holdback = us(edges_.engine.policy().judge.holdback);
+    const std::uint64_t recheck = us(edges_.engine.policy().judge.recheck);
     const auto interval = Comparison(entry.columns).effect(0).interval;
     const auto& last = entry.columns.front().last;
     const bool agrees = !last.empty() && last.back() < 0;
     const bool clear = agrees && interval && interval->high < kClearGain;
-    notes.pause = clear ? std::min(2 * std::max(notes.pause, holdback), std::max(kDay, holdback)) : holdback;
+    notes.pause = clear ? std::min(2 * std::max(notes.pause, recheck), std::max(kDay, recheck)) : recheck;
     notes.next_watch = edges_.now() + notes.pause;
 }
 

@@ -25,7 +25,7 @@ bool is_workqueue(const std::string& name) {
 }
 
 bool names_one(const WorkqueueRule& rule, const std::string& name) {
-    return rule.match == name;
+    return std::ranges::find(rule.match, name) != rule.match.end();
 }
 
 // There is nothing to write if the planned mask is the effective one (the kernel itself removes isolated CPUs

@@ -45,7 +45,8 @@ std::optional<Arm> arm_named(std::string_view name) {
 
 bool searches(const Workqueue& target, const Policy& policy) {
     const ScopeWish* wish = wish_of(target, policy);
-    return policy.mode == Mode::tune && wish != nullptr && wish->kind == ScopeWish::Kind::automatic;
+    return policy.mode == Mode::tune && wish != nullptr &&
+           (wish->kind == ScopeWish::Kind::automatic || wish->kind == ScopeWish::Kind::plan);
 }
 
 Arm arm_of(const Planned& plan, Scope scope) {

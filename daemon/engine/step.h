@@ -36,7 +36,7 @@ struct Arms {
 enum class Course : std::uint8_t {
     none,     // there is no comparison
     dense,    // a pair in every slot, up to judge.max_pairs
-    sparse,   // a pair per judge.holdback
+    sparse,   // a pair per judge.recheck
     resting,  // no pair for now: it regressed, or its candidate was set aside
     watched,  // the candidate was kept: sparse pairs against the baseline
 };

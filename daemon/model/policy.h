@@ -22,12 +22,18 @@ struct Origin {
     [[nodiscard]] std::string text() const;  // "FILE:LINE", or "built-in"
 };
 
-// The scope that a rule requests: the planner's choice, no change, or a fixed scope.
+// What a rule's `scope` says. automatic: only a scope that improved is set. plan, fixed: the planner's choice
+// or the named scope is set first, and compared afterwards. leave: the scope stays as the kernel has it.
 struct ScopeWish {
-    enum class Kind { automatic, leave, fixed };
+    enum class Kind { automatic, plan, leave, fixed };
     Kind kind = Kind::automatic;
-    Scope scope = Scope::cache;              // if `kind` is fixed
-    [[nodiscard]] std::string text() const;  // "auto", "leave", "smt"
+    Scope scope = Scope::cache;  // if `kind` is fixed
+    // With automatic: these alone, in the order written. Empty: the plan and every finer scope.
+    std::vector<Scope> candidates = {};
+    bool hold = false;  // with plan or fixed: keep it whatever the evidence says
+    [[nodiscard]] bool sets_first() const { return kind == Kind::plan || kind == Kind::fixed; }
+    [[nodiscard]] std::string text() const;  // "auto", "plan", "leave", "smt"
+    friend bool operator==(const ScopeWish&, const ScopeWish&) = default;
 };
 
 // The mask that a rule or [default_mask] requests: no change, all CPUs that are not isolated, or fixed CPUs.
@@ -39,6 +45,8 @@ struct MaskWish {
     friend bool operator==(const MaskWish&, const MaskWish&) = default;
 };
 
+// Maximum number of patterns of one rule.
+inline constexpr std::size_t kMaxMatches = 64;
 // Maximum number of rules in one file or one host table.
 inline constexpr unsigned kMaxRules = 1024;
 // Maximum length of a rule's `evidence`, in bytes.
@@ -48,9 +56,9 @@ inline constexpr unsigned kMaxHosts = 256;
 // The largest [shard] size, in cores.
 inline constexpr unsigned kMaxShardSize = 1024;
 
-// [[workqueue]]: the first rule whose glob matches a workqueue's name decides.
+// [[workqueue]]: the first rule any of whose globs matches a workqueue's name decides.
 struct WorkqueueRule {
-    std::string match;  // fnmatch(3) pattern
+    std::vector<std::string> match;  // fnmatch(3) patterns, 1..kMaxMatches
     ScopeWish wish;
     std::optional<bool> strict;  // affinity_strict; written only if a rule sets it
     Origin origin;
@@ -58,6 +66,20 @@ struct WorkqueueRule {
     std::string evidence = {};  // why the rule exists, for people
     bool expired = false;       // as of the last Policy::expire()
     MaskWish mask = {};         // cpumask; written only if a rule requests it
+
+    [[nodiscard]] bool matches(const std::string& name) const;
+    // The same, without the pattern "*", which matches every name.
+    [[nodiscard]] bool names(const std::string& name) const;
+};
+
+// The keys of one [default_scope] table.
+struct DefaultScopeTable {
+    std::optional<bool> manage;
+    std::optional<ScopeWish> wish;
+    std::string expires = {}, evidence = {};  // as of a rule
+    Origin origin = {};
+    std::map<std::string, Origin> origins = {};  // of its keys
+    bool expired = false;                        // as of the last Policy::expire()
 };
 
 enum class Mode { observe, guard, tune };
@@ -94,7 +116,7 @@ struct Judging {
     std::vector<JudgedCounter> counters{{"latency", false}};  // at least one, at most kMaxCounters
     std::vector<Guard> guards{{"throughput", 0.01}, {"cpu", 0.05}, {"others", 0.02}};  // at most kMaxCounters
     unsigned concurrent = kMaxConcurrent;  // targets in a slot, 1..kMaxConcurrent
-    std::chrono::seconds holdback{600};    // between two sparse pairs of a target
+    std::chrono::seconds recheck{600};     // between two sparse pairs of a target
     std::uint64_t run_length = 20'000;     // pairs between two false alarms of the watch, at least on average
     std::chrono::seconds budget{60};       // time that a target may lose to candidates per day
     std::chrono::seconds retry_after{30 * 24 * 3600};  // how long a candidate that regressed is left alone
@@ -133,14 +155,16 @@ struct Policy {
         bool manage = true;
         ScopeWish wish;
         Origin origin;
-    } default_scope;
+        std::string expires = {}, evidence = {};
+    } default_scope;  // as of the last Policy::expire(), if there are tables
+    std::vector<DefaultScopeTable> default_scope_tables;  // the earliest source first
     MaskWish default_mask;  // for the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask
     Metrics metrics;
     std::map<std::string, Origin> origins;  // of settings from files, by "TABLE.KEY": "judge.alpha"
     std::vector<HostMatch> hosts;           // all host tables, in the order in which they are merged
 
-    // Sets `expired` of each rule: whether its last day is over at NOW, in s since 1970. Expired rules match
-    // nothing.
+    // Sets `expired` of each rule and [default_scope] table: whether its last day is over at NOW, in s since
+    // 1970. Expired rules match nothing, and the keys of expired tables do not apply.
     void expire(std::int64_t now);
     // Whether expire() would change anything.
     [[nodiscard]] bool is_outdated(std::int64_t now) const;
@@ -149,6 +173,8 @@ struct Policy {
     [[nodiscard]] bool wants_masks() const;
     // The rule for a workqueue of this name, or nullptr.
     [[nodiscard]] const WorkqueueRule* rule_for(const std::string& name) const;
+    // Merges `default_scope_tables` that have not expired into `default_scope`.
+    void merge_default_scope();
 };
 
 }  // namespace wq

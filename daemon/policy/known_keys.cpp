@@ -14,7 +14,7 @@ struct Home {
 // The keys of the tables that are not in settings(). policy_tables.cpp, load_policy.cpp and host_when.cpp
 // read them; a test compares the lists.
 constexpr Home kHomes[] = {
-    {"in [[workqueue]]", " match scope strict cpumask expires evidence "},
+    {"in [[workqueue]]", " match scope candidates hold strict cpumask expires evidence "},
     {"in [[host]]", " name when "},
     {"in when of [[host]]",
      " arch cpu_vendor cpu_model llc_cores cores numa_nodes smt kernel hostname virtual canary has "},

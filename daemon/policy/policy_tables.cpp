@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "policy/quantity.h"
 #include "policy/settings.h"
 
 namespace wq {
@@ -11,23 +10,18 @@ namespace {
 
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
 
-Result<std::string> parse_expires(std::string_view text) {
-    auto out = parse_date(text);
-    if (!out) return fail("expires " + out.error().text);
-    return out;
-}
-
 }  // namespace
 
 void PolicyTables::read(TomlTable& top) {
     for (const char* name : {"daemon", "shard", "metrics", "default_scope", "default_mask"})
         if (auto table = top.table(name)) {
+            const bool is_default_scope = std::string_view(name) == "default_scope";
+            if (is_default_scope) policy_.default_scope_tables.emplace_back();
             read_settings(*table, name, policy_);
             if (table->has("keep")) keep_ = text_.error(table->place_of("keep"), "");
-            if (table->has("manage")) policy_.default_scope.origin = origin(table->place_of("manage"));
-            if (table->has("scope")) policy_.default_scope.origin = origin(table->place_of("scope"));
             if (std::string_view(name) == "default_mask") note_mask(*table, policy_.default_mask, true);
             finish(*table, name);
+            if (is_default_scope) note_default_scope(*table);
         }
     if (auto table = top.table("judge")) {
         judge_.read(*table, text_);
@@ -63,11 +57,8 @@ WorkqueueRule PolicyTables::read_rule(TomlTable& table) {
     rule.strict = table.flag("strict");
     rule.mask = read_mask(table).value_or(MaskWish{});
     note_mask(table, rule.mask, false);
-    rule.expires = table.parsed("expires", parse_expires).value_or("");
-    rule.evidence = table.string("evidence").value_or("");
-    if (rule.evidence.size() > kMaxEvidence)
-        table.error(table.place_of("evidence"),
-                    fmt::format("evidence is longer than {} bytes", kMaxEvidence));
+    rule.expires = read_expires(table);
+    rule.evidence = read_evidence(table);
     rule.origin = origin(table.place());
     table.reject_unknown_keys();
     return rule;
@@ -78,14 +69,25 @@ void PolicyTables::note_mask(const TomlTable& table, const MaskWish& mask, bool 
         masks_.push_back({mask.cpus, of_default, &text_, table.place_of_value("cpumask")});
 }
 
-std::string PolicyTables::read_match(TomlTable& table) {
-    const auto match = table.string("match");
+void PolicyTables::note_default_scope(const TomlTable& table) {
+    DefaultScopeTable& read = policy_.default_scope_tables.back();
+    const char* key = table.has("scope") ? "scope" : "manage";
+    read.origin = origin(table.has(key) ? table.place_of(key) : table.place());
+    for (const std::string& key : table.known_keys()) read.origins[key] = origin(table.place_of(key));
+    policy_.merge_default_scope();
+}
+
+std::vector<std::string> PolicyTables::read_match(TomlTable& table) {
+    std::vector<std::string> out;
     if (!table.has("match"))
         table.error(table.place(), "a rule needs a match, such as match = \"kcryptd-*\"");
-    if (match) matches_.push_back({*match, &text_, table.place_of("match"), table.has("expires")});
-    if (match && match->size() > kMaxMatch)
-        table.error(table.place_of("match"), fmt::format("match is longer than {} bytes", kMaxMatch));
-    return match.value_or("");
+    for (const TomlItem& item : table.texts("match").value_or(std::vector<TomlItem>{})) {
+        matches_.push_back({item.text, &text_, item.place, table.has("expires")});
+        if (item.text.size() > kMaxMatch)
+            table.error(item.place, fmt::format("match is longer than {} bytes", kMaxMatch));
+        out.push_back(item.text);
+    }
+    return out;
 }
 
 }  // namespace wq

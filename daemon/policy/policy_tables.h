@@ -32,7 +32,8 @@ class PolicyTables {
   private:
     void read_rules(TomlTable& top);
     WorkqueueRule read_rule(TomlTable& table);
-    std::string read_match(TomlTable& table);
+    std::vector<std::string> read_match(TomlTable& table);
+    void note_default_scope(const TomlTable& table);
     void note_mask(const TomlTable& table, const MaskWish& mask, bool of_default);
     void finish(TomlTable& table, const std::string& name);
     [[nodiscard]] Origin origin(Place place) const { return {text_.file(), place.line}; }

@@ -18,7 +18,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxComment = 1000;  // bytes; a line of a policy has at most 4096
 
 Json rule_json(const WorkqueueRule& rule) {
-    Json out = {{"match", rule.match}, {"scope", rule.wish.text()}};
+    Json out = {{"match", rule.match.size() == 1 ? Json(rule.match[0]) : Json(rule.match)},
+                {"scope", rule.wish.text()}};
+    if (!rule.wish.candidates.empty()) out["candidates"] = candidates_json(rule.wish);
+    if (rule.wish.hold) out["hold"] = true;
     if (rule.strict) out["strict"] = *rule.strict;
     if (rule.mask.kind != MaskWish::Kind::leave) out["cpumask"] = rule.mask.text();
     if (!rule.expires.empty()) out["expires"] = rule.expires;
@@ -97,9 +100,11 @@ std::string policy_toml(const Policy& policy, const std::vector<std::string>& fi
     std::string out = heading(policy, files);
     std::string table;
     for (const Setting& setting : settings()) {
+        const Json value = setting.value(policy);
+        if (value.is_null()) continue;
         if (setting.table != table) out += fmt::format("\n[{}]\n", setting.table);
         table = setting.table;
-        out += key_lines(setting.key, setting.value(policy), comment(origin_of(policy, setting)));
+        out += key_lines(setting.key, value, comment(origin_of(policy, setting)));
     }
     if (policy.rules.empty()) out += "\n# No rule: every workqueue is left alone.\n";
     for (const WorkqueueRule& rule : policy.rules) out += rule_lines(rule);
@@ -114,7 +119,9 @@ std::string hash(const std::string& text) {
 
 Json values_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings()) out[setting.table][setting.key] = setting.value(policy);
+    for (const Setting& setting : settings())
+        if (Json value = setting.value(policy); !value.is_null())
+            out[setting.table][setting.key] = std::move(value);
     out["workqueue"] = Json::array();
     for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule_json(rule));
     return out;
@@ -122,7 +129,8 @@ Json values_json(const Policy& policy) {
 
 Json origins_json(const Policy& policy) {
     Json out = Json::object();
-    for (const Setting& setting : settings()) out[dotted(setting)] = origin_of(policy, setting).text();
+    for (const Setting& setting : settings())
+        if (!setting.value(policy).is_null()) out[dotted(setting)] = origin_of(policy, setting).text();
     out["workqueue"] = Json::array();
     for (const WorkqueueRule& rule : policy.rules) out["workqueue"].push_back(rule.origin.text());
     return out;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "policy/counter_lists.h"
 #include "policy/quantity.h"
 
@@ -24,10 +25,42 @@ constexpr unsigned kMaxMinItems = 1'000'000'000;
 constexpr seconds kDay = std::chrono::hours(24);
 constexpr seconds kMaxJitter = 7 * kDay;
 
-std::vector<std::string_view> wish_words() {
-    std::vector<std::string_view> words{"auto", "leave"};
+std::vector<std::string_view> scope_words() {
+    std::vector<std::string_view> words;
     for (Scope scope : kAllScopes) words.push_back(name_of(scope));
     return words;
+}
+
+std::vector<std::string_view> wish_words() {
+    std::vector<std::string_view> words = scope_words();
+    words.insert(words.begin(), {"auto", "plan", "leave"});
+    return words;
+}
+
+// The scopes that candidates names; empty if there are none or one is invalid.
+std::vector<Scope> read_candidates(TomlTable& table) {
+    std::vector<Scope> out;
+    for (const TomlItem& item : table.texts("candidates").value_or(std::vector<TomlItem>{})) {
+        const auto scope = scope_named(item.text);
+        if (!scope)
+            table.error(item.place,
+                        no_such_word("a candidate", in_quotes(item.text), item.text, scope_words()));
+        else if (std::ranges::find(out, *scope) != out.end())
+            table.error(item.place, fmt::format("the candidate \"{}\" is listed twice", item.text));
+        else
+            out.push_back(*scope);
+    }
+    return out;
+}
+
+Result<std::string> parse_expires(std::string_view text) {
+    auto out = parse_date(text);
+    if (!out) return fail("expires " + out.error().text);
+    return out;
+}
+
+Json text_or_null(const std::string& text) {
+    return text.empty() ? Json() : Json(text);
 }
 
 // The element of CHOICES whose name is the value of KEY.
@@ -100,6 +133,9 @@ void read_textfile(TomlTable& table, const char* key, Policy& policy) {
         table.refuse(key, "textfile must be an absolute path that ends in \".prom\", or empty for none");
 }
 
+// read_wish() reads it, for the key "scope".
+void read_with_scope(TomlTable& /*table*/, const char* /*key*/, Policy& /*policy*/) {}
+
 constexpr Setting kSettings[] = {
     {"daemon", "mode",
      [](TomlTable& t, const char* key, Policy& p) { assign(p.mode, read_choice(t, key, kModes)); },
@@ -153,11 +189,11 @@ constexpr Setting kSettings[] = {
          assign(p.judge.concurrent, t.number(key, 1, kMaxConcurrent));
      },
      [](const Policy& p) -> Json { return p.judge.concurrent; }},
-    {"judge", "holdback",
+    {"judge", "recheck",
      [](TomlTable& t, const char* key, Policy& p) {
-         assign(p.judge.holdback, read_time(t, key, seconds(1), kDay));
+         assign(p.judge.recheck, read_time(t, key, seconds(1), kDay));
      },
-     [](const Policy& p) -> Json { return text_of(p.judge.holdback); }},
+     [](const Policy& p) -> Json { return text_of(p.judge.recheck); }},
     {"judge", "run_length",
      [](TomlTable& t, const char* key, Policy& p) {
          if (const auto pairs = t.number(key, 1, kMaxRunLength)) p.judge.run_length = *pairs;
@@ -193,11 +229,21 @@ constexpr Setting kSettings[] = {
      [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.judge.hours, read_hours(t)); },
      [](const Policy& p) -> Json { return clock_text(p.judge.hours); }},
     {"default_scope", "manage",
-     [](TomlTable& t, const char* key, Policy& p) { assign(p.default_scope.manage, t.flag(key)); },
+     [](TomlTable& t, const char* key, Policy& p) { p.default_scope_tables.back().manage = t.flag(key); },
      [](const Policy& p) -> Json { return p.default_scope.manage; }},
     {"default_scope", "scope",
-     [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.default_scope.wish, read_wish(t)); },
+     [](TomlTable& t, const char* /*key*/, Policy& p) { p.default_scope_tables.back().wish = read_wish(t); },
      [](const Policy& p) -> Json { return p.default_scope.wish.text(); }},
+    {"default_scope", "candidates", read_with_scope,
+     [](const Policy& p) { return candidates_json(p.default_scope.wish); }},
+    {"default_scope", "hold", read_with_scope,
+     [](const Policy& p) -> Json { return p.default_scope.wish.hold ? Json(true) : Json(); }},
+    {"default_scope", "expires",
+     [](TomlTable& t, const char*, Policy& p) { p.default_scope_tables.back().expires = read_expires(t); },
+     [](const Policy& p) { return text_or_null(p.default_scope.expires); }},
+    {"default_scope", "evidence",
+     [](TomlTable& t, const char*, Policy& p) { p.default_scope_tables.back().evidence = read_evidence(t); },
+     [](const Policy& p) { return text_or_null(p.default_scope.evidence); }},
     {"default_mask", "cpumask",
      [](TomlTable& t, const char* /*key*/, Policy& p) { assign(p.default_mask, read_mask(t)); },
      [](const Policy& p) -> Json { return p.default_mask.text(); }},
@@ -216,10 +262,47 @@ void read_settings(TomlTable& table, std::string_view name, Policy& policy) {
 }
 
 std::optional<ScopeWish> read_wish(TomlTable& table) {
+    using Kind = ScopeWish::Kind;
     const auto word = table.word("scope", wish_words());
-    if (!word) return std::nullopt;
-    if (const auto scope = scope_named(*word)) return ScopeWish{ScopeWish::Kind::fixed, *scope};
-    return ScopeWish{*word == "leave" ? ScopeWish::Kind::leave : ScopeWish::Kind::automatic, {}};
+    ScopeWish out;
+    out.candidates = read_candidates(table);
+    out.hold = table.flag("hold").value_or(false);
+    if (!word && table.has("scope")) return std::nullopt;
+    const std::string scope = word.value_or("auto");
+    if (const auto named = scope_named(scope)) {
+        out.kind = Kind::fixed;
+        out.scope = *named;
+    } else {
+        out.kind = scope == "plan" ? Kind::plan : scope == "leave" ? Kind::leave : Kind::automatic;
+    }
+    if (table.has("candidates") && out.kind != Kind::automatic)
+        table.error(table.place_of("candidates"),
+                    fmt::format("candidates is only for scope = \"auto\", not \"{}\"", scope));
+    if (out.hold && !out.sets_first())
+        table.error(table.place_of("hold"),
+                    fmt::format("hold is only for scope = \"plan\" or a scope's name, "
+                                "which are set first, not \"{}\"",
+                                scope));
+    if (!word && !table.has("candidates") && !table.has("hold")) return std::nullopt;
+    return out;
+}
+
+Json candidates_json(const ScopeWish& wish) {
+    Json out;
+    for (const Scope scope : wish.candidates) out.push_back(name_of(scope));
+    return out;
+}
+
+std::string read_expires(TomlTable& table) {
+    return table.parsed("expires", parse_expires).value_or("");
+}
+
+std::string read_evidence(TomlTable& table) {
+    std::string out = table.string("evidence").value_or("");
+    if (out.size() > kMaxEvidence)
+        table.error(table.place_of("evidence"),
+                    fmt::format("evidence is longer than {} bytes", kMaxEvidence));
+    return out;
 }
 
 std::optional<MaskWish> read_mask(TomlTable& table) {

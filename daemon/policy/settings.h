@@ -19,7 +19,7 @@ struct Setting {
     const char* key;
     // Reads KEY of TABLE into POLICY if it exists and is valid.
     void (*read)(TomlTable& table, const char* key, Policy& policy);
-    // The value in the form that read() accepts.
+    // The value in the form that read() accepts; null: no value, the key is left out.
     nlohmann::ordered_json (*value)(const Policy& policy);
 };
 
@@ -29,8 +29,14 @@ std::span<const Setting> settings();
 // Reads all settings of the table NAME.
 void read_settings(TomlTable& table, std::string_view name, Policy& policy);
 
-// The scope of a rule or of [default_scope]; empty if there is none or it is invalid.
+// The scope, candidates and hold of a rule or of [default_scope]; empty if there are none or if one is
+// invalid.
 std::optional<ScopeWish> read_wish(TomlTable& table);
+// The last day of a rule or of [default_scope], and why it exists; "" if there is none or it is invalid.
+std::string read_expires(TomlTable& table);
+std::string read_evidence(TomlTable& table);
+// The candidates of WISH as an array, or null.
+nlohmann::ordered_json candidates_json(const ScopeWish& wish);
 
 // The cpumask of a rule or of [default_mask]; empty if there is none or it is invalid. Whether this host has
 // the CPUs is not known here, see policy/mask_places.h.

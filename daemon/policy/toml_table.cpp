@@ -48,6 +48,12 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
     return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
 }
 
+std::string no_such_word(const std::string& what, const std::string& given, std::string_view word,
+                         const std::vector<std::string_view>& words) {
+    return fmt::format("{} must be one of \"{}\", not {}{}", what, fmt::join(words, "\", \""), given,
+                       suggestion(word, words));
+}
+
 TomlTable::TomlTable(Node node, const SourceText& text, PolicyErrors& errors)
     : node_(std::move(node)), text_(&text), errors_(&errors) {}
 
@@ -99,14 +105,9 @@ std::optional<std::string> TomlTable::word(const std::string& key,
                                            const std::vector<std::string_view>& words) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
-    std::string text;
-    if (is<std::string>(*node)) {
-        text = std::get<std::string>(node->value);
-        if (std::find(words.begin(), words.end(), text) != words.end()) return text;
-    }
-    const auto nearest = suggestion(text, words);
-    error(place_of(*node), fmt::format("{} must be one of \"{}\", not {}{}", key, fmt::join(words, "\", \""),
-                                       description(*node), nearest));
+    const std::string* text = std::get_if<std::string>(&node->value);
+    if (text != nullptr && std::ranges::find(words, *text) != words.end()) return *text;
+    error(place_of(*node), no_such_word(key, description(*node), text == nullptr ? "" : *text, words));
     return std::nullopt;
 }
 
@@ -174,6 +175,24 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key, st
             refuse(element, fmt::format("an element of {} must be a string or a table", key));
     }
     return items;
+}
+
+std::optional<std::vector<TomlItem>> TomlTable::texts(const std::string& key) {
+    const auto node = ask(key);
+    if (!node || !is<TomlArray>(*node)) {
+        const auto text = string(key);
+        if (!text) return std::nullopt;
+        return std::vector<TomlItem>{{place_of(key), *text, std::nullopt}};
+    }
+    auto out = items(key);
+    if (out)
+        std::erase_if(*out, [&](const TomlItem& item) {
+            const bool valid = !item.text.empty() && !item.table;
+            if (!valid)
+                error(item.place, fmt::format("an element of {} must be a string that is not empty", key));
+            return !valid;
+        });
+    return out;
 }
 
 void TomlTable::reject_unknown_keys() {

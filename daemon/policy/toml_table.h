@@ -38,6 +38,8 @@ class TomlTable {
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
     // [...] of strings and tables, LEAST to 64 elements
     std::optional<std::vector<TomlItem>> items(const std::string& key, std::size_t least = 1);
+    // A string that is not empty, at the place of KEY, or [...] of 1 to 64 of them.
+    std::optional<std::vector<TomlItem>> texts(const std::string& key);
 
     // Reports an error for every key that was not read.
     void reject_unknown_keys();
@@ -92,6 +94,9 @@ std::optional<T> TomlTable::parsed(const std::string& key, Result<T> (*parse)(st
 
 // Returns "; did you mean ...?" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& words);
+// Says that GIVEN, which is WORD where it is a string, is not one of WORDS.
+std::string no_such_word(const std::string& what, const std::string& given, std::string_view word,
+                         const std::vector<std::string_view>& words);
 // The word of WORDS that WORD is probably a misspelling of, or "".
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words);
 

@@ -18,8 +18,8 @@ Policy short_trials(Policy policy) {
 // kcryptd is set strict too; the rule of nvme-wq is `leave`.
 HostOptions two_workqueues() {
     Policy policy = test::rule_for_all({}, true);
-    policy.rules = {{"kcryptd", {}, true, {"rules.toml", 1}}, {"writeback", {}, {}, {"rules.toml", 2}}};
-    policy.rules.push_back({"nvme-wq", test::leave(), {}, {"rules.toml", 3}});
+    policy.rules = {{{"kcryptd"}, {}, true, {"rules.toml", 1}}, {{"writeback"}, {}, {}, {"rules.toml", 2}}};
+    policy.rules.push_back({{"nvme-wq"}, test::leave(), {}, {"rules.toml", 3}});
     return {.policy = short_trials(policy)};
 }
 

@@ -167,7 +167,7 @@ static void check_planning(const wq::Paths& paths, const Topology& topology) {
     const wq::KernelInfo kernel = wq::probe_kernel(paths);
     const auto targets = read_workqueues(paths);
     wq::Policy policy;
-    policy.rules = {{"*", {}, {}, {"rules.toml", 1}}};
+    policy.rules = {{{"*"}, {}, {}, {"rules.toml", 1}}};
     policy.default_scope.manage = true;
     const auto why = wq::why_pods_unknown(topology, topology.online - topology.isolated, kernel);
     const auto lines =

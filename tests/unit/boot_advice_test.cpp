@@ -248,7 +248,7 @@ TEST(BootAdviceDefault, DoesNotReachWhatHasAWordOfItsOwn) {
 TEST(BootAdviceDefault, CanBeOnlyOne) {
     Policy policy = rule_for_all();
     policy.rules.insert(policy.rules.begin(),
-                        {"kcryptd", fixed(Scope::smt), std::nullopt, {"rules.toml", 9}});
+                        {{"kcryptd"}, fixed(Scope::smt), std::nullopt, {"rules.toml", 9}});
     const BootAdvice found = advice({.topology = machine({.cores = 32, .threads = 2}),
                                      .policy = policy,
                                      .on_old_pools = {"kcryptd", "writeback"},

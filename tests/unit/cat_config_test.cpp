@@ -19,10 +19,9 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 void expect_same(const ScopeWish& a, const ScopeWish& b) {
-    EXPECT_EQ(a.kind, b.kind);
-    if (a.kind == ScopeWish::Kind::fixed) {
-        EXPECT_EQ(a.scope, b.scope);
-    }
+    EXPECT_EQ(a.text(), b.text());
+    EXPECT_EQ(a.candidates, b.candidates);
+    EXPECT_EQ(a.hold, b.hold);
 }
 
 // Compares everything except the origins.
@@ -35,6 +34,8 @@ void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.shard_size, b.shard_size);
     EXPECT_EQ(a.default_scope.manage, b.default_scope.manage);
     expect_same(a.default_scope.wish, b.default_scope.wish);
+    EXPECT_EQ(a.default_scope.expires, b.default_scope.expires);
+    EXPECT_EQ(a.default_scope.evidence, b.default_scope.evidence);
     EXPECT_EQ(a.default_mask, b.default_mask);
     EXPECT_EQ(a.metrics, b.metrics);
     ASSERT_EQ(a.rules.size(), b.rules.size());
@@ -82,7 +83,7 @@ washout = "1500ms"
 max_pairs = 10000
 min_items = 0
 concurrent = 2
-holdback = "1d"
+recheck = "1d"
 run_length = 1000000000
 guards = [{ counter = "throughput", tolerance = "0.5%" }, { counter = "file:/a b", tolerance = "100%" }]
 budget = "90s"
@@ -113,9 +114,11 @@ match = '*'
 Policy random_policy(std::mt19937& random) {
     const auto below = [&](unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); };
     const auto wish = [&] {
-        const unsigned kind = below(3);
-        if (kind == 0) return ScopeWish{};
-        return ScopeWish{kind == 1 ? ScopeWish::Kind::leave : ScopeWish::Kind::fixed, kAllScopes[below(6)]};
+        ScopeWish out{static_cast<ScopeWish::Kind>(below(4)), kAllScopes[below(6)]};
+        if (out.kind == ScopeWish::Kind::automatic)
+            out.candidates.assign(kAllScopes.begin(), kAllScopes.begin() + below(7));
+        out.hold = out.sets_first() && below(2) == 1;
+        return out;
     };
     const auto mask = [&] {
         const unsigned kind = below(3);
@@ -136,7 +139,7 @@ Policy random_policy(std::mt19937& random) {
     judge.window = std::chrono::milliseconds(1'000 + below(3'599'000));
     judge.washout = std::chrono::milliseconds(below(1'000));
     judge.concurrent = 1 + below(kMaxConcurrent);
-    judge.holdback = std::chrono::seconds(1 + below(24 * 3600));
+    judge.recheck = std::chrono::seconds(1 + below(24 * 3600));
     judge.run_length = 1 + below(kMaxRunLength);
     judge.budget = std::chrono::seconds(1 + below(24 * 3600));
     judge.settle = std::chrono::seconds(below(24 * 3600 + 1));
@@ -152,11 +155,15 @@ Policy random_policy(std::mt19937& random) {
         judge.guards.push_back({"file:/" + std::to_string(i), below(10'001) / 1e2 / 100});
     out.default_scope.manage = below(2) == 1;
     out.default_scope.wish = wish();
+    if (below(2) == 1) out.default_scope.expires = "2027-01-31";
+    if (below(2) == 1) out.default_scope.evidence = "x\ny";
     out.default_mask = mask();
     if (below(2) == 1)
         out.metrics.textfile = "/" + std::string(1, static_cast<char>(1 + below(127))) + "x.prom";
     for (unsigned i = 0, n = below(5); i < n; i++) {
-        WorkqueueRule rule{std::string(1, static_cast<char>(1 + below(127))), wish(), {}, {"a\nb", i + 1}};
+        WorkqueueRule rule{{}, wish(), {}, {"a\nb", i + 1}};
+        for (unsigned j = 0, m = 1 + below(3); j < m; j++)
+            rule.match.emplace_back(1, static_cast<char>(1 + below(127)));
         if (below(2) == 1) rule.strict = below(2) == 1;
         rule.mask = mask();
         if (below(2) == 1) rule.expires = "20" + std::to_string(10 + below(90)) + "-01-31";

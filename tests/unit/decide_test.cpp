@@ -150,7 +150,7 @@ TEST_F(DecideTest, WhereOnlyWhatARuleNamesIsWrittenTheRestIsObserved) {
     all_.named_only.host = "isolcpus= is set";
     const std::string why =
         "observing: isolcpus= is set: only targets that a rule names are written or compared";
-    policy_.rules = {{"*", {}, {}, {"wq-tuned.toml", 9}}};
+    policy_.rules = {{{"*"}, {}, {}, {"wq-tuned.toml", 9}}};
     hold("smt");
     expect(State::waiting, why);
     expect_baseline();
@@ -161,7 +161,7 @@ TEST_F(DecideTest, WhereOnlyWhatARuleNamesIsWrittenTheRestIsObserved) {
     with_entry().hold(Holder::pin, "cpu");
     expect_word("cpu");
     with_entry().hold(Holder::policy);
-    policy_.rules.insert(policy_.rules.begin(), {"kcryptd*", {}, {}, {"wq-tuned.toml", 5}});
+    policy_.rules.insert(policy_.rules.begin(), {{"kcryptd*"}, {}, {}, {"wq-tuned.toml", 5}});
     expect_word("numa");
 }
 
@@ -170,7 +170,7 @@ TEST_F(DecideTest, WhatServesSwapIsObservedUnlessARuleNamesIt) {
     all_.named_only.swap = {"254:0"};
     expect(State::waiting, "observing: it serves swap: written or compared only if a rule names it");
     expect_baseline();
-    policy_.rules = {{"kcryptd*", {}, {}, {"wq-tuned.toml", 5}}};
+    policy_.rules = {{{"kcryptd*"}, {}, {}, {"wq-tuned.toml", 5}}};
     expect_word("smt");
     policy_.rules.clear();
     all_.named_only.swap = {"254:1"};

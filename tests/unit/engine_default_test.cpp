@@ -42,8 +42,8 @@ TEST_F(EngineDefault, WritesTheManagedDefaultAloneForItsFollowers) {
 
 TEST_F(EngineDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
     Policy policy = managed();
-    policy.rules.insert(policy.rules.begin(), {"kcryptd", fixed(Scope::cpu), {}, {}});
-    policy.rules.insert(policy.rules.begin(), {"writeback", leave(), {}, {}});
+    policy.rules.insert(policy.rules.begin(), {{"kcryptd"}, fixed(Scope::cpu), {}, {}});
+    policy.rules.insert(policy.rules.begin(), {{"writeback"}, leave(), {}, {}});
     use(policy);
     EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "kcryptd=cpu"));
     EXPECT_EQ(scope("writeback"), "default (smt)");

@@ -330,7 +330,7 @@ TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
 TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
     Policy policy = guard();
-    policy.rules.insert(policy.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 9}});
+    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 9}});
     start(policy);
     ASSERT_TRUE(run_to_slot());
     EXPECT_THAT(counters_.targets, testing::ElementsAre("kcryptd"));
@@ -341,8 +341,8 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
 TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
     Policy policy = guard();
-    policy.rules.insert(policy.rules.begin(), {"*b*", {}, {}, {"rules.toml", 9}});
-    policy.rules.insert(policy.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 5}});
+    policy.rules.insert(policy.rules.begin(), {{"*b*"}, {}, {}, {"rules.toml", 9}});
+    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 5}});
     start(policy);
     ASSERT_TRUE(run_to_slot());
     ASSERT_TRUE(experiment_->is_measuring());
@@ -364,7 +364,7 @@ TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
     EXPECT_THAT(counters_.targets, testing::ElementsAre("writeback"));
     EXPECT_THAT(view(crypt)->waits, HasSubstr("it serves swap"));
     Policy named = guard();
-    named.rules.insert(named.rules.begin(), {"kcrypt*", {}, {}, {"rules.toml", 9}});
+    named.rules.insert(named.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 9}});
     start(named);
     ASSERT_TRUE(run_to_slot());
     EXPECT_THAT(counters_.targets, testing::UnorderedElementsAre(crypt, "writeback"));

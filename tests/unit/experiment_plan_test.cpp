@@ -100,7 +100,8 @@ TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
 
 TEST(ExperimentPlan, WhereOnlyNamedTargetsAreComparedTheOthersAreNot) {
     Rig rig;
-    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(), WorkqueueRule{"writeback", {}, {}, {}});
+    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(),
+                                    WorkqueueRule{{"writeback"}, {}, {}, {}});
     rig.machine.named_only.host = "isolcpus= is set";
     const ExperimentPlan plan = rig.plan();
     EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
@@ -124,7 +125,8 @@ TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
     EXPECT_THAT(
         named_only_remarks(rig.machine, plan),
         ElementsAre("Targets that serve swap are compared only if a rule names them: kcryptd-254:3-1."));
-    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(), WorkqueueRule{"kcryptd-*", {}, {}, {}});
+    rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(),
+                                    WorkqueueRule{{"kcryptd-*"}, {}, {}, {}});
     EXPECT_THAT(rig.plan().targets[1].candidates, ElementsAre("smt", "cpu"));
 }
 

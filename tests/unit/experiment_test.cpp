@@ -155,7 +155,7 @@ TEST_F(ExperimentTest, ATieIsSparseAfterMaxPairsAndOnlyGuardKeepsIt) {
     EXPECT_EQ(state("kcryptd"), State::kept);
     const std::uint64_t pairs = experiment_->totals().pairs;
     run(3600);
-    EXPECT_NEAR(static_cast<double>(experiment_->totals().pairs - pairs), 12, 4) << "one per holdback each";
+    EXPECT_NEAR(static_cast<double>(experiment_->totals().pairs - pairs), 12, 4) << "one per recheck each";
     use(tune());
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }
@@ -389,7 +389,7 @@ TEST_F(ExperimentTest, TheWatchGoesOnWhileOtherTargetsAreCompared) {
     EXPECT_GE(watched(), before + 2);
 }
 
-// The watch of a clear gain gets fewer and fewer pairs: holdback doubles, up to a day.
+// The watch of a clear gain gets fewer and fewer pairs: recheck doubles, up to a day.
 TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
     costs("smt", 0.7);
     start(guard());
@@ -409,7 +409,7 @@ TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
 }
 
 TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
-    costs("smt", 0.9);  // its interval is about -10%: holdback does not double
+    costs("smt", 0.9);  // its interval is about -10%: recheck does not double
     noise_ = 0.03;
     start(guard());
     use_traffic({"kcryptd"});

@@ -26,7 +26,7 @@ class ExperimentWatch : public test::ExperimentRig {
             return name == "kcryptd" && word == "smt" ? factor : 1.0;
         };
     }
-    // Runs until kcryptd is kept, with a gain that is too small for a longer holdback.
+    // Runs until kcryptd is kept, with a gain that is too small for a longer recheck.
     void keep_kcryptd(const Policy& policy) {
         kcryptd_costs(0.95);
         start(policy);
@@ -44,7 +44,7 @@ class ExperimentWatch : public test::ExperimentRig {
     }
 };
 
-// A pair per holdback while M is at most 10. Above that, one in each slot, until the doubt or the scope is
+// A pair per recheck while M is at most 10. Above that, one in each slot, until the doubt or the scope is
 // gone.
 TEST_F(ExperimentWatch, InDoubtThereIsAPairInEverySlot) {
     use_traffic({"kcryptd"});

@@ -73,7 +73,7 @@ Policy rule_for_all(const ScopeWish& wish, std::optional<bool> strict) {
     out.mode = Mode::guard;
     out.default_scope.manage = false;
     out.apply_unjudged = true;
-    out.rules = {{"*", wish, strict, {"rules.toml", 1}}};
+    out.rules = {{{"*"}, wish, strict, {"rules.toml", 1}}};
     return out;
 }
 

@@ -15,7 +15,7 @@ Policy Rig::managed() {
 
 Policy Rig::kcryptd_only(const ScopeWish& wish) {
     Policy policy = rule_for_all(wish);
-    policy.rules[0].match = "kcryptd";
+    policy.rules[0].match = {"kcryptd"};
     return policy;
 }
 

@@ -40,7 +40,7 @@ class MasksTest : public testing::Test {
                                                                  [&](const auto&) { return opted_out_; }});
     }
     void rule(const std::string& match, const MaskWish& wish) {
-        policy_.rules.push_back({match, {}, std::nullopt, {}, "", "", false, wish});
+        policy_.rules.push_back({{match}, {}, std::nullopt, {}, "", "", false, wish});
     }
     void reconcile(const std::string& observing = "") { keeper_->reconcile(policy_, observing); }
     void reload() { keeper_->start_over(); }

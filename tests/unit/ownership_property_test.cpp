@@ -90,8 +90,8 @@ std::optional<bool> Walk::random_strict() {
 
 Policy Walk::random_policy() {
     Policy out = test::rule_for_all();
-    out.rules = {{"kcryptd", random_wish(), random_strict(), {"rules.toml", 1}},
-                 {"writeback", random_wish(), random_strict(), {"rules.toml", 2}}};
+    out.rules = {{{"kcryptd"}, random_wish(), random_strict(), {"rules.toml", 1}},
+                 {{"writeback"}, random_wish(), random_strict(), {"rules.toml", 2}}};
     out.default_scope.manage = world_.chance(30);
     out.default_scope.wish = random_wish();
     out.keep_on_exit = world_.chance(50);

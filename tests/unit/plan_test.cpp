@@ -259,7 +259,7 @@ TEST(Plan, LeavesWhatARuleLeaves) {
 
 TEST(Plan, LeavesWhatNoRuleMatches) {
     Policy policy = rule_for_all();
-    policy.rules[0].match = "nvme*";
+    policy.rules[0].match = {"nvme*"};
     const PlanLine line = plan(kOneSocket, kernel_612(), unbound(kOneSocket, Scope::cache), policy);
     expect_none(line, Finding::unmanaged, Scope::cache);
     EXPECT_EQ(line.reason, "no rule matches");
@@ -268,8 +268,8 @@ TEST(Plan, LeavesWhatNoRuleMatches) {
 
 TEST(Plan, TakesTheFirstRuleThatMatches) {
     Policy policy = rule_for_all(leave());
-    policy.rules.insert(policy.rules.begin(), {"kcrypt*", fixed(Scope::numa), {}, {"rules.toml", 7}});
-    policy.rules.insert(policy.rules.begin(), {"nvme*", fixed(Scope::cpu), {}, {"rules.toml", 9}});
+    policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, fixed(Scope::numa), {}, {"rules.toml", 7}});
+    policy.rules.insert(policy.rules.begin(), {{"nvme*"}, fixed(Scope::cpu), {}, {"rules.toml", 9}});
     const PlanLine line = plan(kTwoLlcs, kernel_612(), unbound(kTwoLlcs, Scope::system), policy);
     expect_write(line, Scope::numa);
     EXPECT_EQ(line.rule->line, 7U);

@@ -248,7 +248,7 @@ void expect_a_state_of(const Policy& policy) {
     if (policy.rules.empty())
         EXPECT_EQ(policy.shard_size, 8U);
     else
-        EXPECT_EQ(policy.rules[0].match, std::to_string(policy.shard_size));
+        EXPECT_EQ(policy.rules[0].match.at(0), std::to_string(policy.shard_size));
 }
 
 void expect_places_below(const std::string& folder, const PolicyErrors& errors) {

@@ -56,7 +56,7 @@ std::vector<std::string> misses(const std::string& when, const HostFacts& facts 
 
 std::vector<std::string> matches_of(const Policy& policy) {
     std::vector<std::string> out;
-    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match);
+    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match.at(0));
     return out;
 }
 

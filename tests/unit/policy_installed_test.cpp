@@ -22,7 +22,7 @@ TEST(InstalledPolicy, AnUninstalledTreeHasWhatTheShippedFileSays) {
     const auto policy = load_installed_policy(tree.root(), {}, {});
     ASSERT_TRUE(policy);
     ASSERT_EQ(policy->rules.size(), 1U);
-    EXPECT_EQ(policy->rules[0].match, "*");
+    EXPECT_EQ(policy->rules[0].match.at(0), "*");
     EXPECT_EQ(policy->rules[0].origin.text(), "built-in");
 }
 
@@ -37,8 +37,8 @@ TEST(InstalledPolicy, DropInsComeBeforeTheBuiltInRule) {
     const auto policy = load_installed_policy(tree.root(), {}, {});
     ASSERT_TRUE(policy);
     ASSERT_EQ(policy->rules.size(), 2U);
-    EXPECT_EQ(policy->rules[0].match, "w");
-    EXPECT_EQ(policy->rules[1].match, "*");
+    EXPECT_EQ(policy->rules[0].match.at(0), "w");
+    EXPECT_EQ(policy->rules[1].match.at(0), "*");
 }
 
 }  // namespace

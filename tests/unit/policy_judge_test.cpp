@@ -42,7 +42,7 @@ TEST(PolicyJudge, ReadsEveryKey) {
         {"[judge]\nalpha = 0.01\ntolerance = \"2%\"\nwindow = \"20s\"\nwashout = \"1500ms\"\n"
          "max_pairs = 32\nmin_items = 0\ncounters = [\"tail\", \"items\"]\n"
          "guards = [{ counter = \"cpu\", tolerance = \"7%\" }]\n"
-         "concurrent = 3\nholdback = \"5s\"\nrun_length = 1000\nbudget = \"2min\"\nsettle = \"1h\"\n"
+         "concurrent = 3\nrecheck = \"5s\"\nrun_length = 1000\nbudget = \"2min\"\nsettle = \"1h\"\n"
          "retry_after = \"1d 12h\"\njitter = \"0s\"\nhours = \"22:00-06:00\"\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     const Judging expected{.settings = {0.01, 0.02, 32, 0},
@@ -51,7 +51,7 @@ TEST(PolicyJudge, ReadsEveryKey) {
                            .counters = {{"tail", false}, {"items", true}},
                            .guards = {{"cpu", 0.07}},
                            .concurrent = 3,
-                           .holdback = 5s,
+                           .recheck = 5s,
                            .run_length = 1000,
                            .budget = 120s,
                            .retry_after = 36h,
@@ -85,8 +85,8 @@ TEST(PolicyJudge, TheEndsOfEveryRangeAreAllowed) {
     EXPECT_EQ(judging("jitter = \"7d\"").jitter, 24h * 7);
     EXPECT_EQ(judging("concurrent = 1").concurrent, 1U);
     EXPECT_EQ(judging("concurrent = 16").concurrent, kMaxConcurrent);
-    EXPECT_EQ(judging("holdback = \"1s\"").holdback, 1s);
-    EXPECT_EQ(judging("holdback = \"1d\"").holdback, 24h);
+    EXPECT_EQ(judging("recheck = \"1s\"").recheck, 1s);
+    EXPECT_EQ(judging("recheck = \"1d\"").recheck, 24h);
     EXPECT_EQ(judging("run_length = 1").run_length, 1U);
     EXPECT_EQ(judging("run_length = 1000000000").run_length, kMaxRunLength);
     EXPECT_EQ(judging("budget = \"1s\"").budget, 1s);
@@ -137,9 +137,9 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"retry_after = 7", "15: retry_after " + unit + "7"},
         {"concurrent = 0", "14: concurrent must be a whole number from 1 to 16, not 0"},
         {"concurrent = 17", "14: concurrent must be"},
-        {"holdback = \"0s\"", "12: holdback must be 1s to 1d, not the string \"0s\""},
-        {"holdback = \"2d\"", "12: holdback must be"},
-        {"holdback = \"1500ms\"", "12: holdback must be a whole number of seconds"},
+        {"recheck = \"0s\"", "12: recheck must be 1s to 1d, not the string \"0s\""},
+        {"recheck = \"2d\"", "12: recheck must be"},
+        {"recheck = \"1500ms\"", "12: recheck must be a whole number of seconds"},
         {"run_length = 0", "14: run_length must be a whole number from 1 to 1000000000, not 0"},
         {"budget = \"0s\"", "10: budget must be 1s to 1d"},
         {"budget = 60", "10: budget " + unit + "60"},

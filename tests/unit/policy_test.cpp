@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 std::vector<std::string> matches(const Policy& policy) {
     std::vector<std::string> out;
-    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match);
+    for (const WorkqueueRule& rule : policy.rules) out.push_back(rule.match.at(0));
     return out;
 }
 
@@ -106,7 +106,8 @@ TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
 }
 
 TEST(Policy, EveryWordForAScopeIsUnderstood) {
-    for (const char* word : {"auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system"}) {
+    for (const char* word :
+         {"auto", "plan", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system"}) {
         const auto policy = load_texts({std::string("default_scope.scope = '") + word + "'\n"});
         ASSERT_TRUE(policy) << word;
         EXPECT_EQ(policy->default_scope.wish.text(), word);
@@ -153,9 +154,9 @@ TEST(Policy, TheFirstRuleWhoseGlobMatchesDecides) {
                     "[[workqueue]]\nmatch = \"kcryptd-*\"\n[[workqueue]]\nmatch = \"kcryptd-25[34]*\"\n"
                     "[[workqueue]]\nmatch = \"nvme-[a-z]?-wq\"\n"});
     ASSERT_TRUE(policy);
-    EXPECT_EQ(policy->rule_for("kcryptd-253:0")->match, "kcryptd-*");
-    EXPECT_EQ(policy->rule_for("nvme-id-wq")->match, "nvme-[a-z]?-wq");
-    EXPECT_EQ(policy->rule_for("writeback")->match, "*");
+    EXPECT_EQ(policy->rule_for("kcryptd-253:0")->match.at(0), "kcryptd-*");
+    EXPECT_EQ(policy->rule_for("nvme-id-wq")->match.at(0), "nvme-[a-z]?-wq");
+    EXPECT_EQ(policy->rule_for("writeback")->match.at(0), "*");
 }
 
 TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
@@ -172,7 +173,7 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
     for (const char* key :
          {"mode",      "on_exit",    "apply_unjudged", "keep",      "size",      "alpha",
           "tolerance", "window",     "washout",        "max_pairs", "min_items", "concurrent",
-          "holdback",  "run_length", "counters",       "guards",    "budget",    "retry_after",
+          "recheck",   "run_length", "counters",       "guards",    "budget",    "retry_after",
           "jitter",    "settle",     "hours",          "manage",    "scope",     "cpumask"}) {
         const auto at = text.find(std::string("\n#") + key + " = ");
         ASSERT_NE(at, std::string::npos) << key;

@@ -37,7 +37,7 @@ std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& pla
     out.push_back(fmt::format(
         "A pair takes {:g} s. Within {} pairs a comparison is decided, or it goes on with a pair every {}: "
         "after at most {}, if all targets are busy and no pair is dropped.",
-        plan.slot_seconds, judge.settings.max_pairs, duration_text(Seconds(judge.holdback)),
+        plan.slot_seconds, judge.settings.max_pairs, duration_text(Seconds(judge.recheck)),
         duration_text(Seconds(plan.most_seconds))));
     if (std::ranges::any_of(plan.targets,
                             [](const TargetExperiments& t) { return t.comparisons > t.candidates.size(); }))
@@ -73,7 +73,7 @@ int plan_experiments(const Options& options) {
                                       {"slot_seconds", plan.slot_seconds},
                                       {"max_pairs", judge.settings.max_pairs},
                                       {"concurrent", judge.concurrent},
-                                      {"holdback_seconds", judge.holdback.count()},
+                                      {"recheck_seconds", judge.recheck.count()},
                                       {"budget_seconds", judge.budget.count()},
                                       {"seconds", plan.most_seconds},
                                       {"named_only", word_or_null(machine->named_only.host)},
