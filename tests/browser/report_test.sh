@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Reports in a headless Chromium: report_test.sh BIN-DIR REPORT-TREE OUT-DIR [TOPOLOGIES]
+# Reports in a headless Chromium: report_test.sh BIN-DIR REPORT-TREE OUT-DIR
 #
 # Pages, screenshots (light and dark, 1280 and 400 wide) and a printed page of each stay in OUT-DIR for
 # inspection. Exits with 77 if Chromium is not installed.
 set -uo pipefail
-bin=$1 tree_maker=$2 out=$3 archive=${4:-}
+bin=$1 tree_maker=$2 out=$3
 command -v chromium >/dev/null || { echo "chromium is not installed: no browser to test with"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -80,16 +80,7 @@ for kind in hostile plain large; do
   "$tree_maker" "$work/$kind" "$kind" || { complain "no tree: $kind"; exit 1; }
 done
 sources=("two-sockets=fsroot:$work/hostile" "plain=fsroot:$work/plain" "384-cpus=fsroot:$work/large"
-  "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
-# Real machines, if the archive is there.
-for name in hwloc-cpuid-AMD-19h-Zen4-2xEpyc-9654 hwloc-20em64t-hybrid-1p6c2t+2ca4co1t hwloc-offline-cpu0-node0; do
-  if [ -e "$archive/$name.tar.xz" ]; then
-    tar -C "$work" -xf "$archive/$name.tar.xz"
-    sources+=("$name=fsroot:$work/$name")
-  else
-    echo "skipped: no archive of $name"
-  fi
-done
+  "eight-cpus=synthetic:pack:8 l3:1 core:1 pu:1" "large=synthetic:pack:32 l3:16 core:8 pu:2" "zen4=synthetic:pack:2 l3:12 core:8 pu:2" "one-cpu=synthetic:pu:1" "shared-llc=synthetic:l3:1 pack:2 core:2 pu:1")
 for source in "${sources[@]}"; do
   name=${source%%=*} source=${source#*=}
   "$bin/wq-tunectl" report -o "$out/$name.html" --topology "$source" 2>"$work/err" || { complain "$name: $(cat "$work/err")"; continue; }

@@ -1,79 +1,127 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Real machines as sysfs trees, with expected results that another program computed from the files. The
-// archive is outside of this project.
-#include <fmt/format.h>
+// The LLCs and shards of real machines, whose published counts the trees here are made from.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "ctl/commands/topology_command.h"
-#include "kernel/hwloc_topology.h"
-#include "temp_tree.h"
+#include "plan/pods.h"
+#include "read_tree.h"
 
 namespace wq {
 namespace {
-namespace fs = std::filesystem;
-using nlohmann::json;
 
-const fs::path kArchive = TOPOLOGIES;
+using test::cpu_tree;
+using test::lists;
 
-// Every value of EXPECTED must be in ACTUAL. Objects in ACTUAL may have more keys.
-void expect_agrees(const json& expected, const json& actual, const std::string& where) {
-    if (expected.is_object()) {
-        for (const auto& [key, value] : expected.items()) {
-            ASSERT_TRUE(actual.contains(key)) << where << "." << key;
-            expect_agrees(value, actual[key], fmt::format("{}.{}", where, key));
-        }
-    } else if (expected.is_array()) {
-        ASSERT_EQ(expected.size(), actual.size()) << where;
-        for (std::size_t i = 0; i < expected.size(); i++)
-            expect_agrees(expected[i], actual[i], fmt::format("{}[{}]", where, i));
-    } else {
-        EXPECT_EQ(expected, actual) << where;
+struct RealMachine {
+    const char* name;
+    test::CpuTree tree;
+    std::size_t cores, llcs;
+    const char *first, *last;           // LLC
+    std::size_t shards[3];              // of 4, 8 and 16 cores, all LLCs
+    std::vector<std::string> of_first;  // shards of 4 cores of the first LLC
+};
+
+const RealMachine kRealMachines[] = {
+    {"2x EPYC 7451",
+     {.sockets = 2, .cores = 24, .threads = 2, .llcs = 8, .nodes = 4},
+     48,
+     16,
+     "0-2,48-50",
+     "45-47,93-95",
+     {16, 16, 16},
+     {"0-2,48-50"}},
+    {"2x EPYC 9654",
+     {.sockets = 2, .cores = 96, .threads = 2, .llcs = 12},
+     192,
+     24,
+     "0-7,192-199",
+     "184-191,376-383",
+     {48, 24, 24},
+     {"0-3,192-195", "4-7,196-199"}},
+    {"4x Opteron 6276",
+     {.sockets = 4, .cores = 8, .threads = 2, .llcs = 2, .nodes = 2, .neighbours = true},
+     32,
+     8,
+     "0-7",
+     "56-63",
+     {8, 8, 8},
+     {"0-7"}},
+    // One L3 per socket, cut at the node.
+    {"2x Xeon 8480+ with SNC4",
+     {.sockets = 2, .cores = 56, .threads = 2, .nodes = 4},
+     112,
+     8,
+     "0-13,112-125",
+     "98-111,210-223",
+     {32, 16, 8},
+     {"0-3,112-115", "4-7,116-119", "8-10,120-122", "11-13,123-125"}},
+    {"2x Xeon with SNC2",
+     {.sockets = 2, .cores = 20, .threads = 2, .nodes = 2},
+     40,
+     4,
+     "0-9,40-49",
+     "30-39,70-79",
+     {12, 4, 4},
+     {"0-3,40-43", "4-6,44-46", "7-9,47-49"}},
+    {"4x Xeon, CPUs offline",
+     {.sockets = 4, .cores = 2, .threads = 2, .interleaved = true, .offline = "2,5,13-14", .stale = true},
+     7,
+     4,
+     "0,4,8,12",
+     "6,10",
+     {4, 4, 4},
+     {"0,4,8,12"}},
+    {"2x Xeon E5-2680v3, CPUs offline",
+     {.sockets = 2, .cores = 12, .interleaved = true, .offline = "0-3,21-23", .stale = true},
+     17,
+     2,
+     "4,6,8,10,12,14,16,18,20",
+     "5,7,9,11,13,15,17,19",
+     {4, 2, 2},
+     {"4,6,8,10,12", "14,16,18,20"}},
+    {"2x Kunpeng 920",
+     {.sockets = 2, .cores = 64, .llcs = 2, .nodes = 2, .clusters = 16},
+     128,
+     4,
+     "0-31",
+     "96-127",
+     {32, 16, 8},
+     {"0-3", "4-7", "8-11", "12-15", "16-19", "20-23", "24-27", "28-31"}},
+    {"NVIDIA GB10", {.cores = 20, .llcs = 2}, 20, 2, "0-9", "10-19", {6, 2, 2}, {"0-3", "4-6", "7-9"}},
+    {"NVIDIA Grace",
+     {.cores = 72, .arch = "aarch64"},
+     72,
+     1,
+     "0-71",
+     "0-71",
+     {18, 9, 5},
+     {"0-3", "4-7", "8-11", "12-15", "16-19", "20-23", "24-27", "28-31", "32-35", "36-39", "40-43", "44-47",
+      "48-51", "52-55", "56-59", "60-63", "64-67", "68-71"}},
+    {"POWER7",
+     {.sockets = 8, .cores = 8, .threads = 4, .llcs = 8, .neighbours = true},
+     64,
+     64,
+     "0-3",
+     "252-255",
+     {64, 64, 64},
+     {"0-3"}},
+    {"s390 z196", {.sockets = 20, .cores = 1, .caches = false}, 20, 20, "0", "19", {20, 20, 20}, {"0"}},
+};
+
+TEST(Machines, HaveTheLlcsAndShardsOfTheKernel) {
+    for (const RealMachine& m : kRealMachines) {
+        SCOPED_TRACE(m.name);
+        const Topology topology = test::read(test::TempTree{cpu_tree(m.tree)});
+        EXPECT_THAT(topology.warnings, testing::IsEmpty());
+        EXPECT_EQ(topology.cores.size(), m.cores);
+        ASSERT_EQ(topology.llcs.size(), m.llcs);
+        EXPECT_EQ(topology.llcs.front().cpus.list(), m.first);
+        EXPECT_EQ(topology.llcs.back().cpus.list(), m.last);
+        for (const unsigned size : {4U, 8U, 16U})
+            EXPECT_EQ(pods_of(Scope::cache_shard, topology, size).size(), m.shards[size / 8]) << size;
+        EXPECT_EQ(lists(shards_of(topology.llcs.front().cpus, CoreIndex(topology), 4)), m.of_first);
     }
 }
-
-class Machines : public testing::TestWithParam<const char*> {};
-
-TEST_P(Machines, AgreesWithTheArchive) {
-    const std::string name = GetParam();
-    const fs::path tar = kArchive / (name + ".tar.xz");
-    if (!fs::exists(tar)) GTEST_SKIP() << "no archive of machines at " << kArchive;
-    const test::TempTree tree;
-    const std::string unpack = fmt::format("tar -C '{}' -xf '{}'", tree.root(), tar.string());
-    ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;  // NOLINT(cert-env33-c): all paths are of the test
-
-    const auto topology = read_topology("fsroot:" + tree.path(name));
-    ASSERT_TRUE(topology) << topology.error().text;
-    EXPECT_TRUE(topology->warnings.empty()) << topology->warnings.front();
-    if (name == "hwloc-16em64t-4s2c2t-offlines") {  // the tree has no file `present`
-        EXPECT_EQ((topology->present - topology->online).list(), "2,5,13-14");
-    }
-    for (unsigned size : {4U, 8U, 16U}) {
-        std::ifstream file(kArchive / "expected" / fmt::format("{}.s{}.json", name, size));
-        ASSERT_TRUE(file) << name << " size " << size;
-        expect_agrees(json::parse(file), json(ctl::topology_json(*topology, {}, size)),
-                      fmt::format("size {}: ", size));
-    }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Machines,
-                         testing::Values("flux-core-ipa20", "hwloc-128arm-2pa2n8cluster4co",
-                                         "hwloc-16em64t-4s2c2t-offlines",
-                                         "hwloc-20em64t-hybrid-1p6c2t+2ca4co1t", "hwloc-20s390-2g6s4c",
-                                         "hwloc-256ppc-8n8s4t", "hwloc-64amd64-4s2n4ca2co",
-                                         "hwloc-cpuid-AMD-19h-Zen4-2xEpyc-9654", "hwloc-nvidia-dgx-gb10",
-                                         "hwloc-offline-cpu0-node0", "nri-ca-2-socket-4-node-40-core",
-                                         "util-linux-x86_64-epyc_7451"),
-                         [](const auto& machine) {
-                             std::string name = machine.param;
-                             for (char& c : name)
-                                 if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-                             return name;
-                         });
 
 }  // namespace
 }  // namespace wq
