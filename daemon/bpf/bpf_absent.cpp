@@ -42,7 +42,7 @@ Result<KernelDump> read_kernel_dump() {
 }
 
 Result<KernelPods> read_kernel_pods() {
-    return fail("built without BPF");
+    return fail("the kernel's own pods were not read: built without BPF");
 }
 
 std::unique_ptr<WorkCounters> make_bpf_counters() {

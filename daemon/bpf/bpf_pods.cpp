@@ -11,7 +11,7 @@
 namespace wq {
 namespace {
 
-constexpr auto kWhat = "reading the kernel's pods";
+constexpr auto kWhat = "the kernel's own pods were not read";
 
 using Skeleton = OwnedSkeleton<all_pods_bpf>;
 

@@ -22,6 +22,7 @@
 #include "kernel/udev.h"
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"
+#include "plan/pods.h"
 #include "policy/installed.h"
 #include "service/restorer.h"
 
@@ -199,8 +200,8 @@ Result<Machine> read_machine(const Options& options) {
     if (out.hypothetical) put_on_default(out);
     KnownCpus known;
     known.see(out.topology);
-    out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel);
     out.shard_size = shard_size_for(options, out.kernel, out.policy);
+    out.pods_unknown = why_pods_unknown(out.topology, known.cpus(), out.kernel, out.shard_size);
     return out;
 }
 

@@ -38,7 +38,8 @@ bool Inventory::look_at_topology() {
         last_online_ = now->online;
         known_.see(*now);
         fingerprint_ = machine_fingerprint(kernel_, known_.topology());
-        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_);
+        why = why_pods_unknown(known_.topology(), known_.cpus(), kernel_,
+                               kernel_.cache_shard_size.value_or(kKernelShardSize));
         // Files that are read while a CPU comes or goes may disagree for a moment: the next ticks look again,
         // a few times.
         doubts_ = now->warnings.empty() ? 0 : doubts_ + 1;

@@ -37,7 +37,7 @@ class Inventory {
     void fill(Listed& item, Workqueue now) const;
 
     [[nodiscard]] const KernelInfo& kernel() const { return kernel_; }
-    // All CPUs that were ever seen, and those online at the last look.
+    // All known CPUs and those online, and those online at the last look.
     [[nodiscard]] const Topology& topology() const { return known_.topology(); }
     [[nodiscard]] const CpuSet& online() const { return last_online_; }
     [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }  // of the known CPUs

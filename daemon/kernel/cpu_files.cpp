@@ -17,29 +17,26 @@ namespace {
 
 using Parser = Result<CpuSet> (*)(std::string_view);
 
-// Warnings for the administrator: at most kMost lines, even if the whole tree is broken, and only printable
-// ASCII, so that a terminal and JSON can show them.
+// What is wrong with a tree, as one line with an example: in a contradictory tree every CPU disagrees. Only
+// printable ASCII, so that a terminal and JSON can show it.
 class Warnings {
   public:
     void add(std::string line) {
-        if (lines_.size() == kMost) {
-            more_++;
-            return;
-        }
+        if (count_++ > 0) return;
         std::ranges::replace_if(
             line, [](char c) { return c < ' ' || c > '~'; }, '?');
-        lines_.push_back(std::move(line));
+        first_ = std::move(line);
     }
 
     std::vector<std::string> take() {
-        if (more_ > 0) lines_.push_back(fmt::format("and {} more", more_));
-        return std::move(lines_);
+        if (count_ == 0) return {};
+        if (count_ > 1) first_ += fmt::format(" (and {} more like it)", count_ - 1);
+        return {std::move(first_)};
     }
 
   private:
-    static constexpr std::size_t kMost = 32;
-    std::vector<std::string> lines_;
-    std::size_t more_ = 0;
+    std::string first_;
+    std::size_t count_ = 0;
 };
 
 // The content of a file, without the terminating NUL that some kernels leave in their mask files (Kunpeng

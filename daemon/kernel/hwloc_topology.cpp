@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,17 +15,21 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "kernel/cpu_files.h"
+#include "kernel/first_cpus.h"
 #include "kernel/llc_rule.h"
 #include "kernel/paths.h"
 #include "kernel/read_host_facts.h"
 #include "kernel/sched_levels.h"
+#include "kernel/xml_faults.h"
 
 namespace wq {
 namespace {
@@ -130,11 +133,6 @@ Result<Hwloc> new_hwloc(Keep keep) {
     return hwloc;
 }
 
-Status load(const Hwloc& hwloc) {
-    if (hwloc_topology_load(hwloc.get()) != 0) return fail("hwloc cannot load this topology", EINVAL);
-    return {};
-}
-
 Result<CpuSet> to_cpu_set(hwloc_const_bitmap_t bitmap) {
     if (hwloc_bitmap_last(bitmap) >= static_cast<int>(CpuSet::kMaxCpus) || hwloc_bitmap_weight(bitmap) < 0)
         return fail(fmt::format("CPU numbers beyond {}", CpuSet::kMaxCpus - 1), EOVERFLOW);
@@ -195,12 +193,12 @@ Result<std::vector<Cache>> read_caches(const std::string& root, CpuFiles& files,
     if (!hwloc) return tl::unexpected(hwloc.error());
     CpuSet unseen = files.cache_known;
     std::vector<Cache> caches;
-    if (load(*hwloc)) {
+    if (hwloc_topology_load(hwloc->get()) == 0) {
         caches = caches_in(*hwloc, files.online);
         if (const auto seen = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc->get()))) unseen -= *seen;
     }
     unseen |= without_outermost(caches, files);
-    if (!unseen.empty())
+    if (!unseen.empty() && files.warnings.empty())  // one line says that the tree contradicts itself
         files.warnings.push_back(fmt::format("CPUs {}: hwloc does not see their caches", unseen.list()));
     return caches;
 }
@@ -232,6 +230,7 @@ Result<Topology> read_tree(const std::string& root) {
     topology.present = std::move(files->present);
     topology.possible = std::move(files->possible);
     topology.isolated = std::move(files->isolated);
+    topology.first = read_first_cpus(paths);
     topology.cores = std::move(files->cores);
     topology.nodes = std::move(files->nodes);
     topology.packages = std::move(files->packages);
@@ -291,17 +290,52 @@ Result<std::vector<NumaNode>> nodes_in(const Hwloc& hwloc) {
     return nodes;
 }
 
-Result<Topology> topology_in(const Hwloc& hwloc) {
+// hwloc's groups that are clusters of cores.
+Result<std::vector<CpuSet>> clusters_in(const Hwloc& hwloc) {
+    std::vector<CpuSet> clusters;
+    for (hwloc_obj_t group = nullptr;
+         (group = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_GROUP, group)) != nullptr;) {
+        if (group->subtype == nullptr || std::string_view(group->subtype) != "Cluster") continue;
+        auto set = to_cpu_set(group->cpuset);
+        if (!set) return tl::unexpected(set.error());
+        clusters.push_back(std::move(*set));
+    }
+    return clusters;
+}
+
+// The info NAME of the machine or of its first package that has it; "" if there is none.
+std::string info_in(const Hwloc& hwloc, const char* name) {
+    if (const char* value = hwloc_obj_get_info_by_name(hwloc_get_root_obj(hwloc.get()), name)) return value;
+    for (hwloc_obj_t package = nullptr;
+         (package = hwloc_get_next_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, package)) != nullptr;)
+        if (const char* value = hwloc_obj_get_info_by_name(package, name)) return value;
+    return "";
+}
+
+// What an XML does not tell, so that its LLCs may be wrong; "" if it tells everything.
+std::string missing_in_xml(const Topology& topology, const LlcFacts& facts) {
+    if (topology.cores.size() <= 1 || facts.arch.starts_with("s390")) return "";  // no cache counts there
+    if (facts.caches.empty())
+        return "the XML has no caches in it; export it with `lstopo --of xml --filter cache:all FILE`";
+    if (facts.arch.empty() &&
+        std::ranges::none_of(facts.caches, [](const Cache& cache) { return cache.level >= 3; }))
+        return "the XML has no L3 in it, and does not tell the architecture (info \"Architecture\")";
+    return "";
+}
+
+Result<Topology> topology_in(const Hwloc& hwloc, bool is_xml) {
     auto online = to_cpu_set(hwloc_topology_get_topology_cpuset(hwloc.get()));
     auto complete = to_cpu_set(hwloc_topology_get_complete_cpuset(hwloc.get()));
     auto cores = cores_in(hwloc);
     auto nodes = nodes_in(hwloc);
     auto packages = packages_in(hwloc);
+    auto clusters = clusters_in(hwloc);
     for (const auto* set : {&online, &complete})
         if (!*set) return tl::unexpected(set->error());
     if (!cores) return tl::unexpected(cores.error());
     if (!nodes) return tl::unexpected(nodes.error());
     if (!packages) return tl::unexpected(packages.error());
+    if (!clusters) return tl::unexpected(clusters.error());
     if (online->empty()) return fail("no CPUs found");
 
     Topology topology;
@@ -310,27 +344,27 @@ Result<Topology> topology_in(const Hwloc& hwloc) {
     topology.cores = std::move(*cores);
     topology.nodes = std::move(*nodes);
     topology.packages = std::move(*packages);
-    set_llcs(topology, {.caches = caches_in(hwloc, topology.online)});
+    const LlcFacts facts{is_xml ? info_in(hwloc, "Architecture") : "", caches_in(hwloc, topology.online),
+                         std::move(*clusters), [&] { return info_in(hwloc, "CPUVendor"); }};
+    set_llcs(topology, facts);
+    if (std::string why = is_xml ? missing_in_xml(topology, facts) : ""; !why.empty())
+        topology.llc_unknown = std::move(why);
     return topology;
 }
 
-// hwloc reads the whole file into memory. For 8,192 CPUs it needs some tens of megabytes.
-Status check_xml(const std::string& path) {
-    constexpr off_t kMost = off_t{256} << 20;
-    struct stat info = {};
-    if (::stat(path.c_str(), &info) != 0) return fail_errno("reading", errno);
-    if (!S_ISREG(info.st_mode)) return fail("not a file");
-    if (info.st_size > kMost) return fail_errno("reading", EFBIG);
-    if (::access(path.c_str(), R_OK) != 0) return fail_errno("reading", errno);
-    return {};
+// The text of an XML file; "-" is standard input.
+Result<std::string> read_xml_text(const std::string& path) {
+    constexpr std::size_t kMost = std::size_t{256} << 20;  // for 8,192 CPUs it needs some tens of megabytes
+    if (path != "-" && exists(path) && !fs::is_regular_file(path)) return fail("not a file");
+    return read_file(path == "-" ? "/dev/stdin" : path, kMost);
 }
 
 // Sets the description that a new hwloc topology loads. -1: rejected.
-using Describe = int (*)(hwloc_topology_t, const char* text);
+using Describe = std::function<int(hwloc_topology_t)>;
 
-// Tests in a child process whether hwloc can load TEXT: its parsers crash on some malformed XML and fail
-// assertions on some synthetic strings (2.9), and a flat machine of 65,536 CPUs takes it minutes.
-Status survives(Describe describe, const std::string& text) {
+// Tests in a child process whether hwloc can load a description: its parsers crash on some malformed XML and
+// fail assertions on some synthetic strings (2.9), and a flat machine of 65,536 CPUs takes it minutes.
+Status survives(const Describe& describe) {
     static constexpr unsigned kPatience = 30;  // seconds
     const pid_t child = ::fork();
     if (child < 0) return fail_errno("fork", errno);
@@ -341,7 +375,7 @@ Status survives(Describe describe, const std::string& text) {
         ::setrlimit(RLIMIT_CORE, &no_core);
         ::alarm(kPatience);
         const auto hwloc = new_hwloc(Keep::cores_too);
-        if (hwloc && describe(hwloc->get(), text.c_str()) == 0) hwloc_topology_load(hwloc->get());
+        if (hwloc && describe(hwloc->get()) == 0) hwloc_topology_load(hwloc->get());
         ::_exit(0);
     }
     int status = 0;
@@ -353,19 +387,30 @@ Status survives(Describe describe, const std::string& text) {
     return fail("hwloc cannot load this topology: hwloc crashes", EINVAL);
 }
 
-Result<Topology> read_described(Describe describe, const std::string& text, const char* refused) {
+// XML: the text of the description if it is an XML.
+Result<Topology> read_described(const Describe& describe, const std::string* xml) {
+    const auto refused = [&] {
+        return xml != nullptr
+                   ? fail("hwloc cannot load this topology: " + why_no_xml(*xml), EINVAL)
+                   : fail("not a synthetic topology of hwloc (such as \"package:2 l3:1 core:8 pu:2\")",
+                          EINVAL);
+    };
     const HwlocEnvironment environment("");
-    if (auto sane = survives(describe, text); !sane) return tl::unexpected(sane.error());
+    if (auto sane = survives(describe); !sane) return tl::unexpected(sane.error());
     const auto hwloc = new_hwloc(Keep::cores_too);
     if (!hwloc) return tl::unexpected(hwloc.error());
-    if (describe(hwloc->get(), text.c_str()) != 0) return fail(refused, EINVAL);
-    if (auto loaded = load(*hwloc); !loaded) return tl::unexpected(loaded.error());
-    return topology_in(*hwloc);
+    if (describe(hwloc->get()) != 0 || hwloc_topology_load(hwloc->get()) != 0) return refused();
+    return topology_in(*hwloc, xml != nullptr);
 }
 
 Result<Topology> read_xml(const std::string& path) {
-    if (auto sane = check_xml(path); !sane) return tl::unexpected(sane.error());
-    return read_described(hwloc_topology_set_xml, path, "hwloc cannot load this topology");
+    const auto text = read_xml_text(path);
+    if (!text) return tl::unexpected(text.error());
+    return read_described(
+        [&](hwloc_topology_t hwloc) {
+            return hwloc_topology_set_xmlbuffer(hwloc, text->c_str(), static_cast<int>(text->size()) + 1);
+        },
+        &*text);
 }
 
 // Number of CPUs in DESCRIPTION, parsed like hwloc does (topology-synthetic.c): levels "TYPE:N" or "N",
@@ -416,8 +461,9 @@ bool has_absurd_indexes(const std::string& description) {
 Result<Topology> read_synthetic(const std::string& description) {
     if (synthetic_cpus(description) > CpuSet::kMaxCpus || has_absurd_indexes(description))
         return fail(fmt::format("more than {} CPUs", CpuSet::kMaxCpus), EOVERFLOW);
-    return read_described(hwloc_topology_set_synthetic, description,
-                          "not a synthetic topology of hwloc (such as \"package:2 l3:1 core:8 pu:2\")");
+    return read_described(
+        [&](hwloc_topology_t hwloc) { return hwloc_topology_set_synthetic(hwloc, description.c_str()); },
+        nullptr);
 }
 
 Result<Topology> read_any(const std::string& source, const std::string& root) {
@@ -425,18 +471,21 @@ Result<Topology> read_any(const std::string& source, const std::string& root) {
     const auto colon = source.find(':');
     const std::string kind = source.substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : source.substr(colon + 1);
-    if (rest.empty()) return fail("must be live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+    if (rest.empty()) return fail("must be live, fsroot:DIR, xml:FILE, xml:- or synthetic:DESC", EINVAL);
     if (kind == "fsroot") return read_tree(rest);
     if (kind == "xml") return read_xml(rest);
     if (kind == "synthetic") return read_synthetic(rest);
-    return fail("must be live, fsroot:DIR, xml:FILE or synthetic:DESC", EINVAL);
+    return fail("must be live, fsroot:DIR, xml:FILE, xml:- or synthetic:DESC", EINVAL);
 }
 
 }  // namespace
 
 Result<Topology> read_topology(const std::string& source, const std::string& root) {
     auto topology = read_any(source, root);
-    if (!topology) return tl::unexpected(topology.error().in(source));
+    if (!topology) {
+        const bool named = topology.error().text.starts_with(source.substr(source.find(':') + 1));
+        return tl::unexpected(named ? topology.error() : topology.error().in(source));
+    }
     topology->source = source;
     return topology;
 }

@@ -9,7 +9,7 @@
 namespace wq {
 
 // Reads a topology with hwloc, which is initialized, used and freed before this returns. SOURCE is
-//   live | fsroot:DIR | xml:FILE | synthetic:DESC.
+//   live | fsroot:DIR | xml:FILE | xml:- (standard input) | synthetic:DESC.
 // For `live` and `fsroot`, the caches come from hwloc. The online, present, possible and isolated CPUs,
 // thread siblings, packages and NUMA nodes come from the kernel's files (hwloc's Core objects are not always
 // thread siblings: Opteron 6276). LLCs follow kernel/llc_rule.h. ROOT is the prefix of /sys for `live`; ""

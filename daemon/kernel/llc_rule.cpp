@@ -226,7 +226,7 @@ class Rule {
         if (const CpuSet* cache = outermost_.of(one.cpu)) return cut(*cache, one);
         const CpuSet* package = packages_.of(one.cpu);
         if (t_.cores.size() > 1 && (package == nullptr || !one.core.contains(*package)))
-            doubt(fmt::format("CPU {} has no cache files, and the architecture is unknown", one.cpu));
+            doubt(fmt::format("no cache of CPU {} is known, and the architecture is unknown", one.cpu));
         return one.core;
     }
 

@@ -56,6 +56,7 @@ struct Paths {
     }  // PATH: absolute
     [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
+    [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // kernel/first_cpus.h
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
     // The masks that we wrote, and their baselines; see engine/mask_store.h.
     [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }

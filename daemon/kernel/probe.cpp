@@ -96,7 +96,9 @@ void read_cmdline(const Paths& paths, KernelInfo& info) {
         if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
         if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
             info.default_on_cmdline = true;
-        if (holds_back(parameter, paths)) info.cpus_held_back = parameter.text;
+        if (!holds_back(parameter, paths)) continue;
+        if (!info.cpus_held_back.empty()) info.cpus_held_back += " and ";
+        info.cpus_held_back += parameter.text;
     }
 }
 

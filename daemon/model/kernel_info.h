@@ -19,7 +19,7 @@ struct KernelInfo {
     bool default_on_cmdline = false;           // workqueue.default_affinity_scope= is given
     bool default_writable = true;              // the module parameter default_affinity_scope
     bool switched_off = false;                 // wq_tuned=off
-    std::string cpus_held_back;                // the boot option that kept CPUs offline ("nosmt"), or ""
+    std::string cpus_held_back;                // boot options that kept CPUs offline ("nosmt and maxcpus=4")
     std::optional<KernelPods> pods;  // as read from the running kernel; empty if they cannot be read
     std::string pods_unread;         // why they cannot be read; "" if nobody tried
 

@@ -41,6 +41,8 @@ void join(std::vector<Group>& all, const std::vector<Group>& now) {
 void KnownCpus::see(const Topology& now) {
     const CpuSet usable = now.online - now.isolated;  // an isolated CPU has lost its LLC
     const bool in_doubt = !now.warnings.empty();
+    if (first_.empty()) first_ = now.first;
+    if (first_.empty() && !in_doubt) first_ = usable;
     if (known_.empty() || (!in_doubt && usable.contains(known_))) {
         all_ = now;
     } else {
@@ -56,7 +58,7 @@ void KnownCpus::see(const Topology& now) {
             join(all_.nodes, now.nodes);
         }
     }
-    if (!in_doubt) known_ |= usable;
+    if (!in_doubt) known_ |= usable & first_;
 }
 
 }  // namespace wq

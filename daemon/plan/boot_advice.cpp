@@ -124,7 +124,7 @@ std::string Adviser::next_pods_unknown() const {
     if (!in_.pods_unknown.empty()) return in_.pods_unknown;
     KernelInfo next = in_.kernel;
     next.pods.reset();
-    return why_pods_unknown(in_.topology, in_.topology.online - in_.topology.isolated, next);
+    return why_pods_unknown(in_.topology, in_.topology.online - in_.topology.isolated, next, size_asked());
 }
 
 void Adviser::advise_shards() {

@@ -324,24 +324,4 @@ unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
     return kernel.cache_shard_size.value_or(policy.shard_size);
 }
 
-std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel) {
-    // A CPU whose files cannot be read looks like a CPU that shares nothing.
-    if (!topology.warnings.empty())
-        return fmt::format("the topology is in doubt: {}", topology.warnings.front());
-    // The kernel has no pods of another shard size. These are derived from LLCs and the current topology.
-    if (kernel.pods && (!kernel.has(Scope::cache_shard) || kernel.pods->contains(Scope::cache_shard)))
-        return "";
-    if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;
-    const CpuSet unseen = topology.present - known;
-    if (!unseen.empty() && unseen.intersects(topology.isolated))
-        return fmt::format("isolated CPUs: {}", (unseen & topology.isolated).list());
-    if (!unseen.empty()) return fmt::format("offline CPUs: {}", unseen.list());
-    if (!kernel.cpus_held_back.empty())
-        return fmt::format("{} kept CPUs offline at boot", kernel.cpus_held_back);
-    if (kernel.has(Scope::cache_shard) && topology.possible != topology.present)
-        return fmt::format("CPUs possible but not present: {}",
-                           (topology.possible - topology.present).list());
-    return "";
-}
-
 }  // namespace wq

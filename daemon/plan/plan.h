@@ -75,8 +75,4 @@ void plan_each(const PlanInput& input, const std::function<void(std::size_t, Pla
 // The shard size in force: the kernel's if it has one, else the policy's.
 unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy);
 
-// Why the pods that KERNEL made at boot were not read and cannot be derived from the current state; "" if
-// they are known. KNOWN: the CPUs that were ever seen online and not isolated.
-std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel);
-
 }  // namespace wq

@@ -2,9 +2,13 @@
 #include "plan/pods.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace wq {
 namespace {
@@ -188,6 +192,97 @@ std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& e
         if (CpuSet left = pod & effective; !left.empty()) out.push_back(std::move(left));
     sort_by_first(out);
     return out;
+}
+
+namespace {
+
+// The CPUs that the boot options in KERNEL kept offline at boot, although they may be online now.
+CpuSet held_back(const Topology& topology, const KernelInfo& kernel) {
+    static constexpr std::string_view kMaxCpus = "maxcpus=";
+    std::string options = kernel.cpus_held_back;
+    CpuSet held;
+    if (const auto at = options.find(kMaxCpus); at != std::string::npos) {
+        std::size_t left = std::strtoul(options.c_str() + at + kMaxCpus.size(), nullptr, 10);
+        for (const unsigned cpu : topology.present.cpus())
+            if (left == 0 || left-- == 0) held.add(cpu);
+        options.erase(at, options.find(' ', at) - at);
+    }
+    if (options.empty()) return held;
+    for (const CpuSet& core : topology.cores) held |= core - CpuSet{core.first()};
+    return held | (topology.present - topology.online);
+}
+
+// Where a kernel puts CPUs that are offline or isolated at boot: all of them in one pod of `cache` (7.2), or
+// in CPU 0's (7.1 and before).
+enum class Place : std::uint8_t { apart, with_cpu_0 };
+
+// The pods that a kernel makes at boot if only the CPUs of KNOWN are usable then, restricted to those online
+// now.
+std::vector<CpuSet> pods_at_boot(Scope scope, const Topology& now, const CpuSet& known, Place place,
+                                 unsigned shard_size) {
+    const CpuSet absent = (now.possible | now.online) - known;
+    const CpuSet alone = absent - now.isolated;  // in `smt`, for ever
+    Topology boot;
+    boot.online = known | absent;
+    for (const CpuSet& core : now.cores)
+        if (CpuSet part = core - alone; !part.empty()) boot.cores.push_back(std::move(part));
+    for (const unsigned cpu : alone.cpus()) boot.cores.push_back({cpu});
+    bool placed = absent.empty();
+    for (Llc llc : now.llcs) {
+        const bool home = place == Place::with_cpu_0 && llc.cpus.has(0) && known.has(0);
+        llc.cpus &= known;
+        if (home) llc.cpus |= absent;
+        placed = placed || home;
+        if (!llc.cpus.empty()) boot.llcs.push_back(std::move(llc));
+    }
+    if (!placed) boot.llcs.push_back({absent, std::nullopt});
+    return restrict_to(pods_of(scope, boot, shard_size), now.online);
+}
+
+// Whether the shards of the LLCs stay the same wherever the CPUs of MORE are, which were perhaps online and
+// not isolated at boot.
+bool have_room_for(const CpuSet& more, const Topology& topology, unsigned shard_size) {
+    const CoreIndex cores(topology);
+    return more.empty() || std::ranges::all_of(topology.llcs, [&](const Llc& llc) {
+               const std::size_t here = cores.cores_in(llc.cpus);
+               return here <= 1 ||
+                      here + more.count() + shard_size / 2 < 2 * std::size_t{std::max(shard_size, 1U)};
+           });
+}
+
+// Whether the pods of the online CPUs are those of the model wherever the CPUs that are not KNOWN are.
+bool same_pods_everywhere(const Topology& topology, const CpuSet& known, const KernelInfo& kernel,
+                          unsigned shard_size) {
+    for (const Scope scope : {Scope::smt, Scope::cache, Scope::cache_shard})
+        for (const Place place : {Place::apart, Place::with_cpu_0})
+            if (kernel.has(scope) && pods_at_boot(scope, topology, known, place, shard_size) !=
+                                         pods_in(kernel, scope, topology, shard_size))
+                return false;
+    return true;
+}
+
+}  // namespace
+
+std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel,
+                             unsigned shard_size) {
+    // A CPU whose files cannot be read looks like a CPU that shares nothing.
+    if (!topology.warnings.empty()) return "the topology is in doubt: " + topology.warnings.front();
+    // The kernel has no pods of another shard size. These are derived from LLCs and the current topology.
+    if (kernel.pods && (!kernel.has(Scope::cache_shard) || kernel.pods->contains(Scope::cache_shard)))
+        return "";
+    if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;
+    const CpuSet held = held_back(topology, kernel);
+    const CpuSet at_boot = known - held;
+    const CpuSet unseen = topology.present - known;
+    const bool shards_stay =
+        !kernel.has(Scope::cache_shard) || have_room_for(unseen - held, topology, shard_size);
+    if (shards_stay && same_pods_everywhere(topology, at_boot, kernel, shard_size)) return "";
+    if (held.intersects(topology.online)) return kernel.cpus_held_back + " kept CPUs offline at boot";
+    if (unseen.intersects(topology.isolated)) return "isolated CPUs: " + (unseen & topology.isolated).list();
+    if (const CpuSet late = topology.online - known; !late.empty())
+        return "CPUs that were not usable when the daemon first started: " + late.list();
+    if (!unseen.empty()) return "offline CPUs: " + unseen.list();
+    return "CPUs possible but not present: " + (topology.possible - topology.present).list();
 }
 
 }  // namespace wq

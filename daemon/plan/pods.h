@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -59,5 +60,11 @@ std::string machine_fingerprint(const KernelInfo& kernel, const Topology& topolo
 
 // The parts of PODS in EFFECTIVE, without empty pods, ordered by lowest CPU.
 std::vector<CpuSet> restrict_to(const std::vector<CpuSet>& pods, const CpuSet& effective);
+
+// Why the pods that KERNEL made at boot were not read and cannot be derived from the current state; "" if
+// they are known. KNOWN: the CPUs that were online and not isolated at boot (KnownCpus). Where the others
+// are depends on the kernel, but the answer is "" if the pods of the online CPUs do not.
+std::string why_pods_unknown(const Topology& topology, const CpuSet& known, const KernelInfo& kernel,
+                             unsigned shard_size);
 
 }  // namespace wq

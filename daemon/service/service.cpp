@@ -21,6 +21,7 @@
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
 #include "engine/lock.h"
+#include "kernel/first_cpus.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
@@ -110,7 +111,14 @@ Status Service::start() {
     KernelInfo kernel = probe_kernel(paths_);
     read_pods(paths_, kernel);  // once: the kernel makes the pods at boot
     engine_ = std::make_unique<Engine>(
-        Engine::Edges{files_, store_, log_, [this] { return read_topology("live", options_.root); },
+        Engine::Edges{files_, store_, log_,
+                      [this] {
+                          auto now = read_topology("live", options_.root);
+                          if (now)
+                              (void)keep_first_cpus(
+                                  paths_, *now);  // else a CPU that comes later is known after a restart
+                          return now;
+                      },
                       [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
                       verdicts_, wall_clock,
                       [this](const StepInput& input) { return experiment_->step(input); },

@@ -169,9 +169,9 @@ static void check_planning(const wq::Paths& paths, const Topology& topology) {
     wq::Policy policy;
     policy.rules = {{{"*"}, {}, {}, {"rules.toml", 1}}};
     policy.default_scope.manage = true;
-    const auto why = wq::why_pods_unknown(topology, topology.online - topology.isolated, kernel);
-    const auto lines =
-        wq::make_plan({topology, kernel, policy, targets, why, wq::effective_shard_size(kernel, policy)});
+    const unsigned size = wq::effective_shard_size(kernel, policy);
+    const auto why = wq::why_pods_unknown(topology, topology.online - topology.isolated, kernel, size);
+    const auto lines = wq::make_plan({topology, kernel, policy, targets, why, size});
     require(lines.size() == targets.size(), "a line per target");
     for (const auto& line : lines) check_plan(line, kernel, topology);
 }

@@ -55,7 +55,7 @@ KernelInfo booted_without_smt() {
 
 PlanLine plan(const Topology& topology, const KernelInfo& kernel) {
     const Policy policy = test::rule_for_all();
-    const std::string unknown = why_pods_unknown(topology, topology.online, kernel);
+    const std::string unknown = why_pods_unknown(topology, topology.online, kernel, 8);
     return make_plan(
                {topology, kernel, policy, {test::unbound(topology, kernel.default_scope())}, unknown, 8})
         .at(0);
@@ -152,9 +152,9 @@ TEST(KernelPods, OfAnotherShardSizeAreOfTheKernelsLlcs) {
 
     Topology doubtful = now;
     doubtful.llc_unknown = "nobody knows";
-    EXPECT_EQ(why_pods_unknown(doubtful, now.online, kernel), "") << "its LLCs are known";
+    EXPECT_EQ(why_pods_unknown(doubtful, now.online, kernel, 8), "") << "its LLCs are known";
     kernel.cpus_held_back = "maxcpus=6";
-    EXPECT_THAT(why_pods_unknown(now, now.online, kernel), HasSubstr("maxcpus=6"))
+    EXPECT_THAT(why_pods_unknown(now, now.online, kernel, 8), HasSubstr("maxcpus=6"))
         << "shards depend on what was offline at boot";
 }
 
@@ -184,7 +184,7 @@ TEST(KernelPods, OfThisBootSayNothingOfTheNext) {
 TEST(KernelPods, DoNotCureATopologyInDoubt) {
     Topology doubtful = kTwoSockets;
     doubtful.warnings = {"CPU 3: garbage"};
-    EXPECT_THAT(why_pods_unknown(doubtful, doubtful.online, booted_without_smt()), HasSubstr("in doubt"));
+    EXPECT_THAT(why_pods_unknown(doubtful, doubtful.online, booted_without_smt(), 8), HasSubstr("in doubt"));
 }
 
 TEST(KernelPods, AreShownWhereTheyDiffer) {

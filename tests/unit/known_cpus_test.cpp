@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "fake_machine.h"
+#include "kernel/first_cpus.h"
+#include "kernel/hwloc_topology.h"
 
 namespace wq {
 namespace {
@@ -57,9 +59,47 @@ TEST(KnownCpus, StayInTheirGroupsWhenTheyGoOffline) {
     }
 }
 
+// A daemon that was started when all CPUs were online, and restarted since.
+Topology since_start(Topology now) {
+    now.first = CpuSet::range(0, 7);
+    return now;
+}
+
+// The kernel made its pods without it.
+TEST(KnownCpus, AreNotThoseThatComeLater) {
+    KnownCpus known;
+    known.see(without(kEightCpus, "3,7"));
+    known.see(kEightCpus);
+    EXPECT_EQ(known.cpus().list(), "0-2,4-6");
+    EXPECT_EQ(known.topology().online.list(), "0-7") << "the pods of 3 and 7 matter";
+    known.see(without(kEightCpus, "3,7"));
+    EXPECT_EQ(known.topology().online.list(), "0-2,4-6");
+
+    KnownCpus after_a_restart;
+    Topology now = kEightCpus;
+    now.first = known.cpus();
+    after_a_restart.see(now);
+    EXPECT_EQ(after_a_restart.cpus().list(), "0-2,4-6");
+}
+
+TEST(KnownCpus, AreThoseOfTheFirstStartInThisBoot) {
+    test::TempTree tree{test::cpu_tree({.cores = 4, .offline = "3"})};
+    const auto look = [&] { return read_topology("live", tree.root()).value(); };
+    EXPECT_TRUE(look().first.empty());
+    Topology doubtful = look();
+    doubtful.warnings = {"garbage"};
+    ASSERT_TRUE(keep_first_cpus(Paths{tree.root()}, doubtful));
+    EXPECT_TRUE(look().first.empty());
+    ASSERT_TRUE(keep_first_cpus(Paths{tree.root()}, look()));
+    tree.remove("sys");
+    tree.add(test::cpu_tree({.cores = 4}));
+    ASSERT_TRUE(keep_first_cpus(Paths{tree.root()}, look()));
+    EXPECT_EQ(look().first.list(), "0-2") << "CPU 3 came later";
+}
+
 TEST(KnownCpus, AreFoundOneAfterAnother) {
     KnownCpus known;
-    known.see(without(kEightCpus, "4-7"));
+    known.see(since_start(without(kEightCpus, "4-7")));
     EXPECT_EQ(known.cpus().list(), "0-3");
     EXPECT_THAT(cores_of(known.topology()), ElementsAre("0", "1", "2", "3"));
     known.see(without(kEightCpus, "0-3"));  // all CPUs were never online at once
@@ -71,7 +111,7 @@ TEST(KnownCpus, AreFoundOneAfterAnother) {
 // First only the first threads were online, then only the second ones: two groups per core, LLC and node.
 TEST(KnownCpus, AreInOneGroupAsSoonAsItsPartsAreSeenTogether) {
     KnownCpus known;
-    known.see(without(kEightCpus, "4-7"));
+    known.see(since_start(without(kEightCpus, "4-7")));
     known.see(without(kEightCpus, "0-3"));
     known.see(without(kEightCpus, "7"));
     EXPECT_EQ(known.cpus().list(), "0-7");
@@ -87,10 +127,7 @@ TEST(KnownCpus, DoNotCountWhileIsolated) {
     known.see(isolated);
     EXPECT_EQ(known.cpus().list(), "0-2,4-6");
     known.see(kEightCpus);
-    EXPECT_EQ(known.cpus().list(), "0-7");
-    known.see(isolated);  // a cpuset partition created later: the pods made at boot remain
-    EXPECT_EQ(known.cpus().list(), "0-7");
-    EXPECT_EQ(known.topology().isolated.list(), "3,7");
+    EXPECT_EQ(known.cpus().list(), "0-2,4-6");
 }
 
 // The files of an isolated CPU still show its core and node, but not its LLC.

@@ -63,7 +63,7 @@ std::string llcs(const Topology& topology) {
 // The planned scope if it would be written, else "leave"; the reason if the pods are unknown.
 std::string planned(const Topology& topology, const KernelInfo& kernel) {
     const Policy policy = test::rule_for_all();
-    const std::string unknown = why_pods_unknown(topology, topology.online, kernel);
+    const std::string unknown = why_pods_unknown(topology, topology.online, kernel, 8);
     const auto line =
         make_plan({topology, kernel, policy, {test::unbound(topology, kernel.default_scope())}, unknown, 8})
             .at(0);
@@ -293,7 +293,7 @@ TEST(LlcElsewhere, IsUnknown) {
 TEST(LlcOfATree, ThatDoesNotSayWhatItIsOf) {
     EXPECT_EQ(answer({.sockets = 2, .cores = 8}, k612), kHalves + " | leave") << "the outermost cache";
     EXPECT_THAT(answer({.sockets = 2, .cores = 8, .caches = false}, k612),
-                HasSubstr("pods unknown: CPU 0 has no cache files, and the architecture is unknown"));
+                HasSubstr("pods unknown: no cache of CPU 0 is known, and the architecture is unknown"));
     EXPECT_EQ(answer({.sockets = 8, .cores = 1, .nodes = 0, .caches = false}, k612),
               "0 1 2 3 4 5 6 7 | system");
 }

@@ -8,6 +8,7 @@
 #include "ctl/machine.h"
 #include "fake_machine.h"
 #include "plan/plan.h"
+#include "plan/pods.h"
 
 namespace wq {
 namespace {
@@ -147,14 +148,54 @@ TEST(PlanStrict, GoesWithAScope) {
 // ---- unknown pods
 
 std::string why_unknown(const Topology& topology, const std::string& known, const KernelInfo& kernel) {
-    return why_pods_unknown(topology, *CpuSet::parse_list(known), kernel);
+    return why_pods_unknown(topology, *CpuSet::parse_list(known), kernel,
+                            kernel.cache_shard_size.value_or(8));
 }
 
-TEST(PodsUnknown, WhereACpuWasNeverSeenOnline) {
-    const Topology all = machine({.cores = 4});
-    EXPECT_EQ(why_unknown(all, "0-3", kernel_612()), "");
-    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-2", kernel_612()), "offline CPUs: 3");
-    EXPECT_EQ(why_unknown(test::without(all, "3"), "0-3", kernel_612()), "") << "seen earlier";
+Topology with_room(Topology topology, unsigned possible) {
+    topology.possible = CpuSet::range(0, possible - 1);
+    return topology;
+}
+
+// What CPUs that were absent at boot can change: nothing in `cache`, the number of shards in `cache_shard`,
+// and their own pod.
+TEST(PodsUnknown, WhereThePodsOfOnlineCpusDependOnAbsentOnes) {
+    const Topology four = machine({.cores = 4});
+    const Topology ten = machine({.cores = 10});
+    const Topology twelve = machine({.cores = 12});
+    const Topology one_cpu_sockets = machine({.sockets = 4, .cores = 1, .one_node = true});
+    const Topology threads = machine({.cores = 8, .threads = 2});
+    struct Case {
+        Topology topology;
+        const char* known;
+        KernelInfo kernel;
+        const char* why;
+    };
+    const Case cases[] = {
+        {four, "0-3", kernel_612(), ""},
+        {test::without(four, "3"), "0-2", kernel_612(), ""},
+        {test::without(four, "3"), "0-2", kernel_72(), ""},
+        {four, "0-2", kernel_612(), "CPUs that were not usable when the daemon first started: 3"},
+        {four, "0-2", kernel_72(), "CPUs that were not usable when the daemon first started: 3"},
+        // With 11 cores an LLC is one shard of 8, with 12 two. Offline CPUs may have been online at boot.
+        {test::without(twelve, "11"), "0-10", kernel_612(), ""},
+        {test::without(twelve, "11"), "0-10", kernel_72(), "offline CPUs: 11"},
+        {test::without(ten, "9"), "0-8", kernel_72(), ""},
+        // Absent CPUs share a pod with each other, or with CPU 0.
+        {with_room(one_cpu_sockets, 128), "0-3", kernel_612(), ""},
+        {with_room(one_cpu_sockets, 128), "0-3", kernel_72(), ""},
+        {with_room(one_cpu_sockets, 128), "0-2", kernel_72(),
+         "CPUs that were not usable when the daemon first started: 3"},
+        {with_room(four, 128), "0-3", kernel_72(), ""},
+        {with_room(four, 8), "0-3", kernel_72(2), ""},
+        {with_room(four, 8), "0-3", kernel_72(3), "CPUs possible but not present: 4-7"},
+        {with_room(twelve, 16), "0-11", kernel_612(), ""},
+        {with_room(twelve, 16), "0-11", kernel_72(), "CPUs possible but not present: 12-15"},
+        {test::without(threads, "8-15"), "0-7", kernel_612(), ""},
+        {test::without(threads, "8-15"), "0-7", kernel_72(), "offline CPUs: 8-15"},
+    };
+    for (std::size_t i = 0; i < std::size(cases); i++)
+        EXPECT_EQ(why_unknown(cases[i].topology, cases[i].known, cases[i].kernel), cases[i].why) << i;
 }
 
 TEST(PodsUnknown, WhereACpuWasAlwaysIsolated) {
@@ -164,17 +205,36 @@ TEST(PodsUnknown, WhereACpuWasAlwaysIsolated) {
     EXPECT_EQ(why_unknown(isolated, "0-3", kernel_612()), "") << "a partition made since then";
 }
 
-TEST(PodsUnknown, WhereTheCommandLineKeptCpusOffline) {
-    KernelInfo kernel = kernel_612();
-    kernel.cpus_held_back = "nosmt";
-    EXPECT_EQ(why_unknown(machine({.cores = 4}), "0-3", kernel), "nosmt kept CPUs offline at boot");
+TEST(PodsUnknown, WhereCpusAreOnlineThatTheCommandLineKeptOffline) {
+    const Topology threads = machine({.cores = 8, .threads = 2});
+    for (KernelInfo kernel : {kernel_612(), kernel_72()}) {
+        kernel.cpus_held_back = "nosmt";
+        EXPECT_EQ(why_unknown(threads, "0-15", kernel), "nosmt kept CPUs offline at boot");
+        EXPECT_EQ(why_unknown(test::without(threads, "8-15"), "0-7", kernel), "");
+        for (const char* options : {"maxcpus=6", "nosmt and maxcpus=6", "maxcpus=6 and nosmt"}) {
+            kernel.cpus_held_back = options;
+            EXPECT_EQ(why_unknown(threads, "0-15", kernel),
+                      std::string(options) + " kept CPUs offline at boot");
+            EXPECT_EQ(why_unknown(test::without(threads, "6-15"), "0-5", kernel), "");
+        }
+        kernel.cpus_held_back = "maxcpus=4";
+        EXPECT_EQ(why_unknown(machine({.cores = 4}), "0-3", kernel), "");
+    }
 }
 
-TEST(PodsUnknown, WhereShardsAreCutOverCpusThatAreNotThere) {
-    Topology pluggable = machine({.cores = 4});
-    pluggable.possible = CpuSet::range(0, 7);
-    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_612()), "");
-    EXPECT_EQ(why_unknown(pluggable, "0-3", kernel_72()), "CPUs possible but not present: 4-7");
+// The README's first row, with room for CPUs to be plugged in.
+TEST(PodsUnknown, DoNotKeepOneCpuSocketsApart) {
+    const Topology topology = with_room(machine({.sockets = 4, .cores = 1, .one_node = true}), 128);
+    const KernelInfo kernel = kernel_72();
+    const Policy policy = rule_for_all();
+    const auto line = make_plan({topology,
+                                 kernel,
+                                 policy,
+                                 {unbound(topology, Scope::cache_shard)},
+                                 why_unknown(topology, "0-3", kernel),
+                                 8})
+                          .at(0);
+    EXPECT_EQ(line.planned, Scope::system) << line.reason;
 }
 
 TEST(PodsUnknown, MeansToWriteNothing) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "plan/plan.h"
+#include "plan/pods.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -317,9 +318,9 @@ TEST(Plan, KeepsTheOrderOfTheTargets) {
 
 TEST(PodsUnknown, WhereTheTopologyIsInDoubt) {
     Topology doubtful = kOneSocket;
-    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()), "");
+    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612(), 8), "");
     doubtful.warnings = {"CPU 3: garbage", "CPU 4: garbage"};
-    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612()),
+    EXPECT_EQ(why_pods_unknown(doubtful, doubtful.online, kernel_612(), 8),
               "the topology is in doubt: CPU 3: garbage");
 }
 

@@ -171,6 +171,22 @@ TEST_F(ServiceTest, OfManyMistakesInAPolicyTheJournalHasSome) {
     EXPECT_EQ(scope(), "default (cache)\n");
 }
 
+// The kernel made its pods without it, also where the daemon was restarted since.
+TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
+    tree_.remove("sys/devices/system");
+    tree_.add(cpu_tree({.cores = 4, .threads = 2, .offline = "7"}));
+    {
+        Daemon daemon(tree_);
+        ASSERT_TRUE(applied());
+        EXPECT_EQ(daemon.end(SIGTERM), 0);
+    }
+    tree_.remove("sys/devices/system/cpu");
+    tree_.remove("sys/devices/system/node");
+    tree_.add(cpu_tree({.cores = 4, .threads = 2}));
+    const Daemon daemon(tree_);
+    EXPECT_TRUE(logged("pods unknown: CPUs that were not usable when the daemon first started: 7"));
+}
+
 TEST_F(ServiceTest, IsAloneOnItsTree) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/known_cpus.h"
+#include "plan/pods.h"
 
 namespace wq::ab {
 namespace {
@@ -61,14 +62,15 @@ Result<std::vector<Arm>> arms_to_sweep(const PlanLine& line) {
 
 PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqueue target) {
     Policy policy;
-    policy.rules = {{"*", {}, {}, {}}};
+    policy.rules = {{{"*"}, {}, {}, {}}};
     KernelInfo without_option = kernel;
     without_option.default_on_cmdline = false;
     KnownCpus known;
     known.see(topology);
     const std::vector<Workqueue> targets{std::move(target)};
+    const unsigned size = effective_shard_size(kernel, policy);
     return make_plan({topology, without_option, policy, targets,
-                      why_pods_unknown(topology, known.cpus(), kernel), effective_shard_size(kernel, policy)})
+                      why_pods_unknown(topology, known.cpus(), kernel, size), size})
         .front();
 }
 
