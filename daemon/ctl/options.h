@@ -14,6 +14,7 @@ struct Options {
     bool json = false;
     bool boot = false;  // plan: show the recommended kernel command line
     std::string topology = "live";
+    std::string save;                                 // topology: also write its tree to this folder
     std::optional<unsigned> shard_size;               // cores
     std::optional<std::vector<Scope>> kernel_scopes;  // plan for a kernel with these scopes
     std::optional<std::string> config;                // policy file to use instead of the installed ones

@@ -73,12 +73,8 @@ std::string name_in(const Name (&names)[N], std::string_view word) {
 
 using Cpuinfo = std::map<std::string, std::string>;
 
-// The first CPU's lines, up to the first empty line.
 Cpuinfo read_cpuinfo(const Paths& paths) {
-    std::string text(kCpuinfo, '\0');
-    std::ifstream file(paths.cpuinfo(), std::ios::binary);
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    std::istringstream lines(text.substr(0, static_cast<std::size_t>(file.gcount())));
+    std::istringstream lines(read_first_cpuinfo(paths));
     Cpuinfo out;
     for (std::string line; std::getline(lines, line);) {
         const auto colon = line.find(':');
@@ -149,6 +145,14 @@ std::string machine_id(const Paths& paths) {
 }
 
 }  // namespace
+
+std::string read_first_cpuinfo(const Paths& paths) {
+    std::string text(kCpuinfo, '\0');
+    std::ifstream file(paths.cpuinfo(), std::ios::binary);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    return text.substr(0, text.find("\n\n"));
+}
 
 std::string read_arch(const Paths& paths) {
     if (auto word = trimmed_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;

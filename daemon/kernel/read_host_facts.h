@@ -23,6 +23,9 @@ namespace wq {
 // The hostname and the numbers of CPUs, cores and nodes may change while a kernel runs.
 HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology);
 
+// The first CPU's lines of /proc/cpuinfo; "" if it cannot be read.
+std::string read_first_cpuinfo(const Paths& paths);
+
 // Single facts. "" if not known.
 std::string read_arch(const Paths& paths);
 std::string read_cpu_vendor(const Paths& paths);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "as_nobody.h"
+#include "bpf/bpf_pods.h"
 #include "ctl/commands/topology_command.h"
 #include "kernel/hwloc_topology.h"
 #include "temp_tree.h"
@@ -55,6 +57,31 @@ TEST(TopologyCommand, PrintsTheContract) {
                        R"(","cpus":6,"cores":3,"threads_per_core":2,"shard_size":2,"llcs":[)"
                        R"({"cpus":"0-5","cores":3,"numa_node":null,"shards":["0-1,3-4","2,5"]}]})"
                        "\n");
+}
+
+TEST(TopologyCommand, SavesWhatItShows) {
+    const TempTree tree{cpu_tree({.cores = 3, .threads = 2})};
+    const TempTree copy;
+    Options options = of(tree);
+    options.save = copy.path("tree");
+    const auto [exit, out, err] = run(options);
+    EXPECT_EQ(exit, ctl::kOk) << err;
+    options = of(tree);
+    options.topology = "fsroot:" + copy.path("tree");
+    EXPECT_EQ(run(options).out.substr(options.topology.size()), out.substr(("fsroot:" + tree.root()).size()));
+    options.save = copy.path("tree");
+    EXPECT_EQ(run(options).exit, ctl::kFailure) << "it is not empty";
+}
+
+TEST(TopologyCommand, SaysOnceThatTheKernelsPodsWereNotRead) {
+    const std::string text = test::as_nobody([] {
+        KernelInfo kernel;
+        const auto pods = read_kernel_pods();
+        kernel.pods_unread = pods ? "" : pods.error().text;
+        return ctl::why_not_its_own(kernel);
+    });
+    EXPECT_THAT(text, HasSubstr("Computed from sysfs; "));
+    EXPECT_EQ(text.find("pods"), text.rfind("pods")) << text;
 }
 
 TEST(TopologyCommand, AddsIsolatedCpusAndWarningsWhereThereAreAny) {

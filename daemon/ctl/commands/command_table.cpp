@@ -15,6 +15,7 @@
 #include "ctl/dump/dump_command.h"
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/history_ledger.h"
+#include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "ctl/top/top_command.h"
@@ -115,7 +116,14 @@ CommandRun set_up_topology(CLI::App& command, const Invocation& invocation) {
     add_source(command, *given);
     add_json(command, *given);
     add_config(command, *given);
-    return later(given, invocation, [](const Given& g) { return topology(g.options); });
+    auto* save =
+        command.add_option("--save", given->options.save, "Also write a tree for --topology fsroot:DIR");
+    save->type_name(word::kDirectory)->check(not_empty);
+    return later(given, invocation, [save](const Given& g) {
+        if (!g.options.save.empty() && !tree_of(g.options))
+            throw CLI::ValidationError(save->get_name(), "only live and fsroot:DIR have a tree");
+        return topology(g.options);
+    });
 }
 
 CommandRun set_up_plan(CLI::App& command, const Invocation& invocation) {

@@ -11,6 +11,7 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
+#include "kernel/save_tree.h"
 #include "plan/pods.h"
 #include "policy/installed.h"
 #include "service/host_status.h"
@@ -127,7 +128,7 @@ std::vector<OwnPods> kernels_own(const Topology& topology, const KernelInfo& ker
 
 std::string why_not_its_own(const KernelInfo& kernel) {
     if (kernel.pods_unread.empty()) return "";
-    return "Computed from sysfs; the kernel's own pods were not read: " + kernel.pods_unread;
+    return "Computed from sysfs; " + kernel.pods_unread;
 }
 
 std::string why_in_doubt(const Topology& topology, const KernelInfo& kernel) {
@@ -183,6 +184,9 @@ int topology(const Options& options) {
     const auto topology = topology_of(options);
     if (!topology) return complain(topology.error().text);
     for (const auto& warning : topology->warnings) complain(warning);
+    if (!options.save.empty())
+        if (auto saved = save_tree(*tree_of(options), options.save); !saved)
+            return complain(saved.error().text);
     const KernelInfo kernel = kernel_of(options);
     const auto size = shard_size(options, *topology, kernel);
     if (!size) return kFailure;
