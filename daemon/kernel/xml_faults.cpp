@@ -39,9 +39,9 @@ std::string why_no_xml(std::string_view text) {
     std::vector<std::string_view> faults;
     if (text.starts_with(kByteOrderMark))
         faults.emplace_back(
-            "it begins with a byte order mark (remove it with `sed -i '1s/^\\xEF\\xBB\\xBF//'`)");
+            "it begins with a byte order mark (remove it with `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE`)");
     if (text.find("\r\n") != std::string_view::npos)
-        faults.emplace_back("its lines end in CRLF (convert them with `sed -i 's/\\r$//'`)");
+        faults.emplace_back("its lines end in CRLF (convert them with `sed -i 's/\\r$//' FILE`)");
     if (text.substr(0, root).find("<!--") != std::string_view::npos)
         faults.emplace_back("it has a comment before <topology> (remove it)");
     if (version.empty() && text.find("\"MemorySideCache\"") != std::string_view::npos)

@@ -216,19 +216,19 @@ CpuSet held_back(const Topology& topology, const KernelInfo& kernel) {
 // in CPU 0's (7.1 and before).
 enum class Place : std::uint8_t { apart, with_cpu_0 };
 
-// The pods that a kernel makes at boot if only the CPUs of KNOWN are usable then, restricted to those online
-// now.
-std::vector<CpuSet> pods_at_boot(Scope scope, const Topology& now, const CpuSet& known, Place place,
+// The pods that a kernel makes if only the CPUs of KNOWN, with their LLCS, are usable at boot, and those of
+// ABSENT are not; restricted to the CPUs that are online now.
+std::vector<CpuSet> pods_at_boot(Scope scope, const Topology& now, const CpuSet& known,
+                                 const std::vector<Llc>& llcs, const CpuSet& absent, Place place,
                                  unsigned shard_size) {
-    const CpuSet absent = (now.possible | now.online) - known;
     const CpuSet alone = absent - now.isolated;  // in `smt`, for ever
     Topology boot;
     boot.online = known | absent;
     for (const CpuSet& core : now.cores)
         if (CpuSet part = core - alone; !part.empty()) boot.cores.push_back(std::move(part));
     for (const unsigned cpu : alone.cpus()) boot.cores.push_back({cpu});
-    bool placed = absent.empty();
-    for (Llc llc : now.llcs) {
+    bool placed = false;
+    for (Llc llc : llcs) {
         const bool home = place == Place::with_cpu_0 && llc.cpus.has(0) && known.has(0);
         llc.cpus &= known;
         if (home) llc.cpus |= absent;
@@ -241,9 +241,10 @@ std::vector<CpuSet> pods_at_boot(Scope scope, const Topology& now, const CpuSet&
 
 // Whether the shards of the LLCs stay the same wherever the CPUs of MORE are, which were perhaps online and
 // not isolated at boot.
-bool have_room_for(const CpuSet& more, const Topology& topology, unsigned shard_size) {
+bool have_room_for(const CpuSet& more, const Topology& topology, const std::vector<Llc>& llcs,
+                   unsigned shard_size) {
     const CoreIndex cores(topology);
-    return more.empty() || std::ranges::all_of(topology.llcs, [&](const Llc& llc) {
+    return more.empty() || std::ranges::all_of(llcs, [&](const Llc& llc) {
                const std::size_t here = cores.cores_in(llc.cpus);
                return here <= 1 ||
                       here + more.count() + shard_size / 2 < 2 * std::size_t{std::max(shard_size, 1U)};
@@ -251,11 +252,16 @@ bool have_room_for(const CpuSet& more, const Topology& topology, unsigned shard_
 }
 
 // Whether the pods of the online CPUs are those of the model wherever the CPUs that are not KNOWN are.
-bool same_pods_everywhere(const Topology& topology, const CpuSet& known, const KernelInfo& kernel,
-                          unsigned shard_size) {
+// PERHAPS: those of them that were perhaps usable at boot.
+bool same_pods_everywhere(const Topology& topology, const CpuSet& known, const CpuSet& perhaps,
+                          const KernelInfo& kernel, unsigned shard_size) {
+    const CpuSet absent = (topology.possible | topology.online) - known;
+    if (absent.empty()) return true;
+    const auto llcs = llcs_in(kernel, topology);
+    if (kernel.has(Scope::cache_shard) && !have_room_for(perhaps, topology, llcs, shard_size)) return false;
     for (const Scope scope : {Scope::smt, Scope::cache, Scope::cache_shard})
         for (const Place place : {Place::apart, Place::with_cpu_0})
-            if (kernel.has(scope) && pods_at_boot(scope, topology, known, place, shard_size) !=
+            if (kernel.has(scope) && pods_at_boot(scope, topology, known, llcs, absent, place, shard_size) !=
                                          pods_in(kernel, scope, topology, shard_size))
                 return false;
     return true;
@@ -272,11 +278,8 @@ std::string why_pods_unknown(const Topology& topology, const CpuSet& known, cons
         return "";
     if (!kernel.pods && !topology.llc_unknown.empty()) return topology.llc_unknown;
     const CpuSet held = held_back(topology, kernel);
-    const CpuSet at_boot = known - held;
     const CpuSet unseen = topology.present - known;
-    const bool shards_stay =
-        !kernel.has(Scope::cache_shard) || have_room_for(unseen - held, topology, shard_size);
-    if (shards_stay && same_pods_everywhere(topology, at_boot, kernel, shard_size)) return "";
+    if (same_pods_everywhere(topology, known - held, unseen - held, kernel, shard_size)) return "";
     if (held.intersects(topology.online)) return kernel.cpus_held_back + " kept CPUs offline at boot";
     if (unseen.intersects(topology.isolated)) return "isolated CPUs: " + (unseen & topology.isolated).list();
     if (const CpuSet late = topology.online - known; !late.empty())

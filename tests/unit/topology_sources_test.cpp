@@ -164,7 +164,7 @@ TEST(XmlThatHwlocCannotLoad, IsToldWhy) {
         {"\xef\xbb\xbf" + sane, "it begins with a byte order mark"},
         {"\xef\xbb\xbf" + replaced(sane, "\n", "\r\n"),
          "byte order mark (remove it with `sed -i "
-         "'1s/^\\xEF\\xBB\\xBF//'`), and its lines end in CRLF"},
+         "'1s/^\\xEF\\xBB\\xBF//' FILE`), and its lines end in CRLF"},
         {std::string("\xff\xfe<\0t\0", 6), "it is UTF-16"},
         {replaced(sane, "<!DOCTYPE", "<!-- rack 4 -->\n<!DOCTYPE"), "it has a comment before <topology>"},
         {replaced(replaced(sane, " version=\"2.0\"", ""), "L3Cache", "MemorySideCache"),

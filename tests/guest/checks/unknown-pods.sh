@@ -16,7 +16,10 @@ grep -q kptr_restrict <<<"$why" || fail "it does not say what to change"
 systemctl start wq-tuned
 systemctl stop wq-tuned
 [ "$(cat /sys/devices/system/cpu/smt/control)" != off ] || echo on >/sys/devices/system/cpu/smt/control
-for cpu in /sys/devices/system/cpu/cpu[0-9]*/online; do [ "$(cat "$cpu")" = 1 ] || echo 1 >"$cpu"; done
+came=()
+for cpu in /sys/devices/system/cpu/cpu[0-9]*/online; do
+  [ "$(cat "$cpu")" = 1 ] || { echo 1 >"$cpu"; came+=("$cpu"); }
+done
 sleep 2
 
 crypt_open c0
@@ -31,3 +34,4 @@ wq-tunectl plan --json | jq -e --arg wq "$wq" 'any(.targets[]; .name == $wq) and
 wq-tunectl pin "$wq" smt 2>/run/wq-tests/err && fail "pin was taken"
 grep -q "pods unknown" /run/wq-tests/err || fail "pin says: $(cat /run/wq-tests/err)"
 systemctl stop wq-tuned
+for cpu in "${came[@]}"; do echo 0 >"$cpu"; done
