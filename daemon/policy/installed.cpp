@@ -9,7 +9,7 @@ tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root
                                                          const std::optional<std::string>& config,
                                                          const FactsSource& facts) {
     auto policy = load_policy(config ? std::vector{*config} : policy_files(root), facts);
-    if (policy && !config && !has_main_file(root)) policy->rules.push_back({"*", {}, std::nullopt, {}});
+    if (policy && !config && !has_main_file(root)) policy->rules.push_back({{"*"}, {}, {}, {}});
     if (policy) policy->expire(wall_clock());
     return policy;
 }
