@@ -216,27 +216,26 @@ CpuSet held_back(const Topology& topology, const KernelInfo& kernel) {
 // in CPU 0's (7.1 and before).
 enum class Place : std::uint8_t { apart, with_cpu_0 };
 
-// The pods that a kernel makes if only the CPUs of KNOWN, with their LLCS, are usable at boot, and those of
-// ABSENT are not; restricted to the CPUs that are online now.
-std::vector<CpuSet> pods_at_boot(Scope scope, const Topology& now, const CpuSet& known,
-                                 const std::vector<Llc>& llcs, const CpuSet& absent, Place place,
-                                 unsigned shard_size) {
-    const CpuSet alone = absent - now.isolated;  // in `smt`, for ever
+// The machine NOW as a kernel sees it at boot if only the CPUs of KNOWN are usable then, with their LLCS.
+Topology at_boot(const Topology& now, const CpuSet& known, std::vector<Llc> llcs, Place place) {
     Topology boot;
-    boot.online = known | absent;
+    boot.online = known | now.possible | now.online;
+    const CpuSet absent = boot.online - known;
+    const CpuSet alone = absent - now.isolated;  // in `smt`, for ever
     for (const CpuSet& core : now.cores)
         if (CpuSet part = core - alone; !part.empty()) boot.cores.push_back(std::move(part));
     for (const unsigned cpu : alone.cpus()) boot.cores.push_back({cpu});
     bool placed = false;
-    for (Llc llc : llcs) {
+    for (Llc& llc : llcs) {
         const bool home = place == Place::with_cpu_0 && llc.cpus.has(0) && known.has(0);
         llc.cpus &= known;
         if (home) llc.cpus |= absent;
         placed = placed || home;
-        if (!llc.cpus.empty()) boot.llcs.push_back(std::move(llc));
     }
-    if (!placed) boot.llcs.push_back({absent, std::nullopt});
-    return restrict_to(pods_of(scope, boot, shard_size), now.online);
+    if (!placed) llcs.push_back({absent, std::nullopt});
+    std::erase_if(llcs, [](const Llc& llc) { return llc.cpus.empty(); });
+    boot.llcs = std::move(llcs);
+    return boot;
 }
 
 // Whether the shards of the LLCs stay the same wherever the CPUs of MORE are, which were perhaps online and
@@ -255,15 +254,16 @@ bool have_room_for(const CpuSet& more, const Topology& topology, const std::vect
 // PERHAPS: those of them that were perhaps usable at boot.
 bool same_pods_everywhere(const Topology& topology, const CpuSet& known, const CpuSet& perhaps,
                           const KernelInfo& kernel, unsigned shard_size) {
-    const CpuSet absent = (topology.possible | topology.online) - known;
-    if (absent.empty()) return true;
+    if (known.contains(topology.possible | topology.online)) return true;
     const auto llcs = llcs_in(kernel, topology);
     if (kernel.has(Scope::cache_shard) && !have_room_for(perhaps, topology, llcs, shard_size)) return false;
-    for (const Scope scope : {Scope::smt, Scope::cache, Scope::cache_shard})
-        for (const Place place : {Place::apart, Place::with_cpu_0})
-            if (kernel.has(scope) && pods_at_boot(scope, topology, known, llcs, absent, place, shard_size) !=
+    for (const Place place : {Place::apart, Place::with_cpu_0}) {
+        const Topology boot = at_boot(topology, known, llcs, place);
+        for (const Scope scope : {Scope::smt, Scope::cache, Scope::cache_shard})
+            if (kernel.has(scope) && restrict_to(pods_of(scope, boot, shard_size), topology.online) !=
                                          pods_in(kernel, scope, topology, shard_size))
                 return false;
+    }
     return true;
 }
 
