@@ -84,8 +84,6 @@ put run/cost 100
 mkdir -p "$tree/textfiles"
 policy() { # [LINE]
   put etc/wq-tuned/wq-tuned.toml "$1"'
-[daemon]
-mode = "guard"
 [metrics]
 textfile = "/textfiles/wq-tuned.prom"
 [judge]
@@ -100,7 +98,7 @@ settle = "0s"
 manage = false
 [[workqueue]]
 match = "*"
-scope = "smt"'
+candidates = ["smt"]'
 }
 policy ""
 textfile=$tree/textfiles/wq-tuned.prom

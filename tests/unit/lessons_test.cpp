@@ -39,7 +39,7 @@ class Lessons : public testing::Test {
         if (lessons.size() != 1) return std::to_string(lessons.size()) + " lessons";
         switch (lessons[0].kind) {
             case Lesson::Kind::use:
-                return lessons[0].arm.name() + (lessons[0].arm.strict == false ? " not strict" : "");
+                return lessons[0].arm.name();
             case Lesson::Kind::leave:
                 return "leave";
             case Lesson::Kind::nothing:
@@ -154,13 +154,9 @@ TEST_F(Lessons, EachClassHasItsOwn) {
     EXPECT_EQ(all()[2].kind, Lesson::Kind::leave);
 }
 
-TEST_F(Lessons, AStrictnessIsKeptAndOneThatWentIsSaid) {
+TEST_F(Lessons, AStrictnessIsKept) {
     verdict("cache", "smt strict", improved, kHour);
     EXPECT_EQ(lesson(), "smt strict");
-    records_[0].key.candidate = "smt";
-    EXPECT_EQ(lesson(), "smt");
-    records_[0].key.baseline = "cache strict";
-    EXPECT_EQ(lesson(), "smt not strict");
 }
 
 // The verdicts of a search in mode tune.

@@ -102,10 +102,9 @@ Lesson nothing(const VerdictRecord& last, std::string why) {
 
 // Returns a lesson to use the candidate of the last of STEPS.
 Lesson use(const VerdictRecord& last, std::vector<VerdictRecord> steps) {
-    auto arm = arm_named(steps.back().key.candidate);
-    const auto had = arm_named(steps.front().key.baseline);
-    if (!arm || !had) return nothing(last, "has scopes that this version does not know");
-    if (!arm->strict && had->strict) arm->strict = false;
+    const auto arm = arm_named(steps.back().key.candidate);
+    if (!arm || !arm_named(steps.front().key.baseline))
+        return nothing(last, "has scopes that this version does not know");
     return {Lesson::Kind::use, last.target, *arm, std::move(steps), ""};
 }
 

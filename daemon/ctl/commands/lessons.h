@@ -19,7 +19,7 @@ struct Lesson {
     };
     Kind kind = Kind::nothing;
     std::string name;  // the target of the latest decided verdict or, without one, of the latest verdict
-    Arm arm;           // for `use`; strict is false if the kernel's setting is strict and this one is not
+    Arm arm;           // for `use`
     // The evidence: for `use`, the steps in their order; for `leave`, the verdicts that regressed, oldest
     // first; for `nothing`, the verdict that `why` is about.
     std::vector<VerdictRecord> verdicts;

@@ -18,6 +18,7 @@ namespace wq::ctl {
 namespace {
 
 constexpr std::size_t kChunk = 1U << 20U;  // bytes
+constexpr std::size_t kMostErrors = 20;    // that are printed
 
 Result<std::size_t> read_some(int fd, char* out, std::size_t size) {
     for (;;) {
@@ -152,22 +153,27 @@ void FleetInput::each_line(const std::function<void(std::string_view, const Plac
 FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard) {
     FleetRead out;
     std::vector<std::string> errors;
+    std::size_t said = 0;
+    const auto say = [&](const std::string& text) {
+        if (said++ < kMostErrors) complain(text);
+    };
     const FleetInput input(files, errors);
     FleetMerge merge({shard, ::time(nullptr), input.bytes()});
     do {
         input.each_line(
             [&](std::string_view line, const FleetInput::Place& place) {
                 const std::string why = merge.take(line);
-                if (!merge.note().empty()) complain(place() + ": " + merge.note());
+                if (!merge.note().empty()) say(place() + ": " + merge.note());
                 if (why.empty()) return;
-                complain(place() + ": " + why);
+                say(place() + ": " + why);
                 out.whole = false;
             },
             errors);
     } while (merge.again());
     std::ranges::sort(errors);
     errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
-    for (const std::string& error : errors) complain(error);
+    for (const std::string& error : errors) say(error);
+    if (said > kMostErrors) complain(fmt::format("{} more messages like these", said - kMostErrors));
     out.whole = out.whole && errors.empty();
     out.entries = merge.entries();
     return out;

@@ -47,7 +47,7 @@ struct FleetRead {
 };
 
 // Merges the lines of FILES that are in SHARD. Prints a line with the reason for each file or line that it
-// refuses, and the notes of FleetMerge.
+// refuses, and the notes of FleetMerge: at most 20 lines, and how many there are more.
 FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard = {});
 
 }  // namespace wq::ctl

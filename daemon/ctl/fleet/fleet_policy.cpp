@@ -5,44 +5,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/text.h"
 #include "base/version.h"
+#include "ctl/drop_in.h"
 #include "ctl/fleet/fleet_text.h"
+#include "ctl/json_values.h"
 #include "evidence/promote.h"
-#include "model/policy.h"
-#include "model/scope.h"
-#include "model/workqueue.h"
-#include "policy/glob.h"
 #include "policy/number_range.h"
 #include "policy/policy_text.h"
 
 namespace wq::ctl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMaxModel = 96;  // bytes; a host table's name has at most 255
-
-bool is_default(const FleetRule& rule) {
-    return rule.target == kDefaultTarget;
-}
-
-// The scope of an arm: "smt" of "smt strict". Empty if this version does not know it.
-std::optional<Scope> scope_of(std::string_view arm) {
-    if (arm.ends_with(kStrictSuffix)) arm.remove_suffix(kStrictSuffix.size());
-    return scope_named(arm);
-}
-
-bool is_strict(const FleetRule& rule) {
-    return rule.strict || rule.arm.ends_with(kStrictSuffix);
-}
-
-bool was_strict(const FleetRule& rule) {
-    return rule.evidence.front().key.reference.ends_with(kStrictSuffix);
-}
 
 // Why no table can be written for RULE; "" if it can be written. Without one of these conditions, the table
 // would also match hosts of other kinds.
@@ -57,22 +31,13 @@ std::string why_not_written(const FleetRule& rule) {
     if (fmt::format("{}", fmt::join(numbers, ".")) != rule.series || numbers.size() != 2)
         unknown.emplace_back("kernel x.y");
     if (!unknown.empty()) return fmt::format("not known of these hosts: {}", fmt::join(unknown, ", "));
-    if (rule.kind == FleetRule::Kind::use && !scope_of(rule.arm))
+    if (rule.kind == FleetRule::Kind::use && !arm_named(rule.arm))
         return "this version does not know the scope " + rule.arm;
     return "";
 }
 
 bool are_of_one_table(const FleetRule& a, const FleetRule& b) {
     return a.machine == b.machine && a.series == b.series;
-}
-
-// For sorting narrower patterns first. If the pattern of class B also matches names of class A, then B has
-// fewer characters other than `#` than A.
-bool is_narrower(const FleetRule& a, const FleetRule& b) {
-    const auto letters = [](const FleetRule& rule) {
-        return std::ranges::count_if(rule.target, [](char c) { return c != '#'; });
-    };
-    return letters(a) > letters(b);
 }
 
 std::string evidence_line(const FleetEntry& entry, bool better) {
@@ -85,77 +50,28 @@ std::string evidence_line(const FleetEntry& entry, bool better) {
         spread_text(p)));
 }
 
-std::string evidence_lines(const FleetRule& rule) {
+LearnedRule learned(const FleetRule& rule) {
+    LearnedRule out{rule.target, {}, arm_named(rule.evidence.front().key.reference), {}};
     const bool better = rule.kind == FleetRule::Kind::use;
-    std::string out = "\n";
-    if (better && rule.evidence.front().key.reference_origin == "policy")
-        out += "# Against what a policy had set, not against the kernel's own setting:\n";
-    for (const FleetEntry& entry : rule.evidence) out += toml_comment(evidence_line(entry, better)) + "\n";
+    if (better) {
+        out.arm = arm_named(rule.arm);
+        if (rule.strict) out.arm->strict = true;
+        if (rule.evidence.front().key.reference_origin == "policy")
+            out.notes.emplace_back("Against what a policy had set, not against the kernel's own setting:");
+    }
+    for (const FleetEntry& entry : rule.evidence) out.notes.push_back(evidence_line(entry, better));
     return out;
 }
 
-std::string short_evidence(const FleetRule& rule) {
-    const std::string last = evidence_line(rule.evidence.back(), rule.kind == FleetRule::Kind::use);
-    return "the fleet: " + printable(last.substr(0, kMaxEvidence / 2));
-}
-
-std::string condition(const char* key, const Json& value) {
-    return value.is_null()
-               ? fmt::format("# {} is not known of these hosts, so there is no condition on it\n", key)
-               : fmt::format("{} = {}\n", key, toml_text(value));
-}
-
-Json count_or_null(const std::optional<std::uint64_t>& count) {
-    return count ? Json(*count) : Json();
-}
-
-std::string host_table(const FleetRule& first) {
-    FleetMachine named = first.machine;
-    named.model = printable(named.model.substr(0, kMaxModel));
-    std::string out = fmt::format(
-        "\n[[host]]\nname = {}\n\n[host.when]\n",
-        toml_text(fmt::format("fleet: {}, kernel {}", printable(machine_text(named)), first.series)));
-    out += condition("arch", glob_or_null(first.machine.arch));
-    out += condition("cpu_vendor", glob_or_null(first.machine.vendor));
-    out += condition("cpu_model", glob_or_null(first.machine.model));
-    out += condition("llc_cores", count_or_null(first.machine.llc_cores));
-    out += condition("cores", count_or_null(first.machine.cores));
-    return out + condition("kernel", first.series);
-}
-
-std::string default_table(const FleetRule& rule) {
-    const std::string table = evidence_lines(rule) + "[host.default_scope]\n";
-    if (rule.kind == FleetRule::Kind::leave) return table + "manage = false\n";
-    return table + fmt::format("manage = true\nscope = \"{}\"\n", name_of(*scope_of(rule.arm)));
-}
-
-// A workqueue with "leave" follows @default. If a rule moves @default to a scope that is worse for this
-// class, the rule of the class must name its previous scope. "" if this is not the case.
-std::string instead_of_leave(const FleetRule& rule, const FleetRule* moved) {
-    if (moved == nullptr || moved->kind != FleetRule::Kind::use) return "";
-    for (const FleetEntry& entry : rule.evidence) {
-        const auto had = scope_of(entry.key.reference);
-        if (had && scope_of(entry.key.candidate) == scope_of(moved->arm)) return std::string(name_of(*had));
-    }
-    return "";
-}
-
-std::string workqueue_rule(const FleetRule& rule, const FleetRule* moved) {
-    std::string out = evidence_lines(rule);
-    std::string scope = "leave";
-    if (rule.kind == FleetRule::Kind::use) {
-        scope = name_of(*scope_of(rule.arm));
-    } else if (const auto had = instead_of_leave(rule, moved); !had.empty()) {
-        out += "# not \"leave\": it would follow @default\n";
-        scope = had;
-    }
-    out += fmt::format("[[host.workqueue]]\nmatch = {}\nscope = \"{}\"\n",
-                       toml_text(glob_of_kind(rule.target)), scope);
-    // `explain` shows this.
-    out += fmt::format("evidence = {}\n", toml_text(short_evidence(rule)));
-    if (rule.kind == FleetRule::Kind::use && (is_strict(rule) || was_strict(rule)))
-        out += fmt::format("strict = {}\n", is_strict(rule));
-    return out;
+LearnedTable empty_table(const FleetRule& first) {
+    const FleetMachine& m = first.machine;
+    return {{{"arch", glob_or_null(m.arch)},
+             {"cpu_vendor", glob_or_null(m.vendor)},
+             {"llc_cores", or_null(m.llc_cores)},
+             {"cores", or_null(m.cores)},
+             {"kernel", first.series},
+             {"cpu_model", glob_or_null(m.model)}},
+            {}};
 }
 
 std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& found, std::size_t rules,
@@ -178,8 +94,7 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
            "# cases at most. The value for the rule leaves out the host with the most evidence. If hosts\n"
            "# differ, the votes of hosts also limit it. An effect is a mean of all pairs, of the cost of a\n"
            "# counter: below zero is better; its spread is the deviation between hosts, and how many are\n"
-           "# better or worse by their own evidence.\n"
-           "# [0-9]* stands for a number, and would match whatever follows its first digit.\n";
+           "# better or worse by their own evidence.\n";
 }
 
 std::string why_no_rule(const FleetEntry& entry, const std::string& why, bool better) {
@@ -214,32 +129,22 @@ std::string unclear(const FleetRules& found) {
            out;
 }
 
-// The rules from FIRST to LAST, which are for the same hosts.
-std::string tables_of(std::vector<FleetRule>::iterator first, std::vector<FleetRule>::iterator last) {
-    std::string out = host_table(*first);
-    std::stable_sort(first, last, is_narrower);
-    const auto moved = std::find_if(first, last, is_default);
-    if (moved != last) out += default_table(*moved);
-    for (auto rule = first; rule != last; ++rule)
-        if (!is_default(*rule)) out += workqueue_rule(*rule, moved == last ? nullptr : &*moved);
-    return out;
-}
-
 }  // namespace
 
 std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now) {
     const FleetRules found = promoted(entries, rate);
-    std::vector<FleetRule> rules;
-    std::ranges::copy_if(found.rules, std::back_inserter(rules),
-                         [](const FleetRule& rule) { return why_not_written(rule).empty(); });
-    std::string out = heading(entries, found, rules.size(), rate, now);
-    for (auto first = rules.begin(); first != rules.end();) {
-        const auto last = std::find_if(
-            first, rules.end(), [&](const FleetRule& rule) { return !are_of_one_table(*first, rule); });
-        out += tables_of(first, last);
-        first = last;
+    std::vector<LearnedTable> tables;
+    const FleetRule* last = nullptr;  // that was written
+    std::size_t rules = 0;
+    for (const FleetRule& rule : found.rules) {
+        if (!why_not_written(rule).empty()) continue;
+        if (last == nullptr || !are_of_one_table(*last, rule)) tables.push_back(empty_table(rule));
+        tables.back().rules.push_back(learned(rule));
+        last = &rule;
+        rules++;
     }
-    return out + doubts(found) + unwritten(found) + unclear(found);
+    return drop_in("fleet", heading(entries, found, rules, rate, now), tables, now) + doubts(found) +
+           unwritten(found) + unclear(found);
 }
 
 }  // namespace wq::ctl
