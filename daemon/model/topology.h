@@ -29,7 +29,7 @@ struct Topology {
     CpuSet present;             // if the source does not give it: `online`, and offline CPUs that it names
     CpuSet possible;            // equals `present` if the source does not give it
     CpuSet isolated;            // isolcpus=domain and similar (/sys/devices/system/cpu/isolated)
-    CpuSet first;               // usable at the daemon's first start in this boot (first_cpus.h); may be empty
+    CpuSet first;               // usable at the daemon's first start in this boot; may be empty
     std::vector<CpuSet> cores;  // thread siblings
     std::vector<Llc> llcs;
     std::string llc_unknown;            // why `llcs` may differ from the kernel's view; "" if they do not
