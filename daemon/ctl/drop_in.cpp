@@ -50,8 +50,8 @@ class DropIn {
             "#\n"
             "# The scopes that are named here are set at once, compared with the kernel's setting\n"
             "# afterwards, and taken back where they regress. Nothing else is changed. After the rules\n"
-            "# have expired, the other policy files decide. [0-9]* stands for a number, and would match\n"
-            "# whatever follows its first digit.\n"
+            "# have expired, the rules of the other policy files decide, in mode tune. [0-9]* stands for\n"
+            "# a number, and would match whatever follows its first digit.\n"
             "\n[daemon]\nmode = \"tune\"\n";
     }
     void add(const std::string& name, const LearnedTable& table) {

@@ -83,7 +83,8 @@ TEST(PolicyExamples, NfsServer) {
     EXPECT_EQ(wish(kEpyc), ScopeWish::Kind::automatic);
 }
 
-// Each example needs its own test (05-canary: in fleet_command_test.cpp). All also load together, on any host; 90-realtime overrides the others.
+// Each example needs its own test (05-canary: in fleet_command_test.cpp). All also load together, on any
+// host; 90-realtime overrides the others.
 TEST(PolicyExamples, AllAreTestedAndGoTogether) {
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(kConf + "examples"))
