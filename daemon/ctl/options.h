@@ -31,9 +31,11 @@ int plan_experiments(const Options& options);
 int explain(const Options& options, const std::string& target);
 int check(const Options& options, const std::vector<std::string>& files);
 int cat_config(const Options& options);
-int status(const Options& options);
+// TARGET: show this target alone; "" is all. VERBOSE: also the features of the kernel.
+int status(const Options& options, const std::string& target = "", bool verbose = false);
 int undo(const Options& options);
-int trial(const Options& options, const std::string& target, const std::string& arm);
+// WITH: the scope to compare; "" is the next candidate.
+int compare(const Options& options, const std::string& target, const std::string& with);
 int history(const Options& options);
 int export_policy(const Options& options);  // history --export-policy
 // Writes the report to the file OUTPUT; "-" is stdout.

@@ -58,6 +58,8 @@ struct Paths {
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // kernel/first_cpus.h
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    // What the daemon knows, for everybody; see service/status_file.h.
+    [[nodiscard]] std::string status() const { return run() + "/status.json"; }
     // The masks that we wrote, and their baselines; see engine/mask_store.h.
     [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
     // The coins of the slot in progress, see engine/coins.h.

@@ -37,15 +37,12 @@ bool went_away(sd_bus* bus, const sd_bus_error& error) {
            ::sd_bus_get_name_creds(bus, kBusName, 0, nullptr) == -ENXIO;
 }
 
-Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
-                             bool interactive) {
+Result<MessagePtr> make_call(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
     sd_bus_message* raw = nullptr;
     int r = ::sd_bus_message_new_method_call(bus, &raw, kBusName, kBusPath, kBusInterface, method);
     MessagePtr message(raw);
     for (const std::string& argument : arguments)
         if (r >= 0) r = ::sd_bus_message_append(raw, "s", argument.c_str());
-    if (r >= 0) r = ::sd_bus_message_set_auto_start(raw, 0);
-    if (r >= 0) r = ::sd_bus_message_set_allow_interactive_authorization(raw, static_cast<int>(interactive));
     if (r < 0) return fail_errno(method, -r);
     return message;
 }
@@ -125,8 +122,9 @@ Result<BusPtr> connect_system_bus() {
     const char* address = ::getenv("DBUS_SYSTEM_BUS_ADDRESS");
     r = ::sd_bus_set_address(raw, address != nullptr ? address : "unix:path=/run/dbus/system_bus_socket");
     if (r >= 0) r = ::sd_bus_set_bus_client(raw, 1);
-    // Accepts no file descriptors: messages that wait for polkit would keep those of their senders open.
-    if (r >= 0) r = ::sd_bus_negotiate_fds(raw, 0);
+    // The bus delivers only what root sends (conf/org.wqtuned1.conf). Otherwise sd-bus would ask the bus for
+    // the privileges of each caller, and block until the answer.
+    if (r >= 0) r = ::sd_bus_set_trusted(raw, 1);
     if (r >= 0) r = ::sd_bus_start(raw);
     if (r < 0) return fail_errno("system bus", -r);
     ::sd_bus_set_method_call_timeout(raw, kTimeout);
@@ -149,22 +147,20 @@ Result<BusPtr> open_system_bus() {
     return bus;
 }
 
-Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
-                                bool interactive) {
-    const auto message = make_call(bus, method, arguments, interactive);
+Status call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
+    const auto message = make_call(bus, method, arguments);
     if (!message) return tl::unexpected(message.error());
     BusError error;
     sd_bus_message* raw = nullptr;
-    const std::uint64_t timeout = interactive ? kPatience : kOrderTimeout;
-    const int r = ::sd_bus_call(bus, message->get(), timeout, &error.error, &raw);
-    MessagePtr reply(raw);
-    if (r < 0 && is_absent(error.error))
-        return fail("no daemon runs; `systemctl start wq-tuned` starts it", ESRCH);
-    if (r < 0 && went_away(bus, error.error)) return fail("the daemon ended meanwhile", ESRCH);
-    if (r < 0) return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
-    const char* text = "";
-    if (::sd_bus_message_has_signature(raw, "s") > 0) ::sd_bus_message_read(raw, "s", &text);
-    return std::string(text);
+    const int r = ::sd_bus_call(bus, message->get(), kOrderTimeout, &error.error, &raw);
+    const MessagePtr reply(raw);
+    if (r >= 0) return {};
+    if (is_absent(error.error))
+        return fail("wq-tuned is not running; `systemctl start wq-tuned` starts it", ESRCH);
+    if (went_away(bus, error.error)) return fail("wq-tuned ended meanwhile", ESRCH);
+    if (::sd_bus_error_has_name(&error.error, SD_BUS_ERROR_ACCESS_DENIED) != 0)
+        return fail("only root may give orders: run it as root (sudo)", EACCES);
+    return fail(error.error.message != nullptr ? error.error.message : ::strerror(-r), -r);
 }
 
 bool unit_is_restarting(sd_bus* bus) {

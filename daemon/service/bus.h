@@ -38,8 +38,6 @@ inline constexpr std::uint64_t kBusPatience = 2'000'000;  // us
 
 // How long an order waits for the daemon. Loading BPF programs takes long on a slow machine.
 inline constexpr std::uint64_t kOrderTimeout = 25'000'000;  // us
-// How long an order waits for a user who is asked for a password.
-inline constexpr std::uint64_t kPatience = 120'000'000;  // us
 
 // Starts to connect to the system bus. Does not wait.
 Result<BusPtr> connect_system_bus();
@@ -47,11 +45,9 @@ Result<BusPtr> connect_system_bus();
 // for kBusPatience.
 Result<BusPtr> open_system_bus();
 
-// Calls METHOD of the daemon with string arguments. Returns the string of the reply, "" if it has none.
-// Error: ESRCH if the daemon does not run. A call never starts it. INTERACTIVE: polkit may ask for a password
-// first.
-Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments,
-                                bool interactive = false);
+// Gives the order METHOD with string arguments to the daemon. Errors: ESRCH if the daemon does not run;
+// EACCES if the caller is not root.
+Status call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 // Returns whether systemd is restarting the unit of this process. Settings then stay in force, so that a
 // restart or an upgrade does not switch them back and forth. Returns false without a bus or a unit, or if

@@ -24,19 +24,22 @@ json work_json(const WatchedWork& work) {
 
 }  // namespace
 
-json isolation_json(const Isolation& isolation, const Watched& watched) {
+json isolation_json(const Isolation& isolation) {
     json partitions = json::array();
     for (const Partition& p : isolation.partitions)
         partitions.push_back({{"cgroup", p.cgroup.empty() ? json(nullptr) : json(p.cgroup)},
                               {"cpus", p.cpus.list()},
                               {"type", p.type}});
-    json work = json::array();
-    for (const WatchedWork& each : watched.work) work.push_back(work_json(each));
     return {{"isolcpus", isolation.isolcpus.list()},
             {"nohz_full", isolation.nohz_full.list()},
             {"partitions", std::move(partitions)},
-            {"partitions_complete", isolation.complete},
-            {"work", std::move(work)},
+            {"partitions_complete", isolation.complete}};
+}
+
+json counted_json(const Watched& watched) {
+    json work = json::array();
+    for (const WatchedWork& each : watched.work) work.push_back(work_json(each));
+    return {{"work", std::move(work)},
             {"work_lost", watched.lost},
             {"work_seconds", std::round(watched.seconds * 10) / 10}};
 }

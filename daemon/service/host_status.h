@@ -11,8 +11,9 @@
 
 namespace wq {
 
-// "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that ran on them.
-nlohmann::json isolation_json(const Isolation& isolation, const Watched& watched);
+// "isolation" of `wq-tunectl status --json`: the isolated CPUs, and the work that the daemon counted on them.
+nlohmann::json isolation_json(const Isolation& isolation);
+nlohmann::json counted_json(const Watched& watched);
 
 // "kernel" of `wq-tunectl status --json`: its release and its features. CUT_SHORT: the kernel stored only a
 // prefix of a scope name that we wrote, which proves that its parsing is not exact.

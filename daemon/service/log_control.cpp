@@ -36,11 +36,8 @@ int get_identifier(sd_bus* /*bus*/, const char* /*path*/, const char* /*interfac
     return ::sd_bus_message_append(reply, "s", "wq-tuned");
 }
 
-// Only root may set it; the bus policy (conf/org.wqtuned1.conf) ensures that. Without
-// SD_BUS_VTABLE_UNPRIVILEGED, sd-bus would ask the bus for the caller and block until the answer.
 const sd_bus_vtable kLogLevel[] = {
-    SD_BUS_VTABLE_START(0),
-    SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_START(0), SD_BUS_WRITABLE_PROPERTY("LogLevel", "s", get_level, set_level, 0, 0),
     SD_BUS_PROPERTY("LogTarget", "s", get_target, 0, 0),
     SD_BUS_PROPERTY("SyslogIdentifier", "s", get_identifier, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_VTABLE_END};

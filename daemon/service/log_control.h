@@ -7,7 +7,7 @@
 
 namespace wq {
 
-// org.freedesktop.LogControl1, for `systemctl service-log-level`. Everybody may read; only root may set.
+// org.freedesktop.LogControl1, for `systemctl service-log-level`.
 // JOURNAL must outlive BUS. Returns a negative errno on failure, like sd-bus.
 int add_log_control(sd_bus* bus, Journal& journal);
 

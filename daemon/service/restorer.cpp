@@ -116,7 +116,11 @@ Status restore_after_exit(const RestoreOptions& options) {
     auto lock = take_lock(paths);
     if (!lock && lock.error().code == EWOULDBLOCK && !options.all) return {};  // the lock holder restores
     if (!lock) return tl::unexpected(lock.error());
-    if (take_restart(paths, log) && !options.all) return {};
+    const bool restarting = take_restart(paths, log) && !options.all;
+    const std::string state = restarting ? "restarting" : "absent";
+    if (const auto told = publish_file(paths.status(), R"({"daemon":{"state":")" + state + "\"}}\n"); !told)
+        log.write({LOG_WARNING, Event::none, told.error().text});
+    if (restarting) return {};
     const Status scopes = put_back(paths, options.all, log);
     const Status masks = put_masks_back(paths, options.all, log);
     const Status& done = scopes ? masks : scopes;

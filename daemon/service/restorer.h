@@ -27,10 +27,10 @@ struct RestoreOptions {
     bool all = false;  // also restore what the policy or a restart would keep, because wq-tuned is removed
 };
 
-// Restores our settings and removes the metrics, unless settings are kept or the unit is only restarted. It
-// is a restart if the daemon recorded one and systemd reports success ($SERVICE_RESULT). Does nothing while
-// a daemon or `wq-tunectl ab` runs; with `all`, this is the error EWOULDBLOCK. Other errors: a setting could
-// not be restored.
+// Writes in status.json that no daemon runs, restores our settings and removes the metrics, unless settings
+// are kept or the unit is only restarted. It is a restart if the daemon recorded one and systemd reports
+// success ($SERVICE_RESULT). Does nothing while a daemon or `wq-tunectl ab` runs; with `all`, this is the
+// error EWOULDBLOCK. Other errors: a setting could not be restored.
 Status restore_after_exit(const RestoreOptions& options);
 
 }  // namespace wq

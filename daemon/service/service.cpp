@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -30,15 +33,18 @@
 #include "policy/installed.h"
 #include "policy/policy_text.h"
 #include "service/host_policy.h"
+#include "service/host_status.h"
 #include "service/restorer.h"
 #include "service/status.h"
+#include "service/status_file.h"
 
 namespace wq {
 namespace {
 
-constexpr std::uint64_t kDefaultTick = 15'000'000;  // us, if no watchdog is set
-constexpr std::uint64_t kAccuracy = 10'000;         // us
-constexpr std::uint64_t kFirstRetry = 250'000;      // us, doubled each time
+constexpr std::uint64_t kDefaultTick = 15'000'000;   // us, if no watchdog is set
+constexpr std::uint64_t kAccuracy = 10'000;          // us
+constexpr std::uint64_t kStatusPeriod = 30'000'000;  // us between two status.json that differ in counts
+constexpr std::uint64_t kFirstRetry = 250'000;       // us, doubled each time
 // How long the daemon waits for a disk when it ends; below TimeoutStopSec= and WatchdogSec= of the unit.
 constexpr std::chrono::seconds kLastWrites{5};
 
@@ -372,7 +378,53 @@ void Service::hold_memory(bool hold) {
     not_held_ = why;
 }
 
+// What everybody shall see at once in status.json: states, reasons and verdicts. Also changes with a verdict,
+// which is part of a step's text.
+std::size_t Service::essence() const {
+    std::size_t out = 0;
+    const auto mix = [&out](std::string_view text) {
+        out = (out ^ std::hash<std::string_view>{}(text)) * 0x9e3779b97f4a7c15U + 1;
+    };
+    mix(state());
+    mix(summary());
+    mix(std::to_string(policy_state_.since.value_or(0)));
+    for (const Origin& rule : engine_->policy().expired_rules()) mix(rule.text());
+    for (const auto& [name, target] : engine_->targets()) {
+        mix(name);
+        mix(name_of(target.state));
+        mix(target.reason);
+        mix(target.step.said);
+    }
+    for (const auto& [name, mask] : masks_->masks()) {
+        mix(name);
+        mix(name_of(mask.state));
+        mix(mask.reason);
+    }
+    return out;
+}
+
+void Service::publish_status() {
+    const std::uint64_t now = monotonic_us();
+    const std::size_t essence = this->essence();
+    const ExperimentTotals& totals = experiment_->totals();
+    const std::size_t counts = totals.slots + totals.pairs + totals.pairs_dropped + totals.windows_lost +
+                               engine_->writes() + engine_->inventory().topology_reads();
+    if (essence == told_ && (counts == told_counts_ || now < told_at_ + kStatusPeriod)) return;
+    nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
+    document["masks"] = masks_json(*masks_);
+    document["isolation"] = counted_json(counters_->watched());
+    document["daemon"]["names_cut_short"] = engine_->applier().names_cut_short();
+    const auto done = publish_file(paths_.status(), status_text(std::move(document)));
+    const std::string error = done ? "" : done.error().text;
+    if (error != status_error_ && !done) log_.write({LOG_WARNING, Event::none, error});
+    status_error_ = error;
+    told_ = essence;
+    told_counts_ = counts;
+    told_at_ = now;
+}
+
 void Service::publish() {
+    publish_status();
     if (!metrics_.is_wanted()) return;
     policy_facts_.broken = !policy_state_.error.empty();
     policy_facts_.expired = engine_->policy().expired_rules().size();

@@ -15,12 +15,10 @@
 #include "engine/mask_keeper.h"
 #include "kernel/udev.h"
 #include "model/host_facts.h"
-#include "model/kernel_features.h"
 #include "service/coalescer.h"
 #include "service/cpu_watch.h"
 #include "service/hostname_watch.h"
 #include "service/isolated_watch.h"
-#include "service/last_answer.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
 #include "service/pause.h"
@@ -57,8 +55,6 @@ class Service {
     void check_bus();
     void warn_of_bus(const std::string& why);
     BusHandlers bus_handlers();
-    std::string status(bool by_root);
-    std::string look_for_status();
     Status ordered(Status done);
     [[nodiscard]] std::string system_state() const;
     [[nodiscard]] bool is_restarted() const;
@@ -75,6 +71,8 @@ class Service {
     void remark(const Status& marked);
     void take(Policy policy);
     void publish();
+    void publish_status();
+    [[nodiscard]] std::size_t essence() const;
     void check_switches();
     void reconcile();
     void changed(Udev::Change change);
@@ -131,18 +129,20 @@ class Service {
     sd_event_source* slot_source_ = nullptr;
     std::uint64_t tick_period_ = 0;  // us
     Quiet quiet_;
-    std::int64_t started_ = 0;  // s since 1970
-    unsigned retries_ = 0;      // in a row, for backing off
+    std::size_t told_ = 0;         // essence() and counts as last written to status.json
+    std::size_t told_counts_ = 0;  //
+    std::uint64_t told_at_ = 0;    // us
+    std::string status_error_;     // last logged
+    std::int64_t started_ = 0;     // s since 1970
+    unsigned retries_ = 0;         // in a row, for backing off
     PolicyState policy_state_;
     std::string baseline_error_;
-    std::optional<KernelFeatures> features_;  // read when first asked for
-    LastAnswer answer_;                       // the last reply to GetStatus
-    bool events_lost_ = false;                // since the last reconcile()
-    std::string shown_;                       // STATUS= as last sent by a tick or an event
-    bool switched_off_ = false;               // by a kill switch
-    std::optional<std::string> observed_;     // Engine::observing() at the last check; empty at the start
-    std::string not_held_;                    // last logged reason why memory could not be locked
-    bool bus_warned_ = false;                 // logged that there is no bus; reset once there is one
+    bool events_lost_ = false;             // since the last reconcile()
+    std::string shown_;                    // STATUS= as last sent by a tick or an event
+    bool switched_off_ = false;            // by a kill switch
+    std::optional<std::string> observed_;  // Engine::observing() at the last check; empty at the start
+    std::string not_held_;                 // last logged reason why memory could not be locked
+    bool bus_warned_ = false;              // logged that there is no bus; reset once there is one
 };
 
 }  // namespace wq

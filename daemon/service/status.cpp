@@ -44,7 +44,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
     if (!view) return nullptr;
     const ComparisonView& v = *view;
     const Decision& d = v.decision;
-    return {{"baseline", v.arms.baseline.name()},
+    return {{"reference", v.arms.baseline.name()},
             {"candidate", v.arms.candidate.name()},
             {"course", name_of(v.course)},
             {"by_order", v.by_order},
@@ -88,7 +88,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"reason", reason_of(engine, target, unplanned)},
             {"strict", target.now.strict ? json(*target.now.strict) : json(nullptr)},
             {"outcome", outcome ? json(name_of(*outcome)) : json(nullptr)},
-            {"trial", comparison_json(view, engine.policy().judge)},
+            {"comparison", comparison_json(view, engine.policy().judge)},
             {"verdict", target.step.verdict != nullptr ? to_json(*target.step.verdict) : json(nullptr)}};
 }
 

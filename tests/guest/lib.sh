@@ -261,7 +261,7 @@ verdict() { jq -r --arg key "$1" '.verdicts[-1][$key] // empty' $verdicts 2>/dev
 ended() { [ "$(jq '.verdicts | length' $verdicts 2>/dev/null || echo 0)" -ge "$1" ]; } # N verdicts
 # Prints the number of pairs of all comparisons in the ledger on disk; 0 without a ledger.
 ledger_pairs() { jq '[.entries[].columns[0].pairs] | add // 0' $ledger 2>/dev/null || echo 0; }
-trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .trial[$key] // empty'; }
+trial_of() { status | jq -r --arg name "$1" --arg key "$2" '.targets[] | select(.name == $name) | .comparison[$key] // empty'; }
 # `has_pairs WQ N`: whether the comparison of WQ has at least N pairs.
 has_pairs() { [ "$(trial_of "$1" pairs)" -ge "$2" ] 2>/dev/null; }
 # Prints the number of wq-tuned's BPF programs in the kernel.

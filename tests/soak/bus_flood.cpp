@@ -1,69 +1,54 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// bus-flood calls SECONDS BYTES|unread
-//     makes calls that want no reply, or whose replies are not read (flood.h); prints how many
-// bus-flood orders SECONDS TARGET ONE OTHER
-//     pins TARGET to two scopes in turn, each time over a new connection; prints the number of orders, the
-//     time of the longest, and how many failed
+// bus-flood calls SECONDS
+//     sends the daemon calls that want no reply, every second one with 256 KB, as fast as the system bus
+//     takes them; prints how many
 // bus-flood silent PATH
 //     a socket that takes connections and never answers, until a signal
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "flood.h"
-#include "service/bus.h"
-
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Words = std::vector<std::string>;
+bool send_call(sd_bus* bus, const std::vector<unsigned char>& argument) {
+    sd_bus_message* message = nullptr;
+    int r = ::sd_bus_message_new_method_call(bus, &message, "org.wqtuned1", "/org/wqtuned1",
+                                             "org.wqtuned1.Manager", "Reload");
+    if (r >= 0) r = ::sd_bus_message_set_expect_reply(message, 0);
+    if (r >= 0 && !argument.empty())
+        r = ::sd_bus_message_append_array(message, 'y', argument.data(), argument.size());
+    if (r >= 0) r = ::sd_bus_send(bus, message, nullptr);
+    ::sd_bus_message_unref(message);
+    return r >= 0;
+}
 
-int calls(const Words& words) {
-    const bool unread = words[2] == "unread";
-    const auto sent = wq::test::flood(std::stoul(words[1]) * 1'000'000,
-                                      {.junk = unread ? 0 : std::stoul(words[2]), .unread = unread});
-    std::cout << nlohmann::json{{"sent", sent}} << std::endl;
+int calls(unsigned long seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr unsigned kAtOnce = 64;  // calls, then it waits until the bus has taken them
+    sd_bus* bus = nullptr;
+    if (::sd_bus_open_system(&bus) < 0) return 1;
+    const std::vector<unsigned char> argument(256 * 1024, 'x');
+    unsigned long sent = 0;
+    for (const auto end = Clock::now() + std::chrono::seconds(seconds); Clock::now() < end;) {
+        if (!send_call(bus, sent % 2 == 1 ? argument : std::vector<unsigned char>())) break;
+        if (++sent % kAtOnce == 0 && ::sd_bus_flush(bus) < 0) break;
+    }
+    ::sd_bus_close_unref(bus);
+    std::cout << sent << std::endl;
     return sent > 0 ? 0 : 1;
 }
 
-wq::Status order(const std::string& target, const std::string& scope) {
-    const auto bus = wq::open_system_bus();
-    if (!bus) return tl::unexpected(bus.error());
-    const auto done = wq::call_daemon(bus->get(), "Pin", {target, scope});
-    if (!done) return tl::unexpected(done.error());
-    return {};
-}
-
-int orders(const Words& words) {
-    Clock::duration longest{};
-    unsigned given = 0;
-    unsigned failed = 0;
-    for (const auto end = Clock::now() + std::chrono::seconds(std::stoul(words[1])); Clock::now() < end;
-         given++) {
-        const auto begin = Clock::now();
-        const auto done = order(words[2], words[3 + given % 2]);
-        longest = std::max(longest, Clock::now() - begin);
-        if (!done) std::cerr << done.error().text << std::endl;
-        failed += done ? 0 : 1;
-        ::usleep(250'000);
-    }
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(longest).count();
-    std::cout << nlohmann::json{{"orders", given}, {"longest_ms", ms}, {"failed", failed}} << std::endl;
-    return 0;
-}
-
-int silent(const Words& words) {
+int silent(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    std::copy_n(words[1].data(), std::min(words[1].size(), sizeof address.sun_path - 1), address.sun_path);
+    std::copy_n(path.data(), std::min(path.size(), sizeof address.sun_path - 1), address.sun_path);
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(fd, 16) != 0)
         return 1;
@@ -73,9 +58,8 @@ int silent(const Words& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const Words words(argv + 1, argv + argc);
-    if (words.size() == 3 && words[0] == "calls") return calls(words);
-    if (words.size() == 5 && words[0] == "orders") return orders(words);
-    if (words.size() == 2 && words[0] == "silent") return silent(words);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() == 2 && words[0] == "calls") return calls(std::stoul(words[1]));
+    if (words.size() == 2 && words[0] == "silent") return silent(words[1]);
     return 2;
 }

@@ -36,7 +36,7 @@ expect 2 plan --kernel-scopes '' --topology "$synthetic"
 expect 2 plan --topology ''
 expect 2 plan --topology "$synthetic" --config ''
 expect 2 plan --topology "$synthetic" --shard-size 014
-expect 2 trial x --arm ''
+expect 2 compare x --with ''
 expect 2 top --once --sort ''
 expect 2 dump --diff ''
 expect 2 top --record ''
@@ -81,7 +81,7 @@ says() { # EXIT-CODE WORDS ARGUMENTS...
 }
 says 2 'did you mean "status"?' stat
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
-says 2 "--arm: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" trial x --arm foo
+says 2 "--with: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" compare x --with foo
 says 2 'name a target, or give --all' revert
 says 2 '--pairs: must be 1 to 10000' ab --target x --arms cache,smt --pairs 0 -- true
 says 2 "--alpha: '5%' is not a number such as 0.05" judge --alpha 5% x
@@ -151,7 +151,7 @@ one_line "cat-config --config /nowhere.toml"
 expect 0 --root "$root" history
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
-for command in "revert" "unpin" "trial" "explain"; do
+for command in "revert" "unpin" "compare" "explain"; do
   expect 2 --root "$root" "$command" ""
 done
 expect 2 top ""
@@ -168,7 +168,7 @@ for order in "pin one smt" "unpin one" "revert --all" "revert one" pause resume 
   one_line "--root $order"
 done
 
-for order in pause "trial one --arm smt"; do
+for order in pause "compare one --with smt"; do
   # shellcheck disable=SC2086
   DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere says 3 'the daemon cannot be reached: system bus: ' $order
 done
@@ -275,7 +275,7 @@ for part in '"isolcpus":"4-5","nohz_full":"","partitions":[{"cgroup":"/rt.slice"
   '"features":{"cache_shard":false,"deferred_wakeups":null,"exact_parsing":null,"pwlocks":null}'; do
   grep -qF "$part" "$root/out" || complain "status --json has no $part: $(cat "$root/out")"
 done
-expect 3 --root "$tree" status
+expect 3 --root "$tree" status -v
 for part in 'isolcpus 4-5' 'isolated partition 2-3 /rt.slice' 'cache_shard no, exact_parsing unknown' 'nothing was counted so far'; do
   tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "status has no $part: $(cat "$root/out")"
 done

@@ -53,7 +53,7 @@ hostile=$workqueues/'$(echo${IFS}ran)'
 if [ "$shell" = bash ]; then mkdir "$hostile" && touch "$hostile"/{affinity_scope,max_active}; fi
 scopes=(cpu smt cache_shard cache numa system)
 targets=(@default kcryptd-254:0-1 writeback)
-for command in explain pin unpin revert trial; do
+for command in explain pin unpin revert compare; do
   expect "wq-tunectl --root $tree $command " "${targets[@]}"
   expect "wq-tunectl --root $tree $command w" writeback
 done
@@ -70,7 +70,7 @@ if [ "$shell" = bash ]; then expect "wq-tunectl --root=$tree pin kcryptd-254:" 0
 else expect "wq-tunectl --root=$tree pin kcryptd-254:" kcryptd-254:0-1; fi
 expect "wq-tunectl --root $tree pin kcryptd-254:0-1 " "${scopes[@]}"
 expect "wq-tunectl --root $tree pin writeback ca" cache_shard cache
-expect "wq-tunectl trial --arm " "${scopes[@]}"
+expect "wq-tunectl compare --with " "${scopes[@]}"
 expect "wq-tunectl --root $tree top " kcryptd-254:0-1 kcryptd_io-254:0-1 writeback
 expect "wq-tunectl --root $tree top -d 1 w" writeback
 expect "wq-tunectl top --interval "
@@ -87,7 +87,7 @@ expect "wq-tunectl top --functions --sort wo" workqueue
 expect "wq-tunectl top --sort p" p50 p90 p99
 expect "wq-tunectl fleet " merge show policy
 expect "wq-tunectl fleet --fdr 5% p" policy
-expect "wq-tunectl trial --json writeback --arm s" smt system
+expect "wq-tunectl compare --json writeback --with s" smt system
 expect "wq-tunectl --root $tree ab --target w" writeback
 expect "wq-tunectl ab --arms sm" smt
 expect "wq-tunectl ab --und" --undo
@@ -101,7 +101,7 @@ expect "wq-tunectl plan --shard-size "
 touch "$tree/one.toml"
 case $shell in
   bash)
-    expect "wq-tunectl trial --arm=s" smt system
+    expect "wq-tunectl compare --with=s" smt system
     expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system
     expect "wq-tunectl plan --topology fsroot:$tree/s" "$tree/sys"
     expect "wq-tunectl plan --topology=xml:$tree/o" "$tree/one.toml"
@@ -110,7 +110,7 @@ case $shell in
     ;;
   zsh) expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system ;;
   fish)
-    expect "wq-tunectl trial --arm=s" --arm=smt --arm=system
+    expect "wq-tunectl compare --with=s" --with=smt --with=system
     expect "wq-tunectl plan --kernel-scopes cpu,s" cpu,smt cpu,system
     expect "wq-tunectl check $tree/one.toml $tree/o" "$tree/one.toml"
     expect "wq-tunectl status --config $tree/o" "$tree/one.toml"

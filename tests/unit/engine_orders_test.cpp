@@ -371,7 +371,7 @@ TEST_F(Orders, AndStatesAreShown) {
     EXPECT_EQ(targets[1]["baseline"], "default");
     EXPECT_EQ(targets[1]["planned"], "smt");
     EXPECT_EQ(targets[1]["state"], "applied");
-    EXPECT_TRUE(targets[1]["trial"].is_null());
+    EXPECT_TRUE(targets[1]["comparison"].is_null());
     EXPECT_EQ(targets[2]["state"], "pinned");
     EXPECT_EQ(targets[2]["scope"], "cpu");
 }

@@ -15,9 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string text_of(const json& status) {
-    testing::internal::CaptureStdout();
-    print_host(status);
-    return testing::internal::GetCapturedStdout();
+    return host_text(status, true);
 }
 
 json isolated(std::size_t kinds_of_work) {

@@ -111,12 +111,12 @@ TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
         const json document = absent_status(tree_.root());
         return document["daemon"]["reason"].get<std::string>();
     };
-    EXPECT_EQ(reason(), "no daemon runs");
+    EXPECT_EQ(reason(), "");
     tree_.write("var/lib/wq-tuned/paused", "");
-    EXPECT_EQ(reason(), "no daemon runs, and experiments are paused");
+    EXPECT_EQ(reason(), "experiments are paused");
     tree_.write("etc/wq-tuned/disabled", "");
     tree_.write("proc/cmdline", "quiet wq_tuned=off\n");
-    EXPECT_EQ(reason(), "no daemon runs, and wq_tuned=off on the kernel command line, and " +
+    EXPECT_EQ(reason(), "wq_tuned=off on the kernel command line, and " +
                             tree_.path("etc/wq-tuned/disabled") + " exists, and experiments are paused");
 }
 
@@ -131,7 +131,7 @@ TEST_F(PolicyStateTest, WithoutADaemonRecordsThatCannotBeReadAreTold) {
     const json document = absent_status(tree_.root());
     EXPECT_EQ(
         document["daemon"]["reason"],
-        "no daemon runs, and the record of masks cannot be read: " + tree_.path("run/wq-tuned/masks.json") +
+        "the record of masks cannot be read: " + tree_.path("run/wq-tuned/masks.json") +
             ": empty, and the verdicts cannot be read: " + tree_.path("var/lib/wq-tuned/verdicts.json") +
             ": cut off, and the ledger cannot be read: " + tree_.path("var/lib/wq-tuned/ledger.json") +
             ": reading: Is a directory");

@@ -32,7 +32,7 @@ class ProgressTest : public test::ExperimentRig {
             if (target.at("name") == name) return target;
         return json::object();
     }
-    [[nodiscard]] json trial_of(const std::string& name) const { return target_of(name).at("trial"); }
+    [[nodiscard]] json trial_of(const std::string& name) const { return target_of(name).at("comparison"); }
     [[nodiscard]] std::string summary() const { return ctl::comparisons_text(status(), wall_); }
 };
 
@@ -43,7 +43,7 @@ TEST_F(ProgressTest, OfATargetThatIsNotComparedIsNull) {
 
 TEST_F(ProgressTest, BeforeTheFirstPairThereIsNoEffect) {
     const json trial = trial_of("kcryptd");
-    EXPECT_EQ(trial.at("baseline"), "cache");
+    EXPECT_EQ(trial.at("reference"), "cache");
     EXPECT_EQ(trial.at("candidate"), "smt");
     EXPECT_EQ(trial.at("course"), "dense");
     EXPECT_EQ(trial.at("pairs"), 0);
@@ -94,7 +94,7 @@ TEST_F(ProgressTest, OneReasonForAllIsAtTheTop) {
 }
 
 json trial_with(double better, double worse) {
-    return {{"candidate", "smt"}, {"baseline", "cache"}, {"e_improved", better}, {"e_regressed", worse}};
+    return {{"candidate", "smt"}, {"reference", "cache"}, {"e_improved", better}, {"e_regressed", worse}};
 }
 
 TEST(ProgressText, SaysTheOddsOfWhatIsMoreLikely) {
@@ -140,7 +140,7 @@ TEST(ProgressText, TheSummaryCountsOutcomes) {
     EXPECT_EQ(ctl::comparisons_text(document, 1000),
               "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in 4 min");
     document["daemon"]["experiments"]["next_pair"] = nullptr;
-    document["targets"][0]["trial"]["reason"] = "not busy";
+    document["targets"][0]["comparison"]["reason"] = "not busy";
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
     document["daemon"]["state"] = "observing";
     document["daemon"]["experiments"]["reason"] = "wq_tuned=off";
@@ -155,16 +155,17 @@ TEST(ProgressText, TheSummarySaysWhatNoTrafficEnds) {
     json document = {
         {"daemon", {{"experiments", {{"measuring", 0}, {"reason", nullptr}, {"next_pair", nullptr}}}}},
         {"targets", json::array()}};
-    for (int i = 0; i < 2; i++) document["targets"].push_back({{"outcome", nullptr}, {"trial", nullptr}});
+    for (int i = 0; i < 2; i++)
+        document["targets"].push_back({{"outcome", nullptr}, {"comparison", nullptr}});
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; nothing to compare"));
     for (json& target : document["targets"])
-        target["trial"]["reason"] = "its judge.budget for today is used up";
+        target["comparison"]["reason"] = "its judge.budget for today is used up";
     EXPECT_THAT(ctl::comparisons_text(document, 1000),
                 EndsWith("; no pair now: its judge.budget for today is used up"));
-    document["targets"][1]["trial"]["reason"] = "external";
+    document["targets"][1]["comparison"]["reason"] = "external";
     EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; no pair now, for several reasons"));
     for (const char* passing : {"not busy", "it is another target's turn"}) {
-        document["targets"][1]["trial"]["reason"] = passing;
+        document["targets"][1]["comparison"]["reason"] = passing;
         EXPECT_THAT(ctl::comparisons_text(document, 1000), EndsWith("; waiting for traffic"));
     }
 }

@@ -94,7 +94,7 @@ TEST(ReportPlan, EscapesWhatAWorkqueueIsCalled) {
                             {"state", kNasty.substr(0, 8)},
                             {"baseline", "<b>"},
                             {"reason", "&"},
-                            {"trial", nullptr}}}}};
+                            {"comparison", nullptr}}}}};
     const std::string html = plan_html(plan, status);
     expect_well_formed(html);
     EXPECT_THAT(html, HasSubstr("<code>&lt;script&gt;"));
@@ -220,7 +220,7 @@ TEST(ReportResult, TellsWhatTheDaemonSays) {
     const Topology topology = machine({.cores = 12, .threads = 2});
     const std::vector<PlanLine> plan = {plan_line(topology, "kcryptd-1", "smt", Scope::smt)};
     const json trial = {{"candidate", kNasty.substr(0, 8)},
-                        {"baseline", "cache"},
+                        {"reference", "cache"},
                         {"course", "dense"},
                         {"e_improved", 12.3},
                         {"pairs", 3},
@@ -228,7 +228,7 @@ TEST(ReportResult, TellsWhatTheDaemonSays) {
     json idle = trial;
     idle["pairs"] = 0;
     const auto target = [](const char* name, const char* state, const json& comparison) {
-        return json{{"name", name}, {"state", state}, {"baseline", "default"}, {"trial", comparison}};
+        return json{{"name", name}, {"state", state}, {"baseline", "default"}, {"comparison", comparison}};
     };
     const json status = {{"targets",
                           {target("kcryptd-1", "trial", trial), target("writeback", "waiting", idle),

@@ -52,6 +52,7 @@ class Daemon {
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
 
+    [[nodiscard]] pid_t pid() const { return child_; }
     void send(int signal) const { ::kill(child_, signal); }
     [[nodiscard]] unsigned long resident_files() const {
         return test::resident_files(std::to_string(child_));

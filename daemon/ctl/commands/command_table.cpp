@@ -36,6 +36,7 @@ struct Given {
     bool isolation = false;
     bool ledger = false;
     bool print = false;
+    bool verbose = false;
     double seconds = 5;
 };
 using GivenPtr = std::shared_ptr<Given>;
@@ -101,14 +102,17 @@ int watch_isolated(const Given& given) {
 
 CommandRun set_up_status(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
+    auto* target = add_target(command, *given);
+    command.add_flag("-v,--verbose", given->verbose, "Also the features of the kernel");
     add_json(command, *given);
     add_config(command, *given);
     auto* isolation =
         command.add_flag("--isolation", given->isolation, "Watch isolated CPUs: the work there, by origin");
-    isolation->excludes("--config");
+    isolation->excludes("--config")->excludes(target);
     add_look_seconds(command, given->seconds)->needs(isolation);
-    return later(given, invocation,
-                 [](const Given& g) { return g.isolation ? watch_isolated(g) : status(g.options); });
+    return later(given, invocation, [](const Given& g) {
+        return g.isolation ? watch_isolated(g) : status(g.options, g.target, g.verbose);
+    });
 }
 
 CommandRun set_up_topology(CLI::App& command, const Invocation& invocation) {
@@ -235,16 +239,16 @@ CommandRun set_up_revert(CLI::App& command, const Invocation& invocation) {
     });
 }
 
-CommandRun set_up_trial(CLI::App& command, const Invocation& invocation) {
+CommandRun set_up_compare(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
     add_target(command, *given)->required();
-    command.add_option("--arm", given->scope, "The scope to compare; default the next candidate")
+    command.add_option("--with", given->scope, "The scope to compare; default the next candidate")
         ->type_name(word::kScope)
         ->check(not_empty);
     add_json(command, *given);
     return later(given, invocation, [](const Given& g) {
-        if (!g.scope.empty()) check_scope("--arm", g.scope);
-        return trial(g.options, g.target, g.scope);
+        if (!g.scope.empty()) check_scope("--with", g.scope);
+        return compare(g.options, g.target, g.scope);
     });
 }
 
@@ -286,7 +290,7 @@ constexpr std::array kCommands = {
     Command{"pin", "Hold a target at a scope", set_up_pin},
     Command{"unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
     Command{"revert", "Put a target, or all, back to the baseline until unpin or a reload", set_up_revert},
-    Command{"trial", "Compare a scope on a target now, and follow it to the verdict", set_up_trial},
+    Command{"compare", "Compare a scope on a target now, and follow it to the verdict", set_up_compare},
     Command{"pause", "Begin no experiment until `resume`, also after a reboot", set_up_order<kPause>},
     Command{"resume", "Let experiments begin again", set_up_order<kResume>},
     Command{"undo", "Shell commands that would put everything back", set_up_undo},

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "ctl/commands/status_command.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
@@ -21,6 +20,7 @@
 #include "policy/policy_text.h"
 #include "service/host_status.h"
 #include "service/status.h"
+#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {
@@ -73,13 +73,11 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
 
 // The daemon's status of TARGET; null if no daemon runs or OPTIONS name another machine, kernel or policy.
 nlohmann::json asked_about(const Options& options, const std::string& target) {
-    const bool live = options.topology == "live" && options.root.empty();
-    if (!live || options.kernel_scopes || options.config || options.shard_size) return nullptr;
-    const auto answer = ask_daemon(options);
-    if (!answer) return nullptr;
-    const auto document = nlohmann::json::parse(*answer, nullptr, false);
-    if (!document.is_object()) return nullptr;
-    for (const nlohmann::json& each : document.value("targets", nlohmann::json::array()))
+    if (options.topology != "live" || options.kernel_scopes || options.config || options.shard_size)
+        return nullptr;
+    const auto status = read_status(Paths{options.root});
+    if (!status) return nullptr;
+    for (const nlohmann::json& each : status->at("targets"))
         if (each.value("name", "") == target) return each;
     return nullptr;
 }
@@ -104,8 +102,8 @@ void print_progress(const nlohmann::json& target) {
     print_labelled("state", target.value("state", ""));
     if (const auto verdict = target.value("verdict", nlohmann::json(nullptr)); verdict.is_object())
         print_labelled("verdict", verdict_text(verdict));
-    if (const auto trial = target.value("trial", nlohmann::json(nullptr)); trial.is_object())
-        print_labelled("evidence", progress_text(trial, wall_clock()));
+    if (const auto now = target.value("comparison", nlohmann::json(nullptr)); now.is_object())
+        print_labelled("evidence", progress_text(now, wall_clock()));
 }
 
 // Returns nullptr for @default, which has its own table, and for a target without a rule.
@@ -150,7 +148,7 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, co
     nlohmann::json out = plan_json(line);
     const ExperimentPlan experiments = experiments_of(machine, {line});
     out["experiments"] = experiments_json(machine, experiments, experiments.targets.front());
-    for (const char* key : {"state", "outcome", "trial", "verdict"})
+    for (const char* key : {"state", "outcome", "comparison", "verdict"})
         out[key] = target.is_object() ? target.value(key, nlohmann::json(nullptr)) : nlohmann::json(nullptr);
     out["hosts"] = hosts_json(machine.policy);
     for (std::size_t i = 0; i < line.candidates.size(); i++) {

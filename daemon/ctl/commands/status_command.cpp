@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/commands/status_command.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,17 +24,27 @@
 #include "kernel/probe.h"
 #include "kernel/read_isolation.h"
 #include "kernel/udev.h"
+#include "model/lacks_scopes.h"
 #include "policy/installed.h"
-#include "service/bus.h"
 #include "service/host_status.h"
 #include "service/status.h"
+#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
 
-// The status without a daemon. It comes from an engine that only reads.
+// What anybody can read of the host. KERNEL: as probed, with its pods if they could be read.
+void add_host(json& document, const Paths& paths, const KernelInfo& kernel, const Topology& topology) {
+    const bool cut_short = document["daemon"].value("names_cut_short", false);
+    document["daemon"].erase("names_cut_short");
+    document["kernel"] = features_json(kernel, read_features(paths, kernel), cut_short);
+    document["kernel"]["pods"] = pods_json(kernel, topology);
+}
+
+// The status without a daemon: the plan, and what is still ours. It comes from an engine that only reads.
+// WHY: the reasons that none runs, "" if there is nothing to say.
 json absent_status(const Options& options, std::string why) {
     const Paths paths{options.root};
     WorkqueueFs files(paths);
@@ -62,14 +70,16 @@ json absent_status(const Options& options, std::string why) {
                        return next_step(input, {[&](const LedgerKey& key) { return ledger.find(key); }});
                    }},
                   std::move(kernel));
+    const auto add = [&why](const std::string& more) { why += (why.empty() ? "" : ", and ") + more; };
     if (const std::string held_back = why_held_back(engine.kernel(), paths); !held_back.empty())
-        why += ", and " + held_back;
+        add(held_back);
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();
-    if (!policy) why += ", and the policy is broken";
+    if (!policy) add("the policy is broken");
+    if (const std::string lacks = lacks_scopes(engine.kernel()); !lacks.empty()) add(lacks);
     const auto unread = [&](const char* record, const auto& read) {
-        if (!read) why += fmt::format(", and {} cannot be read: {}", record, read.error().text);
+        if (!read) add(fmt::format("{} cannot be read: {}", record, read.error().text));
     };
     unread("the baseline", loaded);
     unread("the record of masks", masks_loaded);
@@ -77,16 +87,20 @@ json absent_status(const Options& options, std::string why) {
     unread("the ledger", ledger_read);
     engine.set_policy(policy ? std::move(*policy) : no_policy());
     engine.measure_by(measures_of(engine.policy().judge, true, ledger.lacks, scheduler_in_force(paths)));
-    engine.observe("no daemon runs");  // the reason for targets and masks; the daemon's reason is WHY
+    engine.observe("not running");
     engine.look();
     MaskKeeper masks({files, mask_store, quiet, [&] { return read_cpus_now(paths); }, opted_out});
-    masks.look(engine.policy(), "no daemon runs");
-    engine.observe(why);
+    masks.look(engine.policy(), "not running");
     json document = status_json(engine, nullptr, "absent", on_disk);
+    document["daemon"]["reason"] = why;
+    for (json& target : document["targets"]) {
+        if (target["state"] != name_of(State::waiting)) continue;  // nobody waits
+        target["state"] = nullptr;
+        target["reason"] = engine.targets().at(target["name"]).plan.reason;
+    }
     document["masks"] = masks_json(masks);
-    document["isolation"] = isolation_json(read_isolation(paths), {});
-    document["kernel"] = features_json(engine.kernel(), read_features(paths, engine.kernel()), false);
-    document["kernel"]["pods"] = pods_json(engine.kernel(), engine.inventory().topology());
+    document["isolation"] = isolation_json(read_isolation(paths));
+    add_host(document, paths, engine.kernel(), engine.inventory().topology());
     if (!on_disk.error.empty()) document["daemon"]["mode"] = nullptr;
     if (!loaded)  // the current value of a file may be ours
         for (json& target : document["targets"]) target["baseline"] = nullptr;
@@ -95,24 +109,64 @@ json absent_status(const Options& options, std::string why) {
     return document;
 }
 
+// SAID, the daemon's part, with what the files of the kernel hold now. HOST: also the kernel's features and
+// pods.
+json running_status(const Options& options, json said, bool host) {
+    const Paths paths{options.root};
+    const WorkqueueFs files(paths);
+    const auto names = files.names();
+    std::map<std::string, json> known;
+    for (json& target : said["targets"]) known.emplace(target["name"], std::move(target));
+    json targets = json::array();
+    const CpuSet unbound_mask = files.unbound_mask();
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+        const auto now = files.read(name, unbound_mask);
+        if (!now) continue;  // it vanished after it was listed
+        const auto found = known.find(name);
+        json target = found != known.end() ? std::move(found->second)
+                                           : json{{"name", name},
+                                                  {"kind", name_of(now->kind)},
+                                                  {"baseline", now->scope.word},
+                                                  {"state", name_of(State::waiting)},
+                                                  {"reason", "new; the daemon has not looked at it yet"}};
+        target["scope"] = now->scope.word.empty() ? json(nullptr) : json(now->scope.word);
+        target["effective"] = now->scope.effective ? json(name_of(*now->scope.effective)) : json(nullptr);
+        targets.push_back(std::move(target));
+    }
+    said["targets"] = std::move(targets);
+    json isolation = isolation_json(read_isolation(paths));
+    isolation.update(said.value("isolation", json::object()));
+    said["isolation"] = std::move(isolation);
+    if (!host) return said;
+    KernelInfo kernel = probe_kernel(paths);
+    read_pods(paths, kernel);
+    const auto topology = read_topology("live", options.root);
+    add_host(said, paths, kernel, topology.value_or(Topology{}));
+    return said;
+}
+
 std::string text_of(const json& value) {
     return value.is_string() ? value.get<std::string>() : "-";
 }
 
+std::string text_in(const json& object, const char* key) {
+    return text_of(object.value(key, json(nullptr)));
+}
+
 std::string scope_text(const json& target) {
-    const std::string word = text_of(target["scope"]);
-    return word == "default" ? fmt::format("default ({})", text_of(target["effective"])) : word;
+    const std::string word = text_in(target, "scope");
+    return word == "default" ? fmt::format("default ({})", text_in(target, "effective")) : word;
 }
 
 // The verdict and the running comparison. If both are about the same arms, only the comparison.
 std::string reason_text(const json& target) {
-    const json trial = target.value("trial", json(nullptr));
-    if (!trial.is_object()) return text_of(target["reason"]);
+    const json now = target.value("comparison", json(nullptr));
+    if (!now.is_object()) return text_in(target, "reason");
     const json verdict = target.value("verdict", json(nullptr));
     const bool decided = verdict.is_object() && verdict.value("verdict", "undecided") != "undecided";
-    const bool same = decided && trial.value("candidate", "") == verdict.value("candidate", "") &&
-                      trial.value("baseline", "") == verdict.value("baseline", "");
-    const std::string progress = progress_text(trial, wall_clock());
+    const bool same = decided && now.value("candidate", "") == verdict.value("candidate", "") &&
+                      now.value("reference", "") == verdict.value("baseline", "");
+    const std::string progress = progress_text(now, wall_clock());
     return decided && !same ? verdict_text(verdict) + "; " + progress : progress;
 }
 
@@ -124,13 +178,13 @@ std::string time_text(const json& seconds) {
 std::string policy_text(const json& daemon) {
     const json policy = daemon.value("policy", json::object());
     if (policy.value("state", "") != "broken") return "";
-    const bool absent = daemon["state"] == "absent";
-    const std::string since = absent ? "" : " since " + time_text(policy["since"]);
-    const std::string in_force =
-        policy["in_force"].is_null()
-            ? "none is in force" + std::string(absent ? "" : ": observing")
-            : "the policy loaded at " + time_text(policy["in_force"]) + " stays in force";
-    return fmt::format("the policy on disk is broken{}: {}; {}", since, printable(text_of(policy["error"])),
+    const bool absent = text_in(daemon, "state") == "absent";
+    const std::string since = absent ? "" : " since " + time_text(policy.value("since", json(nullptr)));
+    const json loaded = policy.value("in_force", json(nullptr));
+    const std::string in_force = loaded.is_null()
+                                     ? "none is in force" + std::string(absent ? "" : ": observing")
+                                     : "the policy loaded at " + time_text(loaded) + " stays in force";
+    return fmt::format("the policy on disk is broken{}: {}; {}", since, printable(text_in(policy, "error")),
                        in_force);
 }
 
@@ -144,10 +198,11 @@ std::string expired_text(const json& daemon) {
                        fmt::join(places, ", "));
 }
 
-// "14 targets: 3 kept, 1 trial, 10 waiting".
+// "14 targets: 1 comparing, 3 kept, 10 waiting".
 std::string summary_of(const json& targets) {
     std::map<std::string, unsigned> states;
-    for (const json& target : targets) states[text_of(target["state"])]++;
+    for (const json& target : targets)
+        if (const std::string state = text_in(target, "state"); state != "-") states[state]++;
     std::vector<std::string> parts;
     for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
     return fmt::format("{}{}{}", plural(targets.size(), "target"), parts.empty() ? "" : ": ",
@@ -156,74 +211,91 @@ std::string summary_of(const json& targets) {
 
 // Like systemctl: green is good, yellow needs attention.
 std::string_view colour_of_state(std::string_view state) {
-    if (state == "kept" || state == "applied") return "\x1b[32m";
-    if (state == "trial") return "\x1b[1m";
+    if (state == "kept" || state == "set" || state == "applied") return "\x1b[32m";
+    if (state == "comparing" || state == "trial") return "\x1b[1m";
     if (state == "external" || state == "quarantined" || state == "unsupported" || state == "reverted")
         return "\x1b[33m";
     return "";
 }
 
-void print_masks(const json& document) {
-    const json masks = document.value("masks", json::array());  // a daemon of another version has none
-    if (masks.empty()) return;
+std::string masks_text(const json& document) {
+    const json masks = document.value("masks", json::array());
+    if (masks.empty()) return "";
     Table table({"MASK", "CPUS", "BASELINE", "PLANNED", "STATE", "REASON"});
     table.paint(4, colour_of_state);
     for (const json& mask : masks)
-        table.add({text_of(mask["name"]), text_of(mask["cpumask"]), text_of(mask["baseline"]),
-                   text_of(mask["planned"]), text_of(mask["state"]), text_of(mask["reason"])});
-    fmt::print("\n{}", table.text(terminal_columns(), wants_colour()));
+        table.add({text_in(mask, "name"), text_in(mask, "cpumask"), text_in(mask, "baseline"),
+                   text_in(mask, "planned"), text_in(mask, "state"), text_in(mask, "reason")});
+    return "\n" + table.text(terminal_columns(), wants_colour());
 }
 
-void print_status(const json& document) {
-    const json& daemon = document["daemon"];
-    if (const std::string policy = policy_text(daemon); !policy.empty())
-        fmt::print("{}", wrapped(policy, terminal_columns()));
-    if (const std::string expired = expired_text(daemon); !expired.empty())
-        fmt::print("{}", wrapped(expired, terminal_columns()));
-    const std::string reason = text_of(daemon["reason"]);
-    const std::string head =
-        fmt::format("wq-tuned {}: {}, mode {}{}", text_of(daemon["version"]), text_of(daemon["state"]),
-                    text_of(daemon["mode"]), reason.empty() ? "" : " (" + reason + ")");
-    fmt::print("{}", wrapped(head, terminal_columns()));
-    if (const json hosts = daemon.value("hosts", json::array()); !hosts.empty()) {
-        std::string names;
-        for (const json& name : hosts) names += (names.empty() ? "" : ", ") + text_of(name);
-        fmt::print("{}", wrapped("Host tables in force: " + names, terminal_columns()));
-    }
-    if (const std::string compared = comparisons_text(document, wall_clock()); !compared.empty())
-        fmt::print("{}", wrapped(compared, terminal_columns()));
-    fmt::print("{}", wrapped(summary_of(document["targets"]), terminal_columns()));
-    fmt::print("\n");
+std::string head_text(const json& document) {
+    const json& daemon = document.at("daemon");
+    std::string out;
+    const auto add = [&out](const std::string& line) {
+        if (!line.empty()) out += wrapped(line, terminal_columns());
+    };
+    add(policy_text(daemon));
+    add(expired_text(daemon));
+    const std::string state = text_in(daemon, "state");
+    const std::string reason = daemon.value("reason", "");
+    add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version"),
+                    state == "absent" ? "not running" : state, text_in(daemon, "mode"),
+                    reason.empty() ? "" : " (" + printable(reason) + ")"));
+    std::string names;
+    for (const json& name : daemon.value("hosts", json::array()))
+        names += (names.empty() ? "" : ", ") + text_of(name);
+    if (!names.empty()) add("Host tables in force: " + names);
+    add(comparisons_text(document, wall_clock()));
+    add(summary_of(document.at("targets")));
+    return out + "\n";
+}
+
+// ONE: the table has one target, and nothing else is shown.
+std::string status_text_of(const json& document, bool one, bool verbose) {
     Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     table.paint(4, colour_of_state);
-    for (const json& target : document["targets"])
-        table.add({text_of(target["name"]), scope_text(target), text_of(target["baseline"]),
-                   text_of(target["planned"]), text_of(target["state"]), reason_text(target)});
-    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    print_masks(document);
-    print_host(document);
+    for (const json& target : document.at("targets"))
+        table.add({text_in(target, "name"), scope_text(target), text_in(target, "baseline"),
+                   text_in(target, "planned"), text_in(target, "state"), reason_text(target)});
+    table.group_names();
+    const std::string rows = table.text(terminal_columns(), wants_colour());
+    return one ? rows : head_text(document) + rows + masks_text(document) + host_text(document, verbose);
 }
 
 }  // namespace
 
-Result<std::string> ask_daemon(const Options& options) {
-    if (!options.root.empty()) return fail("no daemon runs", ESRCH);
-    const auto bus = open_system_bus();
-    if (!bus) return fail("the daemon cannot be reached: " + bus.error().text, ESRCH);
-    return call_daemon(bus->get(), "GetStatus", {});
-}
-
-int status(const Options& options) {
-    const auto answer = ask_daemon(options);
-    if (!answer && answer.error().code != ESRCH) return complain(answer.error().text);
-    const json document =
-        answer ? json::parse(*answer, nullptr, false) : absent_status(options, answer.error().text);
-    if (document.is_discarded()) return complain("the daemon's answer is not JSON");
-    if (options.json)
-        fmt::print("{}\n", dump_json(document));
-    else
-        print_status(document);
-    return answer ? kOk : kNoDaemon;
+int status(const Options& options, const std::string& target, bool verbose) {
+    const auto text_of_status = [&](json& document) -> Result<std::string> {
+        json& targets = document.at("targets");
+        if (!target.empty()) {
+            std::erase_if(targets.get_ref<json::array_t&>(),
+                          [&](const json& each) { return each.at("name") != target; });
+            if (targets.empty()) return fail(target + ": no such target; `wq-tunectl status` lists them");
+        }
+        return options.json ? dump_json(document) + "\n" : status_text_of(document, !target.empty(), verbose);
+    };
+    Result<std::string> text;
+    std::string why;
+    bool running = false;
+    try {
+        if (auto said = read_status(Paths{options.root})) {
+            json document = running_status(options, std::move(*said), verbose || options.json);
+            text = text_of_status(document);
+            running = true;
+        } else {
+            why = said.error().text;
+        }
+    } catch (const json::exception&) {
+        why = Paths{options.root}.status() + ": broken";
+    }
+    if (!running) {
+        json document = absent_status(options, why);
+        text = text_of_status(document);
+    }
+    if (!text) return complain(text.error().text);
+    fmt::print("{}", *text);
+    return running ? kOk : kNoDaemon;
 }
 
 }  // namespace wq::ctl

@@ -87,7 +87,8 @@ Result<IsolationLook> look(const IsolationOptions& options, const IsolationTools
 
 // The keys of `isolation` in `status --json`, plus the keys that only this look provides.
 json json_of(const IsolationLook& look) {
-    json out = isolation_json(look.isolation, {{}, look.lost, look.seconds});
+    json out = isolation_json(look.isolation);
+    out.update(counted_json({{}, look.lost, look.seconds}));
     out["cpus"] = look.isolation.cpus().list();
     out["work"] = json(isolated_json(look.work));
     out["missing"] = look.missing;
@@ -96,7 +97,7 @@ json json_of(const IsolationLook& look) {
 
 std::string text_of(const IsolationLook& look, std::size_t columns) {
     const CpuSet cpus = look.isolation.cpus();
-    std::string out = isolated_cpus_text(isolation_json(look.isolation, {}));
+    std::string out = isolated_cpus_text(isolation_json(look.isolation));
     Paragraphs rest(columns);
     if (cpus.empty()) {
         rest.begin(

@@ -21,8 +21,8 @@ std::string text_of(const json& object, const char* key, const char* otherwise =
     return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-void print_wrapped(const std::string& text) {
-    fmt::print("{}", wrapped(text, terminal_columns()));
+std::string on_lines(const std::string& text) {
+    return wrapped(text, terminal_columns());
 }
 
 // The scopes whose pods differ from the model: "smt, cache".
@@ -34,7 +34,7 @@ std::string differing(const json& kernel) {
     return out;
 }
 
-void print_features(const json& kernel) {
+std::string features_text(const json& kernel) {
     std::string text;
     for (const NamedFeature& feature : kFeatures) {
         const json known = kernel["features"].value(std::string(feature.name), json(nullptr));
@@ -43,34 +43,38 @@ void print_features(const json& kernel) {
                             : known.get<bool>() ? "yes"
                                                 : "no");
     }
-    fmt::print("\n");
-    print_wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
+    text = "\n" +
+           on_lines(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
     if (const std::string differ = differing(kernel); !differ.empty())
-        print_wrapped(
+        text += on_lines(
             fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
                         "kernel's pods; `wq-tunectl topology` shows them.",
                         differ));
+    return text;
 }
 
-void print_work(const json& isolation) {
+std::string work_text(const json& isolation) {
     const double seconds = isolation.value("work_seconds", 0.0);
-    fmt::print("\n");
     if (seconds <= 0)
-        return print_wrapped(
-            "Work on these CPUs is counted while pairs are measured; nothing was counted so far, or no "
-            "daemon runs. `wq-tunectl status --isolation` counts it now.");
-    print_wrapped(fmt::format("Work items that started on them, counted during experiments, {:.0f} s in all:",
-                              seconds));
+        return "\n" + on_lines(
+                          "Work on these CPUs is counted while pairs are measured; nothing was counted so "
+                          "far, or no "
+                          "daemon runs. `wq-tunectl status --isolation` counts it now.");
+    std::string out =
+        "\n" + on_lines(fmt::format(
+                   "Work items that started on them, counted during experiments, {:.0f} s in all:", seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
-    const json& work = isolation["work"];
+    const json work = isolation.value("work", json::array());
     for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
         table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
                    text_of(work[i], "workqueue", "(soft interrupt)"), text_of(work[i], "kind", "-"),
                    text_of(work[i], "function", "-")});
-    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    if (work.size() > kMostWork) fmt::print("and {} more; --json has them\n", work.size() - kMostWork);
+    out += table.text(terminal_columns(), wants_colour());
+    if (work.size() > kMostWork)
+        out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
     if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
-        fmt::print("and {} of others, for which there was no room\n", plural(lost, "item"));
+        out += fmt::format("and {} of others, for which there was no room\n", plural(lost, "item"));
+    return out;
 }
 
 }  // namespace
@@ -93,13 +97,12 @@ std::string isolated_cpus_text(const json& isolation) {
     return out + wrapped("There are more cgroups than were looked at.", terminal_columns());
 }
 
-void print_host(const json& status) {
-    if (status.contains("kernel")) print_features(status["kernel"]);
-    if (!status.contains("isolation")) return;
+std::string host_text(const json& status, bool verbose) {
+    std::string out;
+    if (verbose && status.contains("kernel")) out += features_text(status["kernel"]);
+    if (!status.contains("isolation")) return out;
     const std::string cpus = isolated_cpus_text(status["isolation"]);
-    if (cpus.empty()) return;
-    fmt::print("\n{}", cpus);
-    print_work(status["isolation"]);
+    return cpus.empty() ? out : out + "\n" + cpus + work_text(status["isolation"]);
 }
 
 }  // namespace wq::ctl

@@ -6,9 +6,9 @@
 
 namespace wq::ctl {
 
-// Prints the part of `status` about the host: the kernel's features, and isolated CPUs with the work that
-// ran on them. Prints nothing for a status without these keys (from an older daemon).
-void print_host(const nlohmann::json& status);
+// The part of `status` about the host: isolated CPUs with the work that ran on them, and if VERBOSE the
+// kernel's features. "" for a status without these keys.
+std::string host_text(const nlohmann::json& status, bool verbose);
 
 // The CPUs of ISOLATION, a part of `status --json`, as a table; "" if none is isolated.
 std::string isolated_cpus_text(const nlohmann::json& isolation);

@@ -56,7 +56,7 @@ std::string when_text(const json& trial, std::int64_t now) {
 std::string what_all_wait_for(const json& targets) {
     std::set<std::string> reasons;
     for (const json& target : targets)
-        if (const json trial = target.value("trial", json(nullptr)); trial.is_object())
+        if (const json trial = target.value("comparison", json(nullptr)); trial.is_object())
             reasons.insert(text(trial, "reason"));
     if (reasons.empty()) return "nothing to compare";
     // These end with traffic, or when the pair of another target ends.
@@ -83,12 +83,12 @@ std::string odds_text(const json& trial) {
     const double worse = trial.value("e_regressed", 1.0);
     const double odds = std::max(better, worse);
     const std::string candidate = text(trial, "candidate");
-    const std::string baseline = text(trial, "baseline");
-    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, baseline);
+    const std::string reference = text(trial, "reference");
+    if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
     return fmt::format(
         "{} to 1 that {} is {} than {}",
         odds > kMostOdds ? fmt::format("more than {:.0f}", kMostOdds) : fmt::format("{:.0f}", odds),
-        candidate, better >= worse ? "better" : "worse", baseline);
+        candidate, better >= worse ? "better" : "worse", reference);
 }
 
 std::string progress_text(const json& trial, std::int64_t now) {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "ctl/render/groups.h"
 
 namespace wq::ctl {
 namespace {
@@ -158,6 +159,20 @@ std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::
         append(list, gap);
     }
     return lines;
+}
+
+void Table::group_names() {
+    constexpr std::size_t kMost = 24;
+    if (rows_.size() <= kMost + 1) return;
+    Groups<std::vector<std::string>> groups;
+    for (auto row = rows_.begin() + 1; row != rows_.end(); ++row)
+        groups.add(row->front(), {row->begin() + 1, row->end()});
+    rows_.resize(1);
+    for (const auto& [cells, names] : groups.groups()) {
+        rows_.push_back(cells);
+        const std::string more = names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1);
+        rows_.back().insert(rows_.back().begin(), names.front() + more);
+    }
 }
 
 void Table::paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell)) {

@@ -36,6 +36,8 @@ class Table {
   public:
     explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    // From 25 rows on, rows that differ only in the first cell share one: "NAME and 3 more".
+    void group_names();
     // Cells of column PAINTED get the colour that COLOUR_OF returns for their text ("" for none), if text()
     // uses colour. On a terminal, text() shows a last cell that equals the one above as `"`.
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));

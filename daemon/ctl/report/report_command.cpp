@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/file.h"
-#include "ctl/commands/status_command.h"
 #include "ctl/machine.h"
 #include "ctl/report/report_machine.h"
 #include "ctl/report/report_page.h"
@@ -17,6 +16,7 @@
 #include "ctl/report/report_trial.h"
 #include "kernel/read_core_kinds.h"
 #include "kernel/read_isolation.h"
+#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {
@@ -35,24 +35,19 @@ json daemon_status(const Options& options, std::string& text) {
         text = "not asked: the report is about another machine, kernel or policy";
         return nullptr;
     }
-    const auto answer = ask_daemon(options);
-    if (!answer) {
-        text = answer.error().text;
+    auto status = read_status(Paths{options.root});
+    if (!status) {
+        text = "not running" + (status.error().text.empty() ? "" : ": " + status.error().text);
         return nullptr;
     }
-    json status = json::parse(*answer, nullptr, false);
-    const json daemon = status.is_object() ? status.value("daemon", json::object()) : json::object();
-    if (!daemon.is_object() || daemon.empty()) {
-        text = "its answer is not JSON";
-        return nullptr;
-    }
+    const json& daemon = (*status)["daemon"];
     const auto word = [&](const char* key) {
         const json value = daemon.value(key, json(nullptr));
         return value.is_string() ? value.get<std::string>() : std::string();
     };
     text = fmt::format("{}, mode {}, version {}", word("state"), word("mode"), word("version"));
     if (const std::string reason = word("reason"); !reason.empty()) text += fmt::format(" ({})", reason);
-    return status;
+    return std::move(*status);
 }
 
 Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {

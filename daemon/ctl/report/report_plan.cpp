@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ctl/render/groups.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
 
@@ -14,12 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// Targets whose rows differ only in their names.
-struct Group {
-    Action action;
-    std::string cells;  // all cells except the first
-    std::vector<std::string> names;
-};
+// The rank of a row, and all its cells but the first.
+using Rows = Groups<std::pair<int, std::string>>;
 
 std::string candidates_html(const PlanLine& line) {
     std::string out;
@@ -34,10 +31,11 @@ std::string candidates_html(const PlanLine& line) {
 
 std::string state_cells(const json* target) {
     if (target == nullptr) return cell("Baseline", "") + cell("State", "");
-    const json trial = target->value("trial", json(nullptr));
+    const json comparison = target->value("comparison", json(nullptr));
     return cell("Baseline", escape(word_of(*target, "baseline"))) +
-           cell("State", escape(word_of(*target, "state")) +
-                             quiet(trial.is_object() ? odds_text(trial) : word_of(*target, "reason")));
+           cell("State",
+                escape(word_of(*target, "state")) +
+                    quiet(comparison.is_object() ? odds_text(comparison) : word_of(*target, "reason")));
 }
 
 std::string cells_of(const PlanLine& line) {
@@ -53,25 +51,20 @@ std::string cells_of(const PlanLine& line) {
 }
 
 // Groups to be written come first, skipped groups last.
-std::vector<Group> groups_of(const std::vector<PlanLine>& plan,
-                             const std::map<std::string, const json*>& targets) {
-    std::vector<Group> out;
-    std::map<std::string, std::size_t> place_of;  // by cells
+std::vector<Rows::Group> groups_of(const std::vector<PlanLine>& plan,
+                                   const std::map<std::string, const json*>& targets) {
+    Rows rows;
     for (const PlanLine& line : plan) {
         std::string cells = cells_of(line);
         if (!targets.empty()) {
             const auto known = targets.find(line.target.name);
             cells += state_cells(known == targets.end() ? nullptr : known->second);
         }
-        const auto [place, is_new] = place_of.emplace(cells, out.size());
-        if (is_new) out.push_back({line.action, std::move(cells), {}});
-        out[place->second].names.push_back(line.target.name);
+        const int rank = line.action == Action::write ? 0 : line.action == Action::none ? 1 : 2;
+        rows.add(line.target.name, {rank, std::move(cells)});
     }
-    const auto rank = [](const Group& group) {
-        return group.action == Action::write ? 0 : group.action == Action::none ? 1 : 2;
-    };
-    std::ranges::stable_sort(out, {}, rank);
-    return out;
+    std::ranges::stable_sort(rows.groups(), {}, [](const Rows::Group& group) { return group.cells.first; });
+    return rows.groups();
 }
 
 }  // namespace
@@ -123,14 +116,14 @@ std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
                                      {"Action"}, {"Reason"}, {"Candidates"}};
     if (!targets.empty()) headings.insert(headings.end(), {{"Baseline"}, {"State"}});
     std::string rows;
-    for (const Group& group : groups_of(plan, targets))
+    for (const Rows::Group& group : groups_of(plan, targets))
         rows += fmt::format(
             "<tr>{}{}</tr>\n",
             cell(group.names.size() == 1 ? "Target" : "Targets",
                  (group.names.size() == 1 ? "" : fmt::format("<strong>{}</strong> ", group.names.size())) +
                      names_html(group.names),
                  "names"),
-            group.cells);
+            group.cells.second);
     return out + table(headings, rows) + "</section>\n";
 }
 

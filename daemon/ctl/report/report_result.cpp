@@ -128,7 +128,7 @@ class ResultSection {
         std::string out;
         std::vector<std::string> waiting;
         for (const auto& [name, target] : targets_) {
-            const json trial = target->value("trial", json(nullptr));
+            const json trial = target->value("comparison", json(nullptr));
             if (!trial.is_object() || trial.value("course", "") != "dense") continue;
             const auto pairs = trial.value("pairs", 0U);
             if (pairs == 0)

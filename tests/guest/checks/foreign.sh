@@ -10,7 +10,8 @@ apply_policy "$(other_scope)"
 systemctl start wq-tuned
 expect_scope "$wq" "$(other_scope)"
 echo numa >"$workqueues/$wq/affinity_scope"
-check_eq "state" external "$(target "$wq" state)"
+check_eq "scope, at once" numa "$(target "$wq" scope)"
+wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)" # at the next tick
 echo 0 >/sys/devices/system/cpu/cpu3/online
 echo 1 >/sys/devices/system/cpu/cpu3/online
 sleep 1.5
@@ -52,7 +53,7 @@ check_eq "state after a start" external "$(target "$wq" state)"
 check_eq "after a start" smt "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
 apply_policy "$(other_scope)" # nothing is kept any more
-systemctl reload wq-tuned
+wq-tunectl reload
 systemctl stop wq-tuned
 check_eq "and back" default "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope")"
 
@@ -63,7 +64,7 @@ echo cache >"$workqueues/$wq/affinity_scope"
 systemctl start wq-tuned
 check_eq "state" as-planned "$(target "$wq" state)"
 echo cpu >"$workqueues/$wq/affinity_scope"
-check_eq "state" external "$(target "$wq" state)"
+wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)"
 systemctl stop wq-tuned
 check_eq "after stop" cpu "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
@@ -79,8 +80,8 @@ systemctl stop wq-tuned
 check_eq "restored" "default 0" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(strict)"
 systemctl start wq-tuned
 echo 0 >"$workqueues/$wq/affinity_strict"
-check_eq "state" external "$(target "$wq" state)"
-systemctl reload wq-tuned
+wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)"
+wq-tunectl reload
 check_eq "a reload looks anew" applied "$(target "$wq" state)"
 check_eq "strict" 1 "$(strict)"
 systemctl stop wq-tuned

@@ -108,7 +108,7 @@ check_eq "nothing so far" '{"work":[],"work_lost":0,"work_seconds":0}' \
   "$(isolation | jq -cS '{work, work_lost, work_seconds}')"
 wq=$(wq_of c0)
 load_on c0
-wq-tunectl trial "$wq" --arm smt >/dev/null 2>&1 &
+wq-tunectl compare "$wq" --with smt >/dev/null 2>&1 &
 wait_until 60 has_pairs "$wq" 1 || fail "no pair: $(target "$wq" reason)"
 sleep 1
 write_blocks 300

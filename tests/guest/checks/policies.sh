@@ -33,7 +33,7 @@ scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
 
 note "-- mended and reloaded"
 apply_policy "$scope"
-systemctl reload wq-tuned
+wq-tunectl reload
 expect_scope "$wq" "$scope"
 check_eq "policy" loaded "$(wq-tunectl status --json | jq -r '.daemon.policy | if .in_force == .since then .state else . end')"
 first_line | grep -q '^wq-tuned ' || fail "status says: $(first_line)"
@@ -69,29 +69,29 @@ check_eq "state" observing "$(daemon_field state)"
 expect_scope "$wq" default
 check_eq "entries" 0 "$(entries)"
 apply_policy "$scope"
-systemctl reload wq-tuned
+wq-tunectl reload
 expect_scope "$wq" "$scope"
 
 note "-- the kill switch"
 touch /etc/wq-tuned/disabled
 wq-tunectl pin "$wq" cpu 2>/run/wq-tests/err && fail "an order was taken"
 check_eq "an order before the next look" 1 "$(grep -c 'nothing is written while observing' /run/wq-tests/err)"
-systemctl reload wq-tuned
+wq-tunectl reload
 expect_scope "$wq" default
 check_eq "state" paused "$(daemon_field state)"
 rm /etc/wq-tuned/disabled
-systemctl reload wq-tuned
+wq-tunectl reload
 expect_scope "$wq" "$scope"
 
 note "-- not at once: waits at the baseline"
 sed -i '/apply_unjudged/d' /etc/wq-tuned/wq-tuned.toml
-systemctl reload wq-tuned
+wq-tunectl reload
 expect_scope "$wq" default
 check_eq "state" waiting "$(target "$wq" state)"
 
 note "-- observe"
 sed -i 's/^\[daemon\]$/&\nmode = "observe"\napply_unjudged = true/' /etc/wq-tuned/wq-tuned.toml
-systemctl reload wq-tuned
+wq-tunectl reload
 check_eq "state" observing "$(daemon_field state)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
 systemctl stop wq-tuned
@@ -233,7 +233,7 @@ DM_DISABLE_UDEV=1 crypt_open c1 1
 new=$(wq_of c1)
 systemctl start wq-tuned
 check_eq "state, reason" "waiting udev has not processed it yet" "$(target "$new" state) $(target "$new" reason)"
-systemctl reload wq-tuned
+wq-tunectl reload
 scope_is "$new" default || fail "it holds $(scope_of "$new")"
 udevadm control --start-exec-queue
 wait_until 10 state_is "$new" unmanaged || fail "$(target "$new" state): $(target "$new" reason)"

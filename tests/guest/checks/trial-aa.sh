@@ -24,9 +24,9 @@ trap load_off EXIT
 window=8s trial_policy leave
 systemctl start wq-tuned
 # The same partition by another name: `cache`, where the kernel has `default`.
-# By calls on the bus, because sixteen waiting `wq-tunectl trial` would keep an emulated daemon busy.
+# By calls on the bus, because sixteen waiting `wq-tunectl compare` would keep an emulated daemon busy.
 for wq in "${wqs[@]}"; do
-  busctl --system call org.wqtuned1 /org/wqtuned1 org.wqtuned1.Manager Trial ss "$wq" cache
+  busctl --system call org.wqtuned1 /org/wqtuned1 org.wqtuned1.Manager Compare ss "$wq" cache
 done
 sleep 60
 note "$(status | jq -c .daemon.experiments)"

@@ -25,7 +25,7 @@ denied() {
   check_eq "$why: nothing was written" 0 "$(daemon_field writes)"
   journalctl --sync
   check_eq "$why: said once" 1 "$(journalctl -u wq-tuned "_PID=$(systemctl show -P MainPID wq-tuned)" -o cat | grep -c 'work is not counted')"
-  wq-tunectl trial "$wq" --arm smt 2>/run/wq-tests/err && fail "a trial without counters"
+  wq-tunectl compare "$wq" --with smt 2>/run/wq-tests/err && fail "a trial without counters"
   check_eq "$why: a trial by hand is refused in one line" 1 "$(grep -c 'no counter can be measured' /run/wq-tests/err)"
   systemctl stop wq-tuned
 }

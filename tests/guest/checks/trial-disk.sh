@@ -166,7 +166,7 @@ systemctl start wq-tuned
 mount -o remount,ro $store # the file system; the unit's own mount, made at its start, is writable
 wait_until 60 reason_has "the ledger cannot be written: .*Read-only" || fail "reason: $(target "$wq" reason)"
 note "status: $(target "$wq" reason)"
-wq-tunectl trial "$wq" --arm "$other" 2>/run/wq-tests/err && fail "a trial without a record"
+wq-tunectl compare "$wq" --with "$other" 2>/run/wq-tests/err && fail "a trial without a record"
 check_eq "a trial by hand is refused in one line" 1 "$(grep -c 'the ledger cannot be written' /run/wq-tests/err)"
 expect_scope "$wq" default
 wrote=$(daemon_field writes) # by the pair before the ledger's first write, if any

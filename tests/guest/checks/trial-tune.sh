@@ -60,7 +60,7 @@ wq-tunectl status
 wq-tunectl history
 # Not the scope in the file: a pair of the watch may be running.
 chosen=$(wq-tunectl status --json |
-  jq -er --arg wq "$wq" '.targets[] | select(.name == $wq).trial | if .course == "watched" then .candidate else .baseline end')
+  jq -er --arg wq "$wq" '.targets[] | select(.name == $wq).comparison | if .course == "watched" then .candidate else .reference end')
 # If the default is kept, `effective` is the scope that it stands for. Another scope may make the same pools.
 chosen=$(wq-tunectl explain "$wq" --json | jq -er --arg s "$chosen" '.candidates[] | select(.same | index($s)) | .scope')
 [ -n "${kbs[$chosen]:-}" ] || fail "'$chosen' was not measured"

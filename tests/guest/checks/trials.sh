@@ -70,10 +70,10 @@ wait_until 10 state_is "$wq" kept || fail "state $(target "$wq" state): $(target
 check_eq "without another verdict" 1 "$(jq '.verdicts | length' $verdicts)"
 
 note "-- by hand, against the baseline of what is kept"
-wq-tunectl trial "$wq" --arm smt >/run/wq-tests/trial.out 2>&1 &
+wq-tunectl compare "$wq" --with smt >/run/wq-tests/trial.out 2>&1 &
 trial=$!
 wait_until 30 state_is "$wq" trial || fail "no trial"
-check_eq "one order at a time" 1 "$(wq-tunectl trial "$wq" --arm cpu 2>&1 | grep -c "an order has already put it on trial")"
+check_eq "one order at a time" 1 "$(wq-tunectl compare "$wq" --with cpu 2>&1 | grep -c "an order has already put it on trial")"
 compared_with_smt() { [ "$(trial_of "$wq" candidate)" = smt ] && has_pairs "$wq" 1; }
 wait_until 30 compared_with_smt || fail "no pair"
 wq-tunectl revert "$wq"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/commands/trial_command.h"
+#include "ctl/commands/compare_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-class TrialCommand : public testing::Test {
+class CompareCommand : public testing::Test {
   protected:
     void keep(const std::string& target, std::int64_t time) {
         VerdictRecord record;
@@ -33,7 +33,7 @@ class TrialCommand : public testing::Test {
     VerdictStore store_{tree_.path("var/lib/wq-tuned/verdicts.json")};
 };
 
-TEST_F(TrialCommand, TheVerdictMayComeLaterThanTheEndOfTheTrial) {
+TEST_F(CompareCommand, TheVerdictMayComeLaterThanTheEnd) {
     keep("kcryptd-1", 999);
     std::thread daemon([this] {
         std::this_thread::sleep_for(milliseconds(500));
@@ -46,14 +46,14 @@ TEST_F(TrialCommand, TheVerdictMayComeLaterThanTheEndOfTheTrial) {
     EXPECT_EQ(record->time, 1000);
 }
 
-TEST_F(TrialCommand, NobodyWaitsForEverForOne) {
+TEST_F(CompareCommand, NobodyWaitsForEverForOne) {
     EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict was saved"));
     keep("kcryptd-1", 999);
     keep("kcryptd-2", 1000);
     EXPECT_THAT(wait(milliseconds(0)).error().text, HasSubstr("no verdict was saved"));
 }
 
-TEST_F(TrialCommand, AStoreThatCannotBeReadIsSaidAtOnce) {
+TEST_F(CompareCommand, AStoreThatCannotBeReadIsSaidAtOnce) {
     tree_.write("var/lib/wq-tuned/verdicts.json", "{");
     EXPECT_THAT(wait(milliseconds(20'000)).error().text, HasSubstr("verdicts.json"));
 }

@@ -10,9 +10,9 @@
 
 namespace wq::ctl {
 
-// Returns the record of the last trial of TARGET that ended at SINCE (s since 1970) or later, from the store
-// at PATH. The daemon writes the record after the end of the trial, and a slow disk can delay it. Waits up to
-// LIMIT. Error: there is no record by then, or the store cannot be read.
+// Returns the record of the last comparison of TARGET that ended at SINCE (s since 1970) or later, from the
+// store at PATH. The daemon writes the record after the end of the comparison, and a slow disk can delay it.
+// Waits up to LIMIT. Error: there is no record by then, or the store cannot be read.
 Result<VerdictRecord> wait_for_verdict(const std::string& path, const std::string& target, std::int64_t since,
                                        std::chrono::milliseconds limit);
 

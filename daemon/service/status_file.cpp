@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "service/status_file.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/file.h"
+#include "service/status.h"
+
+namespace wq {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostBytes = 64 << 20;  // 10,000 targets need about a third
+constexpr int kMostDepth = 12;                // of a document; ours has 6
+
+std::string boot_id(const Paths& paths) {
+    return read_first_line(paths.proc() + "/sys/kernel/random/boot_id");
+}
+
+// When the process PID started, in ticks since boot (field 22 of its stat; the name, field 2, may contain
+// anything). Empty if it cannot be read.
+std::optional<std::uint64_t> start_of(const Paths& paths, std::int64_t pid) {
+    constexpr int kFieldsAfterName = 20;
+    const std::string stat = read_first_line(fmt::format("{}/{}/stat", paths.proc(), pid));
+    std::size_t at = stat.rfind(')');
+    for (int i = 0; i < kFieldsAfterName && at != std::string::npos; i++) at = stat.find(' ', at + 1);
+    if (at == std::string::npos) return {};
+    std::uint64_t ticks = 0;
+    const auto [end, error] = std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), ticks);
+    return error == std::errc() ? std::optional(ticks) : std::nullopt;
+}
+
+std::string word(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+tl::unexpected<Error> not_running(std::string why = "") {
+    return fail(std::move(why), ESRCH);
+}
+
+// Where /proc hides other users' processes (hidepid=), kill() still tells that there is one.
+bool is_hidden(const Paths& paths, std::int64_t pid) {
+    return paths.root.empty() && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
+}
+
+}  // namespace
+
+std::string status_text(json document) {
+    const Paths machine;
+    const auto pid = static_cast<std::int64_t>(::getpid());
+    document["process"] = {
+        {"boot_id", boot_id(machine)}, {"pid", pid}, {"start_time", start_of(machine, pid).value_or(0)}};
+    return dump_json(document);
+}
+
+bool is_status(const json& document) {
+    constexpr std::array kStates = {"running", "paused", "observing"};
+    if (!document.is_object() || !document.contains("daemon") || !document.contains("targets")) return false;
+    const json& targets = document.at("targets");
+    const auto has_name = [](const json& each) { return each.is_object() && !word(each, "name").empty(); };
+    return std::ranges::count(kStates, word(document.at("daemon"), "state")) == 1 && targets.is_array() &&
+           std::ranges::all_of(targets, has_name);
+}
+
+Result<json> read_status(const Paths& paths) {
+    const std::string path = paths.status();
+    const auto text = read_file(path, kMostBytes);
+    if (!text) return not_running(text.error().code == ENOENT ? "" : text.error().text);
+    bool deep = false;
+    const auto look = [&deep](int depth, json::parse_event_t /*event*/, json& /*parsed*/) {
+        deep = deep || depth > kMostDepth;
+        return !deep;
+    };
+    json document = json::parse(*text, look, false);
+    const json daemon = document.is_object() ? document.value("daemon", json(nullptr)) : json(nullptr);
+    const std::string state = word(daemon, "state");
+    if (state == "absent") return not_running();
+    if (state == "restarting") return not_running("it is being restarted");
+    const json process = document.is_object() ? document.value("process", json(nullptr)) : json(nullptr);
+    const auto number = [&process](const char* key) {
+        const auto found = process.find(key);
+        return found != process.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+    };
+    const std::int64_t pid = number("pid");
+    if (deep || !is_status(document) || pid <= 0) return not_running(path + ": broken");
+    if (const std::string boot = boot_id(paths); boot.empty() || boot != word(process, "boot_id"))
+        return not_running(path + ": of another boot");
+    const auto started = start_of(paths, pid);
+    if (!started && is_hidden(paths, pid))
+        return not_running(fmt::format("/proc hides whether process {} is the daemon: run it as root", pid));
+    if (!started || static_cast<std::int64_t>(*started) != number("start_time"))
+        return not_running(fmt::format("process {}, which wrote {}, is gone", pid, path));
+    document.erase("process");
+    return document;
+}
+
+}  // namespace wq
