@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "bpf/read_pods.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
@@ -24,6 +25,7 @@
 #include "model/known_cpus.h"
 #include "plan/pods.h"
 #include "policy/installed.h"
+#include "policy/rule_warnings.h"
 #include "service/restorer.h"
 
 namespace wq::ctl {
@@ -124,6 +126,17 @@ KernelInfo kernel_of(const Options& options) {
 
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy) {
     return options.shard_size.value_or(effective_shard_size(kernel, policy));
+}
+
+std::vector<std::string> notes_about(const Options& options, const Policy& policy) {
+    const auto tree = tree_of(options);
+    const auto names = tree ? WorkqueueFs(*tree).names() : Result<std::vector<std::string>>();
+    std::vector<std::string> out;
+    if (!names || names->empty()) return out;
+    for (const PlacedPattern& found : patterns_without_match(policy, *names))
+        out.push_back(printable(fmt::format("{}: note: {} matches no workqueue that this machine has",
+                                            found.rule.text(), in_quotes(found.pattern))));
+    return out;
 }
 
 std::string why_held_back(const KernelInfo& kernel, const Paths& paths) {

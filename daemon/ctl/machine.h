@@ -53,6 +53,9 @@ FactsSource facts_of(const Options& options, const Topology& topology);
 // Cores per shard: from the option, else from the kernel, else from the policy.
 unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const Policy& policy);
 
+// A note for each pattern of POLICY that matches no workqueue of the tree that OPTIONS name, if there is one.
+std::vector<std::string> notes_about(const Options& options, const Policy& policy);
+
 // Why a daemon of the tree is held back: a kill switch, or paused experiments; "" if it is not.
 std::string why_held_back(const KernelInfo& kernel, const Paths& paths);
 // The same for MACHINE, which OPTIONS name; "" also if it can have no daemon.

@@ -191,6 +191,10 @@ class Reader {
 }  // namespace
 
 tl::expected<std::vector<RecordedTrial>, RecordingError> read_recording(std::string_view text) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    const auto end_of_rows = text.find_last_not_of("\r\n");  // the last lines may be empty
+    text = text.substr(0, end_of_rows == std::string_view::npos ? 0 : end_of_rows + 1);
     Reader reader;
     Line line = 0;
     do {

@@ -12,6 +12,7 @@
 #include "policy/host_when.h"
 #include "policy/load_policy.h"
 #include "policy/policy_tables.h"
+#include "policy/quantity.h"
 
 namespace wq {
 namespace {
@@ -61,7 +62,7 @@ class Loader {
         if (names_cpus(masks_) && host.cpus)
             if (auto errors = errors_about(masks_, host.cpus()); !errors.empty())
                 return tl::unexpected(errors);
-        if (auto errors = judge_.contradictions(); !errors.empty()) return tl::unexpected(errors);
+        if (auto errors = contradictions(policy_, times_); !errors.empty()) return tl::unexpected(errors);
         return std::move(policy_);
     }
 
@@ -78,14 +79,16 @@ class Loader {
         Origin origin;
         HostWhen when;
         std::vector<PlacedMatch> matches;
+        std::optional<PolicyError> times;
     };
 
     void read(Source& source) {
         if (auto top = TomlTable::parse(source.text, source.errors)) {
-            PolicyTables tables(source.text, policy_, judge_);
+            PolicyTables tables(source.text, policy_);
             tables.read(*top);
             matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
             add_masks(masks_, tables.masks());
+            if (tables.times()) times_ = tables.times();
             if (tables.keep()) keep_ = tables.keep();
             read_hosts(*top, source.text);
             top->reject_unknown_keys();
@@ -103,16 +106,16 @@ class Loader {
     }
 
     void read_host(TomlTable& table, const SourceText& text) {
-        Host host{text, table, read_name(table), {text.file(), table.place().line}, {}, {}};
+        Host host{text, table, read_name(table), {text.file(), table.place().line}, {}, {}, {}};
         if (!host.name.empty() && !names_.emplace(host.name, host.origin).second)
             table.error(table.place_of("name"), fmt::format("host {} already exists ({})",
                                                             in_quotes(host.name), names_[host.name].text()));
         if (auto when = table.table("when")) host.when = HostWhen::read(*when);
         Policy aside;
-        JudgeReader judge(aside);
-        PolicyTables tables(text, aside, judge);
+        PolicyTables tables(text, aside);
         tables.read(table);
         host.matches = tables.matches();
+        host.times = tables.times();
         table.reject_unknown_keys();
         hosts_.push_back(std::move(host));
     }
@@ -132,26 +135,40 @@ class Loader {
     // Inconsistent values outside of host tables, or in one host table combined with them. Every host
     // reports such an error, so it is found before the rollout.
     PolicyErrors contradictions() {
-        PolicyErrors errors = judge_.contradictions();
+        PolicyErrors errors = contradictions(policy_, times_);
         if (!errors.empty()) return errors;
         for (Host& host : hosts_) {
-            auto table = host.table.table("judge");
-            if (!table) continue;
+            if (!host.times) continue;
             Policy merged = policy_;
-            JudgeReader over = judge_.over(merged);
-            over.read(*table, host.text);
-            for (PolicyError& error : over.contradictions()) errors.push_back(std::move(error));
+            PolicyTables(host.text, merged).read(host.table);
+            for (PolicyError& error : contradictions(merged, host.times)) errors.push_back(std::move(error));
         }
         return errors;
+    }
+
+    // PLACE: of the last window or washout of POLICY.
+    static PolicyErrors contradictions(const Policy& policy, const std::optional<PolicyError>& place) {
+        if (!place || policy.judge.washout < policy.judge.window) return {};
+        const auto said = [&](const char* key, std::chrono::milliseconds time) {
+            const auto origin = policy.origins.find(key);
+            return fmt::format("{} ({})", text_of(time),
+                               origin == policy.origins.end() ? Origin{}.text() : origin->second.text());
+        };
+        PolicyError out = *place;
+        out.message = fmt::format("washout must be less than window: it is {}, and window is {}",
+                                  said("judge.washout", policy.judge.washout),
+                                  said("judge.window", policy.judge.window));
+        return {out};
     }
 
     void merge_hosts(const HostFacts& facts) {
         for (Host& host : hosts_) {
             HostMatch match{host.name, host.origin, host.when.misses(facts, host.name)};
             if (match.matches()) {
-                PolicyTables tables(host.text, policy_, judge_);
+                PolicyTables tables(host.text, policy_);
                 tables.read(host.table);
                 add_masks(masks_, tables.masks());
+                if (tables.times()) times_ = tables.times();
                 if (tables.keep()) keep_ = tables.keep();
             }
             policy_.hosts.push_back(std::move(match));
@@ -159,10 +176,10 @@ class Loader {
     }
 
     Policy policy_;
-    JudgeReader judge_{policy_};
     std::list<Source> sources_;
     std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
     std::vector<PlacedMask> masks_;     // masks in force, with those of matching host tables
+    std::optional<PolicyError> times_;  // the place of the last window or washout in force
     std::optional<PolicyError> keep_;   // the place of the last `keep` in force, without a message
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;

@@ -13,20 +13,18 @@ constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 byt
 }  // namespace
 
 void PolicyTables::read(TomlTable& top) {
-    for (const char* name : {"daemon", "shard", "metrics", "default_scope", "default_mask"})
+    for (const char* name : {"daemon", "shard", "judge", "metrics", "default_scope", "default_mask"})
         if (auto table = top.table(name)) {
             const bool is_default_scope = std::string_view(name) == "default_scope";
             if (is_default_scope) policy_.default_scope_tables.emplace_back();
             read_settings(*table, name, policy_);
+            for (const char* key : {"window", "washout"})
+                if (table->has(key)) times_ = text_.error(table->place_of(key), "");
             if (table->has("keep")) keep_ = text_.error(table->place_of("keep"), "");
             if (std::string_view(name) == "default_mask") note_mask(*table, policy_.default_mask, true);
             finish(*table, name);
             if (is_default_scope) note_default_scope(*table);
         }
-    if (auto table = top.table("judge")) {
-        judge_.read(*table, text_);
-        finish(*table, "judge");
-    }
     read_rules(top);
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "model/policy.h"
-#include "policy/judge_table.h"
 #include "policy/mask_places.h"
 #include "policy/rule_warnings.h"
 #include "policy/toml_table.h"
@@ -16,8 +15,7 @@ namespace wq {
 // constructor arguments must outlive this object.
 class PolicyTables {
   public:
-    PolicyTables(const SourceText& text, Policy& policy, JudgeReader& judge)
-        : text_(text), policy_(policy), judge_(judge) {}
+    PolicyTables(const SourceText& text, Policy& policy) : text_(text), policy_(policy) {}
 
     // TOP is a file or a host table. Does not check for unknown keys.
     void read(TomlTable& top);
@@ -26,6 +24,8 @@ class PolicyTables {
     [[nodiscard]] const std::vector<PlacedMatch>& matches() const { return matches_; }
     // The CPUs that rules and [default_mask] name, with their places.
     [[nodiscard]] const std::vector<PlacedMask>& masks() const { return masks_; }
+    // The place of washout, else of window, in [judge], without a message; empty if it has neither.
+    [[nodiscard]] const std::optional<PolicyError>& times() const { return times_; }
     // The place of `keep` in [daemon], without a message; empty if it was not read.
     [[nodiscard]] const std::optional<PolicyError>& keep() const { return keep_; }
 
@@ -40,9 +40,9 @@ class PolicyTables {
 
     const SourceText& text_;
     Policy& policy_;
-    JudgeReader& judge_;
     std::vector<PlacedMatch> matches_;
     std::vector<PlacedMask> masks_;
+    std::optional<PolicyError> times_;
     std::optional<PolicyError> keep_;
 };
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "policy/rule_warnings.h"
-#include "base/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
+
+#include "base/text.h"
+#include "policy/only_default.h"
 
 namespace wq {
 namespace {
@@ -100,9 +104,86 @@ std::string why_never_matches(const Piece& piece) {
     return "";
 }
 
+// The alternatives in the first group of TEXT: "x{a,b}y" is xay, xby. Only TEXT if there is none.
+std::vector<std::string> alternatives(const std::string& text, char open, char separator, char close) {
+    const auto begin = text.find(open);
+    const auto end = text.find(close, begin == std::string::npos ? 0 : begin);
+    if (begin == std::string::npos || end == std::string::npos) return {text};
+    const std::string group = text.substr(begin + 1, end - begin - 1);
+    if (group.find(separator) == std::string::npos) return {text};
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at <= group.size();) {
+        const auto next = std::min(group.find(separator, at), group.size());
+        out.push_back(text.substr(0, begin) + group.substr(at, next - at) + text.substr(end + 1));
+        at = next + 1;
+    }
+    return out;
+}
+
+// In regular expressions, and in globs. Longer ones first. Each of the first is a mistake in a glob.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kRegular = {{{"[0-9]+", "[0-9]*"},
+                                                                                     {"\\d+", "[0-9]*"},
+                                                                                     {"\\d*", "[0-9]*"},
+                                                                                     {"\\w+", "*"},
+                                                                                     {"\\w*", "*"},
+                                                                                     {"\\S+", "*"},
+                                                                                     {".*", "*"},
+                                                                                     {".+", "?*"},
+                                                                                     {"]+", "]*"},
+                                                                                     {"\\d", "[0-9]"},
+                                                                                     {"\\w", "?"}}};
+
+bool is_regular(const std::string& pattern) {
+    const auto has = [&](const auto& one) {
+        const auto at = pattern.find(one.first);
+        // "0000:01:00.*" is a PCI device in a glob.
+        return at != std::string::npos && (one.first[0] != '.' || at < 3 || pattern[at - 3] != ':');
+    };
+    return pattern.starts_with('^') || pattern.ends_with('$') || pattern.find('|') != std::string::npos ||
+           std::ranges::any_of(kRegular, has);
+}
+
+// The globs that mean what the regular expression PATTERN means; empty if it is not a simple one.
+std::vector<std::string> globs_of(std::string pattern) {
+    if (pattern.starts_with('^')) pattern.erase(0, 1);
+    if (pattern.ends_with('$')) pattern.pop_back();
+    for (const auto& [regular, glob] : kRegular)
+        for (auto at = pattern.find(regular); at != std::string::npos;
+             at = pattern.find(regular, at + glob.size()))
+            pattern.replace(at, regular.size(), glob);
+    auto out = alternatives(pattern, '(', '|', ')');
+    if (out.size() == 1 && pattern.find('(') == std::string::npos)
+        out = alternatives("(" + pattern + ")", '(', '|', ')');
+    for (std::string& glob : out)
+        if (glob.starts_with('(') && glob.ends_with(')')) glob = glob.substr(1, glob.size() - 2);
+    const bool simple = std::ranges::all_of(out, [](const std::string& glob) {
+        return !glob.empty() && glob.find_first_of("(){}|^$+\\") == std::string::npos;
+    });
+    return simple ? out : std::vector<std::string>{};
+}
+
+std::string advice(const std::vector<std::string>& globs) {
+    if (globs.empty()) return "";
+    if (globs.size() == 1) return fmt::format(": write \"{}\"", printable(globs[0]));
+    return printable(fmt::format(": write a list, match = [\"{}\"]", fmt::join(globs, "\", \"")));
+}
+
+// Why PATTERN is written in another language, or names what no rule reaches.
+std::string why_foreign(const std::string& pattern) {
+    if (pattern.starts_with("kworker"))
+        return "it names a thread; `wq-tunectl explain` tells the workqueues that a kworker serves";
+    if (const auto list = alternatives(pattern, '{', ',', '}'); list.size() > 1)
+        return "braces have no meaning in it" + advice(list);
+    if (is_regular(pattern)) return "it is a regular expression, not a glob" + advice(globs_of(pattern));
+    if (const std::string owner = why_only_default(pattern); !owner.empty())
+        return fmt::format("it is not in sysfs ({}); only @default reaches it, see [default_scope]", owner);
+    return "";
+}
+
 }  // namespace
 
 std::string why_never_matches(const std::string& pattern) {
+    if (auto why = why_foreign(pattern); !why.empty()) return why;
     const auto pieces = pieces_of(pattern);
     for (const Piece& piece : pieces)
         if (auto why = why_never_matches(piece); !why.empty()) return why;
@@ -148,6 +229,36 @@ PolicyErrors warnings_about(const std::vector<PlacedMatch>& matches) {
         same.emplace(std::pair(match.text, std::string_view(match.match)), &match);
         if (match.match.find_first_of("*?[\\") != std::string::npos) wide.push_back(&match);
     }
+    return out;
+}
+
+PolicyErrors warnings_of(const Policy& policy) {
+    PolicyErrors out;
+    const auto& moved = policy.default_scope;
+    if (!moved.manage || !moved.wish.sets_first()) return out;
+    for (const WorkqueueRule& rule : policy.rules)
+        if (!rule.expired && rule.wish.kind == ScopeWish::Kind::leave)
+            out.push_back(
+                {moved.origin.file, moved.origin.line, 1,
+                 fmt::format("[default_scope] at {} sets `{}`; `{}`, left by the rule at {}, follows it",
+                             moved.origin.text(), moved.wish.text(),
+                             printable(fmt::format("{}", fmt::join(rule.match, "`, `"))), rule.origin.text()),
+                 "", 0});
+    return out;
+}
+
+std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
+                                                  const std::vector<std::string>& names) {
+    std::vector<PlacedPattern> out;
+    for (const WorkqueueRule& rule : policy.rules)
+        for (const std::string& pattern : rule.match) {
+            const auto matches = [&](const std::string& name) {
+                return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+            };
+            if (!rule.expired && why_never_matches(pattern).empty() && pattern != "*" &&
+                std::ranges::none_of(names, matches))
+                out.push_back({pattern, rule.origin});
+        }
     return out;
 }
 

@@ -53,12 +53,6 @@ std::vector<Scope> read_candidates(TomlTable& table) {
     return out;
 }
 
-Result<std::string> parse_expires(std::string_view text) {
-    auto out = parse_date(text);
-    if (!out) return fail("expires " + out.error().text);
-    return out;
-}
-
 Json text_or_null(const std::string& text) {
     return text.empty() ? Json() : Json(text);
 }
@@ -294,7 +288,11 @@ Json candidates_json(const ScopeWish& wish) {
 }
 
 std::string read_expires(TomlTable& table) {
-    return table.parsed("expires", parse_expires).value_or("");
+    const auto text = table.day("expires");
+    if (!text) return "";
+    if (const auto day = parse_date(*text)) return *day;
+    table.refuse("expires", "expires must be a day without a time, such as 2027-01-31");
+    return "";
 }
 
 std::string read_evidence(TomlTable& table) {

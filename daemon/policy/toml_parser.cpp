@@ -112,6 +112,10 @@ class Tree {
             out.value = floating->get();
         } else if (const auto* boolean = node.as_boolean()) {
             out.value = boolean->get();
+        } else if (const auto* date = node.as_date()) {
+            out.value = TomlDate{day_of(date->get()), false};
+        } else if (const auto* time = node.as_date_time()) {
+            out.value = TomlDate{day_of(time->get().date), true};
         }
         return out;
     }
@@ -119,6 +123,10 @@ class Tree {
     [[nodiscard]] const std::optional<TomlFlaw>& flaw() const { return flaw_; }
 
   private:
+    static std::string day_of(const toml::date& date) {
+        return fmt::format("{:04}-{:02}-{:02}", date.year, date.month, date.day);
+    }
+
     TomlMembers members(const toml::table& table) {
         TomlMembers out;
         for (const auto& [key, node] : table) {
@@ -154,10 +162,44 @@ std::string sentence(std::string_view description) {
     return printable(out);
 }
 
+// Removes the quotes that word processors write from TEXT. Returns whether there were any.
+bool remove_typographic_quotes(std::string& text) {
+    const std::size_t size = text.size();
+    for (const std::string_view quote : {"“", "”", "„", "‘", "’", "‚", "«", "»"})
+        for (auto at = text.find(quote); at != std::string::npos; at = text.find(quote))
+            text.erase(at, quote.size());
+    return text.size() != size;
+}
+
+// The flaw where the library finds an error at AT of TEXT because a value is a word that has no quotes, or
+// typographic ones. DESCRIPTION is the library's.
+std::optional<TomlFlaw> without_quotes(std::string_view text, std::size_t at, std::string_view description) {
+    const auto is_in = [&](const char* what) {
+        return description.starts_with(fmt::format("Error while parsing {}:", what));
+    };
+    const bool in_string = is_in("string") || is_in("literal string");
+    if (!in_string && !is_in("value") && !is_in("boolean") && !is_in("floating-point") &&
+        !is_in("decimal integer"))
+        return std::nullopt;
+    const std::size_t before = text.substr(0, at).find_last_of("=[,{\n");
+    if (before == std::string_view::npos) return std::nullopt;
+    const std::size_t begin = std::min(text.find_first_not_of(" \t", before + 1), text.size());
+    std::string value(text.substr(begin, text.substr(begin).find_first_of("#,]}\r\n")));
+    value.erase(value.find_last_not_of(" \t") + 1);
+    const bool typographic = remove_typographic_quotes(value);
+    if (typographic) std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
+    const bool is_word = value.find_first_not_of("0123456789+-._eE ") != std::string::npos &&
+                         value.find_first_of("\"'=[{\\") == std::string::npos;
+    if (!is_word || (in_string && !typographic)) return std::nullopt;
+    return TomlFlaw{
+        begin, fmt::format("put it in {}quotes: \"{}\"", typographic ? "straight " : "", printable(value))};
+}
+
 TomlFlaw told(const toml::parse_error& error, std::string_view text, const Characters& characters) {
     auto [line, column] = error.source().begin;
     if (!error.description().starts_with("Error while parsing table header: cannot ")) {
         const std::size_t offset = characters.offset({line, column});
+        if (auto flaw = without_quotes(text, offset, error.description())) return *flaw;
         const bool open =
             text.substr(offset, 1) == "\n" && error.description().ends_with("explicitly prohibited");
         return {offset, open ? "the string is not closed on its line" : sentence(error.description())};

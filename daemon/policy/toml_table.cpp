@@ -38,7 +38,8 @@ std::string description(const TomlValue& value) {
     if (is<double>(value)) return "the floating-point number " + number_text(value);
     if (is<TomlArray>(value)) return "an array";
     if (is<TomlMembers>(value)) return "a table";
-    return "a date or time";
+    const auto& date = std::get<TomlDate>(value.value);
+    return date.day.empty() ? "a time" : date.has_time ? "a date with a time" : "the date " + date.day;
 }
 
 }  // namespace
@@ -120,6 +121,14 @@ std::optional<std::string> TomlTable::scalar(const std::string& key) {
     return std::nullopt;
 }
 
+std::optional<std::string> TomlTable::day(const std::string& key) {
+    const auto node = ask(key);
+    if (!node) return std::nullopt;
+    if (!is<TomlDate>(*node)) return scalar(key);
+    const auto& date = std::get<TomlDate>(node->value);
+    return date.has_time ? "" : date.day;
+}
+
 std::optional<TomlTable> TomlTable::table(const std::string& key) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
@@ -148,7 +157,8 @@ std::vector<TomlTable> TomlTable::tables(const std::string& key) {
     return tables;
 }
 
-std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key, std::size_t least) {
+std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key, std::size_t least,
+                                                      bool may_be_tables) {
     const auto node = ask(key);
     if (!node) return std::nullopt;
     if (!is<TomlArray>(*node)) {
@@ -167,32 +177,24 @@ std::optional<std::vector<TomlItem>> TomlTable::items(const std::string& key, st
     std::vector<TomlItem> items;
     for (const TomlValue& element : elements) {
         if (told_enough()) break;
-        if (is<std::string>(element))
-            items.push_back({place_of(element), std::get<std::string>(element.value), std::nullopt});
-        else if (is<TomlMembers>(element))
+        const auto* text = std::get_if<std::string>(&element.value);
+        if (text != nullptr && (may_be_tables || !text->empty()))
+            items.push_back({place_of(element), *text, std::nullopt});
+        else if (may_be_tables && is<TomlMembers>(element))
             items.push_back({place_of(element), "", TomlTable(part(element), "an element of " + key, *this)});
         else
-            refuse(element, fmt::format("an element of {} must be a string or a table", key));
+            refuse(element, fmt::format("an element of {} must be a string {}", key,
+                                        may_be_tables ? "or a table" : "that is not empty"));
     }
     return items;
 }
 
 std::optional<std::vector<TomlItem>> TomlTable::texts(const std::string& key) {
     const auto node = ask(key);
-    if (!node || !is<TomlArray>(*node)) {
-        const auto text = string(key);
-        if (!text) return std::nullopt;
-        return std::vector<TomlItem>{{place_of(key), *text, std::nullopt}};
-    }
-    auto out = items(key);
-    if (out)
-        std::erase_if(*out, [&](const TomlItem& item) {
-            const bool valid = !item.text.empty() && !item.table;
-            if (!valid)
-                error(item.place, fmt::format("an element of {} must be a string that is not empty", key));
-            return !valid;
-        });
-    return out;
+    if (node && is<TomlArray>(*node)) return items(key, 1, false);
+    const auto text = string(key);
+    if (!text) return std::nullopt;
+    return std::vector<TomlItem>{{place_of(key), *text, std::nullopt}};
 }
 
 void TomlTable::reject_unknown_keys() {

@@ -31,13 +31,16 @@ class TomlTable {
     std::optional<std::string> word(const std::string& key, const std::vector<std::string_view>& words);
     // As text: a string, or a number in its usual notation.
     std::optional<std::string> scalar(const std::string& key);
+    // A TOML date, or a string that may be one, as text.
+    std::optional<std::string> day(const std::string& key);
     // The result of PARSE for scalar(KEY). Its error text says what KEY must be.
     template <class T>
     std::optional<T> parsed(const std::string& key, Result<T> (*parse)(std::string_view));
     std::optional<TomlTable> table(const std::string& key);
     std::vector<TomlTable> tables(const std::string& key);  // [[KEY]]
     // [...] of strings and tables, LEAST to 64 elements
-    std::optional<std::vector<TomlItem>> items(const std::string& key, std::size_t least = 1);
+    std::optional<std::vector<TomlItem>> items(const std::string& key, std::size_t least = 1,
+                                               bool may_be_tables = true);
     // A string that is not empty, at the place of KEY, or [...] of 1 to 64 of them.
     std::optional<std::vector<TomlItem>> texts(const std::string& key);
 

@@ -12,7 +12,10 @@
 namespace wq {
 
 struct TomlValue;
-struct TomlDate {};  // a date, a time or both: syntax-checked but not stored, because no setting uses it
+struct TomlDate {
+    std::string day;  // "2027-01-31"; "" for a time alone
+    bool has_time = true;
+};
 using TomlArray = std::vector<TomlValue>;
 using TomlMembers = std::map<std::string, std::unique_ptr<TomlValue>>;
 

@@ -69,6 +69,12 @@ TEST(Recording, NeedsRows) {
     EXPECT_EQ(mistake("trial,pair,arm,counter,value"), "1: no rows follow the header");
 }
 
+// As spreadsheets and editors write files.
+TEST(Recording, TakesAByteOrderMarkAndEmptyLinesAtTheEnd) {
+    for (const std::string& text : {"\xef\xbb\xbf" + kGood, kGood + "\n", kGood + "\r\n\r\n\n"})
+        EXPECT_EQ(mistake(text), "none") << text;
+}
+
 TEST(Recording, RefusesValuesThatAreNoCosts) {
     for (const char* bad : {"nan", "NaN", "-nan", "inf", "-inf", "infinity", "0", "0.0", "-0", "-1", "1e400",
                             "1e-400", "0x10", "1 ", " 1", "+1", "1.5.2", "ten", "1;2"})
@@ -86,7 +92,7 @@ TEST(Recording, RefusesValuesOutsideTheRangeOfAComparison) {
 }
 
 TEST(Recording, RefusesRowsThatAreNone) {
-    EXPECT_EQ(mistake_of_row(""), "4: the line is empty");
+    EXPECT_EQ(mistake_of_row("\na"), "4: the line is empty");
     EXPECT_EQ(mistake_of_row("a"), "4: 1 field instead of 5");
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency"), "4: 4 fields instead of 5");
     EXPECT_EQ(mistake_of_row("a,2,baseline,latency,1,5"), "4: 6 fields instead of 5");

@@ -55,5 +55,5 @@ done
 # The example policy is valid.
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$source/man/wq-tuned.toml.5" | sed '1,/^\.Bd/d; /^\.Ed/,$d' >"$root/example.toml"
 "$bin/wq-tunectl" check "$root/example.toml" >"$root/out" 2>&1 || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
-grep -q '2 rules, 1 host table' "$root/out" || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
+grep -q '3 rules, 1 host table' "$root/out" || complain "the policy of wq-tuned.toml(5): $(cat "$root/out")"
 exit $failed

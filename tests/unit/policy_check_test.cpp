@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,8 +54,51 @@ TEST(Check, WarnsOfARuleThatHasExpired) {
     EXPECT_EQ(expired.err, tree.path("a.toml") + ":1:1: warning: this rule has expired\n");
     const CheckRun bad = run_check({}, {tree.path("b.toml")});
     EXPECT_EQ(bad.code, ctl::kFailure);
-    EXPECT_THAT(bad.err,
-                testing::HasSubstr("b.toml:3:11: expires must be a day, such as \"2027-01-31\", not"));
+    EXPECT_THAT(bad.err, testing::HasSubstr(
+                             "b.toml:3:11: expires must be a day without a time, such as 2027-01-31, not"));
+}
+
+TEST(Check, WarnsOfADefaultScopeThatMovesWhatARuleLeaves) {
+    const std::string rules =
+        "[[workqueue]]\nmatch = [\"writeback\", \"nvme*\"]\nscope = \"leave\"\n"
+        "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n[default_scope]\n";
+    const TempTree tree{File("a.toml", rules + "scope = \"system\"\n"),
+                        File("b.toml", rules + "scope = \"plan\"\n"),
+                        File("auto.toml", rules + "scope = \"auto\"\n"),
+                        File("off.toml", rules + "scope = \"plan\"\nmanage = false\n"),
+                        File("over.toml", rules + "scope = \"plan\"\nexpires = 2020-01-31\n")};
+    const auto expected = [&](const std::string& file, const std::string& scope) {
+        return fmt::format(
+            "{0}:8:1: warning: [default_scope] at {0}:8 sets `{1}`; `writeback`, `nvme*`, left by the "
+            "rule at {0}:1, follows it\n",
+            tree.path(file), scope);
+    };
+    EXPECT_EQ(run_check({}, {tree.path("a.toml")}).err, expected("a.toml", "system"));
+    EXPECT_EQ(run_check({}, {tree.path("b.toml")}).err, expected("b.toml", "plan"));
+    for (const char* file : {"auto.toml", "off.toml"})
+        EXPECT_THAT(run_check({}, {tree.path(file)}).err, IsEmpty()) << file;
+    EXPECT_EQ(run_check({}, {tree.path("over.toml")}).err,
+              tree.path("over.toml") + ":8:1: warning: this rule has expired\n");
+}
+
+// On the machine itself. A rule for a disk that is not plugged in is fine.
+TEST(Check, NotesAPatternThatMatchesNoWorkqueueHere) {
+    TempTree tree{
+        File("etc/wq-tuned/wq-tuned.toml",
+             "[[workqueue]]\nmatch = [\"writebak\", \"write*\", \"kworker/u8:0\"]\n"
+             "[[workqueue]]\nmatch = \"nvme*\"\nexpires = 2020-01-31\n[[workqueue]]\nmatch = \"*\"\n")};
+    const std::string note = tree.path("etc/wq-tuned/wq-tuned.toml") +
+                             ":1: note: \"writebak\" matches no workqueue that this machine has";
+    ctl::Options options;
+    options.root = tree.root();
+    EXPECT_THAT(run_check(options).err, testing::Not(testing::HasSubstr("note")))
+        << "no workqueues are known";
+    tree.add(File("sys/devices/virtual/workqueue/writeback/per_cpu", "0\n"));
+    const CheckRun run = run_check(options);
+    EXPECT_EQ(run.code, ctl::kOk);
+    EXPECT_THAT(run.err, testing::EndsWith("\n" + note + "\n"));
+    options.json = true;
+    EXPECT_EQ(Json::parse(run_check(options).out)["notes"], Json::array({note}));
 }
 
 TEST(Check, TellsHostTablesAndTheirMistakes) {
@@ -115,7 +159,8 @@ TEST(Check, JsonIsForMachines) {
                                        {"line", 2},
                                        {"column", 8},
                                        {"message", "size must be a whole number from 1 to 1024, not 0"}}})},
-              {"warnings", Json::array()}}));
+              {"warnings", Json::array()},
+              {"notes", Json::array()}}));
     const Json absent = Json::parse(run_check(options, {tree.path("absent.toml")}).out);
     EXPECT_TRUE(absent["errors"][0]["line"].is_null()) << "no place in a file that is not there";
     EXPECT_TRUE(absent["errors"][0]["column"].is_null());
@@ -124,7 +169,8 @@ TEST(Check, JsonIsForMachines) {
     EXPECT_EQ(Json::parse(good.out), (Json{{"ok", true},
                                            {"files", {tree.path("b.toml")}},
                                            {"errors", Json::array()},
-                                           {"warnings", Json::array()}}));
+                                           {"warnings", Json::array()},
+                                           {"notes", Json::array()}}));
 }
 
 TEST(Check, WarnsOfWhatCannotBeMeant) {

@@ -47,7 +47,12 @@ void expect_one_error_in(const WrongText& wrong) {
 TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
     const std::string textfile =
         "textfile must be an absolute path that ends in \".prom\", or empty for none";
-    const std::string scopes = R"("auto", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system")";
+    const std::string scopes =
+        R"("auto", "plan", "leave", "cpu", "smt", "cache_shard", "cache", "numa", "system")";
+    const std::string rule = "[[workqueue]]\nmatch = \"*\"\n";
+    const std::string hold = "hold is only for scope = \"plan\" or a scope's name, which are set first, not ";
+    const std::string candidates = "candidates is only for scope = \"auto\", not ";
+    const std::string expires = "expires must be a day without a time, such as 2027-01-31, not ";
     const std::vector<WrongText> cases = {
         // Wrong types.
         {"[shard]\nsize = \"8\"\n", "2:8: size must be a whole number from 1 to 1024, not the string \"8\""},
@@ -58,7 +63,7 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[shard]\nsize = [8]\n", "2:8: size must be a whole number from 1 to 1024, not an array"},
         {"[shard]\nsize = {}\n", "2:8: size must be a whole number from 1 to 1024, not a table"},
         {"[shard]\nsize = 1979-05-27\n",
-         "2:8: size must be a whole number from 1 to 1024, not a date or time"},
+         "2:8: size must be a whole number from 1 to 1024, not the date 1979-05-27"},
         {"[daemon]\napply_unjudged = 1\n", "2:18: apply_unjudged must be true or false, not 1"},
         {"[daemon]\napply_unjudged = \"true\"\n",
          "2:18: apply_unjudged must be true or false, not the string"},
@@ -91,10 +96,36 @@ TEST(PolicyError, EachKindHasItsPlaceAndSaysWhatIsAllowed) {
         {"[[workqueue]]\nmatch = \"*\"\nscope = \"cache-shard\"\n",
          "3:9: scope must be one of " + scopes +
              ", not the string \"cache-shard\"; did you mean \"cache_shard\"?"},
+        {"[default_scope]\nscope = \"SMT\"\n",
+         "2:9: scope must be one of " + scopes + ", not the string \"SMT\"; did you mean \"smt\"?"},
         {"[default_scope]\nscope = \"\"\n", "2:9: scope must be one of"},
         {"[[workqueue]]\nmatch = \"\"\n", "2:9: match must be a string that is not empty"},
         {"[[workqueue]]\nmatch = \"" + std::string(256, 'x') + "\"\n", "2:1: match is longer than 255 bytes"},
         {"\n[[workqueue]]\nscope = \"smt\"\n", "2:1: a rule needs a match"},
+        // What a rule's scope says.
+        {"[[workqueue]]\nmatch = [\"a\",\n \"\"]\n",
+         "3:2: an element of match must be a string that is not empty"},
+        {"[[workqueue]]\nmatch = [\"a\", 7]\n",
+         "2:15: an element of match must be a string that is not empty, not 7"},
+        {"[[workqueue]]\nmatch = [\"a\", {}]\n", "2:15: an element of match must be a string"},
+        {"[[workqueue]]\nmatch = [\"a\", \"" + std::string(256, 'x') + "\"]\n",
+         "2:15: match is longer than 255 bytes"},
+        {"[[workqueue]]\nmatch = []\n", "2:9: match must have an element"},
+        {"[[workqueue]]\nmatch = [" + repeated("'a',", 65) + "]\n", "2:9: match has more than 64 elements"},
+        {rule + "hold = true\n", "3:1: " + hold + "\"auto\""},
+        {rule + "scope = \"leave\"\nhold = true\n", "4:1: " + hold + "\"leave\""},
+        {rule + "hold = 1\n", "3:8: hold must be true or false"},
+        {rule + "scope = \"plan\"\ncandidates = [\"smt\"]\n", "4:1: " + candidates + "\"plan\""},
+        {rule + "candidates = [\"smt\"]\nscope = \"smt\"\n", "3:1: " + candidates + "\"smt\""},
+        {"[default_scope]\nscope = \"leave\"\ncandidates = [\"smt\"]\n", "3:1: " + candidates + "\"leave\""},
+        {rule + "candidates = []\n", "3:14: candidates must have an element"},
+        {rule + "candidates = [\"smt\", \"auto\"]\n",
+         R"(3:22: a candidate must be one of "cpu", "smt", "cache_shard", "cache", "numa", "system", not "auto")"},
+        {rule + "candidates = [\"smt\", \"SMT\"]\n", "3:22: a candidate must be one of"},
+        {rule + "candidates = [\"smt\", \"cpu\", \"smt\"]\n", "3:29: the candidate \"smt\" is listed twice"},
+        {rule + "expires = 2027-01-31T00:00:00+01:00\n", "3:11: " + expires + "a date with a time"},
+        {rule + "expires = 12:00:00\n", "3:11: " + expires + "a time"},
+        {"[default_scope]\nexpires = 31\n", "2:11: " + expires + "31"},
         {repeated("[[workqueue]]\nmatch = \"*\"\n", 1025), "2049:1: more than 1024 rules"},
         // Unknown keys: the place is that of the key.
         {"[shard]\nsiez = 8\n", "2:1: unknown key \"siez\" in [shard]; did you mean \"size\"?"},
@@ -209,9 +240,24 @@ TEST(PolicyError, WrongSyntaxIsOneSentenceAndItsPlace) {
         {"\na = 01\n", "2:7: in the decimal integer: leading zeroes are prohibited"},
         {"\na = 1__0\n", "2:7: in the decimal integer: underscores may only follow digits"},
         {"\na = 1.\n", "2:7: in the floating-point number: expected decimal digit, saw '\\n'"},
-        {"\na = tru\n", "2:8: in the boolean: expected 'true', saw 'tru?'"},
+        {"\na = tru\n", "2:5: put it in quotes: \"tru\""},
+        {"[daemon]\nmode = tune # all\n", "2:8: put it in quotes: \"tune\""},
+        {"mode=observe\n", "1:6: put it in quotes: \"observe\""},
+        {"scope = numa\n", "1:9: put it in quotes: \"numa\""},
+        {"scope = cache_shard", "1:9: put it in quotes: \"cache_shard\""},
+        {"match = kcryptd-*\n", "1:9: put it in quotes: \"kcryptd-*\""},
+        {"a = [\"b\", smt]\n", "1:11: put it in quotes: \"smt\""},
+        {"a = {b = leave}\n", "1:10: put it in quotes: \"leave\""},
+        {"budget = 60s\n", "1:10: put it in quotes: \"60s\""},
+        {"tolerance = 5%\n", "1:13: put it in quotes: \"5%\""},
+        {"mode = “tune”\n", "1:8: put it in straight quotes: \"tune\""},
+        {"mode = ‘tune’\n", "1:8: put it in straight quotes: \"tune\""},
+        {"mode = „tune“\n", "1:8: put it in straight quotes: \"tune\""},
+        {"mode = \"tune”\n", "1:8: put it in straight quotes: \"tune\""},
+        {"evidence = \"it's\n", "1:17: the string is not closed on its line"},
         {"\na = \"b\"c\n", "2:8: in the key-value pair: expected a comment or whitespace, saw 'c'"},
-        {"e=[[b]{[=\n", "1:5: could not determine value type"},
+        {"e=[[b]{[=\n", "1:5: put it in quotes: \"b\""},
+        {"e=[[=]]\n", "1:5: could not determine value type"},
         // Columns are bytes, not characters, and a byte order mark is three of them.
         {"'é' = 1\n'é' = {é = 1}\n", "2:8: in the key-value pair: cannot redefine existing integer"},
         {"x = {'é' = 1, é = 1}\n", "1:16: in the inline table: expected key or closing '}', saw 'é'"},
@@ -255,6 +301,8 @@ TEST(PolicyError, WhatTomlAllowsIsAllowed) {
          {"", "\n", "# nothing", "\xef\xbb\xbf[shard]\nsize = 8\n", "[shard]\r\nsize = 8\r\n",
           "shard = {size = 0x8}", "shard.size = 0b1000",
           "[ shard ]\n'size' = 1_0 # a comment with \" and [\n", "[[workqueue]]\nmatch = '''\na\\q\"*'''\n",
+          "[[workqueue]]\nmatch = ['a', \"b\"]\nexpires = 2027-01-31\ncandidates = [\"smt\", \"cpu\"]\n",
+          "[default_scope]\nscope = \"plan\"\nhold = true\nexpires = \"2027-01-31\"\nevidence = \"x\"\n",
           "[[workqueue]]\nmatch = \"\"\"a\"\"\"\"\"\n", "[[workqueue]]\nmatch = \"\"\"\\  \n\n  a\"\"\"\n",
           "[[workqueue]]\nmatch = \"\\u00e9\\U0001F600\\t\\\"\"\n",
           "workqueue = [\n  {match = '*'}, # one\n]\n"})

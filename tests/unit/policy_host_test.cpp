@@ -238,7 +238,8 @@ TEST(PolicyHost, MistakesHaveTheirPlaceWhetherOrNotTheTableMatches) {
          "0.toml:5:1: unknown key \"mdoe\" in [daemon]; did"},
         {host("arch = \"no\"") + "[[host.workqueue]]\nscope = \"smt\"\n", "0.toml:4:1: a rule needs a match"},
         {host("arch = \"no\"") + "judge = { window = \"500ms\" }\n",
-         "0.toml:4:11: window must be more than washout, which is 500ms (built-in)"},
+         "0.toml:4:11: washout must be less than window: it is 500ms (built-in), and window is 500ms "
+         "(0.toml:4)"},
         {host("arch = \"no\"") + "metrics = { textfile = \"x\" }\n",
          "0.toml:4:24: textfile must be an absolute path that ends in \".prom\", or empty for none, not the"},
         {host("arch = \"no\"") + "[[host.host]]\nname = \"y\"\n",
@@ -265,8 +266,10 @@ TEST(PolicyHost, ThereAreNotTooMany) {
 TEST(PolicyHost, ValuesOfATableMustGoWithThoseOutsideOfTables) {
     const std::string window = host("arch = \"no\"", "a") + "judge = { window = \"30s\" }\n";
     EXPECT_TRUE(load_on({window}));
-    EXPECT_THAT(mistakes_on_grace({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
-                ElementsAre(StartsWith("0.toml:4:11: window must be more than washout, which is 35s (")));
+    EXPECT_THAT(
+        mistakes_on_grace({window, "[judge]\nwindow = \"40s\"\nwashout = \"35s\"\n"}),
+        ElementsAre(StartsWith(
+            "0.toml:4:11: washout must be less than window: it is 35s (1.toml:3), and window is 30s (")));
 }
 
 TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
@@ -277,7 +280,7 @@ TEST(PolicyHost, ValuesOfMatchingTablesMustGoTogether) {
     };
     EXPECT_TRUE(load_on({on(washout, "aarch64"), on(window, "x86_64")}));
     EXPECT_THAT(mistakes_on_grace({on(washout, "aarch64"), on(window, "aarch64")}),
-                ElementsAre(StartsWith("1.toml:4:11: window must be more than washout, which is 1s (")));
+                ElementsAre(StartsWith("1.toml:4:11: washout must be less than window: it is 1s (")));
 }
 
 TEST(PolicyHost, OriginsTellWhatIsNotBuiltIn) {

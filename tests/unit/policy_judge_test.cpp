@@ -137,9 +137,9 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"retry_after = 7", "15: retry_after " + unit + "7"},
         {"concurrent = 0", "14: concurrent must be a whole number from 1 to 16, not 0"},
         {"concurrent = 17", "14: concurrent must be"},
-        {"recheck = \"0s\"", "12: recheck must be 1s to 1d, not the string \"0s\""},
-        {"recheck = \"2d\"", "12: recheck must be"},
-        {"recheck = \"1500ms\"", "12: recheck must be a whole number of seconds"},
+        {"recheck = \"0s\"", "11: recheck must be 1s to 1d, not the string \"0s\""},
+        {"recheck = \"2d\"", "11: recheck must be"},
+        {"recheck = \"1500ms\"", "11: recheck must be a whole number of seconds"},
         {"run_length = 0", "14: run_length must be a whole number from 1 to 1000000000, not 0"},
         {"budget = \"0s\"", "10: budget must be 1s to 1d"},
         {"budget = 60", "10: budget " + unit + "60"},
@@ -151,7 +151,7 @@ TEST(PolicyJudge, EachMistakeHasItsPlaceAndSaysWhatIsAllowed) {
         {"hours = \"24:00-06:00\"", "9: hours " + day},
         {"hours = \"06:00-06:00\"",
          "9: hours must begin and end at different times (all day is \"00:00-24:00\"), not"},
-        {"hours = 22:00:00", "9: hours must be a string, not a date or time"},
+        {"hours = 22:00:00", "9: hours must be a string, not a time"},
         {"windows = \"10s\"", "1: unknown key \"windows\" in [judge]; did you mean \"window\"?"},
         {"max-pairs = 16", "1: unknown key \"max-pairs\" in [judge]; did you mean \"max_pairs\"?"},
     };
@@ -264,20 +264,22 @@ TEST(PolicyJudge, LaterFilesWinByKeyAndAnArrayIsReplaced) {
     EXPECT_EQ(policy->judge.counters, (std::vector<JudgedCounter>{{"lock", false}}));
 }
 
+const std::string kLess = "washout must be less than window: it is ";
+
 TEST(PolicyJudge, TheWashoutIsLessThanTheWindow) {
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"2s\"")}),
-                ElementsAre("0.toml:2:1: washout must be less than window, which is 2s (built-in)"));
+                ElementsAre("0.toml:2:1: " + kLess + "2s (0.toml:2), and window is 2s (built-in)"));
     EXPECT_THAT(mistakes_in_texts({judge(" window = \"500ms\"")}),
-                ElementsAre("0.toml:2:2: window must be more than washout, which is 500ms (built-in)"));
+                ElementsAre("0.toml:2:2: " + kLess + "500ms (built-in), and window is 500ms (0.toml:2)"));
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"3s\"\nwindow = \"1s\"")}),
-                ElementsAre("0.toml:2:1: washout must be less than window, which is 1s (0.toml:3)"));
+                ElementsAre("0.toml:2:1: " + kLess + "3s (0.toml:2), and window is 1s (0.toml:3)"));
 }
 
 TEST(PolicyJudge, OfSeveralFilesTheLastToSetEitherIsWrong) {
     EXPECT_THAT(mistakes_in_texts({judge("washout = \"1s\""), judge("\nwindow = \"600ms\""), ""}),
-                ElementsAre("1.toml:3:1: window must be more than washout, which is 1s (0.toml:2)"));
+                ElementsAre("1.toml:3:1: " + kLess + "1s (0.toml:2), and window is 600ms (1.toml:3)"));
     EXPECT_THAT(mistakes_in_texts({judge("window = \"4s\""), "", judge("washout = \"5s\"")}),
-                ElementsAre("2.toml:2:1: washout must be less than window, which is 4s (0.toml:2)"));
+                ElementsAre("2.toml:2:1: " + kLess + "5s (2.toml:2), and window is 4s (0.toml:2)"));
     EXPECT_TRUE(load_texts({judge("washout = \"30s\""), judge("window = \"1min\"")}));
     EXPECT_TRUE(load_texts({judge("window = \"1s\""), judge("washout = \"0s\"")}));
 }

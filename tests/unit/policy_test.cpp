@@ -41,6 +41,28 @@ TEST(Policy, ARuleThatHasExpiredMatchesNothing) {
     EXPECT_EQ(policy->rule_for("kcryptd-1")->wish.text(), "smt") << "the clock was wrong";
 }
 
+// After its last day the keys of a [default_scope] table do not apply, and earlier sources decide.
+TEST(Policy, ADefaultScopeThatHasExpiredGivesWayToTheEarlierOnes) {
+    constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15 12:00 UTC
+    auto policy = load_texts({"[default_scope]\nscope = \"auto\"\ncandidates = [\"smt\", \"cpu\"]\n",
+                              "[default_scope]\nmanage = false\nexpires = 2027-01-16\n",
+                              "[default_scope]\nscope = \"numa\"\nhold = true\nevidence = \"fleet\"\n"
+                              "expires = 2027-01-15\n"});
+    ASSERT_TRUE(policy);
+    const auto text = [&](int days) {
+        policy->expire(kNoon + days * 24 * 3600);
+        const auto& now = policy->default_scope;
+        return fmt::format("{} {} {} {} '{}' {}", now.manage, now.wish.text(), now.wish.candidates.size(),
+                           now.wish.hold, now.evidence, policy->expired_rules().size());
+    };
+    EXPECT_EQ(text(0), "false numa 0 true 'fleet' 0");
+    EXPECT_TRUE(policy->is_outdated(kNoon + 24 * 3600));
+    EXPECT_EQ(text(1), "false auto 2 false '' 1");
+    EXPECT_EQ(text(2), "true auto 2 false '' 2");
+    EXPECT_FALSE(policy->origins.contains("default_scope.manage"));
+    EXPECT_EQ(text(0), "false numa 0 true 'fleet' 0") << "the clock was wrong";
+}
+
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
         load_texts({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
@@ -148,6 +170,17 @@ TEST(Policy, RulesOfTheLatestFileAreTriedFirstAndWithinOneFromTheTop) {
     EXPECT_THAT(matches(*policy), ElementsAre("e", "c", "d", "a", "b"));
 }
 
+TEST(Policy, OneOfAListOfGlobsIsEnough) {
+    const auto policy =
+        load_texts({"[[workqueue]]\nmatch = [\"writeback\", \"nvme-*\"]\n[[workqueue]]\nmatch = \"*\"\n"});
+    ASSERT_TRUE(policy);
+    for (const char* name : {"writeback", "nvme-wq"})
+        EXPECT_EQ(policy->rule_for(name), policy->rules.data()) << name;
+    EXPECT_EQ(policy->rule_for("raid5wq"), &policy->rules[1]);
+    EXPECT_TRUE(policy->rules[0].names("nvme-wq"));
+    EXPECT_FALSE(policy->rules[1].names("raid5wq")) << "a star names nothing";
+}
+
 TEST(Policy, TheFirstRuleWhoseGlobMatchesDecides) {
     const auto policy =
         load_texts({"[[workqueue]]\nmatch = \"*\"\n",
@@ -171,10 +204,9 @@ TEST(Policy, TheShippedFileLoadsAndStatesTheDefaults) {
 TEST(Policy, TheShippedCommentsAreTheDefaults) {
     std::string text = read_file(SOURCE_DIR "/conf/wq-tuned.toml").value();
     for (const char* key :
-         {"mode",      "on_exit",    "apply_unjudged", "keep",      "size",      "alpha",
-          "tolerance", "window",     "washout",        "max_pairs", "min_items", "concurrent",
-          "recheck",   "run_length", "counters",       "guards",    "budget",    "retry_after",
-          "jitter",    "settle",     "hours",          "manage",    "scope",     "cpumask"}) {
+         {"mode",      "on_exit",    "size",    "alpha",      "tolerance", "window", "washout", "max_pairs",
+          "min_items", "concurrent", "recheck", "run_length", "counters",  "guards", "budget",  "retry_after",
+          "jitter",    "settle",     "hours",   "manage",     "scope",     "cpumask"}) {
         const auto at = text.find(std::string("\n#") + key + " = ");
         ASSERT_NE(at, std::string::npos) << key;
         text.erase(at + 1, 1);

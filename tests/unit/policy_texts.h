@@ -24,7 +24,7 @@ inline tl::expected<Policy, PolicyErrors> load_texts(const std::vector<std::stri
     const std::string folder = tree.root() + "/";
     for (PolicyError& error : policy.error()) {
         error.file.erase(0, folder.size());
-        if (const auto at = error.message.find(folder); at != std::string::npos)
+        for (auto at = error.message.find(folder); at != std::string::npos; at = error.message.find(folder))
             error.message.erase(at, folder.size());
     }
     return policy;

@@ -10,6 +10,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/load_policy.h"
+#include "policy/rule_warnings.h"
 
 namespace wq::ctl {
 namespace {
@@ -33,11 +34,12 @@ Json to_json(const PolicyErrors& errors) {
 }
 
 void print_json(const std::vector<std::string>& files, const PolicyErrors& errors,
-                const PolicyErrors& warnings) {
+                const PolicyErrors& warnings, const std::vector<std::string>& notes) {
     const Json report = {{"ok", errors.empty()},
                          {"files", files},
                          {"errors", to_json(errors)},
-                         {"warnings", to_json(warnings)}};
+                         {"warnings", to_json(warnings)},
+                         {"notes", notes}};
     fmt::print("{}\n", json_text(report, 2));
 }
 
@@ -65,15 +67,18 @@ void print_accepted(const std::vector<std::string>& files, const Policy& policy)
 int check(const Options& options, const std::vector<std::string>& files) {
     const auto names = files_to_check(options, files);
     PolicyErrors warnings;
+    std::vector<std::string> notes;
     auto policy = load_policy(names, facts_of(options), &warnings);
     if (policy) {
         policy->expire(wall_clock());
         for (const Origin& rule : policy->expired_rules())
             warnings.push_back({rule.file, rule.line, 1, "this rule has expired", "", 0});
+        for (PolicyError& warning : warnings_of(*policy)) warnings.push_back(std::move(warning));
+        if (files.empty()) notes = notes_about(options, *policy);
     }
     const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
     if (options.json) {
-        print_json(names, errors, warnings);
+        print_json(names, errors, warnings, notes);
         return policy ? kOk : kFailure;
     }
     for (const PolicyError& error : errors) say(error.underlined() + "\n");
@@ -81,6 +86,7 @@ int check(const Options& options, const std::vector<std::string>& files) {
         warning.message.insert(0, "warning: ");
         say(warning.underlined() + "\n");
     }
+    for (const std::string& note : notes) say(note + "\n");
     if (policy) print_accepted(names, *policy);
     return policy ? kOk : kFailure;
 }

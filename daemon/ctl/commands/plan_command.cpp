@@ -212,6 +212,7 @@ std::vector<std::string> remarks(const Options& options, const Machine& machine,
     const auto changes = [](const PlanLine& line) { return line.action == Action::write; };
     if (finer && std::ranges::any_of(lines, changes))  // otherwise the summary says it
         out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
+    for (std::string& note : notes_about(options, machine.policy)) out.push_back(std::move(note));
     return out;
 }
 
