@@ -120,9 +120,8 @@ Status Service::start() {
         Engine::Edges{files_, store_, log_,
                       [this] {
                           auto now = read_topology("live", options_.root);
-                          if (now)
-                              (void)keep_first_cpus(
-                                  paths_, *now);  // else a CPU that comes later is known after a restart
+                          // Without the file a CPU that comes later would be known after a restart.
+                          if (now) (void)keep_first_cpus(paths_, *now);
                           return now;
                       },
                       [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; },
