@@ -221,16 +221,13 @@ Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t 
 
 std::string text_of(const LedgerEntry& entry) {
     const Comparison comparison(entry.columns);
-    std::string out =
+    const std::string out =
         fmt::format("{} against {}: {}", entry.key.candidate, entry.key.reference, name_of(entry.judgement));
     const std::uint64_t pairs = pairs_of(entry);
     if (pairs == 0) return entry.alarms > 0 ? out + " (taken back by the watch)" : out;
     const Decision decision = comparison.decide({});
-    const Effect effect = comparison.effect(decision.column);
-    out += fmt::format(", {} {:+.1f}%", decision.counter, effect.percent);
-    if (effect.interval)
-        out += fmt::format(" ({:+.1f}..{:+.1f})", effect.interval->low, effect.interval->high);
-    return out + ", " + plural(pairs, "pair");
+    return fmt::format("{}, {} {}, {}", out, decision.counter,
+                       effect_text(comparison.effect(decision.column)), plural(pairs, "pair"));
 }
 
 Step next_step(const StepInput& input, const Known& known) {

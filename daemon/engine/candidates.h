@@ -36,7 +36,7 @@ std::uint64_t pairs_of(const LedgerEntry& entry);
 // How often the comparison of ENTRY (nullptr: no pair yet) is measured, at NOW (s since 1970).
 Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t now);
 
-// "smt against cache: improved, latency -8.1% (-9.0..-7.2), 23 pairs".
+// "smt against cache: improved, latency 8.1% better (7.2 to 9), 23 pairs".
 std::string text_of(const LedgerEntry& entry);
 
 }  // namespace wq

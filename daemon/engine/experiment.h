@@ -271,10 +271,10 @@ class Experiment {
     std::map<std::string, std::string> before_upgrade_;  // arm that was kept under an older kernel, by class
     std::unique_ptr<Slot> slot_;
     std::map<std::string, Notes> notes_;
-    std::map<std::string, Order> orders_;            // by target
-    std::map<std::string, TrialReadings> readings_;  // by comparison, since its last verdict
-    std::set<std::string> begun_;                    // "TARGET\nCOMPARISON" whose begin was logged
-    std::vector<Attached> attached_;                 // by index
+    std::map<std::string, Order> orders_;                 // by target
+    std::map<std::string, ComparisonReadings> readings_;  // by comparison, since its last verdict
+    std::set<std::string> begun_;                         // "TARGET\nCOMPARISON" whose begin was logged
+    std::vector<Attached> attached_;                      // by index
     ExperimentTotals totals_;
     Waiting waiting_;
     std::optional<std::uint64_t> look_at_;

@@ -22,18 +22,6 @@ constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
 constexpr unsigned kMostStarved = 2;      // consecutive pairs
 constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
 
-TrialOutcome outcome_of(Judgement judgement) {
-    switch (judgement) {
-        case Judgement::improved:
-            return TrialOutcome::improved;
-        case Judgement::regressed:
-            return TrialOutcome::regressed;
-        case Judgement::undecided:
-            break;
-    }
-    return TrialOutcome::inconclusive;
-}
-
 // The largest extra cost of one arm in the pair that was added, over all judged counters, as a difference of
 // logarithms: of the candidate for SIGN 1, of the reference for SIGN -1. Empty if no counter was added.
 std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after, double sign) {
@@ -178,7 +166,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
         notes.lost.add(edges_.wall() / 86'400, *d, in_place);
     if (!evidence.lost && member.taker.course == Course::dense) {
         const std::string key = member.key.text();
-        TrialReadings& readings = readings_[key];
+        ComparisonReadings& readings = readings_[key];
         // Limits the size: comparisons that ended because of hotplug or a new policy never get a verdict.
         if (readings_.size() > kMostReadings)
             readings_.erase(readings_.begin()->first == key ? std::next(readings_.begin())
@@ -186,7 +174,7 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
         if (readings.counters.empty())
             for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
                 if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
-        std::vector<Readings> pair;
+        std::vector<PairValues> pair;
         for (std::size_t i = 0; i < evidence.values.size(); i++)
             if (!entry.columns[i].counter.guard && evidence.values[i])
                 pair.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
@@ -263,7 +251,7 @@ VerdictRecord Experiment::turned(const Member& member, const LedgerEntry& entry,
         case Turn::taken_back:
             totals_.regressed++;
             totals_.taken_back++;
-            record.outcome = TrialOutcome::regressed;
+            record.outcome = Judgement::regressed;
             record.reason = kWatchReason;
             break;
     }
@@ -278,12 +266,12 @@ VerdictRecord Experiment::record_of(const Member& member, const Decision& decisi
     out.key = member.record_key;
     out.target = member.taker.name;
     out.time = edges_.wall();
-    out.trial = trial;
-    out.outcome = outcome_of(decision.judgement);
+    out.comparison = trial;
+    out.outcome = decision.judgement;
     out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
                     decision.log_better, effect};
     out.settings = edges_.engine.policy().judge.settings;
-    out.settings->alpha = alpha_after(out.settings->alpha, trial - 1);
+    out.settings.alpha = alpha_after(out.settings.alpha, trial - 1);
     return out;
 }
 
@@ -318,7 +306,7 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
     if (found == readings_.end() || found->second.pairs.empty()) return;
     // After an order that was cut off the comparison may go on, and its verdict is about all pairs: keeps
     // them.
-    TrialReadings readings = record.judged ? std::move(found->second) : found->second;
+    ComparisonReadings readings = record.judged ? std::move(found->second) : found->second;
     if (record.judged) readings_.erase(found);
     edges_.record.put(
         fmt::format("{}: {} of {}", edges_.paths.readings(), record.target, record.time),
@@ -334,14 +322,14 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
 
 // Logs one event per verdict.
 void Experiment::say(const VerdictRecord& r) {
-    const bool notable = r.judged && r.outcome != TrialOutcome::inconclusive;
+    const bool notable = r.judged && r.outcome != Judgement::undecided;
     edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
                       r.judged ? Event::verdict : Event::trial_cut_off,
-                      fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.baseline,
+                      fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.reference,
                                   name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
                                   wq::text_of(r.standing)),
                       {{"WQ_NAME", r.target},
-                       {"WQ_ARM_BASELINE", r.key.baseline},
+                       {"WQ_ARM_BASELINE", r.key.reference},
                        {"WQ_ARM_CANDIDATE", r.key.candidate},
                        {"WQ_VERDICT", std::string(name_of(r.outcome))},
                        {"WQ_REASON", r.reason},
@@ -373,10 +361,10 @@ void Experiment::count_orders(const Member& member, const std::optional<VerdictR
         if (verdict && own) continue;  // turned() reported it
         VerdictRecord record = verdict.value_or(record_so_far(ordered));
         // Without a new decision, the record has the earlier one.
-        if (!verdict) record.outcome = outcome_of(entry_of(ordered).judgement);
+        if (!verdict) record.outcome = entry_of(ordered).judgement;
         record.target = name;
         record.key = ordered.record_key;
-        if (record.outcome == TrialOutcome::inconclusive) record.reason = kMaxPairsReason;
+        if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
         keep(std::move(record), ordered.key.text());
     }
 }

@@ -78,14 +78,6 @@ void add_difference(Comparison::Column& column, double d) {
     if (column.last.size() > Comparison::kLastDifferences) column.last.pop_front();
 }
 
-double log_worse(const Comparison::Column& column) {
-    return log_mean(column.worse.logs);
-}
-
-double log_better(const Comparison::Column& column) {
-    return log_mean(column.better.logs);
-}
-
 bool costs_less_in_all(const Comparison::Column& column) {
     return column.counter.higher_is_better ? column.candidate_cost > column.reference_cost
                                            : column.candidate_cost < column.reference_cost;
@@ -179,6 +171,11 @@ void Comparison::add_lost_window(Side side) {
 }
 
 Decision Comparison::decide(const DecisionRule& rule) const {
+    const auto log_of = [&](const EProcess::State& state) {
+        return rule.quick ? EProcess(state).log_of_large_stakes() : log_mean(state.logs);
+    };
+    const auto log_worse = [&](const Column& column) { return log_of(column.worse); };
+    const auto log_better = [&](const Column& column) { return log_of(column.better); };
     const double log_alpha = std::log(rule.alpha);
     const auto judged = static_cast<double>(
         std::ranges::count_if(columns_, [](const Column& c) { return !c.counter.guard; }));
@@ -198,7 +195,7 @@ Decision Comparison::decide(const DecisionRule& rule) const {
             worse.offer(column, ask_worse - log_worse(column));
         if (column.counter.guard) continue;
         better.offer(column, ask_better - log_better(column));
-        if (may_improve(column)) clear.offer(column, ask_better - log_better(column));
+        if (rule.quick || may_improve(column)) clear.offer(column, ask_better - log_better(column));
     }
     const auto tell = [&](Judgement judgement, const Column& column) {
         return Decision{judgement,          column.counter.name,

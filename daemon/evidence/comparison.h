@@ -36,13 +36,19 @@ struct PairValues {
 // one of the values is kZeroReading (counters/machine_counter.h), it is ln 3 or -ln 3.
 double log_ratio(const ComparedCounter& counter, const PairValues& values);
 
-enum class Judgement { undecided, improved, regressed };
+enum class Judgement { improved, regressed, undecided };
 std::string_view name_of(Judgement judgement);
+// The reason of a comparison that ended undecided by itself.
+inline constexpr const char* kMaxPairsReason = "max_pairs";
 
 // How much evidence a decision needs.
 struct DecisionRule {
     double alpha = 0.05;      // above 0, at most 0.5: probability of a decision about a change without effect
     unsigned candidates = 1;  // candidates for this reference: each may look better by chance
+    // The rule of `ab` and `bench`, for which somebody waits: the stakes from 1/2 alone, since the e-values
+    // of smaller ones hardly grow in 16 pairs, and for `improved` neither kLeastPairs nor a lower sum of
+    // costs.
+    bool quick = false;
 };
 
 // A judgement, and the counter that decided it or is nearest to a decision.

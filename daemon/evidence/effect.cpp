@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "evidence/effect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -85,6 +87,27 @@ double percent(double difference) {
     return std::min(100 * std::expm1(difference), std::numeric_limits<double>::max());
 }
 
+constexpr double kLeastShown = 0.01;  // percent
+constexpr double kMostShown = 1e6;
+
+// |PERCENT| with two significant digits.
+std::string size_text(double percent) {
+    const double size = std::abs(percent);
+    if (size < kLeastShown) return "0";
+    if (size < 99.5 || size >= kMostShown) return fmt::format("{:.2g}", size);
+    const double unit = std::pow(10, std::floor(std::log10(size)) - 1);
+    return fmt::format("{:.0f}", std::round(size / unit) * unit);
+}
+
+int side_of(double percent) {
+    return std::abs(percent) < kLeastShown ? 0 : percent < 0 ? -1 : 1;
+}
+
+std::string change_text(double percent) {
+    const int side = side_of(percent);
+    return side == 0 ? "no difference" : size_text(percent) + (side < 0 ? "% better" : "% worse");
+}
+
 }  // namespace
 
 Effect effect_of(std::vector<double> differences) {
@@ -97,6 +120,17 @@ Effect effect_of(std::vector<double> differences) {
     out.interval = {percent(walsh_average(differences, nth)),
                     percent(walsh_average(differences, n * (n + 1) / 2 + 1 - nth))};
     return out;
+}
+
+std::string effect_text(const Effect& effect) {
+    const std::string out = change_text(effect.percent);
+    if (!effect.interval) return out;
+    double from = effect.interval->low;
+    double to = effect.interval->high;
+    if (side_of(effect.percent) < 0) std::swap(from, to);  // ends on the side of the median
+    if (side_of(from) == side_of(to) && side_of(to) == side_of(effect.percent))
+        return side_of(to) == 0 ? out : fmt::format("{} ({} to {})", out, size_text(from), size_text(to));
+    return fmt::format("{} ({} to {})", out, change_text(from), change_text(to));
 }
 
 }  // namespace wq

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace wq {
 
-// The change of a cost in percent; positive is worse. Only descriptive: the trial stopped because of the
-// same data, so the effect of an early verdict is overestimated.
+// The change of a cost in percent; positive is worse. Only descriptive: the comparison stopped because of
+// the same data, so the effect of an early verdict is overestimated.
 struct Effect {
     struct Interval {
         double low = 0;
@@ -22,7 +23,11 @@ struct Effect {
 // probability.
 inline constexpr std::size_t kLeastForInterval = 6;
 
-// DIFFERENCES: ln(candidate) - ln(baseline) of the pairs. If empty, there is no effect.
+// DIFFERENCES: ln(candidate) - ln(reference) of the pairs. If empty, there is no effect.
 Effect effect_of(std::vector<double> differences);
+
+// For people: "31% better (24 to 37)", "2% worse (1% better to 5% worse)" or "no difference", with two
+// significant digits. Whether higher or lower values of the counter are better: a lower cost is better.
+std::string effect_text(const Effect& effect);
 
 }  // namespace wq

@@ -7,7 +7,7 @@
 // How the evidence of many hosts becomes one
 // ==========================================
 //
-// One host with 3% noise finds a gain of 1% in six trials of a hundred. A hundred hosts have a hundred times
+// One host with 3% noise finds a gain of 1% six times in a hundred. A hundred hosts have a hundred times
 // the pairs. Each has an e-value for "the candidate costs less": if it does not, the e-value is 1 on average
 // at most (evidence/comparison.cpp). Hosts draw their coins independently, so the product of their e-values
 // is 1 on average at most too, and the probability that it ever reaches c is at most 1/c. Its logarithm is a

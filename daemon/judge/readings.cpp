@@ -29,12 +29,12 @@ std::string text_of(const json& document) {
     return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// File names sort by the time at which the trials ended. Names of the same second differ in the hash of the
-// trial's key, target and number.
+// File names sort by the time at which the comparisons ended. Names of the same second differ in the hash of
+// the comparison's key, target and number.
 std::string file_of(const VerdictRecord& record) {
     const VerdictKey& key = record.key;
-    const std::string about = text_of({key.kernel, key.topology, key.kind, key.baseline, key.candidate,
-                                       key.judge, record.target, record.trial});
+    const std::string about = text_of({key.kernel, key.topology, key.kind, key.reference, key.candidate,
+                                       key.judge, record.target, record.comparison});
     return fmt::format("{:013}-{:016x}{}", record.time, hash_of(about), record.judged ? kJudged : kCutOff);
 }
 
@@ -57,58 +57,59 @@ void forget_oldest(const std::string& folder, const std::string& kept) {
         gone.insert(gone.end(), files.begin(), files.end() - static_cast<std::ptrdiff_t>(most));
     };
     const bool is_cut_off = kept.ends_with(kCutOff);
-    leave(judged, kMostTrialsRead - (is_cut_off ? 0 : 1));
+    leave(judged, kMostRead - (is_cut_off ? 0 : 1));
     leave(cut_off, kMostCutOffRead - (is_cut_off ? 1 : 0));
     for (const fs::path& file : gone) fs::remove(file, error);
 }
 
 std::vector<double> column(const json& list) {
     auto out = list.get<std::vector<double>>();
-    if (out.size() > TrialReadings::kMost ||
+    if (out.size() > ComparisonReadings::kMost ||
         std::ranges::any_of(out, [](double v) { return !std::isfinite(v) || v <= 0; }))
         throw json::other_error::create(501, "not readings", nullptr);
     return out;
 }
 
-TrialReadings readings_from(const json& document) {
-    TrialReadings out;
+ComparisonReadings readings_from(const json& document) {
+    ComparisonReadings out;
     for (const json& each : document) {
-        const auto baseline = column(each.at("baseline"));
+        const auto reference = column(each.at("reference"));
         const auto candidate = column(each.at("candidate"));
-        if (out.counters.empty()) out.pairs.resize(baseline.size());
-        if (baseline.size() != out.pairs.size() || candidate.size() != baseline.size() ||
+        if (out.counters.empty()) out.pairs.resize(reference.size());
+        if (reference.size() != out.pairs.size() || candidate.size() != reference.size() ||
             out.counters.size() == kMaxCounters)
             throw json::other_error::create(501, "counters of different lengths", nullptr);
         out.counters.push_back({each.at("counter"), each.at("higher_is_better")});
-        for (std::size_t i = 0; i < baseline.size(); i++) out.pairs[i].push_back({baseline[i], candidate[i]});
+        for (std::size_t i = 0; i < reference.size(); i++)
+            out.pairs[i].push_back({reference[i], candidate[i]});
     }
     return out;
 }
 
 }  // namespace
 
-void TrialReadings::add(std::vector<Readings> pair) {
+void ComparisonReadings::add(std::vector<PairValues> pair) {
     if (pairs.size() < kMost) pairs.push_back(std::move(pair));
 }
 
-json to_json(const TrialReadings& readings) {
+json to_json(const ComparisonReadings& readings) {
     json out = json::array();
     for (std::size_t i = 0; i < readings.counters.size(); i++) {
-        json baseline = json::array();
+        json reference = json::array();
         json candidate = json::array();
         for (const auto& pair : readings.pairs) {
-            baseline.push_back(pair[i].baseline);
+            reference.push_back(pair[i].reference);
             candidate.push_back(pair[i].candidate);
         }
         out.push_back({{"counter", readings.counters[i].name},
                        {"higher_is_better", readings.counters[i].higher_is_better},
-                       {"baseline", std::move(baseline)},
+                       {"reference", std::move(reference)},
                        {"candidate", std::move(candidate)}});
     }
     return out;
 }
 
-Status keep_readings(const Paths& paths, const VerdictRecord& record, const TrialReadings& readings) {
+Status keep_readings(const Paths& paths, const VerdictRecord& record, const ComparisonReadings& readings) {
     if (readings.pairs.empty()) return {};
     std::error_code ignored;  // publish_file() reports the error
     fs::create_directories(paths.readings(), ignored);
@@ -118,7 +119,7 @@ Status keep_readings(const Paths& paths, const VerdictRecord& record, const Tria
     return done;
 }
 
-Result<TrialReadings> read_readings(const Paths& paths, const VerdictRecord& record) {
+Result<ComparisonReadings> read_readings(const Paths& paths, const VerdictRecord& record) {
     const std::string path = paths.readings() + "/" + file_of(record);
     const auto text = read_file(path, kMaxReadings);
     if (!text) return tl::unexpected(text.error());

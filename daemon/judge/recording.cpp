@@ -138,8 +138,8 @@ class Reader {
         return put(drafts_[place], row, line);
     }
 
-    tl::expected<std::vector<RecordedTrial>, RecordingError> finish() {
-        std::vector<RecordedTrial> out;
+    tl::expected<std::vector<RecordedComparison>, RecordingError> finish() {
+        std::vector<RecordedComparison> out;
         for (std::size_t i = 0; i < drafts_.size(); i++) {
             auto trial = complete(std::string(trials_[i]), drafts_[i]);
             if (!trial) return tl::unexpected(trial.error());
@@ -153,10 +153,10 @@ class Reader {
         return fmt::format("pair {} of trial {}", excerpt(draft.pairs[pair]), excerpt(trial));
     }
 
-    static tl::expected<std::vector<Readings>, RecordingError> complete_pair(const Draft& draft,
-                                                                             const std::string& trial,
-                                                                             std::size_t pair) {
-        std::vector<Readings> out;
+    static tl::expected<std::vector<PairValues>, RecordingError> complete_pair(const Draft& draft,
+                                                                               const std::string& trial,
+                                                                               std::size_t pair) {
+        std::vector<PairValues> out;
         for (std::size_t c = 0; c < draft.counters.size(); c++) {
             const Cell cell = c < draft.cells[pair].size() ? draft.cells[pair][c] : Cell{};
             const auto [baseline, candidate] = cell.values;
@@ -172,8 +172,8 @@ class Reader {
         return out;
     }
 
-    static tl::expected<RecordedTrial, RecordingError> complete(std::string name, const Draft& draft) {
-        RecordedTrial out{std::move(name), {}, {}};
+    static tl::expected<RecordedComparison, RecordingError> complete(std::string name, const Draft& draft) {
+        RecordedComparison out{std::move(name), {}, {}};
         for (std::size_t c = 0; c < draft.counters.size(); c++)
             out.counters.push_back({std::string(draft.counters[c])});
         for (std::size_t p = 0; p < draft.cells.size(); p++) {
@@ -190,7 +190,7 @@ class Reader {
 
 }  // namespace
 
-tl::expected<std::vector<RecordedTrial>, RecordingError> read_recording(std::string_view text) {
+tl::expected<std::vector<RecordedComparison>, RecordingError> read_recording(std::string_view text) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as spreadsheets write it
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     const auto end_of_rows = text.find_last_not_of("\r\n");  // the last lines may be empty

@@ -7,15 +7,15 @@
 
 #include <tl/expected.hpp>
 
-#include "judge/trial.h"
+#include "evidence/comparison.h"
 
 namespace wq {
 
-// A trial in a recording.
-struct RecordedTrial {
+// A comparison in a recording (its `trial`).
+struct RecordedComparison {
     std::string name;
-    std::vector<JudgedCounter> counters;       // lower is better for all of them
-    std::vector<std::vector<Readings>> pairs;  // each has one element per counter
+    std::vector<ComparedCounter> counters;       // lower is better for all of them
+    std::vector<std::vector<PairValues>> pairs;  // each has one element per counter
 };
 
 // A mistake in a recording. Lines count from 1.
@@ -28,6 +28,6 @@ struct RecordingError {
 // counter, pair and trial, value being a number from Comparison::kLeastValue to kMostValue. Names are text
 // without commas and quotes. Trials, pairs and counters keep the order in which the file first names them;
 // its lines may be in any order.
-tl::expected<std::vector<RecordedTrial>, RecordingError> read_recording(std::string_view text);
+tl::expected<std::vector<RecordedComparison>, RecordingError> read_recording(std::string_view text);
 
 }  // namespace wq

@@ -21,26 +21,31 @@ using nlohmann::json;
 constexpr std::size_t kMostRecords = 1000;
 constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
 constexpr int kVersion = 1;
-constexpr std::uint64_t kMaxCount = 1'000'000'000;  // most pairs, trials and items in a valid store
+constexpr std::uint64_t kMaxCount = 1'000'000'000;  // most pairs, comparisons and items in a valid store
 constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
 
 json to_json(const VerdictKey& key) {
-    return {{"kernel", key.kernel},     {"topology", key.topology},   {"class", key.kind},
-            {"baseline", key.baseline}, {"candidate", key.candidate}, {"judge", key.judge},
+    return {{"kernel", key.kernel},
+            {"topology", key.topology},
+            {"class", key.kind},
+            {"reference", key.reference},
+            {"candidate", key.candidate},
+            {"judge", key.judge},
             {"cpus", key.cpus}};
 }
 
 VerdictKey key_from(const json& j) {
     const auto text = [&](const char* name) { return j.at(name).get<std::string>(); };
-    return {text("kernel"),    text("topology"), text("class"),      text("baseline"),
-            text("candidate"), text("judge"),    j.value("cpus", "")};
+    return {text("kernel"),    text("topology"), text("class"), text("reference"),
+            text("candidate"), text("judge"),    text("cpus")};
 }
 
 [[noreturn]] void refuse(const std::string& why) {
     throw json::other_error::create(501, why, nullptr);
 }
 
-// We write only finite numbers and valid counts. Any other value (such as -1 trials) was not written by us.
+// We write only finite numbers and valid counts. Any other value (such as -1 comparisons) was not written by
+// us.
 double finite(const json& value) {
     const auto number = value.get<double>();
     if (!std::isfinite(number)) refuse("a number that is not finite");
@@ -58,9 +63,8 @@ std::uint64_t count(const json& j, const char* name, std::uint64_t most = kMaxCo
     return value.get<std::uint64_t>();
 }
 
-TrialOutcome outcome_from(const std::string& word) {
-    if (word == "inconclusive") return TrialOutcome::inconclusive;  // as versions before 0.2 wrote it
-    for (const auto outcome : {TrialOutcome::regressed, TrialOutcome::improved, TrialOutcome::inconclusive})
+Judgement outcome_from(const std::string& word) {
+    for (const auto outcome : {Judgement::regressed, Judgement::improved, Judgement::undecided})
         if (word == name_of(outcome)) return outcome;
     refuse("unknown verdict '" + word + "'");
 }
@@ -74,9 +78,7 @@ std::optional<Effect::Interval> interval_from(const json& j) {
     return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
 }
 
-// A record has all three settings, or none if an older version wrote it.
-std::optional<JudgeSettings> settings_from(const json& j) {
-    if (!j.contains("alpha") || j.at("alpha").is_null()) return {};
+JudgeSettings settings_from(const json& j) {
     JudgeSettings out;
     out.alpha = number(j, "alpha");
     out.tolerance = number(j, "tolerance");
@@ -91,13 +93,11 @@ VerdictRecord record_from(const json& j) {
     r.key = key_from(j);
     r.target = j.at("target").get<std::string>();
     r.time = static_cast<std::int64_t>(count(j, "time", kMaxTime));
-    r.trial = static_cast<unsigned>(count(j, "trial"));
+    r.comparison = static_cast<unsigned>(count(j, "comparison"));
     r.judged = j.at("judged").get<bool>();
     r.outcome = outcome_from(j.at("verdict").get<std::string>());
     r.reason = j.at("reason").get<std::string>();
     r.settings = settings_from(j);
-    r.dropped = static_cast<unsigned>(count(j, "dropped"));
-    r.lost = count(j, "lost");
     r.standing.counter = j.at("counter").get<std::string>();
     r.standing.pairs = static_cast<unsigned>(count(j, "pairs"));
     r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
@@ -111,22 +111,17 @@ VerdictRecord record_from(const json& j) {
 
 json to_json(const VerdictRecord& r) {
     json out = to_json(r.key);
-    const auto setting = [&](auto JudgeSettings::*one) {
-        return r.settings ? json(*r.settings.*one) : json(nullptr);
-    };
     out.update({{"target", r.target},
                 {"time", r.time},
-                {"trial", r.trial},
-                {"alpha", setting(&JudgeSettings::alpha)},
-                {"tolerance", setting(&JudgeSettings::tolerance)},
-                {"max_pairs", setting(&JudgeSettings::max_pairs)},
+                {"comparison", r.comparison},
+                {"alpha", r.settings.alpha},
+                {"tolerance", r.settings.tolerance},
+                {"max_pairs", r.settings.max_pairs},
                 {"judged", r.judged},
                 {"verdict", name_of(r.outcome)},
                 {"reason", r.reason},
                 {"counter", r.standing.counter},
                 {"pairs", r.standing.pairs},
-                {"dropped", r.dropped},
-                {"lost", std::min(r.lost, kMaxCount)},
                 {"e_regressed", evidence_of(r.standing.log_regressed)},
                 {"e_improved", evidence_of(r.standing.log_improved)},
                 {"effect_percent", r.standing.pairs > 0 ? json(r.standing.effect.percent) : json(nullptr)},
@@ -135,7 +130,7 @@ json to_json(const VerdictRecord& r) {
 }
 
 std::string VerdictKey::text() const {
-    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, baseline, candidate, judge,
+    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, reference, candidate, judge,
                        cpus);
 }
 
@@ -151,10 +146,7 @@ std::string class_of(const std::string& name) {
 
 std::string effect_text(const Standing& s) {
     if (s.pairs == 0) return "-";
-    std::string out = fmt::format("{} {:+.1f}%", s.counter, s.effect.percent);
-    if (s.effect.interval)
-        out += fmt::format(" ({:+.1f}..{:+.1f})", s.effect.interval->low, s.effect.interval->high);
-    return out;
+    return s.counter + " " + effect_text(s.effect);
 }
 
 std::string text_of(const Standing& s) {
@@ -164,7 +156,7 @@ std::string text_of(const Standing& s) {
 
 std::string text_of(const VerdictRecord& r) {
     const std::string why = r.reason.empty() ? "" : fmt::format(" ({})", r.reason);
-    return fmt::format("{} against {}: {}{}, {}", r.key.candidate, r.key.baseline, name_of(r.outcome), why,
+    return fmt::format("{} against {}: {}{}, {}", r.key.candidate, r.key.reference, name_of(r.outcome), why,
                        text_of(r.standing));
 }
 
@@ -213,14 +205,14 @@ VerdictStore& VerdictStore::add(VerdictRecord record) {
     return *this;
 }
 
-// Removes the oldest record of a trial that was cut off, else the oldest one that was judged again later,
-// else the oldest one.
+// Removes the oldest record of a comparison that was cut off, else the oldest one that was judged again
+// later, else the oldest one.
 void VerdictStore::forget_one() {
     auto oldest = std::ranges::find_if(records_, [](const auto& r) { return !r.judged; });
     if (oldest == records_.end())
         oldest = std::ranges::find_if(records_, [&](const auto& r) {
             const VerdictRecord* last = latest(r.key);
-            return last != nullptr && (last->time != r.time || last->trial != r.trial);
+            return last != nullptr && (last->time != r.time || last->comparison != r.comparison);
         });
     records_.erase(oldest == records_.end() ? records_.begin() : oldest);
 }

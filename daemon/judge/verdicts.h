@@ -10,9 +10,20 @@
 #include <vector>
 
 #include "base/result.h"
-#include "judge/trial.h"
+#include "evidence/comparison.h"
+#include "judge/evidence.h"
+#include "model/judge_settings.h"
 
 namespace wq {
+
+// A comparison by the counter that decided or is nearest to a decision.
+struct Standing {
+    std::string counter;
+    unsigned pairs = 0;        // without dropped ones
+    double log_regressed = 0;  // ln of the e-value; evidence_of() converts it for display
+    double log_improved = 0;
+    Effect effect;
+};
 
 // The conditions under which a verdict holds: the same kernel, topology, class of workqueue, arms, settings
 // of the judge, and CPUs.
@@ -20,12 +31,11 @@ struct VerdictKey {
     std::string kernel;     // release
     std::string topology;   // fingerprint()
     std::string kind;       // class_of() the target's name
-    std::string baseline;   // the arms, by name: "cache", "smt strict"
+    std::string reference;  // the arms, by name: "cache", "smt strict"
     std::string candidate;  //
     std::string judge;      // text_of() the settings
     // The CPUs whose pods were compared: the target's CPUs within the unbound mask, as a list. Together with
-    // the topology they determine the partition of each arm. "" in records of older versions, which did not
-    // store them: those records match no target any more.
+    // the topology they determine the partition of each arm.
     std::string cpus = {};
     [[nodiscard]] std::string text() const;
     friend bool operator==(const VerdictKey&, const VerdictKey&) = default;
@@ -40,25 +50,23 @@ inline constexpr const char* kStuckReason = "work stays on old pools";
 // The reason of a regression that showed only after the candidate was kept.
 inline constexpr const char* kWatchReason = "found by the watch";
 
-// A trial that ended.
+// A comparison that ended.
 struct VerdictRecord {
     VerdictKey key;
     std::string target;
-    std::int64_t time = 0;  // s since 1970, when it ended
-    unsigned trial = 1;     // number of this trial among those of the same arms
-    // False if the trial was cut off (CPUs came or went, a policy changed): such a record is not trusted.
+    std::int64_t time = 0;    // s since 1970, when it ended
+    unsigned comparison = 1;  // its number among those of the same arms
+    // False if it was cut off (CPUs came or went, a policy changed): such a record is not trusted.
     bool judged = true;
-    TrialOutcome outcome = TrialOutcome::inconclusive;
+    Judgement outcome = Judgement::undecided;
     std::string reason;
     Standing standing;
-    std::optional<JudgeSettings> settings;  // of this trial; empty in records of older versions
-    unsigned dropped = 0;                   // pairs
-    std::uint64_t lost = 0;                 // items that were not counted, in all windows
+    JudgeSettings settings;
 };
 
-// "latency +3.1% (+1.0..+5.2)"; "-" if no pair was measured.
+// "latency 3.1% worse (1 to 5.2)"; "-" if no pair was measured.
 std::string effect_text(const Standing& standing);
-// "latency +3.1% (+1.0..+5.2), 9 pairs": what a verdict is based on, for people.
+// "latency 3.1% worse (1 to 5.2), 9 pairs": what a verdict is based on, for people.
 std::string text_of(const Standing& standing);
 // "smt against cache: undecided (max_pairs), latency ...".
 std::string text_of(const VerdictRecord& record);

@@ -9,16 +9,16 @@
 
 namespace wq {
 
-// A quantity that a trial compares. Lower is better unless `higher_is_better`.
+// A quantity that is compared. Lower is better unless `higher_is_better`.
 struct JudgedCounter {
     std::string name;
     bool higher_is_better = false;
     friend bool operator==(const JudgedCounter&, const JudgedCounter&) = default;
 };
 
-// Settings of a trial's comparison: [judge] of the policy, or the options of `wq-tunectl judge`.
+// Settings of a comparison: [judge] of the policy, or the options of `wq-tunectl judge`.
 struct JudgeSettings {
-    double alpha = 0.05;          // of this one trial; above 0, at most kMaxAlpha
+    double alpha = 0.05;          // of this comparison; above 0, at most kMaxAlpha
     double tolerance = 0;         // fraction 0..1: a cost increase up to this is not called regressed
     unsigned max_pairs = 16;      // 1..kMaxPairs, without dropped pairs
     std::uint64_t min_items = 0;  // per window; a pair with fewer in both windows is dropped

@@ -279,7 +279,8 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
         if (!r->judged || key.kernel != in.engine.kernel().release ||
             key.topology != in.engine.inventory().fingerprint())
             continue;
-        if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.baseline, key.candidate))).second)
+        if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.reference, key.candidate)))
+                .second)
             out.push_back(&*r);
     }
     std::reverse(out.begin(), out.end());
@@ -288,7 +289,7 @@ std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
 
 Labels arms_of(const VerdictRecord& record) {
     return {
-        {"class", record.key.kind}, {"baseline", record.key.baseline}, {"candidate", record.key.candidate}};
+        {"class", record.key.kind}, {"reference", record.key.reference}, {"candidate", record.key.candidate}};
 }
 
 Labels with(Labels labels, const char* name, const std::string& value) {

@@ -125,7 +125,7 @@ std::optional<Judgement> outcome_of(const Target& target, const std::optional<Co
     const Step& step = target.step;
     if (step.kind == Step::Kind::kept) return step.watch ? Judgement::improved : Judgement::undecided;
     const bool regressed = (view && view->judgement == Judgement::regressed) ||
-                           (step.verdict != nullptr && step.verdict->outcome == TrialOutcome::regressed);
+                           (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
     if (regressed) return Judgement::regressed;
     if (step.kind == Step::Kind::reverted || (view && view->decision.pairs > 0)) return Judgement::undecided;
     return {};

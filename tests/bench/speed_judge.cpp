@@ -10,34 +10,32 @@ namespace wq::test {
 namespace {
 
 // Noise of 3% in each window.
-std::vector<Readings> noise(std::size_t pairs) {
+std::vector<PairValues> noise(std::size_t pairs) {
     std::mt19937 random(1);
     std::normal_distribution<double> value(100, 3);
-    std::vector<Readings> out(pairs);
-    for (Readings& pair : out) pair = {value(random), value(random)};
+    std::vector<PairValues> out(pairs);
+    for (PairValues& pair : out) pair = {value(random), value(random)};
     return out;
 }
 
-// Settings under which noise is not decided early, so that every pair counts.
-JudgeSettings patient(unsigned max_pairs) {
-    return {.alpha = 1e-9, .max_pairs = max_pairs};
+// Judges the pairs after each one, with an alpha under which noise is not decided early.
+void judge(const std::vector<PairValues>& recorded) {
+    Comparison comparison(std::vector<ComparedCounter>{{"latency"}});
+    for (const PairValues& pair : recorded) {
+        comparison.add({pair});
+        benchmark::DoNotOptimize(comparison.decide({1e-9, 1, true}));
+    }
 }
 
 void pairs(benchmark::State& state) {
     const auto recorded = noise(1000);
-    for (auto _ : state) {
-        Trial trial(patient(kMaxPairs), {"latency"});
-        for (const Readings& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
-    }
+    for (auto _ : state) judge(recorded);
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(recorded.size()));
 }
 
 void trials(benchmark::State& state) {
     const auto recorded = noise(16);
-    for (auto _ : state) {
-        Trial trial(patient(16), {"latency"});
-        for (const Readings& pair : recorded) benchmark::DoNotOptimize(trial.add(pair));
-    }
+    for (auto _ : state) judge(recorded);
     state.SetItemsProcessed(state.iterations());
 }
 
@@ -47,8 +45,8 @@ void recording(benchmark::State& state) {
     for (int trial = 0; trial < 100; trial++)
         for (std::size_t pair = 0; pair < recorded.size(); pair++) {
             const std::string start = "t" + std::to_string(trial) + "," + std::to_string(pair) + ",";
-            const Readings& at = recorded[pair];
-            text += start + "baseline,latency," + std::to_string(at.baseline) + "\n" + start +
+            const PairValues& at = recorded[pair];
+            text += start + "baseline,latency," + std::to_string(at.reference) + "\n" + start +
                     "candidate,latency," + std::to_string(at.candidate) + "\n";
         }
     for (auto _ : state) {

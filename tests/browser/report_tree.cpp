@@ -48,26 +48,32 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
     record.key = key;
     record.target = load.target;
     record.time = time;
-    record.trial = 1 + static_cast<unsigned>(std::ranges::count(store.records(), key, &VerdictRecord::key));
+    record.comparison =
+        1 + static_cast<unsigned>(std::ranges::count(store.records(), key, &VerdictRecord::key));
     record.settings = load.settings;
-    record.dropped = load.most % 3;
-    TrialReadings readings{{{"latency", false}}, {}};
-    Trial trial(load.settings, readings.counters.front());
+    record.judged = false;
+    ComparisonReadings readings{{{"latency", false}}, {}};
+    std::vector<ComparedCounter> counters = readings.counters;
+    counters.front().tolerance = load.settings.tolerance;
+    Comparison comparison(counters);
     Noise noise = autoregressive(load.deviation, 0.5);
-    std::optional<TrialVerdict> verdict;
-    for (unsigned i = 0; i < load.most && !verdict; i++) {
+    Decision at;
+    for (unsigned i = 0; i < load.most && !record.judged; i++) {
         double first = 48'000 * std::exp(noise(random));
         double second = 48'000 * std::exp(noise(random));
         if (random.coin()) std::swap(first, second);
-        const Readings pair{first, second * load.factor};
+        const PairValues pair{first, second * load.factor};
         readings.add({pair});
-        verdict = trial.add(pair);
+        comparison.add({pair});
+        at = comparison.decide({load.settings.alpha, 1, true});
+        record.judged = at.judgement != Judgement::undecided || at.pairs >= load.settings.max_pairs;
     }
-    record.judged = verdict.has_value();
-    const TrialVerdict end = trial.end("the workqueue vanished");
-    record.outcome = end.outcome;
-    record.reason = end.reason;
-    record.standing = end.standing;
+    record.outcome = at.judgement;
+    record.reason = !record.judged                         ? "the workqueue vanished"
+                    : at.judgement == Judgement::undecided ? kMaxPairsReason
+                                                           : "";
+    record.standing = {at.counter, static_cast<unsigned>(at.pairs), at.log_worse, at.log_better,
+                       comparison.effect(at.column)};
     if (!store.add(record).save() || !keep_readings(paths, record, readings))
         throw std::runtime_error("not written");
 }

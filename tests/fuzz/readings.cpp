@@ -18,7 +18,7 @@ static wq::Paths paths() {
 
 // The path of the file that belongs to RECORD.
 static std::string file_of(const wq::VerdictRecord& record) {
-    wq::TrialReadings any;
+    wq::ComparisonReadings any;
     any.counters = {{"latency"}};
     any.pairs = {{{1, 2}}};
     require(wq::keep_readings(paths(), record, any).has_value(), "readings can be kept");

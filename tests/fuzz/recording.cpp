@@ -8,20 +8,21 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "fuzz.h"
 #include "judge/verdicts.h"
 #include "records.h"
 
-using wq::RecordedTrial;
+using wq::RecordedComparison;
 using wq::fuzz::folder;
 using wq::fuzz::require;
 using wq::fuzz::require_same;
 
-static std::string csv(const std::vector<RecordedTrial>& trials) {
+static std::string csv(const std::vector<RecordedComparison>& trials) {
     std::string out = "trial,pair,arm,counter,value\n";
-    for (const RecordedTrial& trial : trials)
+    for (const RecordedComparison& trial : trials)
         for (std::size_t p = 0; p < trial.pairs.size(); p++)
             for (std::size_t c = 0; c < trial.counters.size(); c++) {
                 const auto& [baseline, candidate] = trial.pairs[p][c];
@@ -31,36 +32,29 @@ static std::string csv(const std::vector<RecordedTrial>& trials) {
     return out;
 }
 
-static bool same(const RecordedTrial& a, const RecordedTrial& b) {
+static bool same(const RecordedComparison& a, const RecordedComparison& b) {
     const auto same_pair = [](const auto& p, const auto& q) {
-        return std::ranges::equal(p, q, [](const wq::Readings& r, const wq::Readings& s) {
-            return r.baseline == s.baseline && r.candidate == s.candidate;
+        return std::ranges::equal(p, q, [](const wq::PairValues& r, const wq::PairValues& s) {
+            return r.reference == s.reference && r.candidate == s.candidate;
         });
     };
     return a.name == b.name && a.counters == b.counters && std::ranges::equal(a.pairs, b.pairs, same_pair);
 }
 
-// Judges by the first counter, as `ab` does.
-static wq::TrialVerdict judge(const RecordedTrial& recorded) {
-    wq::Trial trial({}, recorded.counters.front());
-    for (const auto& pair : recorded.pairs) trial.add(pair.front());
-    return trial.end("no more pairs");
-}
-
-// Checks that the store can be read again, whatever was measured.
-static void check_verdict(const RecordedTrial& recorded) {
-    const wq::TrialVerdict verdict = judge(recorded);
-    const wq::Standing& at = verdict.standing;
-    require(at.pairs <= wq::JudgeSettings{}.max_pairs && at.pairs <= recorded.pairs.size(),
-            "pairs are counted");
-    require(std::isfinite(wq::evidence_of(at.log_regressed)) && !std::isnan(at.log_regressed), "evidence");
-    require(std::isfinite(wq::evidence_of(at.log_improved)) && !std::isnan(at.log_improved), "evidence");
+// Judges by the first counter, as `ab` does. Checks that the store can be read again, whatever was measured.
+static void check_verdict(const RecordedComparison& recorded) {
+    wq::Comparison comparison(std::vector{recorded.counters.front()});
+    for (const auto& pair : recorded.pairs) comparison.add({pair.front()});
+    const wq::Decision at = comparison.decide({0.05, 1, true});
+    require(at.pairs <= recorded.pairs.size(), "pairs are counted");
+    require(std::isfinite(wq::evidence_of(at.log_worse)) && !std::isnan(at.log_worse), "evidence");
+    require(std::isfinite(wq::evidence_of(at.log_better)) && !std::isnan(at.log_better), "evidence");
 
     wq::VerdictRecord record;
-    record.key = {"6.12", "8 CPUs", "kcryptd", "cache", "smt", "defaults"};
-    record.outcome = verdict.outcome;
-    record.reason = verdict.reason;
-    record.standing = at;
+    record.key = {"6.12", "8 CPUs", "kcryptd", "cache", "smt", "defaults", "0-7"};
+    record.outcome = at.judgement;
+    record.standing = {at.counter, static_cast<unsigned>(at.pairs), at.log_worse, at.log_better,
+                       comparison.effect(at.column)};
     folder().remove("verdicts.json");
     wq::VerdictStore store(folder().path("verdicts.json"));
     require(store.add(record).save().has_value(), "a verdict can be stored");

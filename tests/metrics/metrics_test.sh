@@ -147,7 +147,7 @@ finds() { [ "$(query "$1" | jq length)" -gt 0 ] 2>/dev/null; }
 # ---- A comparison with a verdict, and one that goes on
 within 120 has '^wq_tuned_verdicts_total\{outcome="regressed"\} 1$' || die "no verdict: $(cat "$textfile")"
 within 20 has '^wq_tuned_comparison_pairs\{[^}]*class="writeback",' || die "no second comparison: $(cat "$textfile")"
-arms='class="kcryptd",baseline="cache",candidate="smt"'
+arms='class="kcryptd",reference="cache",candidate="smt"'
 for line in "wq_tuned_effect_ratio{$arms,counter=\"file:/run/cost\"} 1.25" "wq_tuned_verdict_info{$arms,outcome=\"regressed\"} 1" \
   'wq_tuned_comparisons{course="resting"} 1' 'wq_tuned_comparisons{course="dense"} 1' 'wq_tuned_targets{state="reverted"} 1' \
   'wq_tuned_policy_files 1'; do

@@ -68,11 +68,9 @@ TEST_F(AbCommand, TakesANumberOutOfTheOutput) {
     const auto recorded = read_recording(*read_file(tree_.path("pairs.csv")));
     ASSERT_TRUE(recorded) << recorded.error().reason;
     ASSERT_EQ(recorded->size(), 1U);
-    Trial trial(JudgeSettings{}, recorded->front().counters.front());
-    std::optional<TrialVerdict> verdict;
-    for (const auto& pair : recorded->front().pairs) verdict = trial.add(pair.front());
-    ASSERT_TRUE(verdict);
-    EXPECT_EQ(verdict->outcome, TrialOutcome::improved);
+    wq::Comparison comparison(recorded->front().counters);
+    for (const auto& pair : recorded->front().pairs) comparison.add({pair.front()});
+    EXPECT_EQ(comparison.decide({0.05, 1, true}).judgement, Judgement::improved);
 }
 
 TEST_F(AbCommand, PrintsATableForPeople) {
@@ -147,7 +145,7 @@ TEST_F(AbCommand, WhatCannotBeComparedIsRefusedBeforeTheCommandRuns) {
              {"--arm", "a", "--do", "a", "--undo", ""},
              {"--do", "a", "--undo", "a"},
              {"--arm", "a", "--do", "a", "--undo", "a", "--arm", "a", "--do", "b", "--undo", "b"},
-             {"--arm", "baseline", "--do", "a", "--undo", "a"},
+             {"--arm", "reference", "--do", "a", "--undo", "a"},
              {"--arm", "a", "--do", "a", "--undo", "a", "--target", "one"},
              {"--arm", "a", "--do", "a", "--undo", "a", "--sweep"},
              {"--restore"},
@@ -291,8 +289,9 @@ TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
     tree_.add(Dir(test::wq_path("kcryptd-1")));  // can be neither read nor written
     const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err,
-                HasSubstr("wq-tunectl: settings of an earlier ab, bench or trial could not be restored\n"));
+    EXPECT_THAT(
+        ran.err,
+        HasSubstr("wq-tunectl: settings of an earlier ab, bench or comparison could not be restored\n"));
     EXPECT_FALSE(tree_.exists("ran"));
     EXPECT_EQ(on_disk().size(), 1U);
 }

@@ -24,7 +24,7 @@ JudgeSettings pairs(unsigned most) {
     return {.max_pairs = most};
 }
 
-const JudgedCounter kTime{"time", false};
+const ComparedCounter kTime{"time", false};
 
 TEST(RandomOrder, HasEachOrderAlike) {
     const Random random = random_from(1);
@@ -48,7 +48,7 @@ TEST(Comparison, AnArmWithAVerdictIsRunNoMore) {
         EXPECT_THAT(c.next_round(random), UnorderedElementsAre(0, 1, 2));
         c.add({{0, 100.0}, {1, 120.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
     }
-    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::regressed);
+    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::regressed);
     const unsigned decided = c.rounds();
     EXPECT_LT(decided, 10U);
     while (!c.next_round(random).empty()) {
@@ -56,7 +56,7 @@ TEST(Comparison, AnArmWithAVerdictIsRunNoMore) {
         c.add({{0, 100.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
     }
     EXPECT_EQ(c.rounds(), 16U);
-    EXPECT_EQ(c.verdict(2)->outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(c.verdict(2)->decision.judgement, Judgement::undecided);
     EXPECT_EQ(c.pairs(1).size(), decided);
     EXPECT_EQ(c.values(0).size(), 16U);
 }
@@ -64,30 +64,51 @@ TEST(Comparison, AnArmWithAVerdictIsRunNoMore) {
 TEST(Comparison, EndsWithTheLastVerdict) {
     Comparison c(2, pairs(16), kTime, false);
     while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, 50.0}});
-    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
-    EXPECT_EQ(c.rounds(), c.verdict(1)->standing.pairs);
+    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::improved);
+    EXPECT_EQ(c.rounds(), c.verdict(1)->decision.pairs);
 }
 
 TEST(Comparison, AllPairsGoOnButTheVerdictStands) {
     Comparison c(2, pairs(16), kTime, true);
     while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, c.rounds() < 8 ? 50.0 : 400.0}});
     EXPECT_EQ(c.rounds(), 16U);
-    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
-    EXPECT_LT(c.standing(1).pairs, 9U);
+    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::improved);
+    EXPECT_LT(c.decision(1).pairs, 9U);
     EXPECT_NEAR(c.effect(1).percent, 41.42, 0.01) << "of all pairs: the middle of ln(1/2) and ln(4)";
 }
 
-TEST(Comparison, WhatLooksLikeADisasterIsJudgedAllTheSame) {
-    Comparison c(2, pairs(16), kTime, false);
-    while (!c.next_round(random_from(4)).empty()) c.add({{0, 1.0}, {1, 10.0}});
-    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::regressed);
-}
-
-TEST(Comparison, MoreIsBetterWhereItIsSaidToBe) {
-    Comparison c(2, pairs(16), {"MB/s", true}, false);
-    while (!c.next_round(random_from(5)).empty()) c.add({{0, 100.0}, {1, 200.0}});
-    EXPECT_EQ(c.verdict(1)->outcome, TrialOutcome::improved);
-    EXPECT_NEAR(c.effect(1).percent, -50, 1e-9) << "of the cost";
+TEST(Comparison, JudgesByOneOfAlphaWithoutALeastNumberOfPairs) {
+    struct Case {
+        double reference, candidate;
+        unsigned most;
+        double tolerance;
+        bool higher;
+        Judgement judgement;
+        std::uint64_t pairs;
+        const char* reason;
+    };
+    for (const Case& t : {Case{100, 105, 16, 0, false, Judgement::regressed, 6, ""},
+                          Case{1, 10, 16, 0, false, Judgement::regressed, 6, ""},
+                          Case{100, 95, 16, 0, false, Judgement::improved, 6, ""},
+                          Case{100, 105, 6, 0, false, Judgement::regressed, 6, ""},
+                          Case{100, 105, 5, 0, false, Judgement::undecided, 5, "max_pairs"},
+                          Case{100, 104, 16, 0.05, false, Judgement::undecided, 16, "max_pairs"},
+                          Case{100, 106, 16, 0.05, false, Judgement::regressed, 6, ""},
+                          Case{100, 99, 16, 0.05, false, Judgement::improved, 6, ""},
+                          Case{100, 100, 16, 0, false, Judgement::undecided, 16, "max_pairs"},
+                          Case{100, 200, 16, 0, true, Judgement::improved, 6, ""}}) {
+        SCOPED_TRACE(testing::Message() << t.candidate << " of " << t.reference << ", most " << t.most);
+        Comparison c(2, {.tolerance = t.tolerance, .max_pairs = t.most}, {"x", t.higher}, false);
+        while (!c.next_round(random_from(4)).empty()) c.add({{0, t.reference}, {1, t.candidate}});
+        ASSERT_TRUE(c.verdict(1));
+        EXPECT_EQ(c.verdict(1)->decision.judgement, t.judgement);
+        EXPECT_EQ(c.verdict(1)->decision.pairs, t.pairs);
+        EXPECT_EQ(c.verdict(1)->reason, t.reason);
+        const double cost = t.higher ? t.reference / t.candidate : t.candidate / t.reference;
+        EXPECT_NEAR(c.effect(1).percent, 100 * (cost - 1), 1e-9) << "of the cost";
+        c.end("later");
+        EXPECT_EQ(c.verdict(1)->reason, t.reason) << "a verdict stays";
+    }
 }
 
 TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
@@ -105,7 +126,8 @@ TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
                 values[arm] = level *= 1.01 * std::lognormal_distribution<double>(0, 0.03)(noise);
             c.add(values);
         }
-        for (const std::size_t arm : {1U, 2U}) wrong += c.verdict(arm)->outcome != TrialOutcome::inconclusive;
+        for (const std::size_t arm : {1U, 2U})
+            wrong += c.verdict(arm)->decision.judgement != Judgement::undecided;
     }
     // The bound is alpha for worse and alpha for better, for each of two arms. The real share is far below.
     EXPECT_LT(wrong, 2 * kTrials / 10);

@@ -66,7 +66,7 @@ TEST_F(AbCommand, ComparesCommands) {
     EXPECT_EQ(ran.code, kOk) << ran.err;
     const json report = json::parse(ran.out);
     EXPECT_TRUE(report["target"].is_null());
-    EXPECT_EQ(report["arms"][0]["arm"], "baseline");
+    EXPECT_EQ(report["arms"][0]["arm"], "reference");
     EXPECT_EQ(report["arms"][1]["arm"], "on");
     const std::string runs = tree_.read("runs");
     EXPECT_EQ(std::count(runs.begin(), runs.end(), '0'), 3);
@@ -97,7 +97,7 @@ TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
     const auto next = ab(kTwo, {"touch", tree_.path("ran")});
     EXPECT_EQ(next.code, kFailure);
     EXPECT_THAT(next.err, HasSubstr("arm on: its undo failed; `wq-tunectl ab --restore` runs it again\n"));
-    EXPECT_THAT(next.err, HasSubstr("settings of an earlier ab, bench or trial could not be restored"));
+    EXPECT_THAT(next.err, HasSubstr("settings of an earlier ab, bench or comparison could not be restored"));
     EXPECT_FALSE(tree_.exists("ran"));
     const auto again = ab({"--restore"}, {});
     EXPECT_EQ(again.code, kFailure);

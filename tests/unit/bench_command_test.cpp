@@ -42,7 +42,7 @@ std::vector<test::Entry> entries_of_tree() {
 
 constexpr const char* kBaseline = "run/wq-tuned/baseline.json";
 constexpr const char* kNotRestored =
-    "settings or devices of an earlier bench, ab or trial could not be restored or removed\n";
+    "settings or devices of an earlier bench, ab or comparison could not be restored or removed\n";
 
 struct Ran {
     int code = -1;
@@ -129,7 +129,7 @@ TEST_F(BenchCommand, JudgesAsAbDoes) {
     ASSERT_EQ(result["scopes"].size(), 3U);
     const json& cache = result["scopes"][0];
     EXPECT_EQ(cache["scope"], "cache");
-    EXPECT_EQ(cache["role"], "baseline");
+    EXPECT_EQ(cache["role"], "reference");
     EXPECT_EQ(cache["pools"], 1);
     EXPECT_FALSE(cache.contains("verdict"));
     const json& smt = result["scopes"][1];
@@ -181,16 +181,16 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
     options_.page = tree_.path("a.html");
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
+    EXPECT_THAT(ran.out, StartsWith("SCOPE  POOLS  KWORKERS  ITEMS/S  MB/S   P50  P90  P99  CPU  EFFECT\n"));
     EXPECT_THAT(ran.out,
-                StartsWith("SCOPE  POOLS  KWORKERS  ITEMS/S  MB/S   P50  P90  P99  CPU  GAIN IN MB/S\n"));
-    EXPECT_THAT(ran.out, HasSubstr("smt    4      1         -        125.0  1.0  2.0  9.0  -    +25.0% ("));
-    EXPECT_THAT(ran.out, HasSubstr("smt moved 25.0% more than cache"));
+                HasSubstr("smt    4      1         -        125.0  1.0  2.0  9.0  -    20% better ("));
+    EXPECT_THAT(ran.out, HasSubstr("smt against cache, this kernel's scope: 20% better"));
     EXPECT_THAT(ran.out, HasSubstr("8 CPUs, 4 cores, 1 LLC of 4 cores"));
     EXPECT_THAT(ran.out, HasSubstr("kernel 6.12.107"));
-    EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; smt +25.0%, cpu +0.0%\n"));
+    EXPECT_THAT(ran.err, StartsWith("round 1 of 8\nround 2 of 8; smt 20% better, cpu no difference\n"));
     EXPECT_EQ(json::parse(tree_.read("a.json"))["best"], "smt");
     const std::string page = tree_.read("a.html");
-    EXPECT_THAT(page, HasSubstr("smt moved 25.0% more"));
+    EXPECT_THAT(page, HasSubstr("smt against cache, this kernel&#39;s scope: 20% better"));
     EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the page has no drawing of the machine";
     for (const std::string& text : {ran.out, tree_.read("a.json"), page})
         EXPECT_THAT(text, testing::Not(HasSubstr("secret-host")));

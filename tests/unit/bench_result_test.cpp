@@ -53,12 +53,10 @@ TEST(BenchResult, MediansNeedTheValueOfEachRun) {
     EXPECT_FALSE(medians_of(result.rows[0]).items_per_s);
 }
 
-TEST(BenchResult, GainIsTheEffectTheOtherWayRound) {
-    EXPECT_NEAR(gain_percent(-20), 25, 1e-9);
-    EXPECT_NEAR(gain_percent(25), -20, 1e-9);
+TEST(BenchResult, TheEffectOfARowIsOnTheReference) {
     const BenchResult result = example();
-    EXPECT_EQ(gain_text(result, result.rows[0]), "baseline");
-    EXPECT_EQ(gain_text(result, result.rows[1]), "+25.0% (+11.1..+42.9), improved");
+    EXPECT_EQ(effect_text(result, result.rows[0]), "reference");
+    EXPECT_EQ(effect_text(result, result.rows[1]), "20% better (10 to 30), improved");
 }
 
 TEST(BenchResult, TheBestHasTheLargestGainOfTheImproved) {
@@ -83,7 +81,7 @@ TEST(BenchResult, ThePageEscapesAndLoadsNothing) {
     const std::string page = bench_page(example(), "");
     EXPECT_THAT(page, HasSubstr("Some &lt;CPU&gt;"));
     EXPECT_THAT(page, HasSubstr("default-src 'none'"));
-    EXPECT_THAT(page, HasSubstr("+25.0% (+11.1..+42.9), improved"));
+    EXPECT_THAT(page, HasSubstr("20% better (10 to 30), improved"));
     EXPECT_THAT(page, HasSubstr("system against cache_shard"));
     EXPECT_THAT(page, Not(HasSubstr("href=\"http")));
     EXPECT_THAT(page, Not(HasSubstr("nan")));

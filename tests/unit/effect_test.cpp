@@ -31,6 +31,29 @@ std::vector<double> some(std::size_t n, Random& random) {
     return out;
 }
 
+TEST(Effect, IsToldInWords) {
+    struct Case {
+        Effect effect;
+        const char* text;
+    };
+    const auto with = [](double percent, double low, double high) {
+        return Effect{percent, Effect::Interval{low, high}};
+    };
+    for (const auto& [effect, text] :
+         {Case{with(-31.2, -36.8, -24.04), "31% better (24 to 37)"},
+          Case{with(4, 1, 7.02), "4% worse (1 to 7)"},
+          Case{with(-2, -5, 1), "2% better (1% worse to 5% better)"},
+          Case{with(2.34, -0.96, 5.5), "2.3% worse (0.96% better to 5.5% worse)"},
+          Case{with(1, -5, -2), "1% worse (5% better to 2% better)"},
+          Case{with(0, -1, 5), "no difference (1% better to 5% worse)"},
+          Case{with(-3, -5, 0), "3% better (no difference to 5% better)"},
+          Case{with(0, 0, 0), "no difference"}, Case{{0.004, {}}, "no difference"},
+          Case{{-0.052, {}}, "0.052% better"}, Case{{99.4, {}}, "99% worse"}, Case{{99.6, {}}, "100% worse"},
+          Case{{123.6, {}}, "120% worse"}, Case{{99'960, {}}, "100000% worse"},
+          Case{{2.5e7, {}}, "2.5e+07% worse"}})
+        EXPECT_EQ(effect_text(effect), text);
+}
+
 TEST(Effect, IsTheMedianInPercent) {
     EXPECT_EQ(effect_of({}).percent, 0);
     EXPECT_DOUBLE_EQ(effect_of({std::log(1.05)}).percent, percent(std::log(1.05)));

@@ -413,7 +413,7 @@ TEST_F(ExperimentEnds, AnOrderComparesAtOnceAndTellsWithoutDeciding) {
     EXPECT_FALSE(experiment_->order("kcryptd", "")) << "one at a time";
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().key.candidate, "numa");
-    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     run(30);
     EXPECT_FALSE(experiment_->is_measuring());

@@ -97,7 +97,7 @@ TEST_F(ExperimentFaults, TheCandidateIsTakenBackBeforeItsVerdictIsWritten) {
         return 0;
     };
     ASSERT_TRUE(run_to_verdict());
-    ASSERT_EQ(last().outcome, TrialOutcome::regressed);
+    ASSERT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(written, 0U) << "records on disk when the last write was made";
     EXPECT_EQ(verdicts_on_disk(), 1U);

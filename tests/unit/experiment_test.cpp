@@ -105,13 +105,13 @@ TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
     costs("smt", 1.3);
     start(guard());
     ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(last().standing.counter, "latency");
     run(30);
     EXPECT_EQ(state("kcryptd"), State::reverted);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_THAT(on_disk(), IsEmpty());
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency +"));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency "));
     EXPECT_EQ(log_.count(Event::verdict), 2U) << "of each target's class";
     EXPECT_FALSE(counters_.attached);
     EXPECT_FALSE(held_);
@@ -124,7 +124,7 @@ TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
     costs("smt", 0.8);
     start(guard());
     ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    EXPECT_EQ(last().outcome, Judgement::improved);
     EXPECT_EQ(last().standing.pairs, 16U);
     EXPECT_EQ(state("kcryptd"), State::kept);
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -164,7 +164,7 @@ TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
     start(guard());
     stuck_ = 1500;
     ASSERT_TRUE(run_to_verdict());
-    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().outcome, Judgement::undecided);
     EXPECT_EQ(last().reason, kStuckReason);
     run(600);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
@@ -342,7 +342,7 @@ TEST_F(ExperimentTest, TheWatchTakesAHarmfulScopeBack) {
     costs("smt", 1.3);
     ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 48 * 3600));
     EXPECT_EQ(last().reason, kWatchReason);
-    EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+    EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_GT(last().standing.pairs, 16U);
     run(30);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");

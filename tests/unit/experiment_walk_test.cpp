@@ -101,13 +101,13 @@ TEST_F(ExperimentWalk, WhatCostsTheOthersMoreRegressesAlsoIfItIsBetterItself) {
         let_kcryptd_disturb(own, 1.1);
         ASSERT_TRUE(run_to_verdict(600));
         EXPECT_EQ(last().target, "kcryptd");
-        EXPECT_EQ(last().outcome, TrialOutcome::regressed);
+        EXPECT_EQ(last().outcome, Judgement::regressed);
         EXPECT_EQ(last().standing.counter, "others");
         EXPECT_NEAR(last().standing.effect.percent, 10, 1.5);
         run(30);
         EXPECT_EQ(state("kcryptd"), State::reverted);
         EXPECT_EQ(scope("kcryptd"), "default (cache)");
-        EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, others +"));
+        EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, others "));
         ASSERT_TRUE(run_until([this] { return is_settled("writeback"); }, 1800));
         EXPECT_EQ(entry("writeback", "cache", "smt")->judgement, Judgement::undecided);
         EXPECT_EQ(experiment_->totals().improved, 0U);
@@ -118,7 +118,7 @@ TEST_F(ExperimentWalk, WhatCostsTheOthersOnePercentMoreMayImprove) {
     let_kcryptd_disturb(0.8, 1.01);
     ASSERT_TRUE(run_to_verdict(600));
     EXPECT_EQ(last().target, "kcryptd");
-    EXPECT_EQ(last().outcome, TrialOutcome::improved);
+    EXPECT_EQ(last().outcome, Judgement::improved);
     const auto& others = entry("kcryptd", "cache", "smt")->columns.back();
     EXPECT_EQ(others.counter.name, "others");
     EXPECT_EQ(others.worse.count, last().standing.pairs);
@@ -161,7 +161,7 @@ TEST_F(ExperimentWalk, TwoWordsForOnePartitionShowNoDifference) {
     noise_ = 0.02;
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
     ASSERT_TRUE(run_to_verdict(1800));
-    EXPECT_EQ(last().outcome, TrialOutcome::inconclusive);
+    EXPECT_EQ(last().outcome, Judgement::undecided);
     EXPECT_EQ(last().key.candidate, "numa");
     ASSERT_TRUE(last().standing.effect.interval);
     EXPECT_LE(last().standing.effect.interval->low, 0);

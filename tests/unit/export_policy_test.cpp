@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
-using enum TrialOutcome;
+using enum Judgement;
 
 constexpr std::int64_t kExportedAt = 4'102'444'800;  // 2100-01-01 00:00 UTC: its rules have not expired
 
@@ -47,7 +47,7 @@ HostFacts epyc() {
     return facts;
 }
 
-Lesson lesson(const std::string& name, TrialOutcome outcome, const std::string& candidate = "smt",
+Lesson lesson(const std::string& name, Judgement outcome, const std::string& candidate = "smt",
               const std::string& baseline = "cache") {
     VerdictRecord r;
     r.key = {"6.12.57+deb13-amd64", "8 CPUs", class_of(name), baseline, candidate, ""};
@@ -70,7 +70,7 @@ TEST(ExportedPolicy, SetsWhatImprovedAndLeavesTheRest) {
     const Policy policy =
         loaded(exported({lesson("kcryptd-254:0-1", improved), lesson("writeback", regressed),
                          lesson("strict", improved, "system strict"),
-                         lesson("loose", improved, "smt", "cache strict"), lesson("unsure", inconclusive)}));
+                         lesson("loose", improved, "smt", "cache strict"), lesson("unsure", undecided)}));
     for (const auto& [name, plan] : std::map<std::string, std::string>{{"kcryptd-254:0-1", "set smt"},
                                                                        {"kcryptd-7:12-345", "set smt"},
                                                                        {"kcryptd-254:0-x", "leave"},
@@ -84,11 +84,11 @@ TEST(ExportedPolicy, SetsWhatImprovedAndLeavesTheRest) {
 }
 
 TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
-    const std::string text = exported({lesson("kcryptd-254:0-1", improved), lesson("unsure", inconclusive)});
+    const std::string text = exported({lesson("kcryptd-254:0-1", improved), lesson("unsure", undecided)});
     for (const char* part :
          {"2100-01-01 00:00 UTC", "6.12.57+deb13-amd64", "AMD [EPYC]*", "8 CPUs",
           R"(
-# kcryptd-254:0-1, 2099-12-31 23:00 UTC: smt against cache: improved, latency -3.1% (-5.2..-1.0), 9 pairs
+# kcryptd-254:0-1, 2099-12-31 23:00 UTC: smt against cache: improved, latency 3.1% better (1 to 5.2), 9 pairs
 [[host.workqueue]]
 )",
           "#   unsure: its last verdict is undecided: unsure, 2099-12-31 23:00 UTC: smt against cache"})
@@ -111,7 +111,7 @@ TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
 
 TEST(ExportedPolicy, NothingLearnedIsNoPolicy) {
     EXPECT_EQ(exported({}), "");
-    EXPECT_EQ(exported({lesson("unsure", inconclusive)}), "");
+    EXPECT_EQ(exported({lesson("unsure", undecided)}), "");
 }
 
 TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
@@ -196,7 +196,7 @@ class ExportPolicy : public testing::Test {
   protected:
     ExportPolicy() { options_.root = tree_.root(); }
 
-    void learn(const std::string& name, TrialOutcome outcome, std::int64_t age = 60) {
+    void learn(const std::string& name, Judgement outcome, std::int64_t age = 60) {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
         ASSERT_TRUE(store.read());
         VerdictRecord r = lesson(name, outcome).verdicts.at(0);
@@ -279,7 +279,7 @@ TEST_F(ExportPolicy, AVerdictHoldsHoweverOld) {
 
 TEST_F(ExportPolicy, WithoutVerdictsItFails) {
     expect_nothing("no verdict");
-    learn("writeback", inconclusive);
+    learn("writeback", undecided);
     expect_nothing("no verdict");
     learn("writeback", improved);
     EXPECT_EQ(run().code, ctl::kOk);

@@ -72,7 +72,7 @@ TEST_F(JudgeCommand, PrintsALineOfJsonPerTrialWithTheKeysOfTheContract) {
     EXPECT_NEAR(one["interval_percent"].at(0).get<double>(), 5, 1e-9);
     ASSERT_TRUE(std::getline(lines, line));
     const json two = json::parse(line);
-    EXPECT_EQ(two["verdict"], "inconclusive") << "no more pairs";
+    EXPECT_EQ(two["verdict"], "undecided") << "no more pairs";
     EXPECT_EQ(two["pairs"], 3);
     EXPECT_TRUE(two["interval_percent"].is_null());
     ASSERT_TRUE(std::getline(lines, line));
@@ -83,16 +83,16 @@ TEST_F(JudgeCommand, PrintsALineOfJsonPerTrialWithTheKeysOfTheContract) {
 TEST_F(JudgeCommand, PrintsATableForPeople) {
     const auto ran = judge(kHead + rows("one", 10, 1.05) + rows("two", 4, 4), {});
     EXPECT_EQ(ran.code, kOk);
-    EXPECT_THAT(ran.out, StartsWith("TRIAL  VERDICT"));
+    EXPECT_THAT(ran.out, StartsWith("COMPARISON  VERDICT"));
     EXPECT_THAT(ran.out, ContainsRegex("one +regressed +latency +6 +24.01"));
-    EXPECT_THAT(ran.out, HasSubstr("+5.00% (+5.00..+5.00)"));
-    EXPECT_THAT(ran.out, ContainsRegex("two +inconclusive +latency +4 "));
+    EXPECT_THAT(ran.out, HasSubstr("5% worse (5 to 5)"));
+    EXPECT_THAT(ran.out, ContainsRegex("two +undecided +latency +4 "));
 }
 
 TEST_F(JudgeCommand, ObeysItsOptions) {
     const auto text = kHead + rows("a", 16, 1.05);
     EXPECT_EQ(json::parse(judge(text, {"--json", "--alpha", "0.001"}).out)["pairs"], 12);
-    EXPECT_EQ(json::parse(judge(text, {"--json", "--tolerance", "6%"}).out)["verdict"], "inconclusive");
+    EXPECT_EQ(json::parse(judge(text, {"--json", "--tolerance", "6%"}).out)["verdict"], "undecided");
     EXPECT_EQ(json::parse(judge(text, {"--json", "--max-pairs", "4"}).out)["pairs"], 4);
 }
 
@@ -105,13 +105,13 @@ TEST_F(JudgeCommand, ImprovedTakesSixteenPairsAndMoreEvidenceOfManyCandidates) {
     EXPECT_EQ(strict["pairs"], 16) << "E is 17,612 then";
     EXPECT_EQ(json::parse(judge(text, {"--json", "--alpha", "0.0005", "--candidates", "10"}).out)["pairs"],
               17);
-    EXPECT_EQ(json::parse(judge(kHead + rows("a", 15, 0.95)).out)["verdict"], "inconclusive");
+    EXPECT_EQ(json::parse(judge(kHead + rows("a", 15, 0.95)).out)["verdict"], "undecided");
     // Many small gains must not hide a large loss.
     const auto loss = kHead + rows("a", 40, 0.95) + "a,99,baseline,latency,1\na,99,candidate,latency,1\n";
     EXPECT_EQ(json::parse(judge(loss).out)["verdict"], "improved");
     const auto hidden =
         kHead + "a,0,baseline,latency,100\na,0,candidate,latency,100000\n" + rows("a", 60, 0.95);
-    EXPECT_EQ(json::parse(judge(hidden).out)["verdict"], "inconclusive");
+    EXPECT_EQ(json::parse(judge(hidden).out)["verdict"], "undecided");
 }
 
 TEST_F(JudgeCommand, WatchesForHarmThatBeginsLater) {

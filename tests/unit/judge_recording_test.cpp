@@ -25,11 +25,11 @@ TEST(Recording, IsReadIntoTrials) {
                                        "b,1,candidate,tail,7\nb,1,baseline,tail,6");
     ASSERT_TRUE(trials);
     ASSERT_EQ(trials->size(), 2U);
-    const RecordedTrial& a = trials->front();
+    const RecordedComparison& a = trials->front();
     EXPECT_EQ(a.name, "a");
     EXPECT_EQ(a.counters.front().name, "latency");
     ASSERT_EQ(a.pairs.size(), 2U);
-    EXPECT_EQ(a.pairs[1][0].baseline, 0.5);
+    EXPECT_EQ(a.pairs[1][0].reference, 0.5);
     EXPECT_EQ(a.pairs[1][0].candidate, 1000);
     EXPECT_EQ(trials->back().counters.front().name, "tail") << "trials may have different counters";
 }
@@ -42,12 +42,12 @@ TEST(Recording, KeepsTheOrderOfTheFile) {
         "z,9,candidate,tail,4\nz,10,candidate,latency,5\nz,10,candidate,tail,6\na,1,candidate,x,2\n"
         "z,10,baseline,tail,7\nz,10,baseline,latency,8\n");
     ASSERT_TRUE(trials);
-    const RecordedTrial& z = trials->front();
+    const RecordedComparison& z = trials->front();
     EXPECT_EQ(z.name, "z");
     EXPECT_EQ(z.counters[0].name, "tail");
     EXPECT_EQ(z.counters[1].name, "latency");
     EXPECT_EQ(z.pairs[0][1].candidate, 3) << "pair 9 came first";
-    EXPECT_EQ(z.pairs[1][0].baseline, 7);
+    EXPECT_EQ(z.pairs[1][0].reference, 7);
 }
 
 TEST(Recording, ToleratesWindowsLineEnds) {

@@ -13,14 +13,14 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-using enum TrialOutcome;
+using enum Judgement;
 
 constexpr std::int64_t kAskedAt = 1'000'000'000;
 constexpr std::int64_t kHour = 3600;
 
 class Lessons : public testing::Test {
   protected:
-    VerdictRecord& verdict(const std::string& baseline, const std::string& candidate, TrialOutcome outcome,
+    VerdictRecord& verdict(const std::string& baseline, const std::string& candidate, Judgement outcome,
                            std::int64_t age, const std::string& target = "kcryptd-254:0-1") {
         VerdictRecord r;
         r.key = {"6.12", "8 CPUs", class_of(target), baseline, candidate, "alpha 0.05"};
@@ -50,7 +50,7 @@ class Lessons : public testing::Test {
     [[nodiscard]] std::vector<std::string> rests_on() const {
         const Lesson first = all().at(0);
         std::vector<std::string> out;
-        for (const VerdictRecord& v : first.verdicts) out.push_back(v.key.baseline + "/" + v.key.candidate);
+        for (const VerdictRecord& v : first.verdicts) out.push_back(v.key.reference + "/" + v.key.candidate);
         return out;
     }
 
@@ -63,7 +63,7 @@ TEST_F(Lessons, EachOutcome) {
     EXPECT_EQ(lesson(), "smt");
     records_[0].outcome = regressed;
     EXPECT_EQ(lesson(), "leave");
-    records_[0].outcome = inconclusive;
+    records_[0].outcome = undecided;
     EXPECT_EQ(lesson(), "is undecided");
     EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
 }
@@ -82,12 +82,12 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
     EXPECT_THAT(kinds(), ElementsAre(nothing, nothing)) << "others stay at cache, which was not tried";
     EXPECT_EQ(all()[1].why, "depends on a scope that @default had and that this policy does not set");
     records_[0].time = moved.time;
-    records_[0].outcome = inconclusive;
+    records_[0].outcome = undecided;
     EXPECT_THAT(kinds(), ElementsAre(nothing, nothing));
     records_[0].outcome = regressed;
     EXPECT_THAT(kinds(), ElementsAre(leave, leave)) << "smt was not ours";
-    records_[1].key.baseline = "cache";
-    records_[0].outcome = inconclusive;
+    records_[1].key.reference = "cache";
+    records_[0].outcome = undecided;
     EXPECT_THAT(kinds(), ElementsAre(nothing, leave));
 }
 
@@ -122,13 +122,13 @@ TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
     verdict("cache", "smt", regressed, kHour, "kcryptd-254:12-3").key.judge = "alpha 0.01";
     EXPECT_EQ(lesson(), "leave");
     EXPECT_EQ(all()[0].name, "kcryptd-254:12-3");
-    verdict("cache", "smt", inconclusive, 1);
+    verdict("cache", "smt", undecided, 1);
     EXPECT_EQ(lesson(), "is undecided");
 }
 
 TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
     verdict("cache", "smt", improved, 4 * kHour).key.judge = "alpha 0.01";
-    verdict("cache", "smt", inconclusive, 3 * kHour);
+    verdict("cache", "smt", undecided, 3 * kHour);
     verdict("cache", "smt", improved, -kHour);  // made under a wrong clock
     verdict("cache", "system", improved, 2 * kHour, "writeback");
     EXPECT_THAT(all()[0].opposed, IsEmpty());
@@ -163,7 +163,7 @@ TEST_F(Lessons, AStrictnessIsKept) {
 TEST_F(Lessons, OfModeTuneTheLastWinnerStands) {
     verdict("cache_shard", "cache", regressed, 4 * kHour);
     EXPECT_EQ(lesson(), "leave");
-    verdict("cache_shard", "system", inconclusive, 3 * kHour);
+    verdict("cache_shard", "system", undecided, 3 * kHour);
     EXPECT_EQ(lesson(), "leave");
     verdict("cache_shard", "smt", improved, 2 * kHour);
     EXPECT_EQ(lesson(), "smt");
@@ -216,9 +216,9 @@ TEST_F(Lessons, ACircleSaysNothing) {
     EXPECT_EQ(lesson(), "system") << "the same, the other way round";
 }
 
-TEST_F(Lessons, AnInconclusiveTrialElsewhereHidesNothing) {
+TEST_F(Lessons, AnUndecidedComparisonElsewhereHidesNothing) {
     verdict("cache", "smt", improved, 2 * kHour);
-    verdict("numa", "smt", inconclusive, kHour, "kcryptd-254:1-7");
+    verdict("numa", "smt", undecided, kHour, "kcryptd-254:1-7");
     EXPECT_EQ(lesson(), "smt");
 }
 

@@ -79,7 +79,7 @@ class MetricsTest : public test::ExperimentRig {
         VerdictRecord r;
         r.key = {kernel_.release, engine_->inventory().fingerprint(), kind, "cache", "smt", "alpha 0.05"};
         r.time = time;
-        r.outcome = TrialOutcome::regressed;
+        r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
         return r;
     }
@@ -222,7 +222,7 @@ TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
     for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
         ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)).save());
     const auto all = metrics();
-    const std::string arms = ",baseline=\"cache\",candidate=\"smt\"}";
+    const std::string arms = ",reference=\"cache\",candidate=\"smt\"}";
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\u00e9\\n\"" + arms), 1000);
     EXPECT_EQ(std::ranges::count_if(
@@ -236,7 +236,7 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     VerdictRecord cut_off = verdict("kcryptd", 3000);
     cut_off.judged = false;
     VerdictRecord later = verdict("kcryptd", 2000);
-    later.outcome = TrialOutcome::improved;
+    later.outcome = Judgement::improved;
     later.standing.effect = {-20, std::nullopt};
     VerdictRecord early = verdict("dm-#", 500);
     VerdictRecord unmeasured = verdict("nfsiod", 600);
@@ -244,7 +244,7 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     for (const auto& r : {early, unmeasured, verdict("kcryptd", 1000), later, elsewhere, cut_off})
         ASSERT_TRUE(verdicts_->add(r).save());
     const auto all = metrics();
-    const std::string arms = ",baseline=\"cache\",candidate=\"smt\"";
+    const std::string arms = ",reference=\"cache\",candidate=\"smt\"";
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
     EXPECT_EQ(all.at("wq_tuned_verdict_info{class=\"kcryptd\"" + arms + ",outcome=\"improved\"}"), 1);
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"kcryptd\"" + arms + "}"), 2000);

@@ -61,15 +61,18 @@ double Tally::median_pairs() const {
     return sorted.empty() ? 0 : (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2.0;
 }
 
-static TrialVerdict simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
+// By the rule of `ab`.
+static Decision simulate_one(const JudgeSettings& settings, const Load& load, Random& random) {
     const Noise noise = load.noise();
-    Trial trial(settings, {"latency"});
+    Comparison comparison(std::vector<ComparedCounter>{{"latency", false, settings.tolerance, false}});
     for (;;) {
         const bool candidate_first = load.order == Order::coin && random.coin();
-        double baseline = std::exp(noise(random));
+        double reference = std::exp(noise(random));
         double candidate = std::exp(noise(random));
-        if (candidate_first) std::swap(baseline, candidate);
-        if (const auto verdict = trial.add({baseline, candidate * load.factor})) return *verdict;
+        if (candidate_first) std::swap(reference, candidate);
+        comparison.add({PairValues{reference, candidate * load.factor}});
+        const Decision at = comparison.decide({settings.alpha, 1, true});
+        if (at.judgement != Judgement::undecided || at.pairs >= settings.max_pairs) return at;
     }
 }
 
@@ -77,10 +80,10 @@ Tally simulate(const JudgeSettings& settings, const Load& load, unsigned trials,
     Random random(seed);
     Tally out;
     for (; out.trials < trials; out.trials++) {
-        const TrialVerdict verdict = simulate_one(settings, load, random);
-        if (verdict.outcome == TrialOutcome::inconclusive) continue;
-        (verdict.outcome == TrialOutcome::regressed ? out.regressed : out.improved)++;
-        out.pairs.push_back(verdict.standing.pairs);
+        const Decision at = simulate_one(settings, load, random);
+        if (at.judgement == Judgement::undecided) continue;
+        (at.judgement == Judgement::regressed ? out.regressed : out.improved)++;
+        out.pairs.push_back(static_cast<unsigned>(at.pairs));
     }
     return out;
 }

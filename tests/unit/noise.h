@@ -5,7 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "judge/trial.h"
+#include "evidence/comparison.h"
+#include "model/judge_settings.h"
 
 namespace wq {
 
@@ -23,7 +24,7 @@ class Random {
 };
 
 // Noise returns the logarithm of the cost of the next window, without any change of ours. It is one random
-// process over adjacent windows; NewNoise makes a new one for each trial.
+// process over adjacent windows; NewNoise makes a new one for each comparison.
 using Noise = std::function<double(Random&)>;
 using NewNoise = std::function<Noise()>;
 

@@ -109,13 +109,14 @@ TEST(ProgressText, SaysWhenTheNextPairComes) {
     trial.update({{"course", "watched"},
                   {"counter", "latency"},
                   {"effect_percent", -3.14},
+                  {"interval_percent", {-5, -1.2}},
                   {"pairs", 70},
                   {"phase", "waiting"},
                   {"next_pair", 1240},
                   {"reason", "its next pair is not due"}});
-    EXPECT_EQ(
-        ctl::progress_text(trial, 1000),
-        "watched: 30 to 1 that smt is better than cache, latency -3.1% in 70 pairs; next pair in 4 min");
+    EXPECT_EQ(ctl::progress_text(trial, 1000),
+              "watched: 30 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 70 pairs; "
+              "next pair in 4 min");
     EXPECT_THAT(ctl::progress_text(trial, 2000), EndsWith("; next pair now"));
     trial.update({{"course", "dense"},
                   {"max_pairs", 64},
@@ -123,7 +124,7 @@ TEST(ProgressText, SaysWhenTheNextPairComes) {
                   {"next_pair", nullptr},
                   {"reason", "not busy"}});
     EXPECT_THAT(ctl::progress_text(trial, 1000),
-                EndsWith(", latency -3.1% in 1 of 64 pairs; waits: not busy"));
+                EndsWith(", latency 3.1% better (1.2 to 5) in 1 of 64 pairs; waits: not busy"));
     trial.update(
         {{"course", "resting"}, {"pairs", 1}, {"next_pair", 1000 + 29 * 86400}, {"reason", "it regressed"}});
     EXPECT_THAT(ctl::progress_text(trial, 1000),

@@ -29,8 +29,8 @@ class ReadingsOfTrials : public testing::Test {
         return r;
     }
     // PAIRS pairs of a cost and of a counter that is better when higher.
-    static TrialReadings readings(std::size_t pairs) {
-        TrialReadings out{{{"latency", false}, {"file:/x", true}}, {}};
+    static ComparisonReadings readings(std::size_t pairs) {
+        ComparisonReadings out{{{"latency", false}, {"file:/x", true}}, {}};
         for (std::size_t i = 0; i < pairs; i++)
             out.add({{100.5 + static_cast<double>(i), 90.25}, {7, 1e-300}});
         return out;
@@ -52,7 +52,7 @@ TEST_F(ReadingsOfTrials, ComeBackAsTheyWere) {
     ASSERT_TRUE(again) << again.error().text;
     EXPECT_EQ(to_json(*again), to_json(readings(3)));
     EXPECT_EQ(again->counters, readings(3).counters);
-    EXPECT_EQ(again->pairs[2][0].baseline, 102.5);
+    EXPECT_EQ(again->pairs[2][0].reference, 102.5);
     EXPECT_EQ(again->pairs[2][1].candidate, 1e-300);
 }
 
@@ -70,20 +70,20 @@ TEST_F(ReadingsOfTrials, ATrialWithoutAPairLeavesNothing) {
 }
 
 TEST_F(ReadingsOfTrials, TheFirstPairsAreKept) {
-    const TrialReadings many = readings(TrialReadings::kMost + 5);
-    ASSERT_THAT(many.pairs, SizeIs(TrialReadings::kMost));
-    EXPECT_EQ(many.pairs.front()[0].baseline, 100.5);
+    const ComparisonReadings many = readings(ComparisonReadings::kMost + 5);
+    ASSERT_THAT(many.pairs, SizeIs(ComparisonReadings::kMost));
+    EXPECT_EQ(many.pairs.front()[0].reference, 100.5);
     ASSERT_TRUE(keep_readings(paths_, record(), many));
-    EXPECT_THAT(read_readings(paths_, record())->pairs, SizeIs(TrialReadings::kMost));
+    EXPECT_THAT(read_readings(paths_, record())->pairs, SizeIs(ComparisonReadings::kMost));
     EXPECT_LT(std::filesystem::file_size(files().at(0)), 64U << 10);
 }
 
 TEST_F(ReadingsOfTrials, TheOldestTrialsGiveWay) {
-    for (std::size_t i = 0; i < kMostTrialsRead; i++)
+    for (std::size_t i = 0; i < kMostRead; i++)
         tree_.write("var/lib/wq-tuned/readings/" + std::to_string(1'000'000'000'000 + i) + "-0.json", "[]");
     tree_.write("var/lib/wq-tuned/readings/note", "not ours");
     ASSERT_TRUE(keep_readings(paths_, record(9'999'999'999'999), readings(1)));
-    EXPECT_THAT(files(), SizeIs(kMostTrialsRead + 1));
+    EXPECT_THAT(files(), SizeIs(kMostRead + 1));
     EXPECT_FALSE(tree_.exists("var/lib/wq-tuned/readings/1000000000000-0.json"));
     EXPECT_TRUE(tree_.exists("var/lib/wq-tuned/readings/1000000000001-0.json"));
     EXPECT_TRUE(read_readings(paths_, record(9'999'999'999'999)));
@@ -93,7 +93,7 @@ TEST_F(ReadingsOfTrials, CutOffTrialsPushOutNoJudgedOnes) {
     ASSERT_TRUE(keep_readings(paths_, record(1), readings(1)));
     VerdictRecord cut_off = record();
     cut_off.judged = false;
-    for (std::size_t i = 0; i < kMostCutOffRead + kMostTrialsRead; i++) {
+    for (std::size_t i = 0; i < kMostCutOffRead + kMostRead; i++) {
         cut_off.time++;
         ASSERT_TRUE(keep_readings(paths_, cut_off, readings(1)));
     }
@@ -103,11 +103,11 @@ TEST_F(ReadingsOfTrials, CutOffTrialsPushOutNoJudgedOnes) {
 }
 
 TEST_F(ReadingsOfTrials, TheOneJustWrittenStaysWhereTheClockWentBack) {
-    for (std::size_t i = 0; i < kMostTrialsRead; i++)
+    for (std::size_t i = 0; i < kMostRead; i++)
         tree_.write("var/lib/wq-tuned/readings/" + std::to_string(1'000'000'000'000 + i) + "-0.json", "[]");
     ASSERT_TRUE(keep_readings(paths_, record(5), readings(1)));
     EXPECT_TRUE(read_readings(paths_, record(5)));
-    EXPECT_THAT(files(), SizeIs(kMostTrialsRead));
+    EXPECT_THAT(files(), SizeIs(kMostRead));
 }
 
 TEST_F(ReadingsOfTrials, WhatAKilledDaemonLeftHalfWrittenIsRemoved) {
@@ -141,10 +141,10 @@ TEST_F(ReadingsOfTrials, WhatIsNoFileOfOursIsRefused) {
         return bad.dump();
     };
     for (const std::string& bad :
-         {std::string(), std::string("{"), std::string("7"), std::string("[null]"), with("baseline", 1),
-          with("baseline", {1}), with("candidate", {1, 2, 3}), with("candidate", {1, -2}),
+         {std::string(), std::string("{"), std::string("7"), std::string("[null]"), with("reference", 1),
+          with("reference", {1}), with("candidate", {1, 2, 3}), with("candidate", {1, -2}),
           with("candidate", {1, nullptr}), with("counter", 1), with("higher_is_better", "yes"),
-          with("baseline", json(std::vector<double>(TrialReadings::kMost + 1, 1.0)))}) {
+          with("reference", json(std::vector<double>(ComparisonReadings::kMost + 1, 1.0)))}) {
         tree_.write(file, bad);
         const auto read = read_readings(paths_, record());
         ASSERT_FALSE(read) << bad;

@@ -49,7 +49,7 @@ class ReportCommand : public testing::Test {
         record.time = 1000;
         record.settings = JudgeSettings{};
         record.standing = {"latency", 2, 0, 0, {}};
-        const TrialReadings readings{{{"latency", false}}, {{{100, 101}}, {{100, 102}}}};
+        const ComparisonReadings readings{{{"latency", false}}, {{{100, 101}}, {{100, 102}}}};
         ASSERT_TRUE(VerdictStore(Paths{tree_.root()}.verdicts()).add(record).save());
         ASSERT_TRUE(keep_readings(Paths{tree_.root()}, record, readings));
     }

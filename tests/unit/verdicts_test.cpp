@@ -25,11 +25,9 @@ class Verdicts : public testing::Test {
         r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05", "0-7"};
         r.target = "kcryptd-1";
         r.time = time;
-        r.outcome = TrialOutcome::regressed;
+        r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {3.1, Effect::Interval{1.0, 5.2}}};
         r.settings = JudgeSettings{.alpha = 0.025, .tolerance = 0.01, .max_pairs = 17};
-        r.dropped = 2;
-        r.lost = 77;
         return r;
     }
     [[nodiscard]] json on_disk() const { return json::parse(tree_.read(kFile)); }
@@ -48,62 +46,22 @@ TEST_F(Verdicts, ComeBackAsTheyWere) {
     ASSERT_THAT(again.records(), SizeIs(1));
     EXPECT_EQ(to_json(again.records()[0]), to_json(record()));
     ASSERT_NE(again.latest(record().key), nullptr);
-    EXPECT_EQ(again.latest(record().key)->outcome, TrialOutcome::regressed);
-}
-
-TEST_F(Verdicts, OfAnOlderVersionHaveNoSettings) {
-    ASSERT_TRUE(store_.add(record()).save());
-    json old = on_disk();
-    for (const char* key : {"alpha", "tolerance", "max_pairs"}) old["verdicts"][0].erase(key);
-    write(old);
-    VerdictStore again(tree_.path(kFile));
-    ASSERT_TRUE(again.load());
-    EXPECT_FALSE(again.records().at(0).settings);
-    EXPECT_TRUE(to_json(again.records()[0])["alpha"].is_null());
-    ASSERT_TRUE(again.add(record()).save());
-    EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "and none are written";
-}
-
-// They are only history, because it is not known on which CPUs they were reached.
-TEST_F(Verdicts, OfAVersionThatDidNotLookAtCpusHoldForNoTarget) {
-    ASSERT_TRUE(store_.add(record()).save());
-    json old = on_disk();
-    old["verdicts"][0].erase("cpus");
-    write(old);
-    VerdictStore again(tree_.path(kFile));
-    ASSERT_TRUE(again.load());
-    EXPECT_THAT(again.records(), SizeIs(1));
-    EXPECT_EQ(again.latest(record().key), nullptr);
-    ASSERT_TRUE(again.add(record()).save());
-    EXPECT_THAT(again.records(), SizeIs(2));
-    EXPECT_NE(again.latest(record().key), nullptr);
-}
-
-TEST_F(Verdicts, OfAVersionThatCountedTrialsAreRead) {
-    ASSERT_TRUE(store_.add(record()).save());
-    json old = on_disk();
-    old["begun"] = json::array({{{"kernel", "6.12"}, {"trials", 3}}, "anything"});
-    write(old);
-    VerdictStore again(tree_.path(kFile));
-    ASSERT_TRUE(again.load());
-    EXPECT_NE(again.latest(record().key), nullptr);
-    ASSERT_TRUE(again.save());
-    EXPECT_FALSE(on_disk().contains("begun"));
+    EXPECT_EQ(again.latest(record().key)->outcome, Judgement::regressed);
 }
 
 TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
     VerdictRecord later = record(2000);
-    later.outcome = TrialOutcome::improved;
+    later.outcome = Judgement::improved;
     VerdictRecord cut_off = record(3000);
     cut_off.judged = false;
     for (const auto& r : {record(), later, cut_off}) ASSERT_TRUE(store_.add(r).save());
-    EXPECT_EQ(store_.latest(record().key)->outcome, TrialOutcome::improved);
+    EXPECT_EQ(store_.latest(record().key)->outcome, Judgement::improved);
 }
 
 TEST_F(Verdicts, AnythingElseIsAnotherKey) {
     ASSERT_TRUE(store_.add(record()).save());
     for (std::string VerdictKey::*part :
-         {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::baseline,
+         {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::reference,
           &VerdictKey::candidate, &VerdictKey::judge, &VerdictKey::cpus}) {
         VerdictKey key = record().key;
         key.*part += "x";
@@ -123,7 +81,7 @@ TEST_F(Verdicts, TheOldestGiveWay) {
     for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)).save());
     EXPECT_THAT(store_.records(), SizeIs(1000));
     EXPECT_EQ(store_.records().front().time, 0);
-    EXPECT_EQ(store_.records()[1].time, 3) << "trials that were cut off go first";
+    EXPECT_EQ(store_.records()[1].time, 3) << "those that were cut off go first";
 }
 
 TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
@@ -142,14 +100,6 @@ TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
     EXPECT_THAT(again.records(), SizeIs(1000));
     EXPECT_EQ(again.records()[1].time, 2);
     EXPECT_NE(again.latest(of("rare-#", 0).key), nullptr);
-}
-
-TEST_F(Verdicts, WhatWasCountedForDaysIsReadAgain) {
-    VerdictRecord r = record();
-    r.lost = 1'440'000'000;
-    ASSERT_TRUE(store_.add(r).save());
-    VerdictStore again(tree_.path(kFile));
-    EXPECT_TRUE(again.load());
 }
 
 TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
@@ -194,11 +144,9 @@ TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
                                    json{{"version", 2}, {"verdicts", {}}}.dump(),
                                    with("kernel", 6),
                                    with("pairs", -1),
-                                   with("lost", -1),
-                                   with("lost", 1e300),
                                    with("time", -5),
                                    with("time", 1e18),
-                                   with("trial", 4294967296),
+                                   with("comparison", 4294967296),
                                    with("verdict", "splendid"),
                                    with("e_regressed", nullptr),
                                    with("effect_percent", "NaN"),

@@ -64,11 +64,11 @@ bool put_back(const Paths& paths, const Processes& processes, Log& log, bool aga
     return ab::restore_scopes(paths, log) && back;
 }
 
-// Restores what an earlier ab or trial left because it was killed together with its guardian.
+// Restores what an earlier ab or comparison left because it was killed together with its guardian.
 Status put_back_earlier(const Paths& paths, const Processes& processes) {
     Complaints log(LOG_INFO);
     if (put_back(paths, processes, log, false)) return {};
-    return fail("settings of an earlier ab, bench or trial could not be restored");
+    return fail("settings of an earlier ab, bench or comparison could not be restored");
 }
 
 // What is compared, and how to switch between the arms.

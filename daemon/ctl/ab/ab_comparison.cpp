@@ -11,14 +11,14 @@
 //
 // evidence/comparison.cpp explains why a verdict is valid: a fair random choice decides which window of a
 // pair is the candidate's. Two arms in random order are such a pair. With more arms, a round is a random
-// order of all arms, and each pair is the baseline's window and one candidate's. Take any order and swap the
-// baseline and that candidate: each order has exactly one such partner, and both have the same probability.
+// order of all arms, and each pair is the reference's window and one candidate's. Take any order and swap the
+// reference and that candidate: each order has exactly one such partner, and both have the same probability.
 // So for any two places, and any places of the other arms, both assignments have probability 1/2. If the
 // candidate has no effect, the swap changes no measured number, including those of the other arms. So given
-// all sizes, both signs of the difference have probability 1/2. The trial needs nothing else.
+// all sizes, both signs of the difference have probability 1/2. The e-value needs nothing else.
 //
 // The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
-// candidates share the baseline's windows, so their verdicts depend on each other. Alpha applies to each
+// candidates share the reference's windows, so their verdicts depend on each other. Alpha applies to each
 // candidate and each side separately: with n candidates without effect, the probability of at least one
 // wrong verdict is at most 2 n alpha. Only past rounds decide which arms take part in a round, and the
 // argument holds for any given past.
@@ -38,12 +38,16 @@ std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
     return order;
 }
 
-Comparison::Comparison(std::size_t arms, const JudgeSettings& settings, JudgedCounter counter, bool all_pairs)
+Comparison::Comparison(std::size_t arms, const JudgeSettings& settings, ComparedCounter counter,
+                       bool all_pairs)
     : counter_(std::move(counter)),
+      rule_{settings.alpha, 1, true},
       max_rounds_(settings.max_pairs),
       all_pairs_(all_pairs),
-      values_(arms),
-      candidates_(arms - 1, Candidate{Trial(settings, counter_)}) {}
+      values_(arms) {
+    counter_.tolerance = settings.tolerance;
+    candidates_.assign(arms - 1, Candidate{wq::Comparison({counter_})});
+}
 
 bool Comparison::is_over() const {
     if (rounds_ >= max_rounds_) return true;
@@ -68,31 +72,37 @@ void Comparison::add(const std::map<std::size_t, double>& values) {
         if (arm == 0) continue;
         Candidate& candidate = candidates_.at(arm - 1);
         candidate.pairs.push_back({values.at(0), value});
-        if (!candidate.verdict) candidate.verdict = candidate.trial.add(candidate.pairs.back());
+        if (candidate.verdict) continue;
+        candidate.comparison.add({candidate.pairs.back()});
+        const Decision decision = candidate.comparison.decide(rule_);
+        if (decision.judgement != Judgement::undecided)
+            candidate.verdict = Verdict{decision, ""};
+        else if (rounds_ >= max_rounds_)
+            candidate.verdict = Verdict{decision, kMaxPairsReason};
     }
 }
 
 void Comparison::end(const std::string& reason) {
     for (Candidate& candidate : candidates_)
-        if (!candidate.verdict) candidate.verdict = candidate.trial.end(reason);
+        if (!candidate.verdict) candidate.verdict = Verdict{candidate.comparison.decide(rule_), reason};
 }
 
-const std::optional<TrialVerdict>& Comparison::verdict(std::size_t arm) const {
+const std::optional<Verdict>& Comparison::verdict(std::size_t arm) const {
     return candidates_.at(arm - 1).verdict;
 }
 
-const std::vector<Readings>& Comparison::pairs(std::size_t arm) const {
+const std::vector<PairValues>& Comparison::pairs(std::size_t arm) const {
     return candidates_.at(arm - 1).pairs;
 }
 
-Standing Comparison::standing(std::size_t arm) const {
+Decision Comparison::decision(std::size_t arm) const {
     const Candidate& candidate = candidates_.at(arm - 1);
-    return candidate.verdict ? candidate.verdict->standing : candidate.trial.standing();
+    return candidate.verdict ? candidate.verdict->decision : candidate.comparison.decide(rule_);
 }
 
 Effect Comparison::effect(std::size_t arm) const {
     std::vector<double> differences;
-    for (const Readings& pair : pairs(arm)) differences.push_back(difference_of(counter_, pair));
+    for (const PairValues& pair : pairs(arm)) differences.push_back(log_ratio(counter_, pair));
     return effect_of(std::move(differences));
 }
 

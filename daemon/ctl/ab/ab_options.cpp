@@ -13,7 +13,7 @@ namespace wq::ctl {
 namespace {
 
 constexpr unsigned kMostWarmups = 1000;
-constexpr const char* kBaselineArm = "baseline";  // if only one --arm is given; has no commands
+constexpr const char* kReferenceArm = "reference";  // if only one --arm is given; has no commands
 
 // Adds the command to the usage line of --help, because CLI11 does not know of it.
 struct AbHelp : HelpText {
@@ -38,7 +38,7 @@ void add_other_arms(CLI::App& ab, AbOptions& what, CLI::Option* target) {
                      ->type_name(word::kFile)
                      ->check(not_empty)
                      ->excludes(target);
-    add_words(ab, "--values", what.values, "The baseline and others; given more than once: one value each")
+    add_words(ab, "--values", what.values, "The reference and others; given more than once: one value each")
         ->type_name("VALUE,...")
         ->needs(file);
     file->needs("--values");
@@ -85,11 +85,11 @@ void check_commands(AbOptions& what) {
         throw CLI::ValidationError("--arm", "each needs one --do and one --undo");
     std::vector<std::string> names = what.arm_names;
     if (count == 1) {
-        if (names.front() == kBaselineArm)
+        if (names.front() == kReferenceArm)
             throw CLI::ValidationError("--arm",
-                                       std::string("a single arm is compared with '") + kBaselineArm + "'");
-        names.emplace_back(kBaselineArm);
-        what.command_arms.push_back({kBaselineArm, "", ""});
+                                       std::string("a single arm is compared with '") + kReferenceArm + "'");
+        names.emplace_back(kReferenceArm);
+        what.command_arms.push_back({kReferenceArm, "", ""});
     }
     check_names("--arm", names);
     for (std::size_t i = 0; i < count; i++)
@@ -140,7 +140,7 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
         what->arms = std::move(*arms);
     };
     auto* arms = ab->add_option_function<std::string>(
-                       "--arms", take_arms, "The baseline and others; SCOPE:strict for a strict one")
+                       "--arms", take_arms, "The reference and others; SCOPE:strict for a strict one")
                      ->type_name(word::kScopes);
     auto* sweep = ab->add_flag("--sweep", what->sweep,
                                "Compare all scopes that make different pools with the current one");

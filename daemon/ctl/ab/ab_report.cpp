@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
-#include "ctl/render/verdict_text.h"
+#include "judge/evidence.h"
 
 namespace wq::ctl {
 namespace {
@@ -36,6 +36,13 @@ std::string number_text(double value) {
     return value >= 1000 && value < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
+// "improved" or "undecided (interrupted)". The number of pairs shows that all were used.
+std::string verdict_text(const ab::Verdict& verdict) {
+    const auto word = name_of(verdict.decision.judgement);
+    if (verdict.reason.empty() || verdict.reason == kMaxPairsReason) return std::string(word);
+    return fmt::format("{} ({})", word, verdict.reason);
+}
+
 std::string pools_text(const AbReport::Row& row) {
     return row.pools ? std::to_string(*row.pools) : "-";
 }
@@ -58,7 +65,7 @@ std::vector<std::string> table_row(const AbReport& report, std::size_t arm) {
     const bool compared = arm > 0 && !comparison.pairs(arm).empty();
     out.push_back(compared ? effect_text(comparison.effect(arm)) : "-");
     if (arm == 0)
-        out.emplace_back("baseline");
+        out.emplace_back("reference");
     else
         out.push_back(comparison.verdict(arm) ? verdict_text(*comparison.verdict(arm)) : "-");
     return out;
@@ -69,7 +76,7 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
     const AbReport::Row& row = report.rows[arm];
     const Summary summary = summary_of(comparison.values(arm));
     nlohmann::ordered_json out{{"arm", row.arm},
-                               {"role", arm == 0 ? "baseline" : "candidate"},
+                               {"role", arm == 0 ? "reference" : "candidate"},
                                {"pools", or_null(row.pools)},
                                {"kworkers", nullptr},
                                {"runs", comparison.values(arm).size()},
@@ -88,21 +95,21 @@ nlohmann::ordered_json row_json(const AbReport& report, std::size_t arm) {
         out["max"] = summary.max;
     }
     if (arm == 0) return out;
-    const Standing at = comparison.standing(arm);
+    const Decision at = comparison.decision(arm);
     const auto& verdict = comparison.verdict(arm);
     const Effect effect = comparison.effect(arm);
-    out["verdict"] = verdict ? nlohmann::ordered_json(name_of(verdict->outcome)) : nullptr;
+    out["verdict"] = verdict ? nlohmann::ordered_json(name_of(at.judgement)) : nullptr;
     out["reason"] = verdict ? verdict->reason : "";
     out["pairs"] = at.pairs;
-    out["e_regressed"] = evidence_of(at.log_regressed);
-    out["e_improved"] = evidence_of(at.log_improved);
+    out["e_regressed"] = evidence_of(at.log_worse);
+    out["e_improved"] = evidence_of(at.log_better);
     out["effect_percent"] = nullptr;
     if (!comparison.pairs(arm).empty()) out["effect_percent"] = effect.percent;
     out["interval_percent"] = interval_or_null(effect);
     return out;
 }
 
-// The name of a trial in a recording, whose reader splits lines at commas and does not know quotes.
+// The name of a comparison in a recording, whose reader splits lines at commas and does not know quotes.
 std::string csv_name(const std::string& target, const std::string& arm) {
     std::string out = printable(target.empty() ? arm : target + " " + arm);
     for (char& c : out)
@@ -116,7 +123,7 @@ std::string ab_table(const AbReport& report, std::size_t columns, bool colour) {
     Table table({"ARM", "POOLS", "KWORKERS", "RUNS", "MEAN", "MEDIAN", "SPREAD", "EFFECT", "VERDICT"});
     for (std::size_t arm = 0; arm < report.rows.size(); arm++) table.add(table_row(report, arm));
     std::string out = table.text(columns, colour);
-    out += wrapped("Effects are of the cost, pair by pair: above zero is worse than the baseline.", columns);
+    out += wrapped("Effects are medians of all pairs, with the 95% interval.", columns);
     for (const auto& [reason, count] : report.comparison.dropped())
         out += wrapped(fmt::format("Dropped: {} ({}).", plural(count, "round"), reason), columns);
     return out;
@@ -151,9 +158,9 @@ std::string ab_recording(const AbReport& report) {
     for (std::size_t arm = 1; arm < report.rows.size(); arm++) {
         const std::string trial = csv_name(report.target, report.rows[arm].arm);
         unsigned pair = 0;
-        for (const Readings& each : comparison.pairs(arm)) {
+        for (const PairValues& each : comparison.pairs(arm)) {
             pair++;
-            out += fmt::format("{},{},baseline,{},{}\n", trial, pair, counter, cost(each.baseline));
+            out += fmt::format("{},{},baseline,{},{}\n", trial, pair, counter, cost(each.reference));
             out += fmt::format("{},{},candidate,{},{}\n", trial, pair, counter, cost(each.candidate));
         }
     }
@@ -165,9 +172,9 @@ std::string ab_progress(const Comparison& comparison, const std::vector<AbReport
     std::string out = fmt::format("round {} of {}", comparison.rounds() + 1, max_rounds);
     for (std::size_t arm = 1; arm < rows.size() && comparison.rounds() > 0; arm++) {
         const auto& verdict = comparison.verdict(arm);
-        out += fmt::format("{} {} {:+.1f}%{}", arm == 1 ? ";" : ",", printable(rows[arm].arm),
-                           comparison.effect(arm).percent,
-                           verdict ? fmt::format(" {}", name_of(verdict->outcome)) : "");
+        out += fmt::format("{} {} {}{}", arm == 1 ? ";" : ",", printable(rows[arm].arm),
+                           effect_text(Effect{comparison.effect(arm).percent, {}}),
+                           verdict ? fmt::format(" {}", name_of(verdict->decision.judgement)) : "");
     }
     return out;
 }

@@ -139,7 +139,7 @@ int show(const BenchOptions& options, const Paths& paths, const bench::Machine& 
 Status put_back_earlier(const bench::Tools& tools) {
     Complaints log(LOG_INFO);
     if (bench::remove_left(tools.paths, tools.devices, log)) return {};
-    return fail("settings or devices of an earlier bench, ab or trial could not be restored or removed");
+    return fail("settings or devices of an earlier bench, ab or comparison could not be restored or removed");
 }
 
 // Runs the benchmark and shows the result. The caller holds the lock.

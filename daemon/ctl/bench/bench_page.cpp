@@ -57,19 +57,11 @@ double end_of_scale(const BenchResult& result) {
     return std::min(end, ctl::kMostPercent);
 }
 
-// An effect is a change of the cost; it is negated, so that the bar points to the right for a gain.
-std::string bar(const Row& row, double end) {
-    if (!row.effect) return "";
-    Effect gain{-row.effect->percent, {}};
-    if (const auto& interval = row.effect->interval) gain.interval = {-interval->high, -interval->low};
-    return ctl::effect_bar_svg(gain, end, "cost saved in percent, with the 95% interval");
-}
-
 std::string scopes_table(const BenchResult& result) {
     std::vector<ctl::Heading> headings{{"Scope"}};
     const auto names = figure_names();
     for (const std::string& name : names) headings.push_back({name, true});
-    headings.push_back({"Gain in MB/s"});
+    headings.push_back({"Effect"});
     headings.push_back({""});
     const double end = end_of_scale(result);
     std::string rows;
@@ -78,25 +70,27 @@ std::string scopes_table(const BenchResult& result) {
         const auto texts = figure_texts(row);
         for (std::size_t i = 0; i < names.size(); i++)
             rows += ctl::cell(names[i], ctl::escape(texts[i]), "num");
-        rows +=
-            ctl::cell("Gain in MB/s", fmt::format("<span class=\"{}\">{}</span>", ctl::escape(row.verdict),
-                                                  ctl::escape(gain_text(result, row))));
-        rows += ctl::cell("", bar(row, end), "bar") + "</tr>\n";
+        rows += ctl::cell("Effect", fmt::format("<span class=\"{}\">{}</span>", ctl::escape(row.verdict),
+                                                ctl::escape(effect_text(result, row))));
+        rows += ctl::cell(
+                    "", row.effect ? ctl::effect_bar_svg(*row.effect, end, wq::effect_text(*row.effect)) : "",
+                    "bar") +
+                "</tr>\n";
     }
     return ctl::table(headings, rows);
 }
 
-// Draws the pairs of each scope and the baseline.
+// Draws the pairs of each scope and the reference.
 std::string pairs_html(const BenchResult& result) {
     std::string out;
     for (std::size_t i = 1; i < result.rows.size(); i++) {
-        const Row& baseline = result.rows.front();
+        const Row& reference = result.rows.front();
         const Row& row = result.rows[i];
         std::vector<double> percent;
-        for (std::size_t run = 0; run < std::min(row.runs.size(), baseline.runs.size()); run++)
-            percent.push_back(100 * (baseline.runs[run].mb_per_s / row.runs[run].mb_per_s - 1));
+        for (std::size_t run = 0; run < std::min(row.runs.size(), reference.runs.size()); run++)
+            percent.push_back(100 * (reference.runs[run].mb_per_s / row.runs[run].mb_per_s - 1));
         if (percent.empty() || !row.effect) continue;
-        const std::string title = fmt::format("{} against {}: cost of a byte", row.scope, baseline.scope);
+        const std::string title = fmt::format("{} against {}: cost of a byte", row.scope, reference.scope);
         out += "<figure>" + ctl::effects_svg(percent, *row.effect, 0, title, title) + "</figure>\n";
     }
     return out.empty() ? "" : "<div class=\"plots\">\n" + out + "</div>\n";
@@ -112,13 +106,12 @@ std::string bench_page(const BenchResult& result, const std::string& machine) {
         ctl::escape(host_text(result.host)), ctl::escape(settings_text(result)));
     body +=
         "<p>Medians of the runs. P50, P90, P99 and CPU in microseconds: of a write, and of CPU time per work "
-        "item. The bar points to the right for a gain.</p>\n";
+        "item. The bar points to the left if the scope is better.</p>\n";
     if (!result.missing.empty()) body += "<p>Not counted: " + ctl::escape(result.missing) + "</p>\n";
     if (!result.stopped.empty()) body += "<p>Ended early: " + ctl::escape(result.stopped) + "</p>\n";
     body += "</section>\n";
     if (const std::string pairs = pairs_html(result); !pairs.empty())
-        body += "<section id=\"trials\">\n<h2>Pairs</h2>\n<p>Above zero is worse than the baseline.</p>\n" +
-                pairs + "</section>\n";
+        body += "<section id=\"trials\">\n<h2>Pairs</h2>\n" + pairs + "</section>\n";
     const ctl::ReportHead head{"", result.host.kernel, "wq-tunectl bench", "not running: bench needs none",
                                result.time};
     return ctl::report_page(head, body + machine);

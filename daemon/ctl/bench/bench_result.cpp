@@ -48,14 +48,14 @@ Figures figures_of(const json& j) {
             .cpu = optional_of<double>(j.at("cpu_ns_per_item"))};
 }
 
-ordered_json row_json(const Row& row, bool is_baseline) {
+ordered_json row_json(const Row& row, bool is_reference) {
     ordered_json out{{"scope", row.scope},
-                     {"role", is_baseline ? "baseline" : "candidate"},
+                     {"role", is_reference ? "reference" : "candidate"},
                      {"pools", or_null(row.pools)},
                      {"median", row.runs.empty() ? ordered_json(nullptr) : figures_json(medians_of(row))},
                      {"runs", ordered_json::array()}};
     for (const Figures& run : row.runs) out["runs"].push_back(figures_json(run));
-    if (is_baseline) return out;
+    if (is_reference) return out;
     out["verdict"] = word_or_null(row.verdict);
     out["e_regressed"] = row.e_regressed;
     out["e_improved"] = row.e_improved;
@@ -69,7 +69,7 @@ Row row_of(const json& j) {
     const json& runs = j.at("runs");
     for (std::size_t i = 0; i < std::min(runs.size(), kMostRuns); i++)
         row.runs.push_back(figures_of(runs.at(i)));
-    if (j.at("role") == "baseline") return row;
+    if (j.at("role") == "reference") return row;
     row.verdict = optional_of<std::string>(j.at("verdict")).value_or("");
     row.e_regressed = j.at("e_regressed").get<double>();
     row.e_improved = j.at("e_improved").get<double>();
@@ -143,10 +143,6 @@ Figures medians_of(const Row& row) {
             .kworkers = median(row.runs, &Figures::kworkers),
             .items_per_s = median(row.runs, &Figures::items_per_s),
             .cpu = median(row.runs, &Figures::cpu)};
-}
-
-double gain_percent(double cost_percent) {
-    return 100 * (100 / (100 + cost_percent) - 1);
 }
 
 const Row* best_of(const BenchResult& result) {

@@ -28,7 +28,7 @@ struct Row {
     std::optional<std::size_t> pools;
     std::vector<Figures> runs;
     // Compared with the first row; not set in the first row itself.
-    std::optional<Effect> effect;  // of the cost: below zero is more MB/s. Empty without runs
+    std::optional<Effect> effect;  // of the time per byte. Empty without runs
     std::string verdict{};         // improved, regressed, undecided; "" if the run was cut off
     double e_improved = 1;
     double e_regressed = 1;
@@ -60,14 +60,12 @@ struct BenchResult {
     unsigned rounds = 0;    // completed rounds, without dropped ones
     std::string missing;    // what could not be counted, and why; "" if nothing
     std::string stopped;    // why it ended early; "" if it did not
-    std::vector<Row> rows;  // the baseline first
+    std::vector<Row> rows;  // the reference first
 };
 
 // The medians of the runs; all 0 if there are none.
 Figures medians_of(const Row& row);
-// Converts a change of the cost to the change of MB/s, both in percent of the baseline.
-double gain_percent(double cost_percent);
-// The improved row with the largest gain; nullptr if there is none.
+// The improved row with the best effect; nullptr if there is none.
 const Row* best_of(const BenchResult& result);
 
 inline constexpr int kFormat = 1;

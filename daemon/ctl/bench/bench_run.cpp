@@ -16,6 +16,7 @@
 #include "ctl/bench/bench_text.h"
 #include "ctl/complaints.h"
 #include "ctl/render/progress_line.h"
+#include "judge/evidence.h"
 #include "kernel/cpu_files.h"
 #include "kernel/workqueue_fs.h"
 
@@ -202,8 +203,8 @@ void Run::keep_round() {
 void Run::show(const ab::Comparison& comparison) {
     std::string text = fmt::format("round {} of {}", comparison.rounds() + 1, result_.settings.rounds);
     for (std::size_t arm = 1; arm < arms_.size() && comparison.rounds() > 0; arm++)
-        text += fmt::format("{} {} {:+.1f}%", arm == 1 ? ";" : ",", arms_[arm].word,
-                            gain_percent(comparison.effect(arm).percent));
+        text += fmt::format("{} {} {}", arm == 1 ? ";" : ",", arms_[arm].word,
+                            wq::effect_text(Effect{comparison.effect(arm).percent, {}}));
     line_.show(text);
 }
 
@@ -211,12 +212,12 @@ void Run::conclude(ab::Comparison& comparison) {
     result_.rounds = comparison.rounds();
     for (std::size_t arm = 1; arm < arms_.size(); arm++) {
         Row& row = result_.rows.at(arm);
-        const Standing standing = comparison.standing(arm);
-        row.e_improved = evidence_of(standing.log_improved);
-        row.e_regressed = evidence_of(standing.log_regressed);
+        const Decision decision = comparison.decision(arm);
+        row.e_improved = evidence_of(decision.log_better);
+        row.e_regressed = evidence_of(decision.log_worse);
         if (comparison.rounds() == 0) continue;
         row.effect = comparison.effect(arm);
-        if (const auto& verdict = comparison.verdict(arm)) row.verdict = name_of(verdict->outcome);
+        if (const auto& verdict = comparison.verdict(arm)) row.verdict = name_of(verdict->decision.judgement);
     }
 }
 

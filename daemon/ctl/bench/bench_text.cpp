@@ -32,7 +32,8 @@ std::string size_text(const Host& host) {
 
 constexpr const char* kLegend =
     "Medians of the runs. P50, P90, P99, CPU: microseconds, of a write and of CPU time per work item. "
-    "KWORKERS: those of all unbound workqueues. In brackets: the 95% interval of the median gain.";
+    "KWORKERS: those of all unbound workqueues. EFFECT: of the time per byte, the median "
+    "of the pairs and its 95% interval.";
 
 }  // namespace
 
@@ -53,22 +54,20 @@ std::string settings_text(const BenchResult& result) {
                        plural(result.rounds, "round"), s.seconds, printable(result.version));
 }
 
-std::string gain_text(const BenchResult& result, const Row& row) {
-    if (&row == result.rows.data()) return "baseline";
+std::string effect_text(const BenchResult& result, const Row& row) {
+    if (&row == result.rows.data()) return "reference";
     if (!row.effect) return "-";
-    std::string out = fmt::format("{:+.1f}%", gain_percent(row.effect->percent));
-    if (const auto& interval = row.effect->interval)
-        out += fmt::format(" ({:+.1f}..{:+.1f})", gain_percent(interval->high), gain_percent(interval->low));
+    const std::string out = wq::effect_text(*row.effect);
     return row.verdict.empty() ? out : out + ", " + printable(row.verdict);
 }
 
 std::string finding(const BenchResult& result) {
-    const std::string baseline = result.rows.empty() ? "" : printable(result.rows.front().scope);
+    const std::string reference = result.rows.empty() ? "" : printable(result.rows.front().scope);
     if (result.rounds == 0) return "Nothing was measured.";
     if (const Row* best = best_of(result))
-        return fmt::format("{} moved {:.1f}% more than {}, this kernel's scope.", printable(best->scope),
-                           gain_percent(best->effect->percent), baseline);
-    return fmt::format("No scope is known to be better than {}, this kernel's.", baseline);
+        return fmt::format("{} against {}, this kernel's scope: {}.", printable(best->scope), reference,
+                           wq::effect_text(*best->effect));
+    return fmt::format("No scope is known to be better than {}, this kernel's.", reference);
 }
 
 std::vector<std::string> figure_names() {
@@ -93,12 +92,12 @@ std::vector<std::string> figure_texts(const Row& row) {
 std::string bench_table(const BenchResult& result, std::size_t columns, bool colour) {
     std::vector<std::string> header{"SCOPE"};
     for (std::string& name : figure_names()) header.push_back(std::move(name));
-    header.emplace_back("GAIN IN MB/S");
+    header.emplace_back("EFFECT");
     ctl::Table table(std::move(header));
     for (const Row& row : result.rows) {
         std::vector<std::string> cells{printable(row.scope)};
         for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
-        cells.push_back(gain_text(result, row));
+        cells.push_back(effect_text(result, row));
         table.add(std::move(cells));
     }
     std::string out = table.text(columns, colour) + "\n" + wrapped(finding(result), columns) +
@@ -113,7 +112,7 @@ std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>
                           std::size_t columns, bool colour) {
     std::vector<std::string> header{"#", "KERNEL", "SHARD", "SCOPE"};
     for (std::string& name : figure_names()) header.push_back(std::move(name));
-    header.emplace_back("GAIN IN MB/S");
+    header.emplace_back("EFFECT");
     ctl::Table table(std::move(header));
     std::string legend;
     for (std::size_t i = 0; i < results.size(); i++) {
@@ -122,7 +121,7 @@ std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>
             std::vector<std::string> cells{std::to_string(i + 1), printable(result.host.kernel),
                                            size_text(result.host), printable(row.scope)};
             for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
-            cells.push_back(gain_text(result, row));
+            cells.push_back(effect_text(result, row));
             table.add(std::move(cells));
         }
         legend += wrapped(fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result.host),
@@ -130,7 +129,7 @@ std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>
                           columns);
     }
     return table.text(columns, colour) + "\n" + legend +
-           wrapped("SHARD: workqueue.cache_shard_size. Gains are against the baseline of the same file.",
+           wrapped("SHARD: workqueue.cache_shard_size. Effects are against the reference of the same file.",
                    columns) +
            wrapped(kLegend, columns);
 }

@@ -20,8 +20,8 @@ std::string finding(const BenchResult& result);
 // "Intel Xeon E5, 8 CPUs, 8 cores, 8 LLCs of 1 core, virtual, kernel 6.12.107".
 std::string host_text(const Host& host);
 std::string settings_text(const BenchResult& result);
-// "+14.2% (10.1..18.0), improved"; "baseline" for the first row.
-std::string gain_text(const BenchResult& result, const Row& row);
+// "14% better (10 to 18), improved"; "reference" for the first row.
+std::string effect_text(const BenchResult& result, const Row& row);
 // The headings of a row's figures, and the figures: pools, kworkers, items/s, MB/s, us of p50, p90, p99, CPU.
 std::vector<std::string> figure_names();
 std::vector<std::string> figure_texts(const Row& row);

@@ -88,7 +88,7 @@ int compare(const Options& options, const std::string& target, const std::string
     if (options.json)
         fmt::print("{}\n", dump_json(to_json(record)));
     else
-        fmt::print("{} against {}: {}{}: {}\n", record.key.candidate, record.key.baseline,
+        fmt::print("{} against {}: {}{}: {}\n", record.key.candidate, record.key.reference,
                    record.judged ? name_of(record.outcome) : "cut off",
                    record.reason.empty() ? "" : " (" + record.reason + ")", text_of(record.standing));
     return record.judged ? kOk : kFailure;

@@ -45,7 +45,7 @@ std::string evidence(const VerdictRecord& record) {
 LearnedRule learned(const Lesson& lesson) {
     LearnedRule out{lesson.verdicts.back().key.kind, {}, {}, {}};
     if (lesson.kind == Lesson::Kind::use) out.arm = lesson.arm;
-    out.had = arm_named(lesson.verdicts.front().key.baseline);
+    out.had = arm_named(lesson.verdicts.front().key.reference);
     for (const VerdictRecord& record : lesson.opposed)
         out.notes.push_back("an earlier one says the opposite: " + evidence(record));
     for (const VerdictRecord& record : lesson.verdicts) out.notes.push_back(evidence(record));

@@ -40,13 +40,13 @@ int history(const Options& options) {
     }
     Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
     for (const VerdictRecord& r : store.records())
-        table.add({local_time(r.time), r.target, r.key.baseline + " -> " + r.key.candidate,
+        table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     const std::string note =
-        "Effects are of the cost of the counter, in percent: above zero is worse. They describe the pairs up "
-        "to the verdict, which came when there was enough evidence, and so tend to be overstated.";
+        "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "
+        "tend to be overstated.";
     fmt::print("{}", wrapped(note, terminal_columns()));
     return kOk;
 }

@@ -17,7 +17,6 @@
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "ctl/render/verdict_text.h"
 #include "ctl/setting_option.h"
 #include "evidence/comparison.h"
 #include "evidence/e_detector.h"
@@ -30,45 +29,33 @@ namespace {
 
 constexpr std::size_t kMaxRecording = 64U << 20U;  // bytes
 
-std::vector<ComparedCounter> counters_of(const RecordedTrial& recorded, double tolerance) {
-    std::vector<ComparedCounter> out;
-    for (const JudgedCounter& counter : recorded.counters)
-        out.push_back({counter.name, counter.higher_is_better, tolerance, false});
-    return out;
-}
-
 struct Judged {
     Decision decision;
     Effect effect;
 };
 
-Judged judge_one(const RecordedTrial& recorded, const JudgeOptions& options) {
-    Comparison comparison(counters_of(recorded, options.tolerance));
+Judged judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
+    std::vector<ComparedCounter> counters = recorded.counters;
+    for (ComparedCounter& counter : counters) counter.tolerance = options.tolerance;
+    Comparison comparison(counters);
     const DecisionRule rule{options.alpha, options.candidates};
     Decision decision;
     for (const auto& pair : recorded.pairs) {
-        std::vector<std::optional<PairValues>> values;
-        for (const Readings& r : pair) values.emplace_back(PairValues{r.baseline, r.candidate});
-        comparison.add(values);
+        comparison.add(std::vector<std::optional<PairValues>>(pair.begin(), pair.end()));
         decision = comparison.decide(rule);
         if (decision.judgement != Judgement::undecided || decision.pairs >= options.max_pairs) break;
     }
     return {decision, comparison.effect(decision.column)};
 }
 
-std::string verdict_of(const Decision& decision) {
-    return decision.judgement == Judgement::undecided ? "inconclusive"
-                                                      : std::string(name_of(decision.judgement));
-}
-
 void print_line(const nlohmann::ordered_json& line) {
     fmt::print("{}\n", json_text(line));
 }
 
-void print_json(const RecordedTrial& recorded, const Judged& judged) {
+void print_json(const RecordedComparison& recorded, const Judged& judged) {
     const Decision& at = judged.decision;
     print_line({{"trial", recorded.name},
-                {"verdict", verdict_of(at)},
+                {"verdict", name_of(at.judgement)},
                 {"counter", at.counter},
                 {"pairs", at.pairs},
                 {"e_regressed", evidence_of(at.log_worse)},
@@ -77,10 +64,10 @@ void print_json(const RecordedTrial& recorded, const Judged& judged) {
                 {"interval_percent", interval_or_null(judged.effect)}});
 }
 
-std::vector<std::string> row_of(const RecordedTrial& recorded, const Judged& judged) {
+std::vector<std::string> row_of(const RecordedComparison& recorded, const Judged& judged) {
     const Decision& at = judged.decision;
     return {recorded.name,
-            verdict_of(at),
+            std::string(name_of(at.judgement)),
             at.counter,
             std::to_string(at.pairs),
             fmt::format("{:.4g}", evidence_of(at.log_worse)),
@@ -93,7 +80,7 @@ struct Watched {
     double log_m = 0;                     // highest value of all counters, at the end
 };
 
-Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
+Watched watch_one(const RecordedComparison& recorded, const JudgeOptions& options) {
     std::vector<EDetector> detectors(recorded.counters.size());
     const double enough =
         std::log(static_cast<double>(detectors.size()) * static_cast<double>(options.run_length));
@@ -101,8 +88,8 @@ Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
     for (std::size_t p = 0; p < recorded.pairs.size() && !out.alarm_at; p++) {
         out.log_m = -std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < detectors.size(); i++) {
-            const Readings& r = recorded.pairs[p][i];
-            detectors[i].add(difference_of(recorded.counters[i], r) - std::log1p(options.tolerance));
+            const PairValues& r = recorded.pairs[p][i];
+            detectors[i].add(log_ratio(recorded.counters[i], r) - std::log1p(options.tolerance));
             out.log_m = std::max(out.log_m, detectors[i].log());
         }
         if (out.log_m >= enough) out.alarm_at = p + 1;
@@ -110,9 +97,9 @@ Watched watch_one(const RecordedTrial& recorded, const JudgeOptions& options) {
     return out;
 }
 
-void show_watched(const std::vector<RecordedTrial>& trials, const JudgeOptions& options) {
-    Table table({"TRIAL", "ALARM AT PAIR", "LN M"});
-    for (const RecordedTrial& trial : trials) {
+void show_watched(const std::vector<RecordedComparison>& trials, const JudgeOptions& options) {
+    Table table({"COMPARISON", "ALARM AT PAIR", "LN M"});
+    for (const RecordedComparison& trial : trials) {
         const Watched watched = watch_one(trial, options);
         if (options.json)
             print_line(
@@ -143,8 +130,8 @@ int judge(const JudgeOptions& options) {
         show_watched(*trials, options);
         return kOk;
     }
-    Table table({"TRIAL", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
-    for (const RecordedTrial& trial : *trials) {
+    Table table({"COMPARISON", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
+    for (const RecordedComparison& trial : *trials) {
         const Judged judged = judge_one(trial, options);
         if (options.json)
             print_json(trial, judged);
@@ -169,7 +156,7 @@ CommandRun set_up_judge(CLI::App& command, const Invocation& /*invocation*/) {
                 parse_tolerance, options->tolerance);
     add_setting(command, "--max-pairs", "Pairs after which a comparison is undecided; default 64",
                 parse_max_pairs, options->max_pairs);
-    add_setting(command, "--candidates", "How many candidates are compared with the baseline; default 1",
+    add_setting(command, "--candidates", "How many candidates are compared with the reference; default 1",
                 parse_candidates, options->candidates);
     auto* watch =
         command.add_flag("--watch", options->watch, "Print the pair at which the watch would alarm");

@@ -19,8 +19,8 @@ struct JudgeOptions {
     std::uint64_t run_length = 20'000;  // minimum average of pairs before a false alarm
 };
 
-// `wq-tunectl judge`: evaluates each recorded trial as a comparison (evidence/comparison.h) that stops where
-// a live one would stop. With `watch`, shows when harm would raise an alarm.
+// `wq-tunectl judge`: evaluates each trial of the file as a comparison (evidence/comparison.h) that stops
+// where a live one would stop. With `watch`, shows when harm would raise an alarm.
 int judge(const JudgeOptions& options);
 
 CommandRun set_up_judge(CLI::App& command, const Invocation& invocation);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // next_step() decides what one workqueue holds on this host under one policy. lessons_of() decides what the
-// trials of a class of workqueues found, no matter whether the policy or an operator asked for them, and even
-// if no workqueue of the class exists now. The rule is the same: a candidate is compared with a baseline, and
-// the winner is the next baseline. So the verdicts of a class are steps from one setting to another. The
-// latest verdict that is not undecided selects the steps that count: those that improved, from the kernel's
-// setting to the baseline of that verdict, and those that continue from there. If there are none, the lesson
-// is `leave`, and the verdicts that regressed are its evidence.
+// comparisons of a class of workqueues found, no matter whether the policy or an operator asked for them, and
+// even if no workqueue of the class exists now. The rule is the same: a candidate is compared with a
+// baseline, and the winner is the next baseline. So the verdicts of a class are steps from one setting to
+// another. The latest verdict that is not undecided selects the steps that count: those that improved, from
+// the kernel's setting to the baseline of that verdict, and those that continue from there. If there are
+// none, the lesson is `leave`, and the verdicts that regressed are its evidence.
 //
 // If masks give the workqueues of a class different CPUs, or changed the CPUs of the class, only the verdicts
 // on the CPUs of the latest verdict count. Of several verdicts on one pair of arms, the latest counts,
@@ -63,11 +63,11 @@ std::vector<VerdictRecord> Class::steps_to(const std::string& setting) const {
     std::set<std::string> seen{setting};
     for (std::string at = setting;;) {
         const VerdictRecord* before = latest([&](const VerdictRecord& v) {
-            return v.outcome == TrialOutcome::improved && v.key.candidate == at;
+            return v.outcome == Judgement::improved && v.key.candidate == at;
         });
-        if (before == nullptr || !seen.insert(before->key.baseline).second) return out;
+        if (before == nullptr || !seen.insert(before->key.reference).second) return out;
         out.insert(out.begin(), *before);
-        at = before->key.baseline;
+        at = before->key.reference;
     }
 }
 
@@ -75,10 +75,10 @@ std::vector<VerdictRecord> Class::steps_to(const std::string& setting) const {
 // the steps form a circle.
 bool Class::add_steps_from(const std::string& setting, std::vector<VerdictRecord>& steps) const {
     std::set<std::string> seen{setting};
-    for (const VerdictRecord& step : steps) seen.insert(step.key.baseline);
+    for (const VerdictRecord& step : steps) seen.insert(step.key.reference);
     for (std::string at = setting;; at = steps.back().key.candidate) {
         const VerdictRecord* next = latest([&](const VerdictRecord& v) {
-            return is_trusted(v) && v.outcome == TrialOutcome::improved && v.key.baseline == at;
+            return is_trusted(v) && v.outcome == Judgement::improved && v.key.reference == at;
         });
         if (next == nullptr) return true;
         if (!seen.insert(next->key.candidate).second) return false;
@@ -90,7 +90,7 @@ bool Class::add_steps_from(const std::string& setting, std::vector<VerdictRecord
 std::vector<VerdictRecord> Class::regressed(const std::string& setting) const {
     std::vector<VerdictRecord> out;
     for (const auto& [arms, verdict] : verdicts_)
-        if (is_trusted(*verdict) && verdict->outcome == TrialOutcome::regressed && arms.first == setting)
+        if (is_trusted(*verdict) && verdict->outcome == Judgement::regressed && arms.first == setting)
             out.push_back(*verdict);
     std::stable_sort(out.begin(), out.end(), is_older);
     return out;
@@ -103,21 +103,21 @@ Lesson nothing(const VerdictRecord& last, std::string why) {
 // Returns a lesson to use the candidate of the last of STEPS.
 Lesson use(const VerdictRecord& last, std::vector<VerdictRecord> steps) {
     const auto arm = arm_named(steps.back().key.candidate);
-    if (!arm || !arm_named(steps.front().key.baseline))
+    if (!arm || !arm_named(steps.front().key.reference))
         return nothing(last, "has scopes that this version does not know");
     return {Lesson::Kind::use, last.target, *arm, std::move(steps), ""};
 }
 
 Lesson Class::lesson() const {
     const auto conclusive = [&](const VerdictRecord& v) {
-        return is_trusted(v) && v.outcome != TrialOutcome::inconclusive;
+        return is_trusted(v) && v.outcome != Judgement::undecided;
     };
     const VerdictRecord* last = latest(conclusive);
     if (last == nullptr) {
         last = latest([](const VerdictRecord&) { return true; });
         return nothing(*last, is_trusted(*last) ? "is undecided" : "has a time in the future (wrong clock)");
     }
-    const std::string& incumbent = last->key.baseline;
+    const std::string& incumbent = last->key.reference;
     auto steps = steps_to(incumbent);
     if (!std::all_of(steps.begin(), steps.end(), [&](const auto& step) { return is_trusted(step); }))
         return nothing(*last, "depends on a verdict with a time in the future (wrong clock)");
@@ -135,16 +135,17 @@ struct DefaultSteps {
 DefaultSteps default_steps(const Verdicts& verdicts, const Lesson& lesson) {
     DefaultSteps out;
     for (const auto& [arms, verdict] : verdicts)
-        if (verdict->outcome != TrialOutcome::regressed) out.ours.insert(arms.second);
+        if (verdict->outcome != Judgement::regressed) out.ours.insert(arms.second);
     if (lesson.kind == Lesson::Kind::use) out.lesson = lesson.arm.name();
     return out;
 }
 
-// The trials of a workqueue that follows @default start at the setting of @default. If that setting was ours,
-// and hosts that follow the lessons will not have it, these trials say nothing about the kernel's setting.
+// The comparisons of a workqueue that follows @default start at the setting of @default. If that setting was
+// ours, and hosts that follow the lessons will not have it, these comparisons say nothing about the kernel's
+// setting.
 Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
     if (lesson.kind == Lesson::Kind::nothing || lesson.name == kDefaultTarget) return lesson;
-    const std::string& start = lesson.verdicts.front().key.baseline;
+    const std::string& start = lesson.verdicts.front().key.reference;
     if (!steps.ours.contains(start) || start == steps.lesson) return lesson;
     const VerdictRecord last = lesson.verdicts.back();
     return nothing(last, "depends on a scope that @default had and that this policy does not set");
@@ -152,8 +153,8 @@ Lesson beside_default(Lesson lesson, const DefaultSteps& steps) {
 
 // Whether both are about the same arms, and one improved and the other regressed.
 bool are_opposite(const VerdictRecord& a, const VerdictRecord& b) {
-    const auto decided = [](const VerdictRecord& v) { return v.outcome != TrialOutcome::inconclusive; };
-    return a.key.baseline == b.key.baseline && a.key.candidate == b.key.candidate && decided(a) &&
+    const auto decided = [](const VerdictRecord& v) { return v.outcome != Judgement::undecided; };
+    return a.key.reference == b.key.reference && a.key.candidate == b.key.candidate && decided(a) &&
            decided(b) && a.outcome != b.outcome;
 }
 
@@ -170,7 +171,7 @@ std::vector<Lesson> lessons_of(const LessonInput& in) {
     std::map<std::string, std::vector<const VerdictRecord*>> all;  // by class
     for (const VerdictRecord& record : in.records)
         if (counts(record) && record.key.cpus == cpus.at(record.key.kind)) {
-            classes[record.key.kind][{record.key.baseline, record.key.candidate}] = &record;
+            classes[record.key.kind][{record.key.reference, record.key.candidate}] = &record;
             all[record.key.kind].push_back(&record);
         }
     std::vector<Lesson> out;

@@ -165,7 +165,7 @@ std::string reason_text(const json& target) {
     const json verdict = target.value("verdict", json(nullptr));
     const bool decided = verdict.is_object() && verdict.value("verdict", "undecided") != "undecided";
     const bool same = decided && now.value("candidate", "") == verdict.value("candidate", "") &&
-                      now.value("reference", "") == verdict.value("baseline", "");
+                      now.value("reference", "") == verdict.value("reference", "");
     const std::string progress = progress_text(now, wall_clock());
     return decided && !same ? verdict_text(verdict) + "; " + progress : progress;
 }

@@ -93,7 +93,7 @@ std::string heading(const std::vector<FleetEntry>& entries, const FleetRules& fo
            "E\n"
            "# cases at most. The value for the rule leaves out the host with the most evidence. If hosts\n"
            "# differ, the votes of hosts also limit it. An effect is a mean of all pairs, of the cost of a\n"
-           "# counter: below zero is better; its spread is the deviation between hosts, and how many are\n"
+           "# counter; its spread is the deviation between hosts, and how many are\n"
            "# better or worse by their own evidence.\n";
 }
 

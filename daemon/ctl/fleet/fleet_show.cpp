@@ -58,7 +58,7 @@ std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t 
     }
     out += table->text(columns, colour);
     const std::string note =
-        "\nEffects are means over all pairs, of the cost of the counter, in percent: above zero is worse. E "
+        "\nEffects are means over all pairs, of the cost of the counter. E "
         "is "
         "the evidence of all hosts together; chance alone reaches E in one of E cases at most. SPREAD "
         "has the deviation between hosts that noise does not explain, and how many hosts are better or worse "

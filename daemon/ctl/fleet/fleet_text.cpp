@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "evidence/effect.h"
 
 namespace wq::ctl {
 namespace {
@@ -47,7 +48,7 @@ std::string arms_text(const FleetKey& key) {
 }
 
 std::string effect_text(const Pooled& pooled) {
-    return pooled.pairs == 0 ? "-" : fmt::format("{:+.2f}%", pooled.effect_percent());
+    return pooled.pairs == 0 ? "-" : wq::effect_text(Effect{pooled.effect_percent(), {}});
 }
 
 std::string spread_text(const Pooled& p) {

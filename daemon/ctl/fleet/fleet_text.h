@@ -17,7 +17,7 @@ std::string e_text(double log);
 std::string machine_text(const FleetMachine& machine);
 // "cache -> smt strict", or "smt (policy) -> cpu" if a policy had set the reference.
 std::string arms_text(const FleetKey& key);
-// "-2.3%".
+// "2.3% better".
 std::string effect_text(const Pooled& pooled);
 // How hosts differ: the deviation between them, and how many are better or worse by their own evidence:
 // "0.35%; 12 better, 0 worse"; "MIXED: 2.10%; 40 better, 35 worse" if both are more than 5% of the hosts and

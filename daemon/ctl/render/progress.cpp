@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "ctl/render/verdict_text.h"
 
 namespace wq::ctl {
 namespace {
@@ -31,15 +32,14 @@ std::string in_time(const json& when, std::int64_t now) {
     return left <= 0 ? "now" : "in " + rough_time(static_cast<std::uint64_t>(left));
 }
 
-// ", latency -3.1% in 23 of 64 pairs"; "" before the first pair.
-std::string effect_text(const json& trial) {
-    const json effect = trial.value("effect_percent", json(nullptr));
-    if (!effect.is_number()) return "";
+// ", latency 3.1% better in 23 of 64 pairs"; "" before the first pair.
+std::string pairs_text(const json& trial) {
+    const std::string effect = effect_text_of(trial);
+    if (effect.empty()) return "";
     const auto pairs = trial.value("pairs", 0U);
     const std::string of =
         text(trial, "course") == "dense" ? fmt::format(" of {}", trial.value("max_pairs", 0U)) : "";
-    return fmt::format(", {} {:+.1f}% in {}{} pair{}", text(trial, "counter"), effect.get<double>(), pairs,
-                       of, pairs == 1 && of.empty() ? "" : "s");
+    return fmt::format(", {} in {}{} pair{}", effect, pairs, of, pairs == 1 && of.empty() ? "" : "s");
 }
 
 // When the next pair comes, and why it does not come now.
@@ -94,7 +94,7 @@ std::string odds_text(const json& trial) {
 std::string progress_text(const json& trial, std::int64_t now) {
     const std::string when = when_text(trial, now);
     return fmt::format("{}{}{}{}", text(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
-                       effect_text(trial), when.empty() ? "" : "; " + when);
+                       pairs_text(trial), when.empty() ? "" : "; " + when);
 }
 
 std::string comparisons_text(const json& status, std::int64_t now) {

@@ -11,7 +11,8 @@ namespace wq::ctl {
 
 // The e-values as odds: "12 to 1 that smt is better than cache".
 std::string odds_text(const nlohmann::json& trial);
-// "12 to 1 that smt is better than cache, latency -3.1% in 23 of 64 pairs; next pair in 4 min".
+// "12 to 1 that smt is better than cache, latency 3.1% better (1.2 to 5) in 23 of 64 pairs; next pair in 4
+// min".
 std::string progress_text(const nlohmann::json& trial, std::int64_t now);
 
 // All comparisons of a status document: "5 of 14 targets: 3 improved, 1 undecided, 1 regressed; next pair in

@@ -6,30 +6,26 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "evidence/effect.h"
 
 namespace wq::ctl {
 
-std::string effect_text(const Effect& effect) {
-    std::string median = fmt::format("{:+.2f}%", effect.percent);
-    if (!effect.interval) return median;
-    return fmt::format("{} ({:+.2f}..{:+.2f})", median, effect.interval->low, effect.interval->high);
-}
-
-std::string verdict_text(const TrialVerdict& verdict) {
-    std::string outcome(name_of(verdict.outcome));
-    if (verdict.reason.empty() || verdict.reason == kMaxPairsReason) return outcome;
-    return fmt::format("{} ({})", outcome, verdict.reason);
+std::string effect_text_of(const nlohmann::json& about) {
+    const auto percent = about.value("effect_percent", nlohmann::json(nullptr));
+    if (!percent.is_number()) return "";
+    Effect effect{percent.get<double>(), {}};
+    const auto interval = about.value("interval_percent", nlohmann::json(nullptr));
+    if (interval.is_array()) effect.interval = {interval.at(0).get<double>(), interval.at(1).get<double>()};
+    return about.value("counter", "") + " " + effect_text(effect);
 }
 
 std::string verdict_text(const nlohmann::json& record) {
     const auto text = [&](const char* key) { return record.value(key, ""); };
-    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("baseline"), text("verdict"));
+    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("reference"), text("verdict"));
     if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
-    const auto effect = record.value("effect_percent", nlohmann::json(nullptr));
-    if (!effect.is_number()) return out;
-    const auto pairs = record.value("pairs", 0U);
-    return out +
-           fmt::format(", {} {:+.1f}% in {}", text("counter"), effect.get<double>(), plural(pairs, "pair"));
+    const std::string effect = effect_text_of(record);
+    if (effect.empty()) return out;
+    return fmt::format("{}, {} in {}", out, effect, plural(record.value("pairs", 0U), "pair"));
 }
 
 }  // namespace wq::ctl

@@ -4,16 +4,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "judge/trial.h"
-
 namespace wq::ctl {
 
-// Returns "+1.23% (-0.50..+2.90)"; without the interval if there is none.
-std::string effect_text(const Effect& effect);
-// Returns "improved" or "undecided (interrupted)". Omits the reason that all pairs were used, because the
-// number of pairs shows it.
-std::string verdict_text(const TrialVerdict& verdict);
-// Returns "smt against cache: improved, latency -8.1% in 23 pairs" for an element of `history --json`.
+// "latency 8.1% better (7 to 9.2)" for a comparison of a status document or an element of `history --json`;
+// "" if it has no effect yet.
+std::string effect_text_of(const nlohmann::json& about);
+// "smt against cache: improved, latency 8.1% better (7 to 9.2) in 23 pairs" for an element of `history
+// --json`.
 std::string verdict_text(const nlohmann::json& record);
 
 }  // namespace wq::ctl

@@ -50,10 +50,10 @@ json daemon_status(const Options& options, std::string& text) {
     return std::move(*status);
 }
 
-Result<std::vector<ReportTrial>> read_trials(const Paths& paths) {
+Result<std::vector<ReportedComparison>> read_trials(const Paths& paths) {
     VerdictStore store(paths.verdicts());
     if (const auto read = store.read(); !read) return tl::unexpected(read.error());
-    std::vector<ReportTrial> out;
+    std::vector<ReportedComparison> out;
     for (const VerdictRecord& record : store.records()) {
         out.push_back({record, {}});
         auto readings = read_readings(paths, record);
@@ -76,7 +76,7 @@ Status write_report(const std::string& path, const std::string& text) {
 int report(const Options& options, const std::string& output) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
-    std::vector<ReportTrial> trials;
+    std::vector<ReportedComparison> trials;
     Isolation isolation;
     CoreKinds kinds = core_kinds_by_threads(machine->topology);
     if (const auto tree = tree_of(options)) {

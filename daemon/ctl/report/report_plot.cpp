@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWidth = 420;
 constexpr double kHeight = 236;
-constexpr double kLeft = 50;
+constexpr double kLeft = 72;
 constexpr double kRight = kWidth - 58;  // leaves space for the names of lines
 constexpr double kTop = 26;             // leaves space for the title of the axis
 constexpr double kBottom = kHeight - 34;
@@ -128,7 +128,9 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
         const double value = mark * step;
         out +=
             level(mark == 0 ? "zero" : "grid", frame.y(value)) +
-            text_at(kLeft - 6, frame.y(value) + 4, "end", mark == 0 ? "0%" : fmt::format("{:+.4g}%", value));
+            text_at(kLeft - 6, frame.y(value) + 4, "end",
+                    mark == 0 ? "0%"
+                              : fmt::format("{:.4g}% {}", std::abs(value), value < 0 ? "better" : "worse"));
     }
     std::vector<Name> names = {{frame.y(effect.percent), "median"}};
     if (tolerance > 0) {
@@ -145,12 +147,11 @@ std::string effects_svg(const std::vector<double>& percent, const Effect& effect
     return out + pair_marks(frame) + "</svg>\n";
 }
 
-std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> log_enough,
-                         const std::string& label) {
+std::string evidence_svg(const RunningEvidence& evidence, double log_enough, const std::string& label) {
     static constexpr double kLeast = -3;
-    const auto enough = log_enough ? std::optional(*log_enough / std::numbers::ln10) : std::nullopt;
+    const double enough = log_enough / std::numbers::ln10;
     bool cut = false;
-    Frame frame{evidence.log_regressed.size(), -1, enough.value_or(1) + 0.3};
+    Frame frame{evidence.log_regressed.size(), -1, enough + 0.3};
     for (const auto* logs : {&evidence.log_regressed, &evidence.log_improved})
         for (const double log : *logs) {
             cut = cut || log < kLeast * std::numbers::ln10;
@@ -164,11 +165,9 @@ std::string evidence_svg(const RunningEvidence& evidence, std::optional<double> 
         out += level(power == 0 ? "zero" : "grid", frame.y(power)) +
                text_at(kLeft - 6, frame.y(power) + 4, "end", decade(power));
     if (cut) out += text_at(kLeft - 6, frame.y(kLeast) + 4, "end", "≤0.001");
-    if (enough) {
-        const double y = frame.y(*enough);
-        out += level("limit", y) + text_at(kLeft + 4, y - 4, "start",
-                                           "needed: " + short_evidence(*log_enough), " class=\"mark\"");
-    }
+    const double y = frame.y(enough);
+    out += level("limit", y) +
+           text_at(kLeft + 4, y - 4, "start", "needed: " + short_evidence(log_enough), " class=\"mark\"");
     out += line(frame, "better", evidence.log_improved) + line(frame, "worse", evidence.log_regressed);
     out += names_at_right({{frame.y(evidence.log_regressed.back() / std::numbers::ln10), "worse"},
                            {frame.y(evidence.log_improved.back() / std::numbers::ln10), "better"}});

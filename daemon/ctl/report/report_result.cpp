@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,19 +28,19 @@ constexpr std::size_t kMostNamed = 4;    // improved targets in the first senten
 constexpr double kMostOnScale = 50;      // percent
 constexpr const char* kAnyTarget = "*";  // the only target of a source without workqueues
 
-enum class Outcome { improved, regressed, unclear, cut_off };
+// The order of the page: improved, regressed, undecided, cut off.
+constexpr std::size_t kDecided = 2;  // the first of them
+constexpr std::size_t kCutOff = 3;
 
-Outcome outcome_of(const VerdictRecord& r) {
-    if (!r.judged) return Outcome::cut_off;
-    if (r.outcome == TrialOutcome::improved) return Outcome::improved;
-    return r.outcome == TrialOutcome::regressed ? Outcome::regressed : Outcome::unclear;
+std::size_t place_of(const VerdictRecord& r) {
+    return r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff;
 }
 
 // The final result for one target and two arms.
 struct Row {
-    const ReportTrial* trial;
-    std::size_t number;  // number of the trial, from 1
-    Outcome outcome;
+    const ReportedComparison* trial;
+    std::size_t number;  // number of the comparison, from 1
+    std::size_t place;
 };
 
 class ResultSection {
@@ -57,20 +56,21 @@ class ResultSection {
     }
 
   private:
-    // Takes the last judged trial of each target and arms, or the last one if none was judged. Sorts them,
-    // with the largest improvement first.
+    // Takes the last judged comparison of each target and arms, or the last one if none was judged. Sorts
+    // them, with the largest improvement first.
     void collect() {
         std::map<std::tuple<std::string, std::string, std::string>, Row> last;
         for (std::size_t i = 0; i < input_.trials.size(); i++) {
             const VerdictRecord& r = input_.trials[i].record;
-            const Row row{&input_.trials[i], i + 1, outcome_of(r)};
-            const auto [place, is_new] = last.try_emplace({r.target, r.key.baseline, r.key.candidate}, row);
+            const Row row{&input_.trials[i], i + 1, place_of(r)};
+            const auto [place, is_new] = last.try_emplace({r.target, r.key.reference, r.key.candidate}, row);
             if (!is_new && (r.judged || !place->second.trial->record.judged)) place->second = row;
         }
         for (const auto& [arms, row] : last) rows_.push_back(row);
         std::ranges::stable_sort(rows_, {}, [](const Row& row) {
-            const double percent = row.trial->record.standing.effect.percent;
-            return std::pair(row.outcome, row.outcome == Outcome::regressed ? -percent : percent);
+            const VerdictRecord& r = row.trial->record;
+            const double percent = r.standing.effect.percent;
+            return std::pair(row.place, r.outcome == Judgement::regressed ? -percent : percent);
         });
     }
 
@@ -81,31 +81,19 @@ class ResultSection {
     // The summary in a few lines.
     [[nodiscard]] std::string sentences() const {
         std::string out;
-        for (const Outcome outcome :
-             {Outcome::improved, Outcome::regressed, Outcome::unclear, Outcome::cut_off})
-            out += sentence_about(outcome);
+        for (std::size_t place = 0; place <= kCutOff; place++) out += sentence_about(place);
         if (out.empty()) out = "<li>Nothing was compared here yet.</li>\n";
         return "<ul class=\"result\">\n" + out + on_trial() + planned() + "</ul>\n";
     }
 
-    [[nodiscard]] std::string sentence_about(Outcome outcome) const {
-        struct Words {
-            const char* kind;
-            const char* mark;
-            const char* text;
-        };
-        static constexpr std::array<Words, 4> kWords = {{{"improved", "▼ ", "improved"},
-                                                         {"regressed", "▲ ", "made worse"},
-                                                         {"undecided", "", "without a clear difference"},
-                                                         {"cut-off", "", "cut off before the end"}}};
+    [[nodiscard]] std::string sentence_about(std::size_t place) const {
         std::vector<const Row*> these;
         for (const Row& row : rows_)
-            if (row.outcome == outcome) these.push_back(&row);
+            if (row.place == place) these.push_back(&row);
         if (these.empty()) return "";
-        const auto& [kind, mark, text] = kWords[static_cast<std::size_t>(outcome)];
         const std::string head =
-            fmt::format("<span class=\"{}\">{}{} {}</span>", kind, mark, these.size(), escape(text));
-        if (outcome >= Outcome::unclear) return "<li>" + head + "</li>\n";
+            fmt::format("<strong>{}</strong> {}", these.size(), verdict_html(these[0]->trial->record));
+        if (place >= kDecided) return "<li>" + head + "</li>\n";
         if (these.size() == 1) return "<li>" + head + ": " + told(*these[0]) + "</li>\n";
         std::string list;
         for (std::size_t i = 0; i < std::min(these.size(), kMostNamed); i++)
@@ -115,12 +103,11 @@ class ResultSection {
         return "<li>" + head + ":\n<ul>\n" + list + "</ul></li>\n";
     }
 
-    // Returns "kcryptd-1 latency -5.9% with smt in place of cache (in force now)".
+    // Returns "kcryptd-1 latency 5.9% better with smt in place of cache (in force now)".
     [[nodiscard]] std::string told(const Row& row) const {
         const VerdictRecord& r = row.trial->record;
-        return fmt::format("{} <strong>{} {:+.1f}%</strong> with {} in place of {} ({})", code(r.target),
-                           escape(r.standing.counter), r.standing.effect.percent, code(r.key.candidate),
-                           code(r.key.baseline),
+        return fmt::format("{} <strong>{}</strong> with {} in place of {} ({})", code(r.target),
+                           escape(effect_text(r.standing)), code(r.key.candidate), code(r.key.reference),
                            is_in_force(r, r.key.candidate) ? "in force now" : "not in force now");
     }
 
@@ -195,9 +182,9 @@ class ResultSection {
     [[nodiscard]] std::string now_html(const VerdictRecord& r) const {
         const PlanLine* line = line_of(r.target);
         if (line == nullptr) return quiet(is_described() ? "" : "this target is not there now");
-        const char* which = is_in_force(r, r.key.candidate)  ? "what was tried"
-                            : is_in_force(r, r.key.baseline) ? "what it was compared with"
-                                                             : "";
+        const char* which = is_in_force(r, r.key.candidate)   ? "what was tried"
+                            : is_in_force(r, r.key.reference) ? "what it was compared with"
+                                                              : "";
         return escape(scope_text(line->target)) + quiet(which);
     }
 
@@ -205,9 +192,9 @@ class ResultSection {
     // comparisons, or all comparisons if there are none of these.
     [[nodiscard]] double scale() const {
         double most = 0;
-        const bool decided = rows_.front().outcome <= Outcome::regressed;
+        const bool decided = rows_.front().place < kDecided;
         for (const Row& row : rows_) {
-            if (decided && row.outcome > Outcome::regressed) break;
+            if (decided && row.place >= kDecided) break;
             const Effect& effect = row.trial->record.standing.effect;
             most = std::max(most, std::abs(effect.percent));
             if (effect.interval)
@@ -221,21 +208,21 @@ class ResultSection {
     [[nodiscard]] std::string comparisons() const {
         if (rows_.empty()) return "";
         const double end = scale();
-        const std::string axis = fmt::format("−{0:.0f}% … +{0:.0f}%", end);
+        const std::string axis = fmt::format("{0:.0f}% better … {0:.0f}% worse", end);
         std::string first;
         std::string others;
         for (std::size_t i = 0; i < rows_.size(); i++)
             (i < kMostRows ? first : others) += row_html(rows_[i], end, axis);
-        const std::vector<Heading> headings = {
-            {"Target"}, {"Tried"}, {"Result"}, {"Change of the cost"}, {axis}, {"In force now"}};
+        const std::vector<Heading> headings = {{"Target"}, {"Tried"}, {"Result"},
+                                               {"Effect"}, {axis},    {"In force now"}};
         std::string out = "<h3>What was compared</h3>\n" + table(headings, first);
         if (!others.empty())
             out += folded(fmt::format("{} further comparisons", rows_.size() - kMostRows),
                           table(headings, others));
         return out +
-               "<p class=\"quiet\">Left of the upright line the cost is lower, which is better. Dot: the "
+               "<p class=\"quiet\">Left of the upright line is better. Dot: the "
                "median of the "
-               "pairs. Bar: its 95% interval. Arrow: beyond the scale. The effect of a trial that ended "
+               "pairs. Bar: its 95% interval. Arrow: beyond the scale. The effect of a comparison that ended "
                "early tends "
                "to be overstated.</p>\n";
     }
@@ -248,9 +235,9 @@ class ResultSection {
                                           ? ""
                                           : quiet("with kernel " + r.key.kernel);
         return "<tr>" + cell("Target", target) +
-               cell("Tried", escape(r.key.candidate + " against " + r.key.baseline) + elsewhere) +
+               cell("Tried", escape(r.key.candidate + " against " + r.key.reference) + elsewhere) +
                cell("Result", verdict_html(r) + quiet(r.reason)) +
-               cell("Change", escape(effect_text(r.standing)) + quiet(plural(r.standing.pairs, "pair"))) +
+               cell("Effect", escape(effect_text(r.standing)) + quiet(plural(r.standing.pairs, "pair"))) +
                cell(axis,
                     r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect_text(r.standing))
                                          : "",

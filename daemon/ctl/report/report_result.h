@@ -12,14 +12,14 @@ namespace wq::ctl {
 
 // Input for the result section.
 struct ResultInput {
-    const std::vector<ReportTrial>& trials;  // oldest first
-    const std::vector<PlanLine>& plan;       // for the current scopes
-    const nlohmann::json& status;            // the daemon's; null if no daemon was asked
-    std::string kernel;                      // release; empty if not known
+    const std::vector<ReportedComparison>& trials;  // oldest first
+    const std::vector<PlanLine>& plan;              // for the current scopes
+    const nlohmann::json& status;                   // the daemon's; null if no daemon was asked
+    std::string kernel;                             // release; empty if not known
 };
 
 // The first section of a report: what was improved and by how much, what was not, what is in force, and what
-// remains to be done. Of several trials of a target with the same arms, the last judged one counts.
+// remains to be done. Of several comparisons of a target with the same arms, the last judged one counts.
 std::string result_html(const ResultInput& input);
 
 }  // namespace wq::ctl

@@ -26,16 +26,15 @@ std::string evidence_text(double log) {
 
 // The evidence that any decision needs; guards and further candidates increase it. Uses logarithms like the
 // judge, because m/alpha may be too large for a double.
-std::optional<double> log_enough_of(const ReportTrial& trial) {
-    if (!trial.record.settings) return {};
+double log_enough_of(const ReportedComparison& trial) {
     return std::log(static_cast<double>(trial.readings->counters.size())) -
-           std::log(trial.record.settings->alpha);
+           std::log(trial.record.settings.alpha);
 }
 
 // Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without this
 // the dashed line could seem to decide alone.
-std::string others_html(const ReportTrial& trial, double tolerance) {
-    const TrialReadings& readings = *trial.readings;
+std::string others_html(const ReportedComparison& trial, double tolerance) {
+    const ComparisonReadings& readings = *trial.readings;
     if (readings.counters.size() < 2) return "";
     std::size_t highest = 0;
     double most = -std::numeric_limits<double>::infinity();
@@ -52,7 +51,7 @@ std::string others_html(const ReportTrial& trial, double tolerance) {
 }
 
 // If not all pairs were kept, says which pairs each figure uses.
-std::string of_which(const ReportTrial& trial) {
+std::string of_which(const ReportedComparison& trial) {
     const std::size_t kept = trial.readings->pairs.size();
     if (trial.record.standing.pairs <= kept) return "";
     return fmt::format(
@@ -61,51 +60,48 @@ std::string of_which(const ReportTrial& trial) {
         kept, trial.record.standing.pairs);
 }
 
-std::size_t deciding_counter(const ReportTrial& trial) {
+std::size_t deciding_counter(const ReportedComparison& trial) {
     const auto& counters = trial.readings->counters;
-    const auto found = std::ranges::find(counters, trial.record.standing.counter, &JudgedCounter::name);
+    const auto found = std::ranges::find(counters, trial.record.standing.counter, &ComparedCounter::name);
     return found == counters.end() ? 0 : static_cast<std::size_t>(found - counters.begin());
 }
 
-std::vector<double> percents(const TrialReadings& readings, std::size_t counter) {
+std::vector<double> percents(const ComparisonReadings& readings, std::size_t counter) {
     std::vector<double> out;
     for (const auto& pair : readings.pairs)
-        out.push_back(100 * std::expm1(difference_of(readings.counters[counter], pair[counter])));
+        out.push_back(100 * std::expm1(log_ratio(readings.counters[counter], pair[counter])));
     return out;
 }
 
-std::string summary(const ReportTrial& trial) {
+std::string summary(const ReportedComparison& trial) {
     const VerdictRecord& r = trial.record;
     std::string out = fmt::format("<p>{}{}: {}", verdict_html(r),
                                   r.reason.empty() ? "" : fmt::format(" ({})", escape(r.reason)),
                                   escape(text_of(r.standing)));
-    if (r.dropped > 0) out += fmt::format(", {} more dropped", r.dropped);
     out += of_which(trial);
     out += fmt::format(".<br><span class=\"quiet\">{}", utc_text(r.time));
-    if (r.trial > 1) out += fmt::format(", comparison {} of these arms", r.trial);
-    if (r.settings)
-        out +=
-            fmt::format(", alpha {:.4g}, tolerance {:.4g}%", r.settings->alpha, 100 * r.settings->tolerance);
-    return out + ".</span></p>\n";
+    if (r.comparison > 1) out += fmt::format(", comparison {} of these arms", r.comparison);
+    return fmt::format("{}, alpha {:.4g}, tolerance {:.4g}%.</span></p>\n", out, r.settings.alpha,
+                       100 * r.settings.tolerance);
 }
 
-std::string pairs_table(const ReportTrial& trial, std::size_t counter, const std::vector<double>& percent,
-                        const RunningEvidence& evidence) {
+std::string pairs_table(const ReportedComparison& trial, std::size_t counter,
+                        const std::vector<double>& percent, const RunningEvidence& evidence) {
     if (percent.size() > kMostInTable) return "";
     std::string out =
         "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n<div "
         "class=\"wide\"><table>\n<thead><tr>"
-        "<th class=\"num\">Pair</th><th class=\"num\">Baseline</th><th class=\"num\">Candidate</th>"
+        "<th class=\"num\">Pair</th><th class=\"num\">Reference</th><th class=\"num\">Candidate</th>"
         "<th class=\"num\">Effect</th><th class=\"num\">E worse</th><th class=\"num\">E "
         "better</th></tr></thead>\n"
         "<tbody>\n";
     for (std::size_t i = 0; i < percent.size(); i++) {
-        const Readings& r = trial.readings->pairs[i][counter];
+        const PairValues& r = trial.readings->pairs[i][counter];
         out += fmt::format(
             "<tr><td class=\"num\">{}</td><td class=\"num\">{:.6g}</td><td class=\"num\">{:.6g}</td>"
-            "<td class=\"num\">{:+.2f}%</td><td class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
-            i + 1, r.baseline, r.candidate, percent[i], evidence_text(evidence.log_regressed[i]),
-            evidence_text(evidence.log_improved[i]));
+            "<td class=\"num\">{}</td><td class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
+            i + 1, r.reference, r.candidate, effect_text(Effect{percent[i], {}}),
+            evidence_text(evidence.log_regressed[i]), evidence_text(evidence.log_improved[i]));
     }
     return out + "</tbody></table></div></details>\n";
 }
@@ -116,12 +112,11 @@ std::string figure(const std::string& caption, const std::string& svg, const std
                        which, svg, legend_html(marks));
 }
 
-std::string effects_figure(const ReportTrial& trial, const std::string& counter, const std::string& about,
-                           const std::vector<double>& percent, double tolerance) {
+std::string effects_figure(const ReportedComparison& trial, const std::string& counter,
+                           const std::string& about, const std::vector<double>& percent, double tolerance) {
     const VerdictRecord& r = trial.record;
     const std::string which = of_which(trial);
-    const std::string svg = effects_svg(percent, r.standing.effect, tolerance,
-                                        fmt::format("change of the cost in {} (above 0%: worse)", counter),
+    const std::string svg = effects_svg(percent, r.standing.effect, tolerance, "effect on " + counter,
                                         fmt::format("Effect per pair on {}{}", about, which));
     std::vector<Mark> marks = {{"dots", "a pair: one window with each setting, in random order"},
                                {"median", "median of the pairs"}};
@@ -132,60 +127,54 @@ std::string effects_figure(const ReportTrial& trial, const std::string& counter,
             {"limit", fmt::format("tolerated by the policy: up to {:.4g}% worse", 100 * tolerance)});
     std::string edge;
     if (std::ranges::any_of(percent, [](double p) { return p > kMostPercent; }))
-        edge = fmt::format("; values above +{:.0f}% are drawn at the edge", kMostPercent);
+        edge = fmt::format("; values above {:.0f}% worse are drawn at the edge", kMostPercent);
     return figure("Effect of each pair", svg, marks, edge + which);
 }
 
-std::string evidence_figure(const ReportTrial& trial, const std::string& about,
+std::string evidence_figure(const ReportedComparison& trial, const std::string& about,
                             const RunningEvidence& evidence) {
     const std::string which = of_which(trial);
-    const auto enough = log_enough_of(trial);
+    const double enough = log_enough_of(trial);
     const std::string svg =
         evidence_svg(evidence, enough,
                      fmt::format("Evidence by pair: {}{}. At the end {} for worse, {} for better", about,
                                  which, evidence_text(evidence.log_regressed.back()),
                                  evidence_text(evidence.log_improved.back())));
-    std::vector<Mark> marks = {{"worse", "evidence that it is worse"},
-                               {"better", "evidence that it is better"}};
-    if (enough) {
-        const std::string value = short_evidence(*enough);
-        marks.push_back(
-            {"limit",
-             fmt::format("below {} nothing is decided: if the change does nothing, a line gets there "
-                         "with probability 1/{} at most",
-                         value, value)});
-    }
+    const std::string value = short_evidence(enough);
+    const std::vector<Mark> marks = {
+        {"worse", "evidence that it is worse"},
+        {"better", "evidence that it is better"},
+        {"limit", fmt::format("below {} nothing is decided: if the change does nothing, a line gets there "
+                              "with probability 1/{} at most",
+                              value, value)}};
     return figure("Evidence after each pair", svg, marks, which);
 }
 
-std::string trial_html(const ReportTrial& trial, std::size_t number) {
+std::string trial_html(const ReportedComparison& trial, std::size_t number) {
     const VerdictRecord& r = trial.record;
     const std::size_t counter = deciding_counter(trial);
     const std::string name = trial.readings->counters[counter].name;
-    const double tolerance = r.settings ? r.settings->tolerance : 0;
+    const double tolerance = r.settings.tolerance;
     const auto percent = percents(*trial.readings, counter);
     const auto evidence = running_evidence(*trial.readings, counter, tolerance);
     const std::string about =
-        fmt::format("{} of {}, {} against {}", name, r.target, r.key.candidate, r.key.baseline);
+        fmt::format("{} of {}, {} against {}", name, r.target, r.key.candidate, r.key.reference);
     return fmt::format(
         "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
         "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
-        number, escape(r.target), escape(r.key.candidate), escape(r.key.baseline), summary(trial),
+        number, escape(r.target), escape(r.key.candidate), escape(r.key.reference), summary(trial),
         effects_figure(trial, name, about, percent, tolerance), evidence_figure(trial, about, evidence),
         others_html(trial, tolerance), pairs_table(trial, counter, percent, evidence));
 }
 
-std::string history_row(const ReportTrial& trial, std::size_t number) {
+std::string history_row(const ReportedComparison& trial, std::size_t number) {
     const VerdictRecord& r = trial.record;
     std::string ended = utc_text(r.time);
     if (trial.readings) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
     return "<tr>" + cell("Time", ended, "when") +
            cell("Target", fmt::format("<code>{}</code>", escape(r.target))) +
-           cell("Tried", escape(r.key.candidate)) + cell("Against", escape(r.key.baseline)) +
-           cell("Verdict", verdict_html(r)) +
-           cell("Pairs",
-                fmt::format("{}{}", r.standing.pairs, r.dropped > 0 ? fmt::format(" (+{})", r.dropped) : ""),
-                "num") +
+           cell("Tried", escape(r.key.candidate)) + cell("Against", escape(r.key.reference)) +
+           cell("Verdict", verdict_html(r)) + cell("Pairs", std::to_string(r.standing.pairs), "num") +
            cell("Effect", escape(effect_text(r.standing))) +
            cell("E worse", evidence_text(r.standing.log_regressed), "num") +
            cell("E better", evidence_text(r.standing.log_improved), "num") +
@@ -196,18 +185,18 @@ std::string history_row(const ReportTrial& trial, std::size_t number) {
 
 std::string verdict_html(const VerdictRecord& r) {
     if (!r.judged) return "<span class=\"cut-off\">cut off</span>";
-    const char* sign = r.outcome == TrialOutcome::regressed  ? "▲ "
-                       : r.outcome == TrialOutcome::improved ? "▼ "
-                                                             : "";
-    return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), sign);
+    const char* mark = r.outcome == Judgement::regressed  ? "▲ "
+                       : r.outcome == Judgement::improved ? "▼ "
+                                                          : "";
+    return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), mark);
 }
 
-RunningEvidence running_evidence(const TrialReadings& readings, std::size_t counter, double tolerance) {
+RunningEvidence running_evidence(const ComparisonReadings& readings, std::size_t counter, double tolerance) {
     RunningEvidence out;
     EProcess worse;
     EProcess better;
     for (const auto& pair : readings.pairs) {
-        const double d = difference_of(readings.counters[counter], pair[counter]);
+        const double d = log_ratio(readings.counters[counter], pair[counter]);
         worse.add(d - std::log1p(tolerance));
         better.add(-d);
         out.log_regressed.push_back(worse.log());
@@ -216,7 +205,7 @@ RunningEvidence running_evidence(const TrialReadings& readings, std::size_t coun
     return out;
 }
 
-std::string trials_html(const std::vector<ReportTrial>& trials) {
+std::string trials_html(const std::vector<ReportedComparison>& trials) {
     std::string out;
     std::string older;
     std::size_t drawn = 0;
@@ -236,13 +225,11 @@ std::string trials_html(const std::vector<ReportTrial>& trials) {
     return "<section id=\"trials\">\n<h2>Comparisons</h2>\n" + out + "</section>\n";
 }
 
-std::string history_html(const std::vector<ReportTrial>& trials) {
+std::string history_html(const std::vector<ReportedComparison>& trials) {
     if (trials.empty()) return "";
     std::string out =
-        "<section id=\"history\">\n<h2>History</h2>\n<p>Every verdict that is on record. Effects are of the "
-        "cost of the counter: above zero is worse. E is "
-        "the "
-        "evidence (an e-value). Pairs in parentheses were dropped.</p>\n";
+        "<section id=\"history\">\n<h2>History</h2>\n<p>Every verdict that is on record. E is the "
+        "evidence (an e-value).</p>\n";
     const std::vector<Heading> headings = {{"Time"},           {"Target"},      {"Tried"},  {"Against"},
                                            {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},
                                            {"E better", true}, {"Reason"}};

@@ -69,7 +69,7 @@ note "-- an undo that fails"
 fails "it is shouted about" "arm on IS NOT UNDONE: .*: exit code 4: busy" \
   --arm on --do "touch $set" --undo "[ -e $here/repaired ] || { echo busy; exit 4; }; rm $set" -- true
 check_eq "it is on disk" true "$(jq .arm.failed $left)"
-fails "nothing begins" "settings of an earlier ab, bench or trial could not be restored" "${values[@]}" -- true
+fails "nothing begins" "settings of an earlier ab, bench or comparison could not be restored" "${values[@]}" -- true
 fails "still" "IS NOT UNDONE" --restore
 touch "$here/repaired"
 wq-tunectl ab --restore || fail "exit code $?"

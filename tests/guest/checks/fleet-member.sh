@@ -29,7 +29,7 @@ systemctl start wq-tuned
 of_wq() { jq -r --arg wq "$wq" --arg key "$1" '[.verdicts[] | select(.target == $wq)][0][$key] // empty' $verdicts 2>/dev/null || true; }
 is_judged() { [ -n "$(of_wq verdict)" ]; }
 wait_until 700 is_judged || fail "no verdict: $(wq-tunectl status)"
-note "$(of_wq candidate) against $(of_wq baseline): $(of_wq verdict) after $((SECONDS - began)) s, $(of_wq pairs) pairs, $(of_wq effect_percent)%"
+note "$(of_wq candidate) against $(of_wq reference): $(of_wq verdict) after $((SECONDS - began)) s, $(of_wq pairs) pairs, $(of_wq effect_percent)%"
 
 # A stop would cut off the current pair and count it against the current arm. A pause lets the pair end.
 wq-tunectl pause

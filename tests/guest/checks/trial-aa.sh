@@ -32,7 +32,7 @@ sleep 60
 note "$(status | jq -c .daemon.experiments)"
 wait_until 2000 ended 16 || note "not all have ended: $(status | jq -c .daemon.experiments)"
 kill -0 "$load" || fail "the load ended by itself"
-jq -c '.verdicts[] | [.target, .verdict, .reason, .pairs, .dropped, .effect_percent, .interval_percent, .e_regressed, .e_improved]' $verdicts
+jq -c '.verdicts[] | [.target, .verdict, .reason, .pairs, .effect_percent, .interval_percent, .e_regressed, .e_improved]' $verdicts
 check_eq "verdicts" 16 "$(jq '.verdicts | length' $verdicts)"
 check_eq "targets, and different CPUs" "16 16" "$(jq '[.verdicts[].target], [.verdicts[].cpus] | unique | length' $verdicts | paste -sd' ')"
 check_eq "undecided after all pairs" 16 "$(jq '[.verdicts[] | select(.verdict == "undecided" and .reason == "max_pairs")] | length' $verdicts)"
