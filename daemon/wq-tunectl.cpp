@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/version.h"
@@ -25,8 +27,22 @@ namespace {
 
 using wq::ctl::Command;
 
-// Returns "; did you mean ...?" with a command, or a hint to --help.
+constexpr const char* kPutsBack =
+    "`sudo systemctl stop wq-tuned` restores everything; `wq-tunectl undo` prints the commands";
+// What to do instead of commands that do not exist.
+constexpr std::pair<std::string_view, const char*> kInstead[] = {
+    {"help", "`wq-tunectl --help`, `wq-tunectl COMMAND --help`"},
+    {"version", "`wq-tunectl --version`"},
+    {"restore", kPutsBack},
+    {"stop", kPutsBack},
+    {"disable", "`sudo systemctl disable --now wq-tuned`, which restores everything"},
+    {"enable", "`sudo systemctl enable --now wq-tuned`"},
+};
+
+// Returns "; did you mean ...?" with a command, what to do instead, or a hint to --help.
 std::string nearest_command(const std::string& word) {
+    for (const auto& [name, instead] : kInstead)
+        if (word == name) return fmt::format("; {}", instead);
     std::vector<std::string_view> names;
     for (const Command& command : wq::ctl::commands()) names.emplace_back(command.name);
     const std::string nearest = wq::suggestion(word, names);
@@ -79,6 +95,22 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
     return wq::ctl::kUsage;
 }
 
+// Moves a --json before the command behind it: `--json plan` is `plan --json`.
+void put_json_last(std::vector<char*>& words) {
+    static char status[] = "status";
+    auto json = words.end();
+    auto at = words.begin() + 1;
+    for (; at != words.end() && **at == '-'; ++at) {
+        const std::string_view word = *at;
+        if (word == "--json") json = at;
+        if (word == "--root" && at + 1 != words.end()) ++at;
+    }
+    if (json == words.end()) return;
+    const bool has_command = at != words.end();
+    std::rotate(json, json + 1, words.end());
+    if (!has_command) words.insert(words.end() - 1, status);
+}
+
 int run(int argc, char** argv) {
     wq::ctl::Invocation invocation;
     CLI::App app("Show and control wq-tuned and the kernel's workqueues.", "wq-tunectl");
@@ -92,7 +124,7 @@ int run(int argc, char** argv) {
     app.add_flag("--no-pager", no_pager, "No pager for what is longer than the terminal");
     std::map<const CLI::App*, std::pair<const Command*, wq::ctl::CommandRun>> runs;
     for (const Command& command : wq::ctl::commands()) {
-        CLI::App* one = app.add_subcommand(command.name, command.help)->fallthrough();
+        CLI::App* one = app.add_subcommand(command.name, command.help)->fallthrough()->group(command.group);
         runs[one] = {&command, command.set_up(*one, invocation)};
     }
     if (argc > 1 && std::string_view(argv[1]) == "--complete") {
@@ -102,8 +134,7 @@ int run(int argc, char** argv) {
     }
     argc = wq::ctl::cut_command(argc, argv, invocation.command);
     std::vector<char*> words(argv, argv + argc);
-    char status[] = "status";
-    if (argc == 2 && std::string_view(argv[1]) == "--json") words.insert(words.begin() + 1, status);
+    put_json_last(words);
     try {
         if (const auto flag = wq::ctl::flag_with_value(app, {words.begin() + 1, words.end()});
             !flag.empty()) {

@@ -42,7 +42,7 @@ find daemon tests -name '*.h' -o -name '*.cpp' | sort | awk '
       mentioned[file, name] = 1
       if (before ~ /[A-Za-z_0-9>][&*]* $/ && before !~ /(^|[^A-Za-z_0-9])(return|else|throw|case|new|co_return|and|or|not) $/)
         own[file, name] = 1 # declared here: "Type name", "Type& name"
-      else if (before !~ /(\.|->)$/ && (before !~ /::$/ || before ~ /wq::$/) && (name ~ /^[A-Z]/ || name ~ /^k[A-Z]/ || after == "(") && !((file, name) in used)) {
+      else if (before !~ /(\.|->)$/ && (before !~ /::$/ || before ~ /(wq|ctl|test)::$/) && (name ~ /^[A-Z]/ || name ~ /^k[A-Z]/ || after == "(") && !((file, name) in used)) {
         used[file, name] = FNR
         uses[file] = uses[file] " " name
       }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/natural_less.h"
 
 namespace wq {
 namespace {
@@ -95,7 +96,7 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") names.emplace_back(name);
     }
-    std::ranges::sort(names);
+    std::ranges::sort(names, natural_less);
     return names;
 }
 

@@ -24,6 +24,7 @@ using CommandRun = std::function<int()>;
 // A command of wq-tunectl. --help and the completions come from this table; a test compares the manual with
 // it.
 struct Command {
+    const char* group;  // in --help
     const char* name;
     const char* help;
     // Adds the options to COMMAND. INVOCATION outlives the result and is complete when the result is called.

@@ -51,7 +51,9 @@ std::string denied_text(const std::string& status) {
     if (has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON)))
         return "the kernel refuses this program (EPERM: no fentry, a user namespace, a security module, or "
                "seccomp)";
-    return "BPF is denied (CAP_BPF and CAP_PERFMON are needed)";
+    const bool is_root = status.empty() || status.find("\nUid:\t0\t0\t") != std::string::npos;
+    return std::string("BPF is denied (CAP_BPF and CAP_PERFMON are needed)") +
+           (is_root ? "" : "; run it as root");
 }
 
 BpfErrors::BpfErrors() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/natural_less.h"
 #include "base/text.h"
 
 namespace wq {
@@ -41,7 +42,7 @@ IoDevices read_io_devices(const Paths& paths) {
         if (name.starts_with("dm-") && is_crypt(device, workqueues))
             out.crypt.push_back(printable(read_first_line(device + "/dm/name")));
     }
-    std::ranges::sort(out.crypt);
+    std::ranges::sort(out.crypt, natural_less);
     return out;
 }
 

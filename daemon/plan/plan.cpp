@@ -140,7 +140,7 @@ bool Machine::choose_wider(const CpuSet& effective, Choice& choice) const {
         if (c.max_cores <= 1) continue;
         if (c.max_cores > most_joined()) return false;
         choice.automatic = c.scope;
-        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {} (target {})", name_of(c.scope),
+        choice.why = fmt::format("no LLC grouping; `{}` gives pools of {}, shard size {}", name_of(c.scope),
                                  plural(c.max_cores, "core"), size_);
         return true;
     }

@@ -35,6 +35,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string_vi
     const auto nearest = std::min_element(
         words.begin(), words.end(), [&](auto a, auto b) { return distance(word, a) < distance(word, b); });
     const std::size_t slips = distance(word, *nearest);
+    if (slips == 2 && word[0] != nearest->front()) return "";  // "foo" is not "root"
     return slips <= 2 && slips < nearest->size() / 2 + 1 ? std::string(*nearest) : "";
 }
 

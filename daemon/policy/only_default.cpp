@@ -27,6 +27,8 @@ constexpr Invisible kInvisible[] = {
     {"ceph-*", "ceph"},
     {"loop*", "loop devices"},
     {"nbd*", "network block devices"},
+    {"xfs-blockgc/*", "XFS"},
+    {"xfs-cil/*", "XFS"},
 };
 
 constexpr std::size_t kTelling = 3;  // letters before the first wildcard: "nfs*" means NFS, "n*" does not

@@ -80,6 +80,9 @@ says() { # EXIT-CODE WORDS ARGUMENTS...
   grep -qF -- "$words" "$root/err" || complain "$* does not say '$words': $(cat "$root/err")"
 }
 says 2 'did you mean "status"?' stat
+says 2 "unknown option '--foo'; see wq-tunectl status --help" status --foo # not: did you mean --root
+says 2 "unknown command 'restore'; \`sudo systemctl stop wq-tuned\` restores everything; \`wq-tunectl undo\`" restore
+for word in disable help version; do says 2 "unknown command '$word'; \`" $word; done
 says 2 "'foo' is not one of cpu, smt, cache_shard, cache, numa, system" pin x foo
 says 2 "--with: 'foo' is not one of cpu, smt, cache_shard, cache, numa, system" compare x --with foo
 says 2 'name a target, or give --all' revert
@@ -102,6 +105,13 @@ says 2 "option '--restore' takes no value" ab --restore=0
 expect 1 plan --topology "$synthetic" --config --json=1 # --json=1 is the file of --config
 expect 3 --root "$root"
 grep -q '^TARGET ' "$root/out" || complain "without a command: $(cat "$root/out")"
+# --json may stand before the command.
+for words in "--json plan --topology" "--root $root --json plan --topology" "--json --root $root plan --topology" "plan --json --topology"; do
+  # shellcheck disable=SC2086
+  expect 0 $words "$synthetic"
+  grep -q '^{' "$root/out" || complain "$words: $(cat "$root/out")"
+done
+expect 2 --json pin x smt
 DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere expect 3 --json
 grep -q '"reason":"the daemon cannot be reached: system bus: ' "$root/out" || complain "--json: $(cat "$root/out")"
 expect 0 plan --root "$root" --topology "$synthetic"
@@ -151,7 +161,7 @@ one_line "cat-config --config /nowhere.toml"
 expect 0 --root "$root" history
 expect 3 --root "$root" status --json
 grep -q '"state":"absent"' "$root/out" || complain "status without a daemon: $(cat "$root/out")"
-for command in "revert" "unpin" "compare" "explain"; do
+for command in "revert" "unpin" "compare" "explain" "history"; do
   expect 2 --root "$root" "$command" ""
 done
 expect 2 top ""

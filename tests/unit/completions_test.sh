@@ -34,7 +34,7 @@ expect() { # LINE WORD...
 }
 
 options() { "$bin/wq-tunectl" "$@" --help | sed -nE 's/^  (-[a-z],)?(--[a-z-]+)[ :].*/\2/p' | sort; }
-commands=$("$bin/wq-tunectl" --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) .*/\1/p' | sort)
+commands=$("$bin/wq-tunectl" --help | sed -n '/^Look:/,$s/^  \([a-z-]*\) .*/\1/p' | sort)
 [ "$(wc -w <<<"$commands")" -gt 10 ] || complain "--help lists no commands: $commands"
 got=$(offers 'wq-tunectl ' | grep -v ^-)
 [ "$got" = "$commands" ] || complain "commands; < is --help: $(diff <(echo "$commands") <(echo "$got"))"
@@ -53,7 +53,7 @@ hostile=$workqueues/'$(echo${IFS}ran)'
 if [ "$shell" = bash ]; then mkdir "$hostile" && touch "$hostile"/{affinity_scope,max_active}; fi
 scopes=(cpu smt cache_shard cache numa system)
 targets=(@default kcryptd-254:0-1 writeback)
-for command in explain pin unpin revert compare; do
+for command in explain pin unpin revert compare history; do
   expect "wq-tunectl --root $tree $command " "${targets[@]}"
   expect "wq-tunectl --root $tree $command w" writeback
 done

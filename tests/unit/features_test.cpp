@@ -14,6 +14,7 @@ namespace wq {
 namespace {
 
 using test::TempTree;
+using testing::EndsWith;
 using testing::StartsWith;
 
 // Writes BTF of a kernel to a tree and reads its features.
@@ -128,13 +129,15 @@ TEST_F(FeaturesTest, NoTypesNoAnswers) {
 }
 
 TEST(DeniedText, NamesTheCapabilitiesOnlyWhereTheyAreMissing) {
-    const auto of = [](const std::string& effective) {
-        return denied_text("Name:\twq-tunectl\nCapPrm:\t000001ffffffffff\nCapEff:\t" + effective +
+    const auto of = [](const std::string& effective, const char* user = "0") {
+        return denied_text(std::string("Name:\twq-tunectl\nUid:\t0\t") + user +
+                           "\t0\t0\nCapPrm:\t000001ffffffffff\nCapEff:\t" + effective +
                            "\nCapBnd:\t000001ffffffffff\n");
     };
     for (const char* lacking :
          {"0000000000000000", "0000008000000000", "0000004000000000", "000000400001fffe"})
-        EXPECT_THAT(of(lacking), StartsWith("BPF is denied (CAP_BPF and CAP_PERFMON are needed)")) << lacking;
+        EXPECT_EQ(of(lacking), "BPF is denied (CAP_BPF and CAP_PERFMON are needed)") << lacking;
+    EXPECT_THAT(of("0000000000000000", "1000"), EndsWith("needed); run it as root"));
     for (const char* all : {"000001ffffffffff", "000000c000000000", "0000000000200000"})
         EXPECT_THAT(of(all), StartsWith("the kernel refuses this program (EPERM: ")) << all;
     EXPECT_THAT(denied_text(""), StartsWith("BPF is denied"));

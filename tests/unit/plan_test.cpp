@@ -130,7 +130,7 @@ TEST(Plan, WidensSocketsOfOneCpu) {
         const Topology vm = machine({.sockets = 8, .cores = 1, .one_node = one_node});
         const PlanLine line = plan(vm, kernel_612());
         expect_write(line, Scope::system);
-        EXPECT_THAT(line.reason, HasSubstr("no LLC grouping; `system` gives pools of 8 cores (target 8)"));
+        EXPECT_THAT(line.reason, HasSubstr("no LLC grouping; `system` gives pools of 8 cores, shard size 8"));
         EXPECT_THAT(candidates_of(line),
                     ElementsAre("system 1x8..8", one_node ? "cache 8x1..1" : "numa 8x1..1"));
         expect_write(plan(vm, kernel_72()), Scope::system);

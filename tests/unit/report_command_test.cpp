@@ -168,10 +168,14 @@ TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
 TEST_F(ReportCommand, TheHistoryItselfTellsWhenTrialsEnded) {
     learn();
     testing::internal::CaptureStdout();
-    EXPECT_EQ(ctl::history(options_), kOk);
+    EXPECT_EQ(ctl::history(options_, "kcryptd-1"), kOk);
     EXPECT_THAT(
         testing::internal::GetCapturedStdout(),
         AllOf(StartsWith("TIME"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(ctl::history(options_, "writeback"), kOk);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(),
+              "No comparison of writeback has a verdict on this machine yet.\n");
 }
 
 TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
@@ -185,7 +189,7 @@ TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
     options_.json = true;
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    EXPECT_EQ(ctl::history(options_), kOk);
+    EXPECT_EQ(ctl::history(options_, ""), kOk);
     EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("\"readings\":null"));
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("wq-tunectl: " + folder));
 }

@@ -164,7 +164,7 @@ TEST(ReportMachine, TellsOfTheKernelsOwnPods) {
                           "has 2 pods: CPUs 0-1; 2-3</p>"));
     kernel.pods.reset();
     kernel.pods_unread = "<no BTF>";
-    EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("were not read: &lt;no BTF&gt;</p>"));
+    EXPECT_THAT(drawn(topology, {}, kernel), HasSubstr("Computed from sysfs; &lt;no BTF&gt;</p>"));
     EXPECT_THAT(drawn(topology, {}, test::kernel_612()), HasSubstr("this kernel has no cache_shard"));
 }
 

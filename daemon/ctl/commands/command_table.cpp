@@ -150,7 +150,12 @@ CommandRun set_up_plan(CLI::App& command, const Invocation& invocation) {
 
 CommandRun set_up_explain(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
-    add_target(command, *given)->required();
+    command
+        .add_option("NAME", given->target,
+                    "A target, another workqueue, a kworker, a block device or a mount point")
+        ->type_name(word::kTarget)
+        ->required()
+        ->check(not_empty);
     add_source(command, *given);
     add_kernel_scopes(command, *given);
     add_json(command, *given);
@@ -160,17 +165,20 @@ CommandRun set_up_explain(CLI::App& command, const Invocation& invocation) {
 
 CommandRun set_up_history(CLI::App& command, const Invocation& invocation) {
     const auto given = std::make_shared<Given>();
+    auto* target = add_target(command, *given);
     add_json(command, *given);
     command
         .add_flag("--export-policy", given->export_policy,
                   "The verdicts as a policy for machines of this kind")
-        ->excludes("--json");
+        ->excludes("--json")
+        ->excludes(target);
     command.add_flag("--ledger", given->ledger, "All comparisons as lines of JSON, for fleet merge")
         ->excludes("--json")
-        ->excludes("--export-policy");
+        ->excludes("--export-policy")
+        ->excludes(target);
     return later(given, invocation, [](const Given& g) {
         if (g.ledger) return history_ledger(g.options);
-        return g.export_policy ? export_policy(g.options) : history(g.options);
+        return g.export_policy ? export_policy(g.options) : history(g.options, g.target);
     });
 }
 
@@ -268,33 +276,45 @@ CommandRun set_up_order(CLI::App& /*command*/, const Invocation& invocation) {
                  [](const Given& g) { return order(g.options, method); });
 }
 
+constexpr const char* kLook = "Look";
+constexpr const char* kControl = "Control";
+constexpr const char* kMeasure = "Measure";
+constexpr const char* kFleet = "Fleet";
+
 constexpr std::array kCommands = {
-    Command{"status", "What the daemon does with each target; also without a command", set_up_status, true},
-    Command{"topology", "LLCs, cores and shards of a machine", set_up_topology, true},
-    Command{"plan", "What would be set, and why", set_up_plan, true},
-    Command{"explain", "One target's plan, candidates and comparisons", set_up_explain, true},
-    Command{"history", "The verdicts so far, with effects and pairs", set_up_history, true},
-    Command{"fleet", "What the ledgers of many hosts say together: merge, show, policy", set_up_fleet, true},
-    Command{"report", "Write verdicts, plan and topology as an HTML page", set_up_report},
-    Command{"check", "Look for mistakes in a policy", set_up_check},
-    Command{"cat-config", "The policy as merged on this host, and where each value came from",
+    Command{kLook, "status", "What the daemon does with each target; also without a command", set_up_status,
+            true},
+    Command{kLook, "plan", "What would be set, and why", set_up_plan, true},
+    Command{kLook, "explain", "What a target, workqueue, kworker, device or mount is, and its plan",
+            set_up_explain, true},
+    Command{kLook, "topology", "LLCs, cores and shards of a machine", set_up_topology, true},
+    Command{kLook, "history", "The verdicts so far, with effects and pairs", set_up_history, true},
+    Command{kLook, "report", "Write verdicts, plan and topology as an HTML page", set_up_report},
+    Command{kLook, "check", "Look for mistakes in a policy", set_up_check},
+    Command{kLook, "cat-config", "The policy as merged on this host, and where each value came from",
             set_up_cat_config, true},
-    Command{"judge", "Verdicts on recorded trials", set_up_judge},
-    Command{"ab", "Run a command under several settings in random order, and judge: ab ... -- COMMAND...",
-            set_up_ab},
-    Command{"bench", "Is another scope worth it on this machine? On a dm-crypt device of its own",
+    Command{kControl, "pin", "Hold a target at a scope", set_up_pin},
+    Command{kControl, "unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
+    Command{kControl, "revert", "Put a target, or all, back to the baseline until unpin or a reload",
+            set_up_revert},
+    Command{kControl, "compare", "Compare a scope on a target now, and follow it to the verdict",
+            set_up_compare},
+    Command{kControl, "pause", "Begin no experiment until `resume`, also after a reboot",
+            set_up_order<kPause>},
+    Command{kControl, "resume", "Let experiments begin again", set_up_order<kResume>},
+    Command{kControl, "reload", "Read the policy again", set_up_order<kReload>},
+    Command{kControl, "undo", "Shell commands that would put everything back", set_up_undo},
+    Command{kMeasure, "top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},
+    Command{kMeasure, "diagnose", "What keeps kworkers busy, in plain words", set_up_diagnose},
+    Command{kMeasure, "dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},
+    Command{kMeasure, "bench", "Is another scope worth it on this machine? On a dm-crypt device of its own",
             set_up_bench},
-    Command{"diagnose", "What keeps kworkers busy, in plain words", set_up_diagnose},
-    Command{"dump", "The kernel's pods, worker pools and workqueues", set_up_dump, true},
-    Command{"top", "What workqueues do, live: rates, waits, locks, functions", set_up_top},
-    Command{"pin", "Hold a target at a scope", set_up_pin},
-    Command{"unpin", "Give a pinned or reverted target back to the policy", set_up_unpin},
-    Command{"revert", "Put a target, or all, back to the baseline until unpin or a reload", set_up_revert},
-    Command{"compare", "Compare a scope on a target now, and follow it to the verdict", set_up_compare},
-    Command{"pause", "Begin no experiment until `resume`, also after a reboot", set_up_order<kPause>},
-    Command{"resume", "Let experiments begin again", set_up_order<kResume>},
-    Command{"undo", "Shell commands that would put everything back", set_up_undo},
-    Command{"reload", "Read the policy again", set_up_order<kReload>},
+    Command{kMeasure, "ab",
+            "Run a command under several settings in random order, and judge: ab ... -- COMMAND...",
+            set_up_ab},
+    Command{kMeasure, "judge", "Verdicts on recorded comparisons", set_up_judge},
+    Command{kFleet, "fleet", "What the ledgers of many hosts say together: merge, show, policy", set_up_fleet,
+            true},
 };
 
 }  // namespace

@@ -24,22 +24,25 @@ nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
 
 }  // namespace
 
-int history(const Options& options) {
+int history(const Options& options, const std::string& target) {
     const Paths paths{options.root};
     VerdictStore store(paths.verdicts());
     if (const auto read = store.read(); !read) return complain(read.error().text);
+    std::vector<VerdictRecord> records = store.records();
+    if (!target.empty()) std::erase_if(records, [&](const VerdictRecord& r) { return r.target != target; });
     if (options.json) {
         nlohmann::json verdicts = nlohmann::json::array();
-        for (const VerdictRecord& record : store.records()) verdicts.push_back(with_readings(paths, record));
+        for (const VerdictRecord& record : records) verdicts.push_back(with_readings(paths, record));
         fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
         return kOk;
     }
-    if (store.records().empty()) {
-        fmt::print("No comparison has a verdict on this machine yet.\n");
+    if (records.empty()) {
+        fmt::print("No comparison {}has a verdict on this machine yet.\n",
+                   target.empty() ? "" : "of " + target + " ");
         return kOk;
     }
     Table table({"TIME", "TARGET", "COMPARED", "VERDICT", "PAIRS", "EFFECT"});
-    for (const VerdictRecord& r : store.records())
+    for (const VerdictRecord& r : records)
         table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});

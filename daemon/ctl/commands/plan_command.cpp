@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "bpf/bpf_workqueues.h"
+#include "ctl/commands/known_name.h"
 #include "ctl/commands/topology_command.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
@@ -18,6 +20,7 @@
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
+#include "policy/toml_table.h"
 #include "service/host_status.h"
 #include "service/status.h"
 #include "service/status_file.h"
@@ -160,6 +163,22 @@ nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, co
     return out;
 }
 
+// Prints the explanations of the targets NAMES, or returns them with --json.
+nlohmann::json explain_targets(const Options& options, const Machine& machine,
+                               const std::vector<std::string>& names) {
+    const std::string held_back = why_held_back(options, machine);
+    nlohmann::json out = nlohmann::json::array();
+    for (const PlanLine& line : machine.plan()) {
+        if (std::ranges::find(names, line.target.name) == names.end()) continue;
+        const nlohmann::json target = asked_about(options, line.target.name);
+        if (options.json)
+            out.push_back(explanation_json(machine, line, target));
+        else
+            print_explanation(machine, line, target, held_back);
+    }
+    return out;
+}
+
 // How many targets with ACTION would be compared with something.
 std::size_t count_compared(const std::vector<PlanLine>& lines, const ExperimentPlan& plan, Action action) {
     std::size_t count = 0;
@@ -242,8 +261,9 @@ int plan(const Options& options) {
     for (const PlanLine& line : lines)
         table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
                    std::string(name_of(line.action)), line.reason});
-    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    table.group_names();
     std::string notes;
+    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
     for (const std::string& remark : remarks(options, *machine, lines, experiments, finer))
         notes += wrapped(remark, room_after(0));
     if (!notes.empty()) fmt::print("\n{}", notes);
@@ -253,17 +273,33 @@ int plan(const Options& options) {
 int explain(const Options& options, const std::string& name) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
-    for (const PlanLine& line : machine->plan()) {
-        if (line.target.name != name) continue;
-        const nlohmann::json target = asked_about(options, name);
-        if (options.json)
-            fmt::print("{}\n", dump_json(explanation_json(*machine, line, target)));
-        else
-            print_explanation(*machine, line, target, why_held_back(options, *machine));
+    const std::string target = name == "default" ? kDefaultTarget : sysfs_name(name);
+    if (std::ranges::find(machine->targets, target, &Workqueue::name) != machine->targets.end()) {
+        const nlohmann::json explained = explain_targets(options, *machine, {target});
+        if (options.json) fmt::print("{}\n", dump_json(explained.front()));
         return kOk;
     }
     if (const std::string lacks = lacks_scopes(machine->kernel); !lacks.empty()) return complain(lacks);
-    return complain(name + ": no such target; `wq-tunectl plan` lists them");
+    const auto tree = tree_of(options);
+    const auto known = tree ? known_name(*tree, machine->targets, name) : std::nullopt;
+    if (!known) {
+        std::vector<std::string_view> names;
+        for (const Workqueue& each : machine->targets) names.push_back(each.name);
+        const std::string nearest = suggestion(target, names);
+        return complain(name + ": no such target" +
+                        (nearest.empty() ? "; `wq-tunectl plan` lists them" : nearest));
+    }
+    if (!options.json)
+        for (const std::string& sentence : known->text)
+            fmt::print("{}", wrapped(printable(sentence), room_after(0)));
+    if (!options.json && !known->targets.empty()) fmt::print("\n");
+    nlohmann::json explained = explain_targets(options, *machine, known->targets);
+    if (options.json)
+        fmt::print("{}\n", dump_json({{"name", name},
+                                      {"kind", known->kind},
+                                      {"text", known->text},
+                                      {"targets", std::move(explained)}}));
+    return kOk;
 }
 
 }  // namespace wq::ctl

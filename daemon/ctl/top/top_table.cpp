@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "base/natural_less.h"
 #include "base/text.h"
 #include "ctl/render/terminal.h"
 
@@ -113,7 +114,7 @@ void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, con
     const Column<Row>& by = at != columns.end() ? *at : columns.front();
     const Column<Row>& name = columns.front();
     const auto before = [&](const Row& a, const Row& b) {
-        if (by.value == nullptr) return by.text(a) < by.text(b);
+        if (by.value == nullptr) return natural_less(by.text(a), by.text(b));
         return by.value(a) > by.value(b);  // rows without a value come last
     };
     std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
@@ -121,7 +122,7 @@ void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, con
         const Row& second = order.reverse ? a : b;
         if (before(first, second)) return true;
         if (before(second, first)) return false;
-        return name.text(a) < name.text(b);
+        return natural_less(name.text(a), name.text(b));
     });
 }
 
