@@ -146,7 +146,9 @@ TEST(HostStatus, HasTheKeysThatScriptsRelyOn) {
     watched.work = {{"mm_percpu_wq", true, "vmstat_update", 12}, {"", false, "bh_work", 1}};
     watched.seconds = 8.04;
     watched.lost = 2;
-    EXPECT_EQ(isolation_json(isolation, watched), json::parse(R"({
+    json document = isolation_json(isolation);
+    document.update(counted_json(watched));
+    EXPECT_EQ(document, json::parse(R"({
         "isolcpus": "4-5", "nohz_full": "", "partitions_complete": true,
         "partitions": [{"cgroup": "/rt.slice", "cpus": "2", "type": "isolated"},
                        {"cgroup": null, "cpus": "7", "type": "isolated"}],
