@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/experiment_plan.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "ctl/json_values.h"
 #include "engine/candidates.h"
-#include "kernel/read_swap.h"
 
 namespace wq::ctl {
 namespace {
-
-// Why nothing is compared on the target of LINE; "" if something may be.
-std::string why_none(const Machine& machine, const PlanLine& line) {
-    if (line.finding != Finding::change && line.finding != Finding::in_place) return line.reason;
-    if (machine.policy.mode == Mode::observe) return "mode observe writes nothing";
-    if (line.finding == Finding::in_place && !searches(line.target, machine.policy))
-        return machine.policy.mode == Mode::guard ? "mode guard compares only a plan that changes something"
-                                                  : "the scope that the rule names is in place";
-    return machine.named_only.why(machine.policy, line.target.kind, line.target.name);
-}
 
 // The maximum number of comparisons for CANDIDATES, which are compared with the reference in this order. An
 // undecided candidate is also compared with a later one that improved, if it is finer than that one or is the
@@ -39,15 +25,26 @@ std::size_t most_comparisons(const PlanLine& line, const std::vector<Arm>& candi
     return count;
 }
 
+std::vector<Arm> would_compare(const Machine& machine, const PlanLine& line) {
+    if (line.action == Action::skip) return {};
+    return candidates_of({line.target, line, machine.policy, machine.shard_size, {}, {}, {}, 0});
+}
+
 TargetExperiments experiments_on(const Machine& machine, const PlanLine& line) {
-    TargetExperiments out{line.target.name, "", {}, 0, why_none(machine, line)};
-    if (!out.reason.empty()) return out;
+    TargetExperiments out{line.target.name, "", {}, 0, ""};
+    if (line.action == Action::skip) {
+        out.reason = line.reason;
+        return out;
+    }
     out.reference = baseline_arm(line.target, line).name();
-    const StepInput input{line.target, line, machine.policy, machine.shard_size, {}, {}, {}, 0};
-    const std::vector<Arm> candidates = candidates_of(input);
+    const std::vector<Arm> candidates = would_compare(machine, line);
     for (const Arm& arm : candidates) out.candidates.push_back(arm.name());
     out.comparisons = most_comparisons(line, candidates);
-    if (out.candidates.empty()) out.reason = "no finer scope makes other pools";
+    const ScopeWish& wish = *wish_for(line.target, machine.policy);
+    if (out.candidates.empty())
+        out.reason = wish.hold           ? "the rule holds it: compared only by order"
+                     : wish.sets_first() ? "the scope of the rule is in place"
+                                         : "no candidate makes other pools";
     return out;
 }
 
@@ -64,8 +61,6 @@ ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine
     std::size_t alone = 0;
     for (const PlanLine& line : lines) {
         out.targets.push_back(experiments_on(machine, line));
-        if (serves_swap(line.target.name, machine.named_only.swap))
-            out.serve_swap.push_back(line.target.name);
         const std::size_t n = out.targets.back().comparisons;
         if (line.target.kind == Kind::default_scope) {
             alone = n;
@@ -76,16 +71,6 @@ ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine
     }
     const std::size_t rounds = std::max(most, (all + judge.concurrent - 1) / judge.concurrent) + alone;
     out.most_seconds = static_cast<double>(rounds * judge.settings.max_pairs) * out.slot_seconds;
-    return out;
-}
-
-std::vector<std::string> named_only_remarks(const Machine& machine, const ExperimentPlan& plan) {
-    std::vector<std::string> out;
-    if (const std::string& host = machine.named_only.host; !host.empty())
-        out.push_back(host + ": only targets that a rule names are compared.");
-    if (!plan.serve_swap.empty())
-        out.push_back(fmt::format("Targets that serve swap are compared only if a rule names them: {}.",
-                                  fmt::join(plan.serve_swap, ", ")));
     return out;
 }
 
@@ -102,6 +87,28 @@ nlohmann::json experiments_json(const Machine& machine, const ExperimentPlan& pl
             {"pairs", pairs},
             {"seconds", static_cast<double>(pairs) * plan.slot_seconds},
             {"reason", target.reason}};
+}
+
+nlohmann::json plan_json(const Machine& machine, const PlanLine& line) {
+    using nlohmann::json;
+    json candidates = json::array();
+    json compared = json::array();
+    for (const Arm& arm : would_compare(machine, line)) compared.push_back(name_of(arm.scope));
+    for (const Candidate& c : line.candidates)
+        candidates.push_back({{"scope", name_of(c.scope)},
+                              {"pools", c.pools},
+                              {"cores_per_pool", {c.min_cores, c.max_cores}}});
+    const Workqueue& target = line.target;
+    return {{"name", target.name},
+            {"kind", name_of(target.kind)},
+            {"scope", word_or_null(target.scope.word)},
+            {"effective", name_or_null(target.scope.effective)},
+            {"planned", name_or_null(line.planned)},
+            {"action", name_of(line.action)},
+            {"reason", line.reason},
+            {"rule", line.rule ? json(line.rule->text()) : json(nullptr)},
+            {"would_compare", std::move(compared)},
+            {"candidates", std::move(candidates)}};
 }
 
 }  // namespace wq::ctl

@@ -27,15 +27,14 @@ struct ExperimentPlan {
     // Time until all comparisons are decided or sparse, if all targets are busy at once and no pair is
     // dropped.
     double most_seconds = 0;
-    std::vector<std::string> serve_swap;  // the targets that serve swap
 };
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines);
 
-// Says which targets are left alone on this host unless a rule names them, one sentence each.
-std::vector<std::string> named_only_remarks(const Machine& machine, const ExperimentPlan& plan);
-
 // The pairs that all comparisons of TARGET take at most before they are sparse.
 std::size_t most_pairs(const Machine& machine, const TargetExperiments& target);
+
+// LINE in the format of `plan --json`.
+nlohmann::json plan_json(const Machine& machine, const PlanLine& line);
 
 // The pairs and seconds that the comparisons of TARGET take at most before they are sparse, and its arms.
 nlohmann::json experiments_json(const Machine& machine, const ExperimentPlan& plan,

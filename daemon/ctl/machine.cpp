@@ -14,12 +14,12 @@
 #include "bpf/read_pods.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
+#include "engine/conditions.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
 #include "kernel/read_isolation.h"
-#include "kernel/read_swap.h"
 #include "kernel/udev.h"
 #include "kernel/workqueue_fs.h"
 #include "model/known_cpus.h"
@@ -139,19 +139,15 @@ std::vector<std::string> notes_about(const Options& options, const Policy& polic
     return out;
 }
 
-std::string why_held_back(const KernelInfo& kernel, const Paths& paths) {
-    std::vector<std::string> out;
-    if (kernel.switched_off) out.emplace_back("wq_tuned=off on the kernel command line");
-    if (std::string why = why_disabled(paths); !why.empty()) out.push_back(std::move(why));
-    // As for the daemon, a mark that cannot be read does not pause.
-    if (const auto paused = read_if_there(paths.paused()); paused && *paused)
-        out.emplace_back("experiments are paused");
-    return fmt::format("{}", fmt::join(out, ", and "));
+std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {
+    return kernel.switched_off ? "wq_tuned=off on the kernel command line" : why_disabled(paths);
 }
 
 std::string why_held_back(const Options& options, const Machine& machine) {
     const auto tree = tree_of(options);
-    return tree && !machine.hypothetical ? why_held_back(machine.kernel, *tree) : "";
+    if (!tree || machine.hypothetical) return "";
+    return why_no_slot(
+        read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree)));
 }
 
 void print_errors(const PolicyErrors& errors) {
@@ -163,22 +159,8 @@ int complain(const std::string& text) {
     return kFailure;
 }
 
-// @default is compared after all others, unless plans are applied at once. Until then it stays as it is, and
-// its followers are planned for themselves, as the daemon does.
 std::vector<PlanLine> Machine::plan() const {
-    auto lines = make_plan({topology, kernel, policy, targets, pods_unknown, shard_size});
-    const bool moves = std::ranges::any_of(lines, [](const PlanLine& line) {
-        return line.target.kind == Kind::default_scope && line.finding == Finding::change;
-    });
-    const bool left_alone = !named_only.why(policy, Kind::default_scope, kDefaultTarget).empty();
-    if (!moves || (policy.apply_unjudged && !left_alone)) return lines;
-    std::vector<Workqueue> held = targets;
-    for (Workqueue& target : held)
-        if (target.kind == Kind::default_scope) target.untouchable = "stays at its baseline";
-    auto alone = make_plan({topology, kernel, policy, held, pods_unknown, shard_size});
-    for (std::size_t i = 0; i < lines.size(); i++)
-        if (lines[i].target.kind != Kind::default_scope) lines[i] = std::move(alone[i]);
-    return lines;
+    return make_plan({topology, kernel, policy, targets, pods_unknown, shard_size, named_only});
 }
 
 Result<Topology> topology_of(const Options& options) {
@@ -203,7 +185,7 @@ Result<Machine> read_machine(const Options& options) {
     out.policy = std::move(*policy);
     read_kernel(options, tree, out);
     if (tree) {
-        out.named_only = {why_named_only(*tree), swap_devices(*tree)};
+        out.named_only = read_named_only(*tree);
         auto targets = read_targets(WorkqueueFs(*tree), options.topology == "live" && options.root.empty());
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
@@ -224,24 +206,6 @@ json kernel_json(const KernelInfo& kernel) {
     return {{"release", word_or_null(kernel.release)},
             {"scopes", std::move(scopes)},
             {"cache_shard_size", or_null(kernel.cache_shard_size)}};
-}
-
-json plan_json(const PlanLine& line) {
-    json candidates = json::array();
-    for (const Candidate& c : line.candidates)
-        candidates.push_back({{"scope", name_of(c.scope)},
-                              {"pools", c.pools},
-                              {"cores_per_pool", {c.min_cores, c.max_cores}}});
-    const Workqueue& target = line.target;
-    return {{"name", target.name},
-            {"kind", name_of(target.kind)},
-            {"scope", word_or_null(target.scope.word)},
-            {"effective", name_or_null(target.scope.effective)},
-            {"planned", name_or_null(line.planned)},
-            {"action", name_of(line.action)},
-            {"reason", line.reason},
-            {"rule", line.rule ? json(line.rule->text()) : json(nullptr)},
-            {"candidates", std::move(candidates)}};
 }
 
 }  // namespace wq::ctl

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
-#include "engine/conditions.h"
 #include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/topology.h"
@@ -56,9 +55,10 @@ unsigned shard_size_for(const Options& options, const KernelInfo& kernel, const 
 // A note for each pattern of POLICY that matches no workqueue of the tree that OPTIONS name, if there is one.
 std::vector<std::string> notes_about(const Options& options, const Policy& policy);
 
-// Why a daemon of the tree is held back: a kill switch, or paused experiments; "" if it is not.
-std::string why_held_back(const KernelInfo& kernel, const Paths& paths);
-// The same for MACHINE, which OPTIONS name; "" also if it can have no daemon.
+// The kill switch that is on; "" if none is.
+std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
+// Why a daemon on MACHINE, which OPTIONS name, would begin no comparison now: as `status` says it. "" if it
+// would, or if the source can have no daemon.
 std::string why_held_back(const Options& options, const Machine& machine);
 
 // Prints all errors of a policy, one line each.
@@ -66,8 +66,6 @@ void print_errors(const PolicyErrors& errors);
 // Prints an error as one line, "wq-tunectl: ...", and returns kFailure.
 int complain(const std::string& text);
 
-// A plan line in the format of `plan --json`.
-nlohmann::json plan_json(const PlanLine& line);
 nlohmann::json kernel_json(const KernelInfo& kernel);
 
 }  // namespace wq::ctl

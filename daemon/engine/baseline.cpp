@@ -21,7 +21,7 @@ constexpr std::size_t kMaxBaseline = 16U << 20;
 // Values of `order` in the file.
 constexpr std::string_view kPin = "pin ";
 constexpr std::string_view kRevert = "revert";
-constexpr std::string_view kSlot = "trial";
+constexpr std::string_view kSlot = "slot";
 constexpr std::string_view kExternal = "external";  // as `order`, if there is no order
 
 json to_json(const std::optional<bool>& value) {
@@ -33,7 +33,7 @@ std::string order_text(const BaselineEntry& e) {
         case Holder::pin:
             return std::string(kPin) + e.pinned;
         case Holder::revert:
-            return std::string(kRevert);
+            return std::string(kRevert) + (e.why.empty() ? "" : " " + e.why);
         case Holder::slot:
             return std::string(kSlot);
         default:  // earlier versions stored "external" only here
@@ -46,8 +46,9 @@ void read_order(BaselineEntry& e, const std::string& text) {
     if (text.starts_with(kPin)) {
         e.holder = Holder::pin;
         e.pinned = text.substr(kPin.size());
-    } else if (text == kRevert) {
+    } else if (text.starts_with(kRevert)) {
         e.holder = Holder::revert;
+        e.why = text.substr(std::min(text.size(), kRevert.size() + 1));
     } else if (text == kSlot) {
         e.holder = Holder::slot;
     }
@@ -114,6 +115,7 @@ std::uint64_t hash_of_entries(const std::map<std::string, BaselineEntry>& entrie
         add_bool(e.may_strict);
         add_number(static_cast<std::uint64_t>(e.holder));
         add_text(e.pinned);
+        add_text(e.why);
         add_number(e.external ? 1 : 0);
     }
     return XXH64_digest(&state);

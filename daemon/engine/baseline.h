@@ -56,6 +56,7 @@ struct BaselineEntry {
     // back, even if settings are kept). ownership.h knows the current holder.
     Holder holder = Holder::policy;
     std::string pinned = {};  // the scope of a pin
+    std::string why = {};     // why the daemon itself reverts @default; "" for an operator's order
     bool external = false;    // left to an external writer until a reload; then the order is in force again
     // Whether the claim on disk includes the current one. save() and load() set it; a wider claim clears it.
     struct OnDisk {
@@ -88,6 +89,7 @@ struct BaselineEntry {
     void hold(Holder by, const std::string& scope = "") {
         holder = by;
         pinned = scope;
+        why.clear();
     }
     // If a slot holds the target, the policy holds it from now on.
     void end_slot() {

@@ -19,7 +19,8 @@ double distance(const Candidate& c, unsigned shard_size) {
 
 class Search {
   public:
-    Search(const StepInput& in, const Known& known) : in_(in), known_(known) {}
+    Search(const StepInput& in, const Known& known)
+        : in_(in), known_(known), wish_(*wish_for(in.target, in.policy)) {}
     Step step();
     [[nodiscard]] std::vector<Arm> challengers() const;
 
@@ -29,15 +30,17 @@ class Search {
         return known_.entry ? known_.entry(in_.key(arms, from_policy)) : nullptr;
     }
     [[nodiscard]] bool rests(const Arms& arms) const { return known_.rests && known_.rests(arms); }
-    [[nodiscard]] bool wins(const LedgerEntry* entry, const Arms& arms) const;
     [[nodiscard]] bool lost_before(const Arm& challenger) const;
     bool stays_where_default_was();
+    bool sets_first();
+    [[nodiscard]] bool is_named(const Candidate& c) const;
     void find_reference();
     void find_next();
     void say(const LedgerEntry& entry, const Arms& arms);
 
     const StepInput& in_;
     const Known& known_;
+    const ScopeWish wish_;
     Step step_;
     std::vector<Arm> challengers_;
     std::vector<Arm> references_;  // the baseline, then each arm that won against the one before it
@@ -47,14 +50,18 @@ class Search {
 // The arms to try, in order. Of arms at the same distance the plan comes first. The arm that was kept under
 // an older kernel comes before all others.
 std::vector<Arm> Search::challengers() const {
-    if (!searches(in_.target, in_.policy)) return {planned_arm(in_.target, in_.plan)};
+    if (wish_.sets_first())
+        return wish_.hold || in_.plan.finding != Finding::change
+                   ? std::vector<Arm>{}
+                   : std::vector{planned_arm(in_.target, in_.plan)};
     const Candidate* now = in_.plan.now ? candidate_with(in_.plan, *in_.plan.now) : nullptr;
     const Candidate* planned = in_.plan.planned ? candidate_with(in_.plan, *in_.plan.planned) : nullptr;
     const bool strict_alone = now != nullptr && planned == now && in_.plan.finding == Finding::change;
     std::vector<const Candidate*> order;
     for (const Candidate& c : in_.plan.candidates) {
         const bool finer = now == nullptr || &c > now;  // coarsest first
-        if (&c == now ? strict_alone : finer || &c == planned) order.push_back(&c);
+        const bool wanted = wish_.candidates.empty() ? finer || &c == planned : is_named(c);
+        if (&c == now ? strict_alone : wanted) order.push_back(&c);
     }
     std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
         const double da = distance(*a, in_.shard_size);
@@ -69,25 +76,21 @@ std::vector<Arm> Search::challengers() const {
     return out;
 }
 
-// An arm that is coarser than the reference is compared with it only if it is the plan. An arm that the
-// kernel refused is skipped; the search goes on.
+// Whether the rule lists one of the scopes of C as a candidate.
+bool Search::is_named(const Candidate& c) const {
+    return std::ranges::find_first_of(c.same, wish_.candidates) != c.same.end();
+}
+
+// An arm that is coarser than the reference is compared with it only if it is the plan, or if the rule lists
+// it. An arm that the kernel refused is skipped; the search goes on.
 bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
     if (std::ranges::find(references_, challenger) != references_.end()) return false;
-    if (!searches(in_.target, in_.policy)) return true;
     if (in_.refuses && in_.refuses(challenger.word)) return false;
     const Candidate* c = candidate_with(in_.plan, challenger.scope);
     const Candidate* r = candidate_with(in_.plan, reference.scope);
     if (c == nullptr || r == nullptr) return true;
     if (c == r) return challenger.strict != reference.strict;
-    return c > r || challenger == planned_arm(in_.target, in_.plan);
-}
-
-// In mode guard the plan also wins if max_pairs pairs did not decide, unless keep = "if-improved".
-bool Search::wins(const LedgerEntry* known, const Arms& arms) const {
-    if (known == nullptr) return false;
-    if (known->judgement != Judgement::undecided) return known->judgement == Judgement::improved;
-    return in_.policy.mode == Mode::guard && in_.policy.keep == Keep::unless_regressed &&
-           pairs_of(*known) >= in_.policy.judge.settings.max_pairs && !rests(arms);
+    return c > r || challenger == planned_arm(in_.target, in_.plan) || is_named(*c);
 }
 
 // Whether CHALLENGER regressed against an earlier reference, which lost against the current one.
@@ -114,22 +117,14 @@ void Search::find_reference() {
             const Arms arms{references_.back(), challenger};
             if (!may_meet(challenger, references_.back())) continue;
             const LedgerEntry* known = entry(arms, references_.size() > 1);
-            if (!wins(known, arms)) continue;
+            if (known == nullptr || known->judgement != Judgement::improved) continue;
             // The watch compares with the baseline, and may have taken this arm back.
             const LedgerEntry* watched = entry({references_.front(), challenger}, false);
             if (watched != nullptr && watched->judgement == Judgement::regressed) continue;
             step_.kind = Step::Kind::kept;
             step_.hold = challenger;
             say(*known, arms);
-            step_.watch.reset();
-            step_.trial.reset();
-            step_.course = Course::none;
-            if (known->judgement == Judgement::improved) {
-                step_.watch = Arms{references_.front(), challenger};
-            } else {
-                step_.trial = arms;
-                step_.course = Course::sparse;
-            }
+            step_.watch = Arms{references_.front(), challenger};
             references_.push_back(challenger);
             moved = true;
             break;
@@ -156,7 +151,7 @@ void Search::find_next() {
         const bool first = rank(course) < rank(step_.course);
         const bool longer = course == Course::sparse && step_.course == Course::sparse && updated < oldest;
         if (!first && !longer) continue;
-        step_.trial = arms;
+        step_.next = arms;
         step_.course = course;
         oldest = updated;
     }
@@ -173,13 +168,43 @@ bool Search::stays_where_default_was() {
     const LedgerEntry* known = entry(arms, false);
     if (known == nullptr || known->judgement != Judgement::regressed) return false;
     step_.kind = Step::Kind::reverted;
-    step_.hold = arms.baseline;
+    step_.hold = arms.reference;
     say(*known, arms);
+    return true;
+}
+
+// The arm of the rule is in force from the start, unless its comparison rests or regressed, or the day's
+// budget is used up while it looks worse. One that regressed comes back only when it improved. Returns false
+// if the ledger decides.
+bool Search::sets_first() {
+    const Arms arms{baseline_arm(in_.target, in_.plan), planned_arm(in_.target, in_.plan)};
+    if (in_.plan.finding != Finding::change) return true;
+    const LedgerEntry* known = entry(arms, false);
+    if (known != nullptr && known->judgement != Judgement::undecided && !wish_.hold) return false;
+    step_.kind = Step::Kind::set;
+    step_.hold = arms.candidate;
+    step_.said = in_.plan.reason;
+    if (wish_.hold) {
+        step_.said += "; the rule holds it";
+        return true;
+    }
+    step_.next = arms;
+    step_.course = course_of(known, in_.policy.judge, in_.now);
+    if (known != nullptr) say(*known, arms);
+    const bool looks_worse =
+        known != nullptr && std::ranges::any_of(known->columns, [](const Comparison::Column& column) {
+            return log_mean(column.worse.logs) > 0;
+        });
+    if (!rests(arms) && !(known_.spent && looks_worse)) return true;
+    step_.kind = Step::Kind::reverted;
+    step_.hold.reset();
+    if (rests(arms)) step_.course = Course::resting;
     return true;
 }
 
 Step Search::step() {
     if (stays_where_default_was()) return step_;
+    if (wish_.sets_first() && sets_first()) return step_;
     challengers_ = challengers();
     references_ = {baseline_arm(in_.target, in_.plan)};
     step_.candidates = static_cast<unsigned>(std::max<std::size_t>(challengers_.size(), 1));

@@ -15,19 +15,20 @@ struct Known {
     std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
     std::function<bool(const Arms&)> rests = {};                // the candidate was set aside on this target
     std::string before_upgrade =
-        {};  // the arm that was kept for this class under an older kernel; "" if none is known
+        {};              // the arm that was kept for this class under an older kernel; "" if none is known
+    bool spent = false;  // the target's judge.budget for today is used up
 };
 
 // Which arms the target is compared with and in which order, what it holds, and what is compared next. Pure:
 // the same ledger gives the same step, also after a restart.
 //
-// In mode tune, if no rule names a scope, the candidates are the plan and every scope that is finer than the
-// reference; a coarser scope only if it is the plan. They are compared with the reference one after the
-// other, the pool size nearest to one shard first. An arm that improved becomes the reference. Otherwise the
-// plan is the only candidate.
+// If the rule says `auto`, the candidates are the plan and every scope that is finer than the reference, or
+// those that the rule lists; of the others a coarser scope only if it is the plan. They are compared with the
+// reference one after the other, the pool size nearest to one shard first. An arm that improved becomes the
+// reference. If the rule says `plan` or names a scope, this arm is set first, and is the only candidate.
 Step next_step(const StepInput& input, const Known& known);
 
-// All arms that the target could be compared with if the ledger were empty, in order.
+// All arms that the target would be compared with if the ledger were empty, in order.
 std::vector<Arm> candidates_of(const StepInput& input);
 
 // The number of pairs of the counters that are not guards.

@@ -32,7 +32,7 @@ bool is_beyond_noise(const std::deque<double>& before, double d) {
 void LostTime::add(std::int64_t day, double d, double seconds) {
     if (day != day_) lost_ = 0;
     day_ = day;
-    lost_ += std::max(0.0, d) * seconds;
+    lost_ += d > 0 ? seconds * -std::expm1(-d) : 0;
 }
 
 }  // namespace wq

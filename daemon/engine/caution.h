@@ -22,7 +22,8 @@ inline constexpr std::size_t kLeastForNoise = 4;
 // The time that a target lost to experiments today.
 class LostTime {
   public:
-    // Adds a window of SECONDS whose cost, as ln, was D above the reference's. DAY: days since 1970.
+    // Adds the part of a window of SECONDS that the cheaper arm would not have needed: the cost was D, as ln,
+    // above its cost. Never more than SECONDS. DAY: days since 1970.
     void add(std::int64_t day, double d, double seconds);
     [[nodiscard]] double on(std::int64_t day) const { return day == day_ ? lost_ : 0; }
 

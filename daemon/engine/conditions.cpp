@@ -7,17 +7,18 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "kernel/read_isolation.h"
-#include "kernel/read_swap.h"
+#include "model/lacks_scopes.h"
 
 namespace wq {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostSteal = 50;  // one tick in 50 at most
+constexpr std::uint64_t kMostSteal = 50;          // one tick in 50 at most
+constexpr std::uint64_t kMostStarting = 20 * 60;  // s after boot
 
 // The value of avg10 in the line of KIND: "some avg10=0.00 avg60=...".
 double average(const std::string& pressure, const std::string& kind) {
@@ -28,23 +29,18 @@ double average(const std::string& pressure, const std::string& kind) {
     return 0;
 }
 
-// Whether a rule names the target. The rule "*" matches every name and does not count.
-bool is_named(const Policy& policy, Kind kind, const std::string& name) {
-    if (kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
-    const WorkqueueRule* rule = policy.rule_for(name);
-    return rule != nullptr && rule->names(name);
-}
-
 }  // namespace
 
 std::string why_no_slot(const Conditions& c) {
     if (!c.observing.empty()) return "observing: " + c.observing;
-    if (c.paused) return "paused by `wq-tunectl pause`";
+    if (c.paused) return kPaused;
     if (!c.pods_unknown.empty()) return "pods unknown: " + c.pods_unknown;
     if (!c.ledger_error.empty()) return "the ledger cannot be written: " + c.ledger_error;
     if (const auto settle = static_cast<std::uint64_t>(c.settle.count()); c.uptime < settle)
         return fmt::format("settling after boot ({} left)", rough_time(settle - c.uptime));
-    if (!c.system_state.empty() && c.system_state != "running" && c.system_state != "degraded")
+    // A boot job that never ends holds nothing up for ever.
+    const bool starts = c.system_state == "starting" && c.uptime >= kMostStarting;
+    if (!starts && !c.system_state.empty() && c.system_state != "running" && c.system_state != "degraded")
         return fmt::format("systemd is '{}'", c.system_state);
     if (!c.in_hours) return "outside judge.hours";
     if (c.delay > 0) return fmt::format("random delay: {} left", rough_time(c.delay));
@@ -52,6 +48,32 @@ std::string why_no_slot(const Conditions& c) {
     if (c.memory_is_short) return "memory is short";
     if (c.hotplug) return "CPUs came or went just now";
     return "";
+}
+
+std::string why_observing(const KernelInfo& kernel, const Policy& policy, const std::string& why) {
+    const std::string lacks = lacks_scopes(kernel);
+    if (!lacks.empty()) return why.empty() ? lacks : fmt::format("{}; {}", why, lacks);
+    if (!why.empty()) return why;
+    return policy.mode == Mode::observe ? "mode is observe" : "";
+}
+
+bool is_paused(const Paths& paths) {
+    const auto paused = read_if_there(paths.paused());
+    return paused && *paused;
+}
+
+Conditions read_conditions(const Paths& paths, const KernelInfo& kernel, const Policy& policy,
+                           const std::string& why) {
+    Conditions out;
+    out.observing = why_observing(kernel, policy, why);
+    out.paused = is_paused(paths);
+    out.in_hours = policy.judge.hours.contains(minute_of_day());
+    const std::string uptime = read_first_line(paths.proc() + "/uptime");
+    out.uptime = uptime.empty() ? UINT64_MAX : std::strtoull(uptime.c_str(), nullptr, 10);
+    out.settle = policy.judge.settle;
+    out.memory_is_short = is_memory_short(paths);
+    out.on_battery = is_on_battery(paths);
+    return out;
 }
 
 bool is_memory_short(const Paths& paths) {
@@ -102,23 +124,6 @@ std::string scheduler_in_force(const Paths& paths) {
     if (!balancing.empty() && balancing != "0" && balancing != "N")
         out += out.empty() ? "cache-aware" : ", cache-aware";
     return out;
-}
-
-std::string why_named_only(const Paths& paths) {
-    if (read_first_line(paths.realtime()) == "1") return "a realtime kernel";
-    const Isolation isolation = read_isolation(paths);
-    if (!isolation.isolcpus.empty()) return "isolcpus= is set";
-    if (!isolation.nohz_full.empty()) return "nohz_full= is set";
-    return "";
-}
-
-std::string NamedOnly::why(const Policy& policy, Kind kind, const std::string& name) const {
-    std::string out;
-    if (!host.empty())
-        out = host + ": only targets that a rule names are written or compared";
-    else if (serves_swap(name, swap))
-        out = "it serves swap: written or compared only if a rule names it";
-    return out.empty() || is_named(policy, kind, name) ? "" : out;
 }
 
 }  // namespace wq

@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <set>
 #include <string>
 
 #include "kernel/paths.h"
+#include "model/kernel_info.h"
 #include "model/policy.h"
-#include "model/workqueue.h"
 
 namespace wq {
 
@@ -32,6 +31,18 @@ struct Conditions {
 // reasons, the one that lasts longest.
 std::string why_no_slot(const Conditions& conditions);
 
+inline constexpr const char* kPaused = "paused by `wq-tunectl pause`";
+// Whether comparisons are paused. As for the daemon, a mark that cannot be read does not pause.
+bool is_paused(const Paths& paths);
+
+// Why nothing is written on a host with KERNEL under POLICY: the kernel has no scopes, WHY (a kill switch, a
+// broken file), mode observe; "" if the policy is followed.
+std::string why_observing(const KernelInfo& kernel, const Policy& policy, const std::string& why);
+
+// The conditions of the host of PATHS as far as they can be read without a daemon. WHY: as above.
+Conditions read_conditions(const Paths& paths, const KernelInfo& kernel, const Policy& policy,
+                           const std::string& why);
+
 // Whether tasks stall for memory: in /proc/pressure/memory, avg10 of `some` is above 1% or that of `full`
 // above 0. False if the kernel does not have this file.
 bool is_memory_short(const Paths& paths);
@@ -50,18 +61,5 @@ bool was_stolen(const CpuTimes& before, const CpuTimes& after);
 
 // The scheduler in force, which is part of a comparison's key: "scx_lavd 1.0", "cache-aware", "".
 std::string scheduler_in_force(const Paths& paths);
-
-// Why only targets that a rule names are written and compared here: a realtime kernel, isolated CPUs; "" if
-// neither is the case.
-std::string why_named_only(const Paths& paths);
-
-// Targets that are neither written nor compared unless a rule names them.
-struct NamedOnly {
-    std::string host = {};            // why_named_only()
-    std::set<std::string> swap = {};  // swap_devices()
-
-    // Why the target is left alone; "" if it is not.
-    [[nodiscard]] std::string why(const Policy& policy, Kind kind, const std::string& name) const;
-};
 
 }  // namespace wq

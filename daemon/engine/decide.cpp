@@ -16,6 +16,7 @@ State state_of(Finding finding) {
         case Finding::unmanaged:
             return State::unmanaged;
         case Finding::leave:
+        case Finding::followers:
         case Finding::pods_unknown:
             return State::leave;
         case Finding::unsupported:
@@ -75,25 +76,30 @@ Wish by_waiting(const Facts& f) {
     const Step& step = f.target.step;
     const Planned& plan = f.target.plan;
     const Arm planned = planned_arm(as_before_us(f.target, f.entry), plan);
-    if (f.all.policy.apply_unjudged && plan.finding == Finding::change && !f.target.refuses(planned.word))
-        return for_arm(f, State::applied, plan.reason, planned);
-    const std::string& next = step.trial ? step.trial->candidate.word : planned.word;
+    const std::string& next = step.next ? step.next->candidate.word : planned.word;
     if (const Refusal* why = f.target.refusal_of(next)) return refused(*why);
     std::string reason = fmt::format("{}; plan: {}", f.all.waiting.why, plan.reason);
     if (const Refusal* why = f.target.refusal_of(planned.word))
         reason += fmt::format("; '{}' was refused: {}", planned.word, why->reason);
-    return baseline(is_compared(f) ? State::trial : State::waiting, std::move(reason));
+    return baseline(is_compared(f) ? State::comparing : State::waiting, std::move(reason));
 }
 
 Wish by_step(const Facts& f) {
     const Step& step = f.target.step;
     const bool goes_on = step.course == Course::dense || step.course == Course::sparse;
-    const std::string said = step.said + (goes_on ? "; " + f.all.waiting.why : "");
+    const std::string& unjudged = f.all.waiting.unjudged;
+    const std::string said = step.said + (!goes_on           ? ""
+                                          : unjudged.empty() ? "; " + f.all.waiting.why
+                                                             : "; not watched: " + unjudged);
     switch (step.kind) {
+        case Step::Kind::set:
+            return for_arm(f, is_compared(f) ? State::comparing : State::set, said, *step.hold);
         case Step::Kind::kept:
-            return for_arm(f, is_compared(f) ? State::trial : State::kept, said, *step.hold);
+            return for_arm(f, is_compared(f) ? State::comparing : State::kept, said, *step.hold);
         case Step::Kind::reverted: {
-            const State state = is_compared(f) ? State::trial : goes_on ? State::waiting : State::reverted;
+            const State state = is_compared(f) ? State::comparing
+                                : goes_on      ? State::waiting
+                                               : State::reverted;
             return step.hold ? for_arm(f, state, said, *step.hold) : baseline(state, said);
         }
         case Step::Kind::waiting:
@@ -113,15 +119,15 @@ Wish by_plan(const Facts& f) {
         if (f.entry != nullptr && f.entry->holder == Holder::slot) {
             const std::string& held = f.target.held;
             if (held.empty() || held == f.entry->scope) return out;
-            out.state = State::applied;
+            out.state = State::set;
             out.word = held;
             return out;
         }
-        if (holds_ours(f.target, f.entry)) out.state = State::applied;
+        if (holds_ours(f.target, f.entry)) out.state = State::set;
         out.hands_off = true;
         return out;
     }
-    const bool decided = step.kind != Step::Kind::waiting || step.trial;
+    const bool decided = step.kind != Step::Kind::waiting || step.next;
     return plan.finding == Finding::change || decided ? by_step(f) : out;
 }
 
@@ -132,25 +138,23 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
     const Planned& plan = target.plan;
     const Holder holder = holder_of(target, entry);
     if (holder == Holder::external) return hands_off(left_to_writer(target));
-    const auto observed = [&](const std::string& why) {
-        return baseline(state_of(plan.finding),
-                        plan.finding == Finding::change ? "observing: " + why : plan.reason);
-    };
-    if (!all.observing.empty()) return observed(all.observing);
+    if (!all.observing.empty())
+        return baseline(state_of(plan.finding), plan.finding == Finding::change
+                                                    ? "observing: " + all.observing + "; plan: " + plan.reason
+                                                    : plan.reason);
     switch (holder) {
         case Holder::udev:  // what an earlier daemon wrote stays, too
             return hands_off({State::waiting, kNotProcessedByUdev});
         case Holder::slot:
-            return hands_off({State::trial, plan.reason});
+            return hands_off({State::comparing, plan.reason});
         case Holder::pin:
             return by_pin(f);
         case Holder::revert:
-            return baseline(State::reverted, "by an operator's order");
+            return baseline(State::reverted, entry->why.empty() ? "by an operator's order" : entry->why);
         default:
             break;
     }
-    const std::string why = all.named_only.why(all.policy, target.now.kind, target.now.name);
-    return why.empty() ? by_plan(f) : observed(why);
+    return by_plan(f);
 }
 
 bool Wish::sets(const Target& target) const {
@@ -168,7 +172,7 @@ Shown as_found(const Target& target, const BaselineEntry* entry, const Wish& wis
         const char* next = target.failures > 0 ? "about to be tried again: " : "about to be applied: ";
         return {State::waiting, all.unsaved.empty() ? next + wish.reason : all.unsaved};
     }
-    if (!wish.word && holds_ours(target, entry)) return {State::applied, "left in force"};
+    if (!wish.word && holds_ours(target, entry)) return {State::set, "left in force"};
     return wish.shown();
 }
 

@@ -13,15 +13,15 @@ namespace wq {
 
 // What the experiments say about the targets that wait for a verdict.
 struct Waiting {
-    std::string why = "waiting for a trial";  // why no pair is measured
-    std::set<std::string> compared = {};      // the targets whose dense comparisons are measured now
+    std::string why = "waiting for a comparison";  // why no pair is measured
+    std::string unjudged = {};                     // why no comparison can be measured here; "" if they can
+    std::set<std::string> compared = {};           // the targets whose dense comparisons are measured now
 };
 
 // What all targets of one pass have in common.
 struct Circumstances {
     const Policy& policy;
     std::string observing = {};     // why nothing is written; "" if the policy is followed
-    NamedOnly named_only = {};      // targets that are left alone unless a rule names them
     std::string pods_unknown = {};  // why nothing new is set; "" if the pods are known
     std::string unsaved = {};       // why baselines could not be saved; "" if they could
     Waiting waiting = {};

@@ -46,10 +46,7 @@ void Engine::changed(Udev::Change change) {
 }
 
 std::string Engine::observing() const {
-    const std::string lacks = lacks_scopes(kernel_);
-    if (!lacks.empty()) return observe_why_.empty() ? lacks : fmt::format("{}; {}", observe_why_, lacks);
-    if (!observe_why_.empty()) return observe_why_;
-    return policy_.mode == Mode::observe ? "mode is observe" : "";
+    return why_observing(kernel_, policy_, observe_why_);
 }
 
 void Engine::reconcile() {
@@ -213,34 +210,41 @@ std::vector<Workqueue> Engine::targets_before_us() const {
     return out;
 }
 
-void Engine::plan_targets() {
-    auto before = targets_before_us();
-    const PlanInput input{inventory_.topology(),
-                          kernel_,
-                          policy_,
-                          before,
-                          inventory_.pods_unknown(),
-                          effective_shard_size(kernel_, policy_)};
-    plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
-    // If @default stays at its baseline (it is not compared yet, because it comes last; it regressed; or the
-    // kernel refuses its plan), it moves no follower, and each follower is planned again on its own. The same
-    // is done if a scope other than the planned one was kept.
-    const auto parameter = targets_.find(kDefaultTarget);
-    if (parameter == targets_.end()) return;
-    const Target& moving = parameter->second;
-    std::optional<Scope> holds;
-    if (moving.step.kind == Step::Kind::kept && !has_no_effect(moving)) holds = moving.step.hold->scope;
-    if (!has_no_effect(moving) && (!holds || holds == moving.plan.planned)) return;
-    for (Workqueue& w : before)
-        if (w.kind == Kind::default_scope && !holds) w.untouchable = "stays at its baseline";
-    PlanInput again = input;
-    again.default_holds = holds;
-    plan_each(again, [&](std::size_t, PlanLine line) {
-        if (line.target.kind != Kind::default_scope) take(std::move(line));
-    });
+std::set<std::string> Engine::reverted() const {
+    std::set<std::string> out;
+    for (const auto& [name, target] : targets_)
+        if (ownership_.holder_of(target) == Holder::revert) out.insert(name);
+    return out;
 }
 
-// Only targets that mode tune searches for keep their candidates, to save memory: there may be thousands of
+const Target* Engine::default_target() const {
+    const auto found = targets_.find(kDefaultTarget);
+    return found == targets_.end() ? nullptr : &found->second;
+}
+
+// The followers of @default are planned with the scope to which plan and ledger move it.
+void Engine::plan_targets() {
+    const auto before = targets_before_us();
+    const Target* parameter = default_target();
+    PlanInput input{inventory_.topology(),
+                    kernel_,
+                    policy_,
+                    before,
+                    inventory_.pods_unknown(),
+                    effective_shard_size(kernel_, policy_),
+                    named_only_,
+                    reverted()};
+    input.default_moved = parameter != nullptr && (parameter->in_slot || ownership_.holds_ours(*parameter));
+    input.default_holds = [&](const PlanLine& line) -> std::optional<Scope> {
+        const Target& target = targets_.at(line.target.name);
+        const auto& hold = target.step.hold;
+        return hold && target.step.holds(*hold) && !target.refuses(hold->word) ? std::optional(hold->scope)
+                                                                               : std::nullopt;
+    };
+    plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
+}
+
+// Only targets whose rule says `auto` keep their candidates, to save memory: there may be thousands of
 // targets.
 void Engine::take(PlanLine line) {
     Target& target = targets_.at(line.target.name);
@@ -248,15 +252,26 @@ void Engine::take(PlanLine line) {
     if (!searches(line.target, policy_)) line.candidates = std::vector<Candidate>();
     static_cast<Planned&>(target.plan) = std::move(line);
     make_step(target);
+    if (target.plan.finding == Finding::followers) leave_followers(target);
 }
 
-bool Engine::has_no_effect(const Target& target) const {
-    const Planned& plan = target.plan;
-    if (!why_left_alone(target).empty()) return true;
-    if (target.step.kind == Step::Kind::kept) return target.refuses(target.step.hold->word);
-    if (target.step.kind == Step::Kind::reverted) return true;
-    if (plan.finding != Finding::change) return false;
-    return !policy_.apply_unjudged || (plan.planned && target.refuses(std::string(name_of(*plan.planned))));
+// A workqueue that must be left began to follow @default while that was moved. It stays at its baseline from
+// now on: otherwise each mount could move it back and forth.
+void Engine::leave_followers(Target& target) {
+    const Holder holder = ownership_.entry(kDefaultTarget) == nullptr
+                              ? Holder::policy
+                              : ownership_.entry(kDefaultTarget)->holder;
+    if (is_order(holder) || !(target.in_slot || ownership_.holds_ours(target))) return;
+    ownership_.stay_at_baseline(target,
+                                target.plan.reason + "; @default is not set again before a reload or a boot");
+    log_.write(LOG_NOTICE, Event::restored, target, target.plan.reason + "; it is put back until a reload");
+}
+
+std::string Engine::why_default_stays(const std::string& name) const {
+    const Target* parameter = name == kDefaultTarget ? default_target() : nullptr;
+    return parameter != nullptr && parameter->plan.finding == Finding::followers
+               ? parameter->plan.reason + "; a scope or `plan` in [default_scope] moves them too"
+               : "";
 }
 
 // Asks the ledger for the step, if there can be a comparison.
@@ -297,7 +312,8 @@ Wish Engine::decide_on(const Target& target) {
 // ---- writing
 
 // Announces all writes on disk before the first one, and settles them on disk after the last one: two saves,
-// also for a thousand targets.
+// also for a thousand targets. @default is put back before its followers, and moved after those that have a
+// setting of their own.
 void Engine::write() {
     refresh_circumstances();
     std::vector<std::pair<std::string, Wish>> wishes;
@@ -306,6 +322,8 @@ void Engine::write() {
         target.show(wish.shown());
         applier_.announce(target, wish, goes_back(target, wish));
     }
+    std::ranges::stable_partition(
+        wishes, [](const auto& each) { return each.first != kDefaultTarget || !each.second.word; });
     const auto saved = ownership_.save();
     circumstances_.unsaved = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);

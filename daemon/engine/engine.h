@@ -106,12 +106,10 @@ class Engine {
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
     void end_trials(const std::vector<std::string>& names);
     void end_trial(const std::string& name) { end_trials({name}); }
-    void name_only(NamedOnly what) { circumstances_.named_only = std::move(what); }
-    [[nodiscard]] const NamedOnly& named_only() const { return circumstances_.named_only; }
-    // Why TARGET is neither written nor compared on this host; "" if it may be.
-    [[nodiscard]] std::string why_left_alone(const Target& target) const {
-        return named_only().why(policy_, target.now.kind, target.now.name);
-    }
+    void name_only(NamedOnly what) { named_only_ = std::move(what); }
+    [[nodiscard]] const NamedOnly& named_only() const { return named_only_; }
+    // Why @default must not be moved now, not even by an order; "" if it may be.
+    [[nodiscard]] std::string why_default_stays(const std::string& name) const;
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
     struct Glance {
         std::string cpus;      // as in VerdictKey
@@ -145,10 +143,12 @@ class Engine {
     void notice(Target& target, std::optional<bool> strict);
     void forget(const std::string& name);
     [[nodiscard]] std::vector<Workqueue> targets_before_us() const;
+    [[nodiscard]] std::set<std::string> reverted() const;
+    [[nodiscard]] const Target* default_target() const;
     void plan_targets();
+    void leave_followers(Target& target);
     void take(PlanLine line);
     void make_step(Target& target);
-    [[nodiscard]] bool has_no_effect(const Target& target) const;
     // ---- decides
     void refresh_circumstances();
     Wish decide_on(const Target& target);
@@ -167,6 +167,7 @@ class Engine {
     Applier applier_;
     Keys keys_;
     Orders orders_;
+    NamedOnly named_only_;
     Circumstances circumstances_;
     std::map<std::string, Target> targets_;
     std::string observe_why_;

@@ -27,13 +27,14 @@ Status Engine::may_try(const std::string& name) {
     if (holder == Holder::revert)
         return fail(name + ": reverted by an operator's order; unpin it first", EBUSY);
     if (target.unread) return fail(name + ": cannot be read now", EAGAIN);
+    if (const std::string why = why_default_stays(name); !why.empty()) return fail(name + ": " + why, EPERM);
     if (const std::string& why = inventory_.pods_unknown(); !why.empty())
         return fail("pods unknown: " + why, EPERM);
     if (!target.now.scope.effective) return fail(name + ": wq-tuned does not know its current scope", EINVAL);
     return {};
 }
 
-// The entries on disk say `trial` before the first write.
+// The entries on disk say `slot` before the first write.
 std::vector<Status> Engine::begin_trials(const std::vector<std::string>& names) {
     std::vector<Status> out;
     for (const std::string& name : names) {
@@ -81,7 +82,7 @@ Outcome Engine::may_switch(const Switch& to) {
     if (found == targets_.end()) return {Outcome::Kind::gone, false, to.name + ": vanished", ENOENT};
     Target& target = found->second;
     if (ownership_.entry(to.name) == nullptr || !target.in_slot)
-        return {Outcome::Kind::permanent, false, "not on trial", EINVAL};
+        return {Outcome::Kind::permanent, false, "not in a slot", EINVAL};
     // A look noticed the external writer. end_trials() puts back what is still ours.
     if (target.external) return {Outcome::Kind::foreign, false, *target.external, 0};
     return found_foreign(target, to.arm);

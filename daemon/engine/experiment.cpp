@@ -63,6 +63,7 @@ void Experiment::measure_by(const std::string& lacks) {
     if (ledger_.ledger().lacks != lacks) ledger_.change().lacks = lacks;
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, no_counters_.empty(), lacks,
                                          scheduler_in_force(edges_.paths)));
+    waiting_.unjudged = why_unjudged();
 }
 
 void Experiment::policy_changed() {
@@ -81,7 +82,7 @@ void Experiment::policy_changed() {
         !std::ranges::all_of(judge.counters, is_work_counter, &JudgedCounter::name))
         if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
             no_counters(traffic.error());
-    edges_.engine.name_only({why_named_only(edges_.paths), swap_devices(edges_.paths)});
+    edges_.engine.name_only(read_named_only(edges_.paths));
     find_before_upgrade();
     if (judge.jitter != jitter_) draw_delay();
     jitter_ = judge.jitter;
@@ -120,10 +121,11 @@ Step Experiment::step(const StepInput& in) const {
     const Ledger& ledger = ledger_.ledger();
     const std::string kind = class_of(in.target.name);
     const auto previous = before_upgrade_.find(kind);
-    return next_step(in, {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
-                                             : std::function<const LedgerEntry*(const LedgerKey&)>(),
-                          [&](const Arms& arms) { return !why_rests(in.target.name, arms).empty(); },
-                          previous == before_upgrade_.end() ? "" : previous->second});
+    return next_step(in,
+                     {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
+                                         : std::function<const LedgerEntry*(const LedgerKey&)>(),
+                      [&](const Arms& arms) { return !why_rests(in.target.name, arms).empty(); },
+                      previous == before_upgrade_.end() ? "" : previous->second, is_spent(in.target.name)});
 }
 
 // Asks the firmware and systemd only now and then, because that takes time.
@@ -181,14 +183,12 @@ std::string Experiment::why_not(const Target& target) const {
     if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
         const Notes& notes = found->second;
         if (edges_.now() < notes.not_before) return "its last slot gave no result: " + notes.why;
-        const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
-        if (notes.lost.on(edges_.wall() / 86'400) >= budget) return "its judge.budget for today is used up";
+        if (is_spent(target.now.name)) return "its judge.budget for today is used up";
     }
-    if (std::string why = edges_.engine.why_left_alone(target); !why.empty()) return why;
     switch (target.state) {
         case State::waiting:
-        case State::trial:
-        case State::applied:
+        case State::comparing:
+        case State::set:
         case State::kept:
         case State::reverted:
         case State::as_planned:
@@ -198,6 +198,12 @@ std::string Experiment::why_not(const Target& target) const {
     }
 }
 
+bool Experiment::is_spent(const std::string& name) const {
+    const auto notes = notes_.find(name);
+    const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
+    return notes != notes_.end() && notes->second.lost.on(edges_.wall() / 86'400) >= budget;
+}
+
 // An arm with the word `default` means the scope that @default holds. If that is not the scope by which the
 // arm is named, a pair would measure something else than its name says.
 bool Experiment::means_another(const Arms& arms) const {
@@ -205,12 +211,7 @@ bool Experiment::means_another(const Arms& arms) const {
     if (parameter == edges_.engine.targets().end() || parameter->second.in_slot) return false;
     const auto now = parameter->second.now.scope.effective;
     const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
-    return moved(arms.baseline) || moved(arms.candidate);
-}
-
-// Whether we kept ARM. The origin of such a reference is the policy, not the kernel.
-bool Experiment::is_held(const Target& target, const Arm& arm) {
-    return target.step.kind == Step::Kind::kept && target.step.hold == arm;
+    return moved(arms.reference) || moved(arms.candidate);
 }
 
 bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
@@ -226,7 +227,7 @@ std::vector<Experiment::Taker> Experiment::takers() const {
         const Target& target = item.second;
         const Step& step = target.step;
         const auto order = orders_.find(name);
-        if (!step.trial && !step.watch && order == orders_.end()) continue;
+        if (!step.next && !step.watch && order == orders_.end()) continue;
         const auto found = notes_.find(name);
         const Notes none;
         const Notes& notes = found == notes_.end() ? none : found->second;
@@ -240,7 +241,8 @@ std::vector<Experiment::Taker> Experiment::takers() const {
             taker.course = course;
             taker.by_hand = by_hand;
             taker.due = due;
-            taker.from_policy = course != Course::watched && is_held(target, arms.baseline);
+            taker.candidate_holds = step.holds(arms.candidate);
+            taker.from_policy = step.holds(arms.reference);
             out.push_back(taker);
         };
         if (order != orders_.end()) {
@@ -248,9 +250,9 @@ std::vector<Experiment::Taker> Experiment::takers() const {
             continue;
         }
         if (!why_not(target).empty()) continue;
-        if (step.trial && step.course == Course::dense) add(*step.trial, step.course, false, 0);
-        if (step.trial && step.course == Course::sparse)
-            add(*step.trial, step.course, false, notes.next_sparse);
+        if (step.next && step.course == Course::dense) add(*step.next, step.course, false, 0);
+        if (step.next && step.course == Course::sparse)
+            add(*step.next, step.course, false, in_doubt(target, *step.next) ? 0 : notes.next_sparse);
         const bool at_once = step.watch && notes.missed < kMostDropped && in_doubt(target, *step.watch);
         if (step.watch) add(*step.watch, Course::watched, false, at_once ? 0 : notes.next_watch);
     }
@@ -465,7 +467,7 @@ std::string Experiment::why_no_order(const Target& target, const Arms& arms) con
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
     if (auto may = edges_.engine.may_try(name); !may) return may;
-    if (orders_.contains(name)) return fail(name + ": an order has already put it on trial", EBUSY);
+    if (orders_.contains(name)) return fail(name + ": an order compares it already", EBUSY);
     if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
     if (const std::string why = why_unjudged(); !why.empty()) return fail(name + ": " + why, EOPNOTSUPP);
@@ -474,8 +476,6 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     if (found == edges_.engine.targets().end()) return fail(name + ": vanished", ENOENT);
     const Target& target = found->second;
     const Workqueue before = edges_.engine.ownership().as_before_us(target);
-    // If so, what the ledger kept is not in force.
-    const bool left_alone = !edges_.engine.why_left_alone(target).empty();
     Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
     if (!scope.empty()) {
         const auto wanted = scope_named(scope);
@@ -483,15 +483,14 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
         if (!edges_.engine.kernel().has(*wanted))
             return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
         arms.candidate = arm_of(target.plan, *wanted);
-    } else if (target.step.trial && !left_alone) {
-        arms = *target.step.trial;
-    } else if (arms.candidate == arms.baseline) {
-        return fail(name + ": the planned scope is in force already; name another one with --arm", EINVAL);
+    } else if (target.step.next) {
+        arms = *target.step.next;
+    } else if (arms.candidate == arms.reference) {
+        return fail(name + ": the planned scope is in force already; name another one with --with", EINVAL);
     }
     // The arm in force is the reference.
-    const auto& kept = target.step.hold;
-    if (!left_alone && target.step.kind == Step::Kind::kept && kept && arms.candidate != *kept)
-        arms.baseline = *kept;
+    const auto& held = target.step.hold;
+    if (held && target.step.holds(*held) && arms.candidate != *held) arms.reference = *held;
     if (const std::string why = why_no_order(target, arms); !why.empty())
         return fail(name + ": " + why, EAGAIN);
     notes_[name].rests.erase(arms.key());
@@ -526,11 +525,11 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
     } else if (order != orders_.end()) {
         out.arms = order->second.arms;
         out.course = Course::dense;
-        from_policy = is_held(target, out.arms.baseline);
-    } else if (target.step.trial && (target.step.course == Course::dense || !target.step.watch)) {
-        out.arms = *target.step.trial;
+        from_policy = target.step.holds(out.arms.reference);
+    } else if (target.step.next && (target.step.course == Course::dense || !target.step.watch)) {
+        out.arms = *target.step.next;
         out.course = target.step.course;
-        from_policy = is_held(target, out.arms.baseline);
+        from_policy = target.step.holds(out.arms.reference);
     } else if (target.step.watch) {
         out.arms = *target.step.watch;
         out.course = Course::watched;

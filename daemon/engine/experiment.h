@@ -88,7 +88,7 @@ class Experiment {
     void cpus_changed();
     // Call after each Engine::reconcile(): targets that cannot be compared any more leave the slot.
     void check();
-    // `wq-tunectl trial`: compares SCOPE (if empty: what comes next) on target NAME at once, also outside
+    // `wq-tunectl compare`: compares SCOPE (if empty: what comes next) on target NAME at once, also outside
     // judge.hours. Error: why not.
     Status order(const std::string& name, const std::string& scope);
     // Ends the running slot, and saves the ledger. A window that this cuts off counts against its arm.
@@ -113,7 +113,8 @@ class Experiment {
         Arms arms;
         Course course = Course::none;
         bool by_hand = false;
-        bool from_policy = false;  // the reference is an arm that we kept
+        bool from_policy = false;      // the reference is an arm that we hold
+        bool candidate_holds = false;  // the candidate is in force outside of slots: it is watched
         unsigned candidates = 1;
         std::uint64_t due = 0;
         std::uint64_t served = 0;  // when the target last took part
@@ -131,14 +132,14 @@ class Experiment {
         bool left = false;
         [[nodiscard]] bool runs_candidate(unsigned window) const { return (window == 0) == candidate_first; }
         [[nodiscard]] const Arm& arm(unsigned window) const {
-            return runs_candidate(window) ? taker.arms.candidate : taker.arms.baseline;
+            return runs_candidate(window) ? taker.arms.candidate : taker.arms.reference;
         }
         [[nodiscard]] Side side(unsigned window) const {
             return runs_candidate(window) ? Side::candidate : Side::reference;
         }
         // The arm that is in force outside of slots.
         [[nodiscard]] const Arm& incumbent() const {
-            return taker.course == Course::watched ? taker.arms.candidate : taker.arms.baseline;
+            return taker.candidate_holds ? taker.arms.candidate : taker.arms.reference;
         }
     };
     struct Slot {
@@ -197,10 +198,10 @@ class Experiment {
     void refresh_facts();
     [[nodiscard]] std::string why_not(const Target& target) const;
     [[nodiscard]] std::string why_rests(const std::string& name, const Arms& arms) const;
+    [[nodiscard]] bool is_spent(const std::string& name) const;
     [[nodiscard]] bool means_another(const Arms& arms) const;
     [[nodiscard]] std::vector<Taker> takers() const;
     [[nodiscard]] std::optional<std::uint64_t> next_due(const std::vector<Taker>& takers) const;
-    [[nodiscard]] static bool is_held(const Target& target, const Arm& arm);
     [[nodiscard]] std::string why_no_order(const Target& target, const Arms& arms) const;
     [[nodiscard]] bool in_doubt(const Target& target, const Arms& arms) const;
     void look();
@@ -233,7 +234,7 @@ class Experiment {
     void cut(Member& member, unsigned window);
     void leave(Member& member, const std::string& why, bool counts);
     void finish_slot();
-    void end_slot(const std::vector<std::string>& still_on_trial);
+    void end_slot(const std::vector<std::string>& still_in_slot);
     [[nodiscard]] std::string why_spoilt() const;
     [[nodiscard]] std::string why_moved(const Member& member);
     // Why a target leaves the slot ("": it stays), and whether that counts against the arm that runs.

@@ -68,12 +68,8 @@ LedgerEntry Experiment::entry_of(const Member& member) const {
 
 AccrualRule Experiment::rule_for(const Member& member) const {
     const Judging& judge = edges_.engine.policy().judge;
-    return {judge.settings.alpha,
-            member.taker.candidates,
-            judge.settings.max_pairs,
-            judge.run_length,
-            member.taker.course == Course::watched,
-            edges_.wall()};
+    return {judge.settings.alpha, member.taker.candidates,      judge.settings.max_pairs,
+            judge.run_length,     member.taker.candidate_holds, edges_.wall()};
 }
 
 void Experiment::take_pair(Member& member, const PairResult& result, const std::vector<double>& others) {
@@ -149,6 +145,7 @@ void Experiment::miss(const Member& member, const std::string& why) {
 
 void Experiment::take(Member& member, const PairEvidence& evidence, double in_place) {
     const std::string& name = member.taker.name;
+    const std::int64_t day = edges_.wall() / 86'400;
     Notes& notes = notes_[name];
     const LedgerEntry before = entry_of(member);
     LedgerEntry entry = before;
@@ -161,9 +158,13 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     notes.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // The arm that can cost: the candidate, or the baseline in the watch.
-    if (const auto d = added(before, entry, member.taker.course == Course::watched ? -1 : 1))
-        notes.lost.add(edges_.wall() / 86'400, *d, in_place);
+    // What is in force costs nothing. An arm that is in force but not proven can cost, too.
+    const bool proven = member.taker.course == Course::watched;
+    const bool spent = is_spent(name);
+    if (const auto d = added(before, entry, 1); d && !proven) notes.lost.add(day, *d, in_place);
+    if (const auto d = added(before, entry, -1); d && member.taker.candidate_holds)
+        notes.lost.add(day, *d, in_place);
+    if (!spent && is_spent(name)) turned_ = true;  // what was set first may go back
     if (!evidence.lost && member.taker.course == Course::dense) {
         const std::string key = member.key.text();
         ComparisonReadings& readings = readings_[key];
@@ -212,7 +213,7 @@ void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t t
     turned_ = true;
     say(LOG_NOTICE, Event::none,
         fmt::format("{}: the comparison of {} with {} is paused for {}: {}", name, arms.candidate.name(),
-                    arms.baseline.name(), rough_time(time / kSecond), why),
+                    arms.reference.name(), rough_time(time / kSecond), why),
         name, arms, why);
 }
 

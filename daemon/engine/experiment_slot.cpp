@@ -39,7 +39,8 @@ Experiment::Member Experiment::member_of(const std::string& name, const Order& o
     Taker taker{.name = name, .arms = order.arms, .course = Course::dense, .by_hand = true};
     const Target& target = edges_.engine.targets().at(name);
     taker.candidates = target.step.candidates;
-    taker.from_policy = is_held(target, order.arms.baseline);
+    taker.candidate_holds = target.step.holds(order.arms.candidate);
+    taker.from_policy = target.step.holds(order.arms.reference);
     return member_of(taker);
 }
 
@@ -81,7 +82,7 @@ SlotTimes Experiment::times_of(const std::vector<Taker>& takers, std::uint64_t w
     return out;
 }
 
-// Starts the trials of TAKERS, and returns those that are on trial now. If the counters cannot be attached to
+// Begins the pairs of TAKERS, and returns those that take part. If the counters cannot be attached to
 // all of them, tries only the first one, because the error does not say which target caused it.
 std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& takers) {
     std::vector<Member> members;
@@ -153,7 +154,7 @@ void Experiment::say_begun(const Member& member) {
     const auto& [name, arms] = std::tie(member.taker.name, member.taker.arms);
     if (!begun_.insert(name + "\n" + member.key.text()).second) return;
     say(LOG_INFO, Event::trial_begun,
-        fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.baseline.name()), name,
+        fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.reference.name()), name,
         arms);
 }
 
@@ -164,7 +165,7 @@ void Experiment::say(int priority, Event event, const std::string& text, const s
                  event,
                  text,
                  {{"WQ_NAME", name},
-                  {"WQ_ARM_BASELINE", arms.baseline.name()},
+                  {"WQ_ARM_BASELINE", arms.reference.name()},
                   {"WQ_ARM_CANDIDATE", arms.candidate.name()}}};
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
@@ -289,7 +290,8 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
         put_off(name, why);
     const Arms& arms = member.taker.arms;
     say(LOG_INFO, Event::trial_cut_off,
-        fmt::format("{}: {} against {}: cut off: {}", name, arms.candidate.name(), arms.baseline.name(), why),
+        fmt::format("{}: {} against {}: cut off: {}", name, arms.candidate.name(), arms.reference.name(),
+                    why),
         name, arms, why);
     edges_.engine.end_trial(name);
 }
@@ -327,9 +329,10 @@ Experiment::Leaving Experiment::why_leave(const Member& member) const {
     if (edges_.engine.keys().ledger_key(target.now, member.taker.arms, member.taker.from_policy) !=
         member.key)
         return {"the policy changed", true};
+    if (target.plan.finding == Finding::followers) return {target.plan.reason};
     if (member.taker.by_hand) return {why_no_order(target, member.taker.arms)};
-    if (std::string why = edges_.engine.why_left_alone(target); !why.empty()) return {std::move(why), true};
-    return target.step.trial || target.step.watch ? Leaving{} : Leaving{"the plan changed", true};
+    if (target.plan.finding == Finding::leave) return {target.plan.reason, true};
+    return target.step.next || target.step.watch ? Leaving{} : Leaving{"the plan changed", true};
 }
 
 void Experiment::check() {
@@ -418,8 +421,8 @@ void Experiment::finish_slot() {
 }
 
 // First returns the targets to what the ledger decides. Nothing that takes time comes before that.
-void Experiment::end_slot(const std::vector<std::string>& still_on_trial) {
-    if (!still_on_trial.empty()) edges_.engine.end_trials(still_on_trial);
+void Experiment::end_slot(const std::vector<std::string>& still_in_slot) {
+    if (!still_in_slot.empty()) edges_.engine.end_trials(still_in_slot);
     if (std::exchange(turned_, false)) edges_.engine.step_all();
     slot_.reset();
     forget_coins(edges_.paths.slot());

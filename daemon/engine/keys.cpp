@@ -68,7 +68,7 @@ VerdictKey Keys::verdict_key(const Workqueue& target, const Arms& arms) const {
     return {inventory_.kernel().release,
             inventory_.fingerprint(),
             class_of(target.name),
-            arms.baseline.name(),
+            arms.reference.name(),
             arms.candidate.name(),
             text_of(policy_.judge, measures_.counters),
             cpus_of(target)};
@@ -91,10 +91,10 @@ LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_
             inventory_.fingerprint(),
             measures_.scheduler,
             class_of(target.name),
-            arms.baseline.name(),
+            arms.reference.name(),
             arms.candidate.name(),
             from_policy ? "policy" : "kernel",
-            {partition_of(effective, arms.baseline.scope), partition_of(effective, arms.candidate.scope)},
+            {partition_of(effective, arms.reference.scope), partition_of(effective, arms.candidate.scope)},
             text_of(measures_),
             fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};
 }

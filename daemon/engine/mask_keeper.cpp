@@ -210,7 +210,7 @@ Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
     if (*mask.opted_out) return {State::leave, kOptedOutByUdev};
     if (!observing_.empty()) {
         const bool ours = known != nullptr && known->whose(mask.now.cpus) == Whose::ours;
-        return ours ? Shown{State::applied, "left in force"} : Shown{State::waiting, observing_};
+        return ours ? Shown{State::set, "left in force"} : Shown{State::waiting, observing_};
     }
     if (!is_wished(mask.wish)) return {State::leave, "no rule sets a mask any more"};
     if (mask.planned.empty()) return {State::waiting, why_no_cpu(cpus_)};
@@ -218,7 +218,7 @@ Shown MaskKeeper::judge(const std::string& name, const Mask& mask) const {
     const std::string wish = fmt::format("cpumask = \"{}\"", mask.wish.text());
     if (!is_in_place(mask) && mask.failures > 0) return {State::waiting, mask.failed};
     if (!is_in_place(mask)) return {State::waiting, unsaved_.empty() ? wish : unsaved_};
-    return {known != nullptr && !known->may_hold.empty() ? State::applied : State::as_planned, wish};
+    return {known != nullptr && !known->may_hold.empty() ? State::set : State::as_planned, wish};
 }
 
 bool MaskKeeper::is_to_write(const std::string& name, const Mask& mask) const {

@@ -18,6 +18,8 @@ Status Orders::pin(const std::string& name, const std::string& scope) {
     if (!engine_.kernel().has(*wanted)) return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
     if (const std::string& why = engine_.inventory().pods_unknown(); !why.empty())
         return fail("pods unknown: " + why, EPERM);
+    if (const std::string why = engine_.why_default_stays(name); !why.empty())
+        return fail(name + ": " + why, EPERM);
     const BaselineEntry* known = engine_.ownership().entry(name);
     const BaselineEntry before = known == nullptr ? BaselineEntry{} : *known;
     engine_.order(name, Holder::pin, scope);
@@ -39,7 +41,7 @@ Status Orders::unpin(const std::string& name) {
         return fail(name + ": neither pinned nor reverted", ENOENT);
     const BaselineEntry before = *entry;
     engine_.order(name, Holder::policy);
-    engine_.write();
+    engine_.step_all();
     const auto after = engine_.targets().find(name);
     if (after == engine_.targets().end() || after->second.stuck == 0) return {};
     // The baseline was not put back: the order stays in force, so that it can be ended later.
@@ -73,7 +75,7 @@ Status Orders::revert(const std::optional<std::string>& name) {
         if (ownership.holds_ours(targets.at(each))) ours.push_back(each);
         engine_.order(each, Holder::revert);
     }
-    engine_.write();
+    engine_.step_all();  // @default must not move what was reverted
     reverts_ += static_cast<unsigned>(std::count_if(ours.begin(), ours.end(), [&](const auto& each) {
         const auto after = targets.find(each);
         return after != targets.end() && !ownership.holds_ours(after->second);

@@ -96,6 +96,12 @@ void Ownership::leave_to_writer(Target& target, const std::string& text) {
     target.external = text;
 }
 
+void Ownership::stay_at_baseline(Target& target, const std::string& why) {
+    BaselineEntry& known = entry_for(target.now);
+    known.hold(Holder::revert);
+    known.why = why;
+}
+
 void Ownership::start_over() {
     for (const auto& [name, known] : store_.entries()) {
         BaselineEntry& mine = *entry(name);
@@ -110,8 +116,8 @@ Status Ownership::keep() {
     for (const auto& [name, known] : store_.entries()) names.push_back(name);
     for (const std::string& name : names) {
         BaselineEntry& mine = *entry(name);
-        const bool goes_back =
-            mine.has_claim() && (mine.holder == Holder::slot || mine.holder == Holder::revert);
+        const bool goes_back = mine.has_claim() && (mine.holder == Holder::slot ||
+                                                    mine.holder == Holder::revert || name == kDefaultTarget);
         mine.hold(goes_back ? Holder::slot : Holder::policy);
         if (!mine.has_claim() && !mine.external) store_.remove(name);
     }

@@ -49,6 +49,8 @@ class Ownership {
     // TEXT as ours again, even if it was. If the other one of word and strictness is ours, it is still put
     // back at the end.
     void leave_to_writer(Target& target, const std::string& text);
+    // Returns @default to its baseline until a reload or a boot. WHY is shown.
+    void stay_at_baseline(Target& target, const std::string& why);
     // Call after a reload: forgets external writers, ends orders to revert, and allows to set again what
     // others put back.
     void start_over();

@@ -37,10 +37,10 @@ void report(const BaselineEntry& entry, const Outcome& outcome, std::uint64_t to
 
 // Returns the entries to put back. From here on the entries on disk allow the baseline. If they cannot be
 // saved, it is put back all the same.
-std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
+std::vector<std::string> announce(BaselineStore& store, bool only_slots) {
     std::vector<std::string> out;
     for (const auto& [name, entry] : store.entries())
-        if (!only_trials || entry.holder == Holder::slot) out.push_back(name);
+        if (!only_slots || entry.holder == Holder::slot || name == kDefaultTarget) out.push_back(name);
     for (const std::string& name : out) store.find(name)->announce_baseline();
     (void)store.save();
     return out;
@@ -48,10 +48,10 @@ std::vector<std::string> announce(BaselineStore& store, bool only_trials) {
 
 }  // namespace
 
-unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials) {
+unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_slots) {
     ScopeWriter writer(files, store);
     unsigned stayed = 0;
-    for (const std::string& name : announce(store, only_trials)) {
+    for (const std::string& name : announce(store, only_slots)) {
         BaselineEntry& entry = *store.find(name);
         std::uint64_t took = 0;
         const Outcome outcome = timed(took, [&] { return put_back_with_retries(writer, name); });

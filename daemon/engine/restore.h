@@ -9,7 +9,8 @@ namespace wq {
 
 // Puts every baseline of STORE back if the target holds something of ours, and removes each entry for which
 // nothing is left to do. Entries that could not be restored stay in STORE and are logged with their errno.
-// Returns their number. ONLY_TRIALS: keeps settings, and restores only targets whose trial was cut off.
-unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_trials = false);
+// Returns their number. ONLY_SLOTS: keeps settings, and restores only @default and targets of a slot that was
+// cut off.
+unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool only_slots = false);
 
 }  // namespace wq

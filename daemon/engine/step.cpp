@@ -4,16 +4,6 @@
 #include <fmt/format.h>
 
 namespace wq {
-namespace {
-
-const ScopeWish* wish_of(const Workqueue& target, const Policy& policy) {
-    if (target.kind == Kind::default_scope) return &policy.default_scope.wish;
-    const WorkqueueRule* rule = policy.rule_for(target.name);
-    return rule == nullptr ? nullptr : &rule->wish;
-}
-
-}  // namespace
-
 std::string_view name_of(Course course) {
     switch (course) {
         case Course::none:
@@ -44,9 +34,8 @@ std::optional<Arm> arm_named(std::string_view name) {
 }
 
 bool searches(const Workqueue& target, const Policy& policy) {
-    const ScopeWish* wish = wish_of(target, policy);
-    return policy.mode == Mode::tune && wish != nullptr &&
-           (wish->kind == ScopeWish::Kind::automatic || wish->kind == ScopeWish::Kind::plan);
+    const ScopeWish* wish = wish_for(target, policy);
+    return wish != nullptr && wish->kind == ScopeWish::Kind::automatic;
 }
 
 Arm arm_of(const Planned& plan, Scope scope) {

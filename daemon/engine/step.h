@@ -26,9 +26,9 @@ struct Arm {
 std::optional<Arm> arm_named(std::string_view name);
 
 struct Arms {
-    Arm baseline;  // the reference: the arm in force, the kernel's baseline or one that we kept
+    Arm reference;  // the baseline, or an arm that we kept
     Arm candidate;
-    [[nodiscard]] std::string key() const { return baseline.name() + "\n" + candidate.name(); }
+    [[nodiscard]] std::string key() const { return reference.name() + "\n" + candidate.name(); }
     friend bool operator==(const Arms&, const Arms&) = default;
 };
 
@@ -46,23 +46,29 @@ std::string_view name_of(Course course);
 struct Step {
     enum class Kind : std::uint8_t {
         waiting,   // nothing is decided yet: baseline
+        set,       // `hold` is the arm that the rule sets first
         kept,      // `hold` is the arm that won
         reverted,  // the baseline, or `hold` if it is set
     };
     Kind kind = Kind::waiting;
     std::optional<Arm> hold;       // empty: the baseline
-    std::optional<Arms> trial;     // what is compared next; empty: nothing is
-    Course course = Course::none;  // of `trial`
+    std::optional<Arms> next;      // what is compared next; empty: nothing is
+    Course course = Course::none;  // of `next`
     std::optional<Arms> watch;     // the arm that was kept, against the baseline
     std::string said;              // if not `waiting`: the comparison that decided, for people
     unsigned candidates = 1;       // how many the target has
     // The latest record of the comparison in `said`, or nullptr if the history has none. The store owns it.
     const VerdictRecord* verdict = nullptr;
+
+    // Whether ARM is ours and in force outside of slots.
+    [[nodiscard]] bool holds(const Arm& arm) const {
+        return (kind == Kind::set || kind == Kind::kept) && hold == arm;
+    }
 };
 
 struct StepInput {
     const Workqueue& target;  // with the values of its baseline
-    const Planned& plan;      // with finding `change`, or `in_place` in mode tune
+    const Planned& plan;      // with finding `change`, or `in_place` if the rule says `auto`
     const Policy& policy;
     unsigned shard_size = 8;  // cores
     // The key of a comparison of the target. FROM_POLICY: the reference is an arm that we kept, not the
@@ -73,7 +79,7 @@ struct StepInput {
     std::int64_t now = 0;                                          // s since 1970
 };
 
-// Whether the mode is tune and the target's rule lets it search: a rule that names a scope does not.
+// Whether the target's rule says `auto`.
 bool searches(const Workqueue& target, const Policy& policy);
 
 // Arms of TARGET, which has the values of its baseline: the planned one, that of SCOPE, and the baseline.

@@ -15,10 +15,10 @@ std::string_view name_of(State state) {
             return "as-planned";
         case State::waiting:
             return "waiting";
-        case State::trial:
-            return "trial";
-        case State::applied:
-            return "applied";
+        case State::comparing:
+            return "comparing";
+        case State::set:
+            return "set";
         case State::kept:
             return "kept";
         case State::reverted:

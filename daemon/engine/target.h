@@ -22,8 +22,8 @@ enum class State : std::uint8_t {
     leave,
     as_planned,
     waiting,
-    trial,
-    applied,
+    comparing,
+    set,
     kept,
     reverted,
     pinned,
@@ -32,7 +32,7 @@ enum class State : std::uint8_t {
     quarantined
 };
 inline constexpr State kAllStates[] = {State::unmanaged, State::leave,       State::as_planned,
-                                       State::waiting,   State::trial,       State::applied,
+                                       State::waiting,   State::comparing,   State::set,
                                        State::kept,      State::reverted,    State::pinned,
                                        State::external,  State::unsupported, State::quarantined};
 std::string_view name_of(State state);
@@ -63,7 +63,7 @@ struct Listed {
 
 // A target, with all that the engine knows about it besides its baseline entry.
 struct Target : Listed, Shown {
-    Planned plan;                 // from the baseline; with candidates only if mode tune searches
+    Planned plan;                 // from the baseline; with candidates only if the rule says `auto`
     std::optional<Scope> before;  // the scope that the baseline's word means
     Step step;                    // from plan and ledger
 

@@ -62,16 +62,10 @@ std::string_view name_of(Mode mode) {
     switch (mode) {
         case Mode::observe:
             return "observe";
-        case Mode::guard:
-            return "guard";
         case Mode::tune:
             return "tune";
     }
     return "?";
-}
-
-std::string_view name_of(Keep keep) {
-    return keep == Keep::if_improved ? "if-improved" : "unless-regressed";
 }
 
 bool Hours::contains(unsigned minute_of_day) const {

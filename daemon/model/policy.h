@@ -82,13 +82,8 @@ struct DefaultScopeTable {
     bool expired = false;                        // as of the last Policy::expire()
 };
 
-enum class Mode { observe, guard, tune };
+enum class Mode { observe, tune };
 std::string_view name_of(Mode mode);
-
-// In mode guard: whether a planned scope is kept if the comparison with the baseline is undecided after
-// max_pairs pairs. Mode tune keeps only a scope that improved.
-enum class Keep { unless_regressed, if_improved };
-std::string_view name_of(Keep keep);
 
 // A part of the day in local time: from minute `begin` to just before minute `end`, 0 to 1440. If `end` is
 // not after `begin`, it includes midnight.
@@ -145,9 +140,7 @@ struct HostMatch {
 
 struct Policy {
     Mode mode = Mode::tune;
-    bool keep_on_exit = false;    // on_exit = "keep"
-    bool apply_unjudged = false;  // apply the plan at once, without a trial
-    Keep keep = Keep::unless_regressed;
+    bool keep_on_exit = false;  // on_exit = "keep"
     Judging judge;
     unsigned shard_size = kKernelShardSize;  // cores, 1..kMaxShardSize
     std::vector<WorkqueueRule> rules;        // in the order in which they are tried

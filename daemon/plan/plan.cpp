@@ -17,11 +17,15 @@
 #include "plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "base/text.h"
+#include "kernel/read_swap.h"
+#include "kernel/udev.h"
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
 
@@ -29,6 +33,8 @@ namespace wq {
 namespace {
 
 using Pods = std::vector<CpuSet>;
+
+constexpr const char* kOnCommandLine = "workqueue.default_affinity_scope= is on the kernel command line";
 
 // What we know about one set of CPUs. It is the same for every workqueue with that mask.
 struct Choice {
@@ -170,6 +176,14 @@ Choice Machine::choose(const CpuSet& effective) const {
     return choice;
 }
 
+// The names in NAMES, as text: at most three of them, and how many more there are.
+std::string names_of(const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 3;
+    const std::size_t shown = std::min(names.size(), kMost);
+    const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+    return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
 // Plans one target after another and caches the choice per mask.
 class Planner {
   public:
@@ -177,18 +191,22 @@ class Planner {
         : in_(input), machine_(input.topology, input.kernel, input.shard_size) {}
 
     PlanLine line(const Workqueue& target);
+    void default_holds(std::optional<Scope> scope) { default_holds_ = scope; }
 
   private:
     void decide(PlanLine& line);
+    void decide_default(PlanLine& line);
     void decide_by_wish(PlanLine& line, const ScopeWish& wish);
     void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice);
+    [[nodiscard]] std::string why_must_stay(const Workqueue& target) const;
+    [[nodiscard]] std::vector<std::string> followers_to_leave() const;
     [[nodiscard]] std::optional<Scope> effective_after_default(const Workqueue& target) const;
     const Choice& choice_for(const CpuSet& effective);
 
     const PlanInput& in_;
     Machine machine_;
     std::map<std::string, Choice> choices_;  // CPU list -> choice
-    std::optional<Scope> default_moves_to_;  // the future scope of @default, if it will be written
+    std::optional<Scope> default_holds_;     // the scope to which @default moves its followers
 };
 
 const Choice& Planner::choice_for(const CpuSet& effective) {
@@ -198,21 +216,16 @@ const Choice& Planner::choice_for(const CpuSet& effective) {
     return found->second;
 }
 
-// A workqueue on `default` follows @default, which is written first.
-std::optional<Scope> Planner::effective_after_default(const Workqueue& target) const {
-    if (target.kind == Kind::unbound && target.scope.word == "default" && default_moves_to_)
-        return default_moves_to_;
-    return target.scope.effective;
+bool follows_default(const Workqueue& target) {
+    return target.kind == Kind::unbound && target.scope.word == "default";
 }
 
-Action action_for(Finding finding) {
-    if (finding == Finding::untouchable) return Action::skip;
-    return finding == Finding::change ? Action::write : Action::none;
+std::optional<Scope> Planner::effective_after_default(const Workqueue& target) const {
+    return follows_default(target) && default_holds_ ? default_holds_ : target.scope.effective;
 }
 
 void put(PlanLine& line, Finding finding, std::string reason) {
     line.finding = finding;
-    line.action = action_for(finding);
     line.reason = std::move(reason);
 }
 
@@ -239,6 +252,8 @@ void Planner::settle(PlanLine& line, Scope wanted, const std::string& why, const
 void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     line.planned = effective_after_default(line.target);
     if (wish.kind == ScopeWish::Kind::leave) return put(line, Finding::leave, "the rule says leave");
+    if (std::string why = in_.named_only.why(in_.policy, line.target); !why.empty())
+        return put(line, Finding::leave, std::move(why));
     if (in_.kernel.scopes.empty()) return put(line, Finding::unsupported, lacks_scopes(in_.kernel));
     if (wish.kind == ScopeWish::Kind::fixed && !in_.kernel.has(wish.scope))
         return put(line, Finding::unsupported,
@@ -252,27 +267,72 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     if (wish.kind == ScopeWish::Kind::fixed)
         return settle(line, wish.scope, fmt::format("the rule names `{}`", name_of(wish.scope)), choice);
     if (!choice.automatic) return put(line, Finding::leave, "no scope to choose from");
+    const auto is_planned = [&](Scope each) { return choice.same_pods(each, *choice.automatic); };
+    if (line.planned && !wish.candidates.empty() && std::ranges::none_of(wish.candidates, is_planned))
+        return settle(line, *line.planned, "the plan is not one of the rule's candidates", choice);
     settle(line, *choice.automatic, choice.why, choice);
+}
+
+// Why TARGET, which follows @default, must keep the scope that the kernel gave it; "" if it may be moved.
+std::string Planner::why_must_stay(const Workqueue& target) const {
+    if (target.untouchable == kOptedOutByUdev) return "WQ_TUNED_IGNORE";
+    if (target.untouchable == kNotProcessedByUdev)
+        return in_.default_moved ? "" : "udev has not processed it yet";
+    if (!target.untouchable.empty()) return "";  // the kernel ignores its scope
+    if (in_.reverted.contains(target.name)) return "reverted by an operator's order";
+    const WorkqueueRule* rule = in_.policy.rule_for(target.name);
+    if (rule != nullptr && rule->wish.kind == ScopeWish::Kind::leave)
+        return "left by the rule at " + rule->origin.text();
+    return serves_swap(target.name, in_.named_only.swap) && !is_named(in_.policy, target) ? "serves swap"
+                                                                                          : "";
+}
+
+std::vector<std::string> Planner::followers_to_leave() const {
+    std::vector<std::string> out;
+    for (const Workqueue& target : in_.targets)
+        if (follows_default(target))
+            if (const std::string why = why_must_stay(target); !why.empty())
+                out.push_back(fmt::format("`{}` ({})", target.name, why));
+    return out;
+}
+
+// Who sets @default himself moves all its followers.
+void Planner::decide_default(PlanLine& line) {
+    const auto& wanted = in_.policy.default_scope;
+    if (!wanted.manage) return put(line, Finding::unmanaged, "[default_scope] has manage = false");
+    line.rule = wanted.origin;
+    if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
+        return put(line, Finding::leave, kOnCommandLine);
+    decide_by_wish(line, wanted.wish);
+    if (line.finding != Finding::change && line.finding != Finding::in_place) return;
+    const auto left = followers_to_leave();
+    if (left.empty()) return;
+    if (!wanted.wish.sets_first())
+        put(line, Finding::followers, "followers must stay at the kernel's scope: " + names_of(left));
+    else if (line.finding == Finding::change)
+        line.reason += "; moves followers that are otherwise left: " + names_of(left);
 }
 
 void Planner::decide(PlanLine& line) {
     const Workqueue& target = line.target;
     if (!target.untouchable.empty()) return put(line, Finding::untouchable, target.untouchable);
     line.planned = target.scope.effective;
-    if (target.kind == Kind::default_scope) {
-        const auto& wanted = in_.policy.default_scope;
-        if (!wanted.manage) return put(line, Finding::unmanaged, "[default_scope] has manage = false");
-        line.rule = wanted.origin;
-        if (in_.kernel.default_on_cmdline && wanted.wish.kind == ScopeWish::Kind::automatic)
-            return put(line, Finding::leave,
-                       "@default is left: workqueue.default_affinity_scope= is on the kernel command line");
-        return decide_by_wish(line, wanted.wish);
-    }
+    if (target.kind == Kind::default_scope) return decide_default(line);
     const WorkqueueRule* rule = in_.policy.rule_for(target.name);
     if (rule == nullptr) return put(line, Finding::unmanaged, "no rule matches");
     line.rule = rule->origin;
     line.strict = rule->strict;
+    if (in_.kernel.default_on_cmdline && follows_default(target) && !is_named(in_.policy, target) &&
+        rule->wish.kind == ScopeWish::Kind::automatic)
+        return put(line, Finding::leave, kOnCommandLine);
     decide_by_wish(line, rule->wish);
+}
+
+Action action_of(const PlanLine& line, const Policy& policy) {
+    if (line.finding == Finding::in_place) return Action::none;
+    if (line.finding != Finding::change) return Action::skip;
+    const ScopeWish* wish = wish_for(line.target, policy);
+    return wish != nullptr && wish->sets_first() ? Action::set : Action::compare;
 }
 
 PlanLine Planner::line(const Workqueue& target) {
@@ -280,8 +340,7 @@ PlanLine Planner::line(const Workqueue& target) {
     line.target = target;
     line.now = effective_after_default(target);
     decide(line);
-    if (target.kind == Kind::default_scope && line.action == Action::write) default_moves_to_ = line.planned;
-    if (in_.default_holds) default_moves_to_ = in_.default_holds;
+    line.action = action_of(line, in_.policy);
     return line;
 }
 
@@ -291,12 +350,20 @@ std::string_view name_of(Action action) {
     switch (action) {
         case Action::none:
             return "none";
-        case Action::write:
-            return "write";
+        case Action::compare:
+            return "compare";
+        case Action::set:
+            return "set";
         case Action::skip:
             return "skip";
     }
     return "?";
+}
+
+const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {
+    if (target.kind == Kind::default_scope) return &policy.default_scope.wish;
+    const WorkqueueRule* rule = policy.rule_for(target.name);
+    return rule == nullptr ? nullptr : &rule->wish;
 }
 
 const Candidate* candidate_with(const Planned& plan, Scope scope) {
@@ -308,10 +375,16 @@ const Candidate* candidate_with(const Planned& plan, Scope scope) {
 void plan_each(const PlanInput& input, const std::function<void(std::size_t, PlanLine)>& take) {
     Planner planner(input);
     // @default comes first, because the workqueues on `default` follow it.
-    for (const bool parameter : {true, false})
-        for (std::size_t i = 0; i < input.targets.size(); i++)
-            if ((input.targets[i].kind == Kind::default_scope) == parameter)
-                take(i, planner.line(input.targets[i]));
+    for (std::size_t i = 0; i < input.targets.size(); i++) {
+        if (input.targets[i].kind != Kind::default_scope) continue;
+        const PlanLine line = planner.line(input.targets[i]);
+        take(i, line);
+        planner.default_holds(input.default_holds          ? input.default_holds(line)
+                              : line.action == Action::set ? line.planned
+                                                           : std::nullopt);
+    }
+    for (std::size_t i = 0; i < input.targets.size(); i++)
+        if (input.targets[i].kind != Kind::default_scope) take(i, planner.line(input.targets[i]));
 }
 
 std::vector<PlanLine> make_plan(const PlanInput& input) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "model/policy.h"
 #include "model/topology.h"
 #include "model/workqueue.h"
+#include "plan/named_only.h"
 
 namespace wq {
 
@@ -23,18 +25,21 @@ struct Candidate {
     std::size_t max_cores = 0;
 };
 
-enum class Action : std::uint8_t { none, write, skip };
+// What follows from a plan: nothing, as its pods are in place; a comparison with what is in place; a write at
+// once, compared afterwards; or nothing, because the target is left.
+enum class Action : std::uint8_t { none, compare, set, skip };
 std::string_view name_of(Action action);
 
 // Why a target is planned as it is, for programs; `reason` is for people.
 enum class Finding : std::uint8_t {
     untouchable,   // ordered, per-CPU, max_active 1, invalid files, opted out
     unmanaged,     // no rule, or @default without `manage`
-    leave,         // a rule or an administrator says to leave it
+    leave,         // a rule or an administrator says to leave it, or no rule names it where one must
+    followers,     // @default: a workqueue that follows it must be left
     pods_unknown,  // the kernel's pods cannot be derived: no new writes, and nothing is reverted
     unsupported,   // this kernel does not have the scope
     in_place,      // the current pods are the planned ones
-    change,        // must be written
+    change,        // other pods are planned
 };
 
 // The plan for one target.
@@ -42,7 +47,7 @@ struct Planned {
     std::optional<Scope> now;      // the scope that its word means once @default has its planned value
     std::optional<Scope> planned;  // empty if the target is skipped
     std::optional<bool> strict;    // affinity_strict as a rule requires it
-    Action action = Action::none;  // follows from `finding`
+    Action action = Action::skip;  // follows from `finding` and the rule
     Finding finding = Finding::unmanaged;
     std::string reason;
     std::vector<Candidate> candidates;  // coarsest first; empty if pods are unknown or nothing is planned
@@ -62,10 +67,19 @@ struct PlanInput {
     const KernelInfo& kernel;
     const Policy& policy;
     const std::vector<Workqueue>& targets;
-    std::string pods_unknown;                 // why the kernel's pods cannot be derived; "" if they can
-    unsigned shard_size = kKernelShardSize;   // cores
-    std::optional<Scope> default_holds = {};  // the scope of @default, if not the one of its plan
+    std::string pods_unknown;                // why the kernel's pods cannot be derived; "" if they can
+    unsigned shard_size = kKernelShardSize;  // cores
+    NamedOnly named_only = {};
+    std::set<std::string> reverted = {};  // targets that an operator's order holds at their baseline
+    // @default was moved: a follower that udev has not processed yet does not count until udev answers.
+    bool default_moved = false;
+    // The scope to which @default, planned as LINE, will move its followers; empty if it stays. Called once,
+    // after TAKE got LINE. Empty function: @default moves if its scope is set first.
+    std::function<std::optional<Scope>(const PlanLine& line)> default_holds = {};
 };
+
+// The rule's wish for TARGET; nullptr if no rule matches.
+const ScopeWish* wish_for(const Workqueue& target, const Policy& policy);
 
 // Returns a line per target, in the given order.
 std::vector<PlanLine> make_plan(const PlanInput& input);

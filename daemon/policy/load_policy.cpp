@@ -36,14 +36,9 @@ class Loader {
             errors_.insert(errors_.end(), text.error().begin(), text.error().end());
     }
 
-    // Warnings about the rules of all files and of each host table, and about a `keep` without effect in
-    // MERGED, unless it is the built-in value, as in the output of cat-config.
-    [[nodiscard]] PolicyErrors warnings(const Policy& merged) const {
+    // Warnings about the rules of all files and of each host table.
+    [[nodiscard]] PolicyErrors warnings() const {
         PolicyErrors out = warnings_about(matches_);
-        if (keep_ && merged.mode == Mode::tune && merged.keep != Policy{}.keep) {
-            out.push_back(*keep_);
-            out.back().message = "keep has no effect in mode tune, which keeps only what improved";
-        }
         for (const Host& host : hosts_)
             for (PolicyError& warning : warnings_about(host.matches)) out.push_back(std::move(warning));
         std::ranges::stable_sort(out, {}, [&](const PolicyError& warning) {
@@ -89,7 +84,6 @@ class Loader {
             matches_.insert(matches_.begin(), tables.matches().begin(), tables.matches().end());
             add_masks(masks_, tables.masks());
             if (tables.times()) times_ = tables.times();
-            if (tables.keep()) keep_ = tables.keep();
             read_hosts(*top, source.text);
             top->reject_unknown_keys();
         }
@@ -169,7 +163,6 @@ class Loader {
                 tables.read(host.table);
                 add_masks(masks_, tables.masks());
                 if (tables.times()) times_ = tables.times();
-                if (tables.keep()) keep_ = tables.keep();
             }
             policy_.hosts.push_back(std::move(match));
         }
@@ -180,7 +173,6 @@ class Loader {
     std::vector<PlacedMatch> matches_;  // patterns outside of host tables, in the order of trying
     std::vector<PlacedMask> masks_;     // masks in force, with those of matching host tables
     std::optional<PolicyError> times_;  // the place of the last window or washout in force
-    std::optional<PolicyError> keep_;   // the place of the last `keep` in force, without a message
     std::vector<Host> hosts_;
     std::map<std::string, Origin> names_;
     PolicyErrors errors_;
@@ -193,7 +185,7 @@ tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& f
     Loader loader;
     for (const std::string& file : files) loader.read(file);
     auto policy = loader.merge(facts);
-    if (policy && warnings != nullptr) *warnings = loader.warnings(*policy);
+    if (policy && warnings != nullptr) *warnings = loader.warnings();
     return policy;
 }
 

@@ -20,7 +20,6 @@ void PolicyTables::read(TomlTable& top) {
             read_settings(*table, name, policy_);
             for (const char* key : {"window", "washout"})
                 if (table->has(key)) times_ = text_.error(table->place_of(key), "");
-            if (table->has("keep")) keep_ = text_.error(table->place_of("keep"), "");
             if (std::string_view(name) == "default_mask") note_mask(*table, policy_.default_mask, true);
             finish(*table, name);
             if (is_default_scope) note_default_scope(*table);

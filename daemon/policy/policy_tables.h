@@ -26,8 +26,6 @@ class PolicyTables {
     [[nodiscard]] const std::vector<PlacedMask>& masks() const { return masks_; }
     // The place of washout, else of window, in [judge], without a message; empty if it has neither.
     [[nodiscard]] const std::optional<PolicyError>& times() const { return times_; }
-    // The place of `keep` in [daemon], without a message; empty if it was not read.
-    [[nodiscard]] const std::optional<PolicyError>& keep() const { return keep_; }
 
   private:
     void read_rules(TomlTable& top);
@@ -43,7 +41,6 @@ class PolicyTables {
     std::vector<PlacedMatch> matches_;
     std::vector<PlacedMask> masks_;
     std::optional<PolicyError> times_;
-    std::optional<PolicyError> keep_;
 };
 
 }  // namespace wq

@@ -19,8 +19,7 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::array kModes = {Mode::observe, Mode::guard, Mode::tune};
-constexpr std::array kKeeps = {Keep::unless_regressed, Keep::if_improved};
+constexpr std::array kModes = {Mode::observe, Mode::tune};
 constexpr unsigned kMaxMinItems = 1'000'000'000;
 constexpr seconds kDay = std::chrono::hours(24);
 constexpr seconds kMaxJitter = 7 * kDay;
@@ -139,12 +138,6 @@ constexpr Setting kSettings[] = {
          if (const auto word = t.word(key, {"restore", "keep"})) p.keep_on_exit = *word == "keep";
      },
      [](const Policy& p) -> Json { return p.keep_on_exit ? "keep" : "restore"; }},
-    {"daemon", "apply_unjudged",
-     [](TomlTable& t, const char* key, Policy& p) { assign(p.apply_unjudged, t.flag(key)); },
-     [](const Policy& p) -> Json { return p.apply_unjudged; }},
-    {"daemon", "keep",
-     [](TomlTable& t, const char* key, Policy& p) { assign(p.keep, read_choice(t, key, kKeeps)); },
-     [](const Policy& p) -> Json { return name_of(p.keep); }},
     {"shard", "size",
      [](TomlTable& t, const char* key, Policy& p) { assign(p.shard_size, t.number(key, 1, kMaxShardSize)); },
      [](const Policy& p) -> Json { return p.shard_size; }},

@@ -89,7 +89,7 @@ double number(std::uint64_t count) {
 
 void add_daemon(Exposition& out, const MetricsInput& in) {
     constexpr std::string_view kStates[] = {"running", "paused", "observing"};
-    constexpr Mode kModes[] = {Mode::observe, Mode::guard, Mode::tune};
+    constexpr Mode kModes[] = {Mode::observe, Mode::tune};
     out.gauge("wq_tuned_build_info", "The version of wq-tuned that runs; always 1.");
     out.sample({{"version", version()}}, 1);
     out.gauge("wq_tuned_start_time_seconds", "When the daemon started, since 1970.");
@@ -114,8 +114,8 @@ void add_policy(Exposition& out, const PolicyFacts& policy) {
 
 // The states in which a target gets a series of its own: we changed it, or an administrator should look at
 // it. The most important state is first.
-constexpr State kNamed[] = {State::quarantined, State::unsupported, State::external, State::trial,
-                            State::reverted,    State::pinned,      State::kept,     State::applied};
+constexpr State kNamed[] = {State::quarantined, State::unsupported, State::external, State::comparing,
+                            State::reverted,    State::pinned,      State::kept,     State::set};
 
 void add_targets(Exposition& out, const Engine& engine) {
     std::map<State, std::vector<std::string>> names;

@@ -44,7 +44,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
     if (!view) return nullptr;
     const ComparisonView& v = *view;
     const Decision& d = v.decision;
-    return {{"reference", v.arms.baseline.name()},
+    return {{"reference", v.arms.reference.name()},
             {"candidate", v.arms.candidate.name()},
             {"course", name_of(v.course)},
             {"by_order", v.by_order},

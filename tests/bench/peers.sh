@@ -86,7 +86,7 @@ mapped() {
 uevents() {
   local i key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef monitor
   mkdir -p /etc/wq-tuned
-  printf '[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = "kcryptd-*"\nscope = "%s"\n' "${SCOPE:-system}" >/etc/wq-tuned/wq-tuned.toml
+  printf '[[workqueue]]\nmatch = "kcryptd-*"\nscope = "%s"\n' "${SCOPE:-system}" >/etc/wq-tuned/wq-tuned.toml
   systemctl reload wq-tuned
   [ -e /dev/ram0 ] || modprobe brd rd_nr=1 rd_size=65536
   udevadm monitor --subsystem-match=workqueue >"$work/events" &

@@ -37,7 +37,7 @@ std::string wrong_of(const Host& host, const std::string& name, BaselineStore& s
 // What STATE says about the files. True: they hold values of ours. False: they hold the baseline.
 std::optional<bool> says_ours(State state) {
     switch (state) {
-        case State::applied:
+        case State::set:
         case State::kept:
         case State::pinned:
             return true;

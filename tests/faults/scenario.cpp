@@ -7,7 +7,6 @@ namespace {
 // Trials of four pairs, to keep the scenarios short. This is enough to find a regression, and to keep a
 // candidate that does not differ from the baseline.
 Policy short_trials(Policy policy) {
-    policy.apply_unjudged = false;
     policy.judge.jitter = policy.judge.settle = std::chrono::seconds(0);
     policy.judge.settings.alpha = 0.4;
     policy.judge.settings.max_pairs = 4;
@@ -24,7 +23,7 @@ HostOptions two_workqueues() {
 }
 
 HostOptions the_default() {
-    Policy policy = test::rule_for_all();
+    Policy policy = test::rule_for_all({});
     policy.default_scope.manage = true;
     return {.policy = short_trials(policy)};
 }

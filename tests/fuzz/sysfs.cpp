@@ -138,11 +138,11 @@ static bool crosses_llcs(const wq::PlanLine& line, const Topology& topology) {
 
 static void check_plan(const wq::PlanLine& line, const wq::KernelInfo& kernel, const Topology& topology) {
     require(!line.reason.empty(), "a plan has a reason");
-    require(line.action != wq::Action::write || (line.planned && kernel.has(*line.planned)),
+    require(line.finding != wq::Finding::change || (line.planned && kernel.has(*line.planned)),
             "what is written is a scope that the kernel has");
-    require(line.action != wq::Action::write || line.target.untouchable.empty(),
+    require(line.finding != wq::Finding::change || line.target.untouchable.empty(),
             "what is untouchable is not written");
-    require(line.action != wq::Action::write || !crosses_llcs(line, topology), "no plan crosses an LLC");
+    require(line.finding != wq::Finding::change || !crosses_llcs(line, topology), "no plan crosses an LLC");
     for (const auto& candidate : line.candidates)
         require(candidate.pools > 0 && candidate.min_cores <= candidate.max_cores && !candidate.same.empty(),
                 "a candidate has pools");

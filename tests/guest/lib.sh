@@ -172,11 +172,9 @@ apply_policy() { # [SCOPE]
   policy <<EOF
 default_scope.manage = false
 judge.settle = "1d"
-[daemon]
-apply_unjudged = true
 [[workqueue]]
 match = "kcryptd-*"
-scope = "${1:-auto}"
+scope = "${1:-plan}"
 EOF
 }
 
@@ -216,10 +214,12 @@ since_mark() { journalctl --sync; journalctl -u wq-tuned -u wq-tuned-restore -o 
 
 # ---- comparisons
 
-# `[window=3s] [washout=2s] [tick=20] trial_policy SCOPE [LINE...]`: writes a policy that compares only
-# kcryptd, from the start of the daemon on; LINEs go into [judge].
+# `[window=3s] [washout=2s] [tick=20] [rule=LINE] trial_policy SCOPE [LINE...]`: writes a policy that compares
+# only kcryptd, from the start of the daemon on; LINEs go into [judge]. SCOPE `auto:NAME`: NAME is the only
+# candidate.
 trial_policy() {
-  local scope=$1
+  local scope=${1%:*} candidates=""
+  [[ $1 != auto:* ]] || candidates="candidates = [\"${1#auto:}\"]"
   shift
   policy <<EOF
 [judge]
@@ -232,6 +232,8 @@ $(printf '%s\n' "$@")
 [[workqueue]]
 match = "kcryptd-*"
 scope = "$scope"
+$candidates
+${rule:-}
 [default_scope]
 manage = false
 EOF

@@ -44,7 +44,7 @@ int main() {
     tree.add(Dir("srv"));
     tree.add(Dir("staging"));
     tree.write("etc/wq-tuned/wq-tuned.toml",
-               "[daemon]\napply_unjudged = true\n[metrics]\ntextfile = \"/srv/wq.prom\"\n"
+               "[metrics]\ntextfile = \"/srv/wq.prom\"\n"
                "[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n");
     std::cout << tree.root() << std::endl;
     OnChange told;

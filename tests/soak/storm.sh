@@ -74,9 +74,9 @@ storm_end() {
 # failure.
 expect_planned() {
   local bad
-  bad=$(status | jq -c '.targets[] | select(.state == "applied" and .effective != .planned or .state == "quarantined" or
+  bad=$(status | jq -c '.targets[] | select(.state == "set" and .effective != .planned or .state == "quarantined" or
     .state == "external" or .state == "waiting" or .state == "unsupported") | [.name, .state, .effective, .planned, .reason]')
   check_eq "targets that do not hold their plan" "" "$bad"
 }
-applied() { status | jq '[.targets[] | select(.state == "applied")] | length'; }
+applied() { status | jq '[.targets[] | select(.state == "set")] | length'; }
 entries_are() { [ "$(entries)" = "$1" ]; }

@@ -36,7 +36,7 @@ workqueues=$tree/sys/devices/virtual/workqueue
 
 # `metric NAME`: prints the last value from the daemon.
 metric() { sed -n "s/^wq_tuned_$1 //p" "$tree/srv/wq.prom" 2>/dev/null; }
-targets_are() { [ "$(metric "targets{state=\"${2:-applied}\"}")" = "$1" ]; } # N [STATE]
+targets_are() { [ "$(metric "targets{state=\"${2:-set}\"}")" = "$1" ]; } # N [STATE]
 entries_are() { [ "$(jq '.entries | length' "$tree/run/wq-tuned/baseline.json")" = "$1" ]; }
 cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{print ($14 + $15) * 1000 / hz}' "/proc/$storm_pid/stat"; }
 report() { note "figures: $*; CPU $(cpu_ms) ms in all; the log has $(wc -l <"$work/log") lines"; }
@@ -77,7 +77,7 @@ come_and_go() { # N SIZE
     left=$2
     if [ $((round++ % 2)) = 1 ]; then vanish 7; fi
     left=$(find "$workqueues" -name 'kcryptd-*' | wc -l)
-    wait_until 120 targets_are $((left + 2)) || fail "$(metric 'targets{state="applied"}') targets, not $((left + 2))"
+    wait_until 120 targets_are $((left + 2)) || fail "$(metric 'targets{state="set"}') targets, not $((left + 2))"
     expect_set
     vanish
     tell "$2"
@@ -106,7 +106,7 @@ workqueues() {
   make_set 1 "$n"
   appear
   tell "$n"
-  wait_until 600 targets_are $((n + 2)) || fail "$(metric 'targets{state="applied"}') targets, not $((n + 2))"
+  wait_until 600 targets_are $((n + 2)) || fail "$(metric 'targets{state="set"}') targets, not $((n + 2))"
   expect_set
   most=$(rss_anon)
   vanish
@@ -137,12 +137,12 @@ memory() {
   make_set 1 "$n"
   appear
   tell "$n"
-  expect_small applied
+  expect_small set
   expect_set
-  sed -i s/apply_unjudged/#/ "$tree/etc/wq-tuned/wq-tuned.toml"
+  sed -i s/smt/auto/ "$tree/etc/wq-tuned/wq-tuned.toml"
   kill -HUP "$storm_pid"
   expect_small waiting
-  sed -i s/smt/cache/ "$tree/etc/wq-tuned/wq-tuned.toml"
+  sed -i s/auto/cache/ "$tree/etc/wq-tuned/wq-tuned.toml"
   kill -HUP "$storm_pid"
   expect_small as-planned
 }

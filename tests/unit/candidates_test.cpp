@@ -21,8 +21,6 @@ constexpr std::int64_t kMonth = 30L * 24 * 3600;
 // Two LLCs of 24 cores with two threads: cpu, smt, cache_shard, cache and system all make different pools.
 class CandidatesTest : public testing::Test {
   protected:
-    CandidatesTest() { policy_.apply_unjudged = false; }
-
     void known(const std::string& reference, const std::string& candidate, Judgement judgement,
                std::uint64_t pairs = 20, std::int64_t age = 0) {
         LedgerEntry entry;
@@ -40,7 +38,7 @@ class CandidatesTest : public testing::Test {
         if (default_holds_) plan_.now = default_holds_;
         const auto key = [](const Arms& arms, bool from_policy) {
             LedgerKey out;
-            out.reference = arms.baseline.name();
+            out.reference = arms.reference.name();
             out.candidate = arms.candidate.name();
             out.reference_origin = from_policy ? "policy" : "kernel";
             return out;
@@ -50,28 +48,24 @@ class CandidatesTest : public testing::Test {
             return found == entries_.end() ? nullptr : &found->second;
         };
         const auto rests = [this](const Arms& arms) {
-            return resting_ == arms.baseline.name() + "/" + arms.candidate.name();
+            return resting_ == arms.reference.name() + "/" + arms.candidate.name();
         };
         const auto refuses = [this](const std::string& word) { return word == refused_; };
         return next_step({plan_.target, plan_, policy_, 8, key, {}, refuses, kNow},
-                         {entry, rests, before_upgrade_});
+                         {entry, rests, before_upgrade_, spent_});
     }
     static std::string text_of(const std::optional<Arms>& arms) {
-        return arms ? arms->baseline.name() + "/" + arms->candidate.name() : "";
+        return arms ? arms->reference.name() + "/" + arms->candidate.name() : "";
     }
     std::string next() {
         const Step s = step();
-        return s.trial ? text_of(s.trial) + " " + std::string(name_of(s.course)) : "";
+        return s.next ? text_of(s.next) + " " + std::string(name_of(s.course)) : "";
     }
-    void tune() {
-        policy_ = rule_for_all();
-        policy_.apply_unjudged = false;
-        policy_.mode = Mode::tune;
-    }
+    void tune() { policy_ = rule_for_all({}); }
 
     Topology topology_ = machine({.sockets = 2, .cores = 24, .threads = 2, .one_node = true});
     KernelInfo kernel_ = test::kernel_72();
-    Policy policy_ = rule_for_all(fixed(Scope::cache));
+    Policy policy_ = rule_for_all({.candidates = {Scope::cache}});
     Scope was_ = Scope::cache_shard;
     std::optional<Scope> default_holds_;
     PlanLine plan_;
@@ -79,15 +73,16 @@ class CandidatesTest : public testing::Test {
     std::string resting_;
     std::string refused_;
     std::string before_upgrade_;
+    bool spent_ = false;
 };
 
 using enum Judgement;
 
-TEST_F(CandidatesTest, GuardComparesThePlanWithTheBaseline) {
+TEST_F(CandidatesTest, ARuleListsTheCandidates) {
     EXPECT_EQ(next(), "cache_shard/cache dense");
     EXPECT_EQ(step().kind, Step::Kind::waiting);
     EXPECT_FALSE(step().hold);
-    EXPECT_EQ(step().trial->baseline.word, "default") << "bit for bit";
+    EXPECT_EQ(step().next->reference.word, "default") << "bit for bit";
     EXPECT_EQ(step().candidates, 1U);
 }
 
@@ -96,7 +91,7 @@ TEST_F(CandidatesTest, AnImprovementIsHeldAndWatched) {
     EXPECT_EQ(step().kind, Step::Kind::kept);
     EXPECT_EQ(step().hold->word, "cache");
     EXPECT_EQ(text_of(step().watch), "cache_shard/cache");
-    EXPECT_FALSE(step().trial);
+    EXPECT_FALSE(step().next);
     EXPECT_THAT(step().said, testing::HasSubstr("cache against cache_shard: improved"));
 }
 
@@ -115,15 +110,10 @@ TEST_F(CandidatesTest, AVerdictOfTheFutureIsOfAClockThatWasWrong) {
     EXPECT_EQ(next(), "cache_shard/cache sparse");
 }
 
-TEST_F(CandidatesTest, MaxPairsMakeASparseOneAndGuardKeepsIt) {
+TEST_F(CandidatesTest, MaxPairsMakeASparseOne) {
     known("cache_shard", "cache", undecided, 63);
     EXPECT_EQ(next(), "cache_shard/cache dense");
-    EXPECT_EQ(step().kind, Step::Kind::waiting);
     known("cache_shard", "cache", undecided, 64);
-    EXPECT_EQ(next(), "cache_shard/cache sparse");
-    EXPECT_EQ(step().kind, Step::Kind::kept);
-    EXPECT_FALSE(step().watch) << "it goes on as it was";
-    policy_.keep = Keep::if_improved;
     EXPECT_EQ(next(), "cache_shard/cache sparse");
     EXPECT_FALSE(step().hold);
 }
@@ -158,8 +148,7 @@ TEST_F(CandidatesTest, WhatTheKernelRefusedEndsNoSearch) {
     known("cache_shard", "smt", improved);
     EXPECT_FALSE(step().hold) << "it cannot be written here";
     policy_ = rule_for_all(fixed(Scope::smt));
-    EXPECT_EQ(text_of(step().trial), "") << "the policy holds it; the engine reports the refusal";
-    EXPECT_EQ(step().hold->word, "smt");
+    EXPECT_EQ(step().hold->word, "smt") << "the rule sets it; the engine reports the refusal";
 }
 
 TEST_F(CandidatesTest, TuneKeepsOnlyWhatImproved) {
@@ -210,11 +199,43 @@ TEST_F(CandidatesTest, WhatAnOlderKernelKeptIsFirst) {
     EXPECT_EQ(next(), "cache_shard/cpu dense");
 }
 
-TEST_F(CandidatesTest, ARuleThatNamesAScopeIsNotSearched) {
-    policy_.mode = Mode::tune;
-    EXPECT_EQ(next(), "cache_shard/cache dense");
+// What a rule names is in force while it is compared, until it regressed; with `hold` even then.
+TEST_F(CandidatesTest, WhatIsSetFirst) {
+    const auto shown = [this](const std::string& next_text) {
+        const Step s = step();
+        EXPECT_EQ(next(), next_text);
+        return fmt::format("{} {}", static_cast<int>(s.kind), s.hold ? s.hold->word : "baseline");
+    };
+    const auto in = [](Step::Kind kind, const char* word) {
+        return fmt::format("{} {}", static_cast<int>(kind), word);
+    };
+    using enum Step::Kind;
+    policy_ = rule_for_all(fixed(Scope::cache));
+    EXPECT_EQ(shown("cache_shard/cache dense"), in(set, "cache"));
+    EXPECT_TRUE(step().holds(*step().hold));
+    known("cache_shard", "cache", undecided, 64);
+    EXPECT_EQ(shown("cache_shard/cache sparse"), in(set, "cache"));
+    spent_ = true;
+    EXPECT_EQ(shown("cache_shard/cache sparse"), in(set, "cache")) << "it does not look worse";
+    entries_["cache_shard/cache"].columns[0].worse.logs.fill(1);
+    EXPECT_EQ(shown("cache_shard/cache sparse"), in(reverted, "baseline")) << "until the next day";
+    spent_ = false;
+    resting_ = "cache_shard/cache";
+    EXPECT_EQ(shown("cache_shard/cache resting"), in(reverted, "baseline"));
+    resting_.clear();
     known("cache_shard", "cache", regressed);
-    EXPECT_EQ(next(), "cache_shard/cache resting");
+    EXPECT_EQ(shown("cache_shard/cache resting"), in(reverted, "baseline"));
+    known("cache_shard", "cache", regressed, 20, kMonth);
+    EXPECT_EQ(shown("cache_shard/cache sparse"), in(reverted, "baseline")) << "set only when it improved";
+    policy_.rules[0].wish.hold = true;
+    EXPECT_EQ(shown(""), in(set, "cache"));
+    policy_.rules[0].wish.hold = false;
+    known("cache_shard", "cache", improved);
+    EXPECT_EQ(shown(""), in(kept, "cache"));
+    EXPECT_EQ(text_of(step().watch), "cache_shard/cache");
+    was_ = Scope::smt;
+    policy_ = rule_for_all();
+    EXPECT_EQ(shown("smt/cache_shard dense"), in(set, "cache_shard")) << "the plan";
 }
 
 TEST_F(CandidatesTest, StrictnessIsPartOfAnArm) {
@@ -222,12 +243,11 @@ TEST_F(CandidatesTest, StrictnessIsPartOfAnArm) {
     EXPECT_EQ(next(), "cache_shard/cache strict dense");
     policy_ = rule_for_all(fixed(Scope::cache_shard), true);
     EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");
-    EXPECT_EQ(step().trial->candidate.word, "default") << "only the strictness is to change";
+    EXPECT_EQ(step().next->candidate.word, "default") << "only the strictness is to change";
 }
 
 TEST_F(CandidatesTest, TuneTriesWhereOnlyTheStrictnessIsToChange) {
     policy_ = rule_for_all({}, true);
-    policy_.mode = Mode::tune;
     EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");
     known("cache_shard", "cache_shard strict", improved);
     EXPECT_EQ(next(), "cache_shard strict/smt strict dense");

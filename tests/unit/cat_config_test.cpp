@@ -28,8 +28,6 @@ void expect_same(const ScopeWish& a, const ScopeWish& b) {
 void expect_same(const Policy& a, const Policy& b) {
     EXPECT_EQ(a.mode, b.mode);
     EXPECT_EQ(a.keep_on_exit, b.keep_on_exit);
-    EXPECT_EQ(a.apply_unjudged, b.apply_unjudged);
-    EXPECT_EQ(a.keep, b.keep);
     EXPECT_EQ(a.judge, b.judge);
     EXPECT_EQ(a.shard_size, b.shard_size);
     EXPECT_EQ(a.default_scope.manage, b.default_scope.manage);
@@ -71,8 +69,6 @@ TEST(CatConfig, EveryKeyReadsBack) {
     expect_reads_back(loaded(R"([daemon]
 mode = "tune"
 on_exit = "keep"
-apply_unjudged = true
-keep = "if-improved"
 [shard]
 size = 16
 [judge]
@@ -127,10 +123,8 @@ Policy random_policy(std::mt19937& random) {
         return out;
     };
     Policy out;
-    out.mode = static_cast<Mode>(below(3));
+    out.mode = static_cast<Mode>(below(2));
     out.keep_on_exit = below(2) == 1;
-    out.apply_unjudged = below(2) == 1;
-    out.keep = static_cast<Keep>(below(2));
     out.shard_size = 1 + below(kMaxShardSize);
     Judging& judge = out.judge;
     // A tolerance is written in percent and stored divided by 100.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "engine/conditions.h"
+#include "plan/named_only.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +60,15 @@ TEST(Conditions, OnBatteryUnlessTheMainsAreOnline) {
     EXPECT_FALSE(is_on_battery(Paths{tree.root() + "/none"}));
 }
 
+TEST(Conditions, ABootThatNeverEndsHoldsNothingUp) {
+    Conditions c{.system_state = "starting", .uptime = 20 * 60 - 1};
+    EXPECT_EQ(why_no_slot(c), "systemd is 'starting'");
+    c.uptime++;
+    EXPECT_EQ(why_no_slot(c), "");
+    c.system_state = "stopping";
+    EXPECT_EQ(why_no_slot(c), "systemd is 'stopping'");
+}
+
 TEST(Conditions, StealAboveTwoPercent) {
     TempTree tree{Dir("proc", {File("stat", "cpu  100 0 100 700 0 0 0 100 50 0\ncpu0 1\n")})};
     const CpuTimes times = read_cpu_times(Paths{tree.root()});
@@ -84,14 +94,14 @@ TEST(Conditions, TheSchedulerInForce) {
 TEST(Conditions, IsolatedAndRealtimeHosts) {
     TempTree tree{Dir("sys/devices/system/cpu", {File("isolated", "\n"), File("nohz_full", "(null)\n")})};
     const Paths paths{tree.root()};
-    EXPECT_EQ(why_named_only(paths), "");
+    EXPECT_EQ(read_named_only(paths).host, "");
     tree.write("sys/devices/system/cpu/isolated", "2-3\n");
-    EXPECT_EQ(why_named_only(paths), "isolcpus= is set");
+    EXPECT_EQ(read_named_only(paths).host, "isolcpus= is set");
     tree.write("sys/devices/system/cpu/isolated", "\n");
     tree.write("sys/devices/system/cpu/nohz_full", "2-3\n");
-    EXPECT_EQ(why_named_only(paths), "nohz_full= is set");
+    EXPECT_EQ(read_named_only(paths).host, "nohz_full= is set");
     tree.write("sys/kernel/realtime", "1\n");
-    EXPECT_EQ(why_named_only(paths), "a realtime kernel");
+    EXPECT_EQ(read_named_only(paths).host, "a realtime kernel");
 }
 
 }  // namespace

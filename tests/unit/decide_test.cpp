@@ -31,11 +31,17 @@ class DecideTest : public testing::Test {
         target_.plan.now = Scope::cache;
         plan(Finding::change, "smt: one shard per core");
         target_.plan.planned = Scope::smt;
-        policy_.apply_unjudged = true;
     }
+    // A change is set first.
     void plan(Finding finding, const std::string& reason) {
         target_.plan.finding = finding;
         target_.plan.reason = reason;
+        target_.step = {};
+        if (finding == Finding::change) {
+            target_.step.kind = Step::Kind::set;
+            target_.step.hold = kSmt;
+            target_.step.said = reason;
+        }
     }
     // The file holds WORD, which we wrote, and the entry is settled.
     void hold(const std::string& word) {
@@ -80,26 +86,26 @@ class DecideTest : public testing::Test {
 };
 
 TEST_F(DecideTest, ThePlanIsApplied) {
-    expect(State::applied, "smt: one shard per core");
+    expect(State::set, "smt: one shard per core");
     expect_word("smt");
     EXPECT_EQ(wish().strict, std::nullopt);
     EXPECT_TRUE(wish().sets(target_));
     expect_found(State::waiting, "about to be applied: smt: one shard per core");
     hold("smt");
     EXPECT_FALSE(wish().sets(target_));
-    expect_found(State::applied, "smt: one shard per core");
+    expect_found(State::set, "smt: one shard per core");
 }
 
 TEST_F(DecideTest, AStrictnessOfARuleIsSetAndGoesBackWithoutIt) {
     hold("smt");
-    target_.plan.strict = true;
+    target_.plan.strict = target_.step.hold->strict = true;
     EXPECT_TRUE(wish().sets(target_));
     EXPECT_THAT(wish().strict, Optional(true));
     entry_->announce("smt", true);
     entry_->settle("smt", true);
     target_.now.strict = true;
     EXPECT_FALSE(wish().sets(target_));
-    target_.plan.strict.reset();
+    target_.plan.strict = target_.step.hold->strict = {};
     EXPECT_THAT(wish().strict, Optional(false)) << "as it was before us";
     EXPECT_TRUE(wish().sets(target_));
 }
@@ -108,6 +114,7 @@ TEST_F(DecideTest, WhatThePlanLeavesIsAtItsBaseline) {
     const std::pair<Finding, State> cases[] = {{Finding::untouchable, State::unmanaged},
                                                {Finding::unmanaged, State::unmanaged},
                                                {Finding::leave, State::leave},
+                                               {Finding::followers, State::leave},
                                                {Finding::unsupported, State::unsupported},
                                                {Finding::in_place, State::as_planned}};
     hold("smt");
@@ -116,7 +123,7 @@ TEST_F(DecideTest, WhatThePlanLeavesIsAtItsBaseline) {
         expect(state, "why");
         expect_baseline();
         EXPECT_EQ(wish().lacks_scope, finding == Finding::unsupported);
-        expect_found(State::applied, "left in force");
+        expect_found(State::set, "left in force");
     }
 }
 
@@ -133,7 +140,7 @@ TEST_F(DecideTest, AScopeThatTheKernelLacksIsNoNewsWhereAnOrderDecides) {
 
 TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
     all_.observing = "switched off";
-    expect(State::waiting, "observing: switched off");
+    expect(State::waiting, "observing: switched off; plan: smt: one shard per core");
     expect_baseline();
     for (const Holder holder : {Holder::pin, Holder::revert, Holder::slot}) {
         with_entry().hold(holder, "cpu");
@@ -143,38 +150,6 @@ TEST_F(DecideTest, WhileObservingOnlyBaselinesAreWritten) {
     expect_baseline();
     plan(Finding::leave, "a rule says so");
     expect(State::leave, "a rule says so");
-}
-
-// Neither the plan nor a kept candidate is written, but orders are.
-TEST_F(DecideTest, WhereOnlyWhatARuleNamesIsWrittenTheRestIsObserved) {
-    all_.named_only.host = "isolcpus= is set";
-    const std::string why =
-        "observing: isolcpus= is set: only targets that a rule names are written or compared";
-    policy_.rules = {{{"*"}, {}, {}, {"wq-tuned.toml", 9}}};
-    hold("smt");
-    expect(State::waiting, why);
-    expect_baseline();
-    target_.step.kind = Step::Kind::kept;
-    target_.step.hold = kNuma;
-    expect(State::waiting, why);
-    expect_baseline();
-    with_entry().hold(Holder::pin, "cpu");
-    expect_word("cpu");
-    with_entry().hold(Holder::policy);
-    policy_.rules.insert(policy_.rules.begin(), {{"kcryptd*"}, {}, {}, {"wq-tuned.toml", 5}});
-    expect_word("numa");
-}
-
-TEST_F(DecideTest, WhatServesSwapIsObservedUnlessARuleNamesIt) {
-    target_.now.name = "kcryptd-254:0-1";
-    all_.named_only.swap = {"254:0"};
-    expect(State::waiting, "observing: it serves swap: written or compared only if a rule names it");
-    expect_baseline();
-    policy_.rules = {{{"kcryptd*"}, {}, {}, {"wq-tuned.toml", 5}}};
-    expect_word("smt");
-    policy_.rules.clear();
-    all_.named_only.swap = {"254:1"};
-    expect_word("smt");
 }
 
 TEST_F(DecideTest, WhatAnExternalWriterHoldsIsLeftWhateverElseIsSo) {
@@ -208,7 +183,7 @@ TEST_F(DecideTest, WhatIsInASlotIsLeftToIt) {
     EXPECT_EQ(holder_of(target_, entry()), Holder::policy) << "of an earlier daemon";
     target_.in_slot = true;
     EXPECT_EQ(holder_of(target_, entry()), Holder::slot);
-    expect(State::trial, "smt: one shard per core");
+    expect(State::comparing, "smt: one shard per core");
     EXPECT_TRUE(wish().hands_off);
 }
 
@@ -241,6 +216,20 @@ TEST_F(DecideTest, WhatIsRevertedIsAtItsBaseline) {
     entry_->hold(Holder::revert);
     expect(State::reverted, "by an operator's order");
     expect_baseline();
+    entry_->why = "`writeback` must stay";
+    expect(State::reverted, "`writeback` must stay");
+}
+
+TEST_F(DecideTest, WhatIsSetFirstIsComparedAfterwards) {
+    target_.step.next = Arms{kDefault, kSmt};
+    target_.step.course = Course::dense;
+    expect(State::set, "smt: one shard per core; waiting: not busy");
+    all_.waiting.unjudged = "no BPF";
+    expect(State::set, "smt: one shard per core; not watched: no BPF");
+    all_.waiting.unjudged.clear();
+    all_.waiting.compared = {"kcryptd"};
+    expect(State::comparing, "smt: one shard per core; waiting: not busy");
+    expect_word("smt");
 }
 
 TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
@@ -248,34 +237,34 @@ TEST_F(DecideTest, WhilePodsAreUnknownNothingIsWrittenAndNothingTakenBack) {
     expect(State::leave, "pods unknown");
     EXPECT_TRUE(wish().hands_off);
     hold("smt");
-    expect(State::applied, "pods unknown");
+    expect(State::set, "pods unknown");
     EXPECT_TRUE(wish().hands_off);
     entry_->hold(Holder::slot);
     expect(State::leave, "pods unknown");
     expect_baseline();
     target_.held = "smt";
-    expect(State::applied, "pods unknown");
+    expect(State::set, "pods unknown");
     EXPECT_EQ(wish().word, "smt") << "it was kept before the slot";
 }
 
 TEST_F(DecideTest, UnjudgedItWaitsForAComparison) {
-    policy_.apply_unjudged = false;
+    target_.step = {};
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
     expect_baseline();
-    target_.step.trial = Arms{kDefault, kSmt};
+    target_.step.next = Arms{kDefault, kSmt};
     target_.step.course = Course::dense;
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
     all_.waiting.compared = {"writeback"};
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
     all_.waiting.compared = {"kcryptd"};
-    expect(State::trial, "waiting: not busy; plan: smt: one shard per core");
+    expect(State::comparing, "waiting: not busy; plan: smt: one shard per core");
     target_.step.course = Course::sparse;
     expect(State::waiting, "waiting: not busy; plan: smt: one shard per core");
 }
 
 TEST_F(DecideTest, AScopeThatOnlyTheSearchNamesWaitsToo) {
     plan(Finding::in_place, "in place");
-    target_.step.trial = Arms{kDefault, kNuma};
+    target_.step.next = Arms{kDefault, kNuma};
     target_.step.course = Course::dense;
     expect(State::waiting, "waiting: not busy; plan: in place");
     refuse("numa");
@@ -283,10 +272,11 @@ TEST_F(DecideTest, AScopeThatOnlyTheSearchNamesWaitsToo) {
     expect_baseline();
 }
 
-TEST_F(DecideTest, WhereThePlanThatIsAppliedUnjudgedIsRefusedTheSearchGoesOn) {
+TEST_F(DecideTest, WhereThePlanIsRefusedTheSearchGoesOn) {
     refuse("smt");
+    target_.step = {};
     expect(State::quarantined, "Operation not permitted");
-    target_.step.trial = Arms{kDefault, kNuma};
+    target_.step.next = Arms{kDefault, kNuma};
     target_.step.course = Course::dense;
     expect(State::waiting,
            "waiting: not busy; plan: smt: one shard per core; 'smt' was refused: Operation not permitted");
@@ -299,11 +289,11 @@ TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
     target_.step.said = "numa against cache: improved";
     expect(State::kept, "numa against cache: improved");
     expect_word("numa");
-    target_.step.trial = Arms{kNuma, kSmt};
+    target_.step.next = Arms{kNuma, kSmt};
     target_.step.course = Course::dense;
     expect(State::kept, "numa against cache: improved; waiting: not busy");
     all_.waiting.compared = {"kcryptd"};
-    expect(State::trial, "numa against cache: improved; waiting: not busy");
+    expect(State::comparing, "numa against cache: improved; waiting: not busy");
     expect_word("numa");
     refuse("numa");
     expect(State::quarantined, "Operation not permitted");
@@ -320,7 +310,7 @@ TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
     expect(State::waiting, "smt against cache: regressed; waiting: not busy");
     target_.step.course = Course::dense;
     all_.waiting.compared = {"kcryptd"};
-    expect(State::trial, "smt against cache: regressed; waiting: not busy");
+    expect(State::comparing, "smt against cache: regressed; waiting: not busy");
     target_.step.hold = kNuma;
     expect_word("numa");
 }

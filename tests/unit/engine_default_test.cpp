@@ -33,7 +33,7 @@ TEST_F(EngineDefault, WritesTheManagedDefaultAloneForItsFollowers) {
     EXPECT_THAT(files_->asked, ElementsAre("@default=smt"));
     EXPECT_EQ(scope("kcryptd"), "default (smt)");
     EXPECT_EQ(state("kcryptd"), State::as_planned);
-    EXPECT_EQ(state("@default"), State::applied);
+    EXPECT_EQ(state("@default"), State::set);
     EXPECT_THAT(on_disk(), ElementsAre(Key("@default")));
     engine_->reconcile();
     EXPECT_EQ(asked(), 1U);

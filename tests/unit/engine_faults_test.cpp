@@ -57,10 +57,10 @@ class EngineUnread : public EngineFaults, public testing::WithParamInterface<std
 
 TEST_P(EngineUnread, LeavesTheSettingWhereItIs) {
     reconcile(1);
-    ASSERT_EQ(state("kcryptd"), State::applied);
+    ASSERT_EQ(state("kcryptd"), State::set);
     hide();
     reconcile(5);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_TRUE(target("kcryptd").unread);
     EXPECT_LE(log_.lines.size(), 2U) << "the setting, and once that something cannot be read";
     show();
@@ -78,7 +78,7 @@ TEST_P(EngineUnread, LeavesWhatAnEarlierLifeHasSet) {
     EXPECT_THAT(on_disk(), testing::Contains(Key("kcryptd")));
     show();
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_THAT(files_->asked, IsEmpty());
 }
 
@@ -104,7 +104,7 @@ TEST_P(EngineUnread, OfAnEarlierLifeHearsTheReload) {
     engine_->set_policy(kcryptd_only());
     show();
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, EngineUnread,
@@ -140,7 +140,7 @@ TEST_F(EngineFaults, TriesARefusedWordAgainAfterAReload) {
     reconcile(2);
     engine_->set_policy(kcryptd_only());
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
 }
 
 TEST_F(EngineFaults, TriesAnotherWordThanTheRefusedOne) {
@@ -173,7 +173,7 @@ TEST_F(EngineFaults, TriesABusyKernelThreeTimesThenQuarantines) {
 TEST_F(EngineFaults, GetsThereAfterABusyMoment) {
     fail_writes({EBUSY, EBUSY});
     reconcile(3);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_FALSE(engine_->wants_retry());
     EXPECT_EQ(log_.at_least(LOG_WARNING), 0U);
@@ -205,7 +205,7 @@ TEST_F(EngineFaults, DoesNotTakeItsOwnWriteForForeignWhereReadingBackFailed) {
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "smt");
     reconcile(2);
-    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
     EXPECT_EQ(log_.count(Event::external), 0U);
 }
 
@@ -251,9 +251,9 @@ TEST_F(EngineFaults, WhatIsToStayAgainIsPutBackAtOnceTheNextTime) {
     ASSERT_EQ(state("kcryptd"), State::quarantined);
     engine_->observe("");
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     engine_->look();
-    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
     engine_->observe("switched off");
     reconcile(1);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");

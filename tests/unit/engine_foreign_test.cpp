@@ -40,7 +40,7 @@ class OtherWriters : public Foreign {
 TEST_F(OtherWriters, AreNotWhoeverMadeAFileUnreadableForAMoment) {
     misread_once("per_cpu");
     EXPECT_EQ(log_.count(Event::external), 0U);
-    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
     EXPECT_EQ(scope("kcryptd"), "smt");
 }
 
@@ -70,7 +70,7 @@ TEST_F(OtherWriters, AreLeftAloneUntilAReload) {
     EXPECT_EQ(files_->writes(), 1U);
     engine_->set_policy(kcryptd_only());
     reconcile(1);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
 }
 
 TEST_F(OtherWriters, AreStillOthersAfterAReloadWhileTheirWordIsThere) {
@@ -201,7 +201,7 @@ TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
     reconcile(2);
     EXPECT_EQ(default_scope(), "system");
     EXPECT_EQ(state("@default"), State::external);
-    EXPECT_EQ(state("kcryptd"), State::applied) << "which its rule still covers";
+    EXPECT_EQ(state("kcryptd"), State::set) << "which its rule still covers";
     engine_->restore_all();
     EXPECT_EQ(default_scope(), "system");
 }
@@ -216,7 +216,7 @@ TEST_F(DeadDaemons, AdoptsWhatAnEarlierDaemonLeft) {
     restart();
     reconcile(2);
     EXPECT_EQ(files_->writes(), 0U);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_EQ(on_disk(), before) << "a word that we wrote must not become the baseline";
     engine_->restore_all();
     EXPECT_EQ(scope("kcryptd"), "default (cache)");

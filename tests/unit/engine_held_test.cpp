@@ -101,7 +101,7 @@ TEST_F(EngineHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) 
     const Arms arms = put_strict_candidate_in_place();
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     engine_->look();
-    EXPECT_EQ(test::switch_to(*engine_, "kcryptd", arms.baseline).kind, Outcome::Kind::foreign);
+    EXPECT_EQ(test::switch_to(*engine_, "kcryptd", arms.reference).kind, Outcome::Kind::foreign);
     engine_->end_trial("kcryptd");
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
     EXPECT_EQ(state("kcryptd"), State::external);
@@ -124,7 +124,7 @@ TEST_F(EngineHeld, AppliedIsSaidOfWhatIsApplied) {
     engine_->look();
     EXPECT_EQ(state("kcryptd"), State::waiting) << reason("kcryptd");
     engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
 }
 
 TEST_F(EngineHeld, RevertOfAllWritesNothingWhileObserving) {

@@ -21,9 +21,7 @@ using testing::Not;
 class Orders : public test::Rig {
   protected:
     Orders() {
-        Policy guard = rule_for_all();
-        guard.apply_unjudged = false;
-        engine_->set_policy(guard);
+        engine_->set_policy(rule_for_all({}));
         engine_->reconcile();
     }
     void apply_the_plan() {

@@ -26,7 +26,7 @@ TEST_F(EngineTest, AppliesThePlan) {
     engine_->reconcile();
     EXPECT_THAT(files_->asked, ElementsAre("kcryptd=smt", "writeback=smt"));
     EXPECT_EQ(scope("kcryptd"), "smt");
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_EQ(state("@default"), State::unmanaged);
     EXPECT_EQ(default_scope(), "cache");
     EXPECT_EQ(log_.count(Event::applied), 2U);
@@ -126,17 +126,15 @@ TEST_F(EngineTest, PutsBackWhatTheRulesNoLongerWant) {
     EXPECT_EQ(log_.count(Event::restored), 2U);
 }
 
-TEST_F(EngineTest, WaitsInGuardAndPutsBackWhenUnjudgedIsTurnedOff) {
-    Policy guard = rule_for_all();
-    guard.apply_unjudged = false;
-    use(guard);
+TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
+    use(rule_for_all({}));
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting for a trial"));
     EXPECT_THAT(on_disk(), IsEmpty());
     use(rule_for_all());
     EXPECT_EQ(scope("kcryptd"), "smt");
-    use(guard);
+    use(rule_for_all({}));
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
 }
@@ -178,7 +176,7 @@ TEST_F(EngineTest, ALookTellsOfWhatWillBePutBack) {
     engine_->reconcile();
     engine_->set_policy(rule_for_all(leave()));
     engine_->look();
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_EQ(reason("kcryptd"), "left in force");
     EXPECT_EQ(scope("kcryptd"), "smt");
     engine_->reconcile();
@@ -215,7 +213,7 @@ TEST_F(EngineTest, TakesANewInodeForANewWorkqueue) {
     recreate("kcryptd");
     set_scope("kcryptd", "numa");  // the initial scope of the new workqueue
     engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::applied) << reason("kcryptd");
+    EXPECT_EQ(state("kcryptd"), State::set) << reason("kcryptd");
     EXPECT_EQ(on_disk().at("kcryptd").scope, "numa");
     EXPECT_NE(on_disk().at("kcryptd").inode, before);
     engine_->restore_all();
@@ -280,7 +278,7 @@ TEST_F(EngineTest, WhatUdevHasNotProcessedKeepsWhatItHas) {
     unprocessed_ = {"kcryptd", "writeback"};
     engine_->changed(Udev::Change::workqueue);
     engine_->reconcile();
-    EXPECT_EQ(state("kcryptd"), State::applied) << "it said so before";
+    EXPECT_EQ(state("kcryptd"), State::set) << "it said so before";
     restart();
     engine_->reconcile();
     EXPECT_EQ(state("kcryptd"), State::waiting);
@@ -309,7 +307,7 @@ TEST_F(EngineTest, EachEventHasWhatItIsAboutLookedAtAgain) {
         engine_->reconcile();
         EXPECT_EQ(engine_->inventory().topology_reads(), cpus ? 2U : 1U);
         EXPECT_EQ(engine_->inventory().strict_in_doubt(), in_doubt);
-        EXPECT_EQ(state("kcryptd"), rules ? State::unmanaged : State::applied);
+        EXPECT_EQ(state("kcryptd"), rules ? State::unmanaged : State::set);
     }
 }
 
@@ -330,7 +328,7 @@ TEST_F(EngineTest, WritesNothingWhenCpusGoOffAndOn) {
     engine_->reconcile();
     for (const char* offline : {"5", "12-23", "6-11,18-23"}) {
         see(without(all, offline));
-        EXPECT_EQ(state("kcryptd"), State::applied) << offline;
+        EXPECT_EQ(state("kcryptd"), State::set) << offline;
         see(all);
     }
     EXPECT_EQ(files_->writes(), 2U);
@@ -359,7 +357,7 @@ TEST_F(EngineTest, TakesNothingBackWhenPodsBecomeUnknown) {
     plugged.first = topology_.online;
     see(plugged);
     EXPECT_EQ(files_->writes(), 2U);
-    EXPECT_EQ(state("kcryptd"), State::applied);
+    EXPECT_EQ(state("kcryptd"), State::set);
     EXPECT_THAT(reason("kcryptd"), HasSubstr("pods unknown"));
     restart();
     engine_->reconcile();

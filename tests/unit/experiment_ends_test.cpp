@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 class ExperimentEnds : public test::ExperimentRig {
   protected:
-    ExperimentEnds() { start(guard()); }
+    ExperimentEnds() { start(smt_alone()); }
     // Runs until the first arms of a slot are in place.
     void into_slot() {
         ASSERT_TRUE(run_to_slot());
@@ -250,7 +250,7 @@ TEST_F(ExperimentEnds, AStopCountsAgainstTheArmThatRanAndSavesWhatIsKnown) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_FALSE(tree_.exists("run/wq-tuned/slot.json"));
     EXPECT_THAT(on_disk(), IsEmpty());
-    start(guard());
+    start(smt_alone());
     EXPECT_EQ(view("kcryptd")->decision.pairs, 4U);
 }
 
@@ -261,12 +261,12 @@ TEST_F(ExperimentEnds, ACrashCountsAgainstTheArmThatRanOnce) {
     into_slot();
     const std::string in_place = word_of("kcryptd");
     const auto before = entry("kcryptd", "cache", "smt")->columns[0].worse.count;
-    start(guard());
+    start(smt_alone());
     const auto& column = entry("kcryptd", "cache", "smt")->columns[0];
     EXPECT_LE(column.worse.count, before + 1) << "a minute of pairs may be lost";
     EXPECT_EQ(column.last.back(), in_place == "smt" ? column.largest : -column.largest);
     const auto pairs = column.worse.count;
-    start(guard());
+    start(smt_alone());
     EXPECT_EQ(experiment_->totals().windows_lost, 0U);
     EXPECT_LE(entry("kcryptd", "cache", "smt")->columns[0].worse.count, pairs);
     EXPECT_EQ(scope("kcryptd"), "default (cache)") << "put back as that of a slot";
@@ -306,7 +306,7 @@ TEST_F(ExperimentEnds, EachConditionKeepsSlotsFromBeginning) {
 
 TEST_F(ExperimentEnds, NothingBeginsBeforeSystemdHasStartedTheHost) {
     system_state_ = "starting";
-    start(guard());
+    start(smt_alone());
     run(120);
     EXPECT_EQ(experiment_->totals().slots, 0U);
     EXPECT_EQ(experiment_->why_no_slot(), "systemd is 'starting'");
@@ -316,7 +316,7 @@ TEST_F(ExperimentEnds, NothingBeginsBeforeSystemdHasStartedTheHost) {
 }
 
 TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
-    Policy policy = guard();
+    Policy policy = smt_alone();
     policy.judge.jitter = std::chrono::seconds(1000);
     random_ = Random(5);
     start(policy);
@@ -329,7 +329,7 @@ TEST_F(ExperimentEnds, NothingBeginsBeforeTheRandomDelayIsOver) {
 
 TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
-    Policy policy = guard();
+    Policy policy = smt_alone();
     policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 9}});
     start(policy);
     ASSERT_TRUE(run_to_slot());
@@ -340,13 +340,13 @@ TEST_F(ExperimentEnds, OnAHostWithIsolatedCpusOnlyWhatARuleNamesIsTried) {
 
 TEST_F(ExperimentEnds, WhatNoRuleNamesAnyMoreLeavesItsSlot) {
     tree_.write("sys/devices/system/cpu/isolated", "2\n");
-    Policy policy = guard();
+    Policy policy = smt_alone();
     policy.rules.insert(policy.rules.begin(), {{"*b*"}, {}, {}, {"rules.toml", 9}});
     policy.rules.insert(policy.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 5}});
     start(policy);
     ASSERT_TRUE(run_to_slot());
     ASSERT_TRUE(experiment_->is_measuring());
-    engine_->set_policy(guard());
+    engine_->set_policy(smt_alone());
     experiment_->policy_changed();
     reconcile();
     EXPECT_FALSE(experiment_->is_measuring());
@@ -359,11 +359,11 @@ TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
     tree_.write("sys/class/block/dm-0/dev", "254:0\n");
     tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(crypt, {.cpumask = "ffffff"})}));
     use_traffic({crypt, "writeback"});
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_to_slot());
     EXPECT_THAT(counters_.targets, testing::ElementsAre("writeback"));
     EXPECT_THAT(view(crypt)->waits, HasSubstr("it serves swap"));
-    Policy named = guard();
+    Policy named = smt_alone();
     named.rules.insert(named.rules.begin(), {{"kcrypt*"}, {}, {}, {"rules.toml", 9}});
     start(named);
     ASSERT_TRUE(run_to_slot());
@@ -371,7 +371,7 @@ TEST_F(ExperimentEnds, WhatServesSwapIsTriedOnlyIfARuleNamesIt) {
 }
 
 TEST_F(ExperimentEnds, WhereBpfIsDeniedWhatIsLeftJudges) {
-    Policy policy = guard();
+    Policy policy = smt_alone();
     tree_.add(test::Dir("run/app", {test::File("cost", "5\n")}));
     policy.judge.counters = {{"latency", false}, {"file:/run/app/cost", false}};
     counters_.traffic_error = counters_.attach_error = Error{EPERM, "no BPF"};
@@ -398,7 +398,7 @@ TEST_F(ExperimentEnds, WhatCannotBeCountedIsPartOfTheComparison) {
     const LedgerEntry* known = entry("kcryptd", "cache", "smt");
     EXPECT_THAT(known->key.counters, HasSubstr("no lock"));
     experiment_->cancel_all("stop");
-    start(guard());
+    start(smt_alone());
     EXPECT_EQ(view("kcryptd")->decision.pairs, 2U) << "known before the counters are attached";
 }
 
@@ -442,7 +442,7 @@ TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
     cost_ = [](const auto&, const std::string& word) { return word == "smt" || word == "cpu" ? 0.7 : 1.0; };
     use_traffic({"kcryptd"});
     ASSERT_TRUE(
-        run_until([this] { return view("kcryptd") && view("kcryptd")->arms.baseline.name() != "cache"; }));
+        run_until([this] { return view("kcryptd") && view("kcryptd")->arms.reference.name() != "cache"; }));
     const std::size_t before = verdicts_->records().size();
     ASSERT_TRUE(experiment_->order("kcryptd", ""));
     ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_order; }, 1200));
@@ -455,7 +455,7 @@ TEST_F(ExperimentEnds, AnOrderComparesWithWhatIsInForce) {
     use_traffic({"kcryptd"});
     ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "smt" && !experiment_->is_measuring(); }));
     ASSERT_TRUE(experiment_->order("kcryptd", "numa"));
-    EXPECT_EQ(view("kcryptd")->arms.baseline.name(), "smt");
+    EXPECT_EQ(view("kcryptd")->arms.reference.name(), "smt");
     EXPECT_EQ(view("kcryptd")->arms.candidate.name(), "numa");
 }
 

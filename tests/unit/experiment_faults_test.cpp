@@ -19,7 +19,7 @@ class ExperimentFaults : public test::ExperimentRig {
   protected:
     ExperimentFaults() {
         use_traffic({"kcryptd"});
-        start(guard());
+        start(smt_alone());
     }
     void candidate_in_place() {
         ASSERT_TRUE(run_until([this] { return scope("kcryptd") == "smt"; }, 60));
@@ -107,7 +107,7 @@ TEST_F(ExperimentFaults, ADiskThatDoesNotAnswerDelaysTheNextSlotAndNothingElse) 
     test::ManualWriter slow;
     record_ = &slow;
     costs("smt", 2);
-    start(guard());
+    start(smt_alone());
     while (verdicts_->records().empty()) {
         slow.answer();
         step();
@@ -207,7 +207,7 @@ TEST_F(ExperimentFaults, WhatSomebodyElseWroteWhileItWaitedStaysTheirs) {
     tick();
     ASSERT_EQ(state("kcryptd"), State::external);
     for (const bool restarted : {true, false}) {
-        restarted ? start(guard()) : use(engine_->policy());
+        restarted ? start(smt_alone()) : use(engine_->policy());
         run(60);
         EXPECT_EQ(state("kcryptd"), State::external) << restarted;
         EXPECT_EQ(scope("kcryptd"), "numa");

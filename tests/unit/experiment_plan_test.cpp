@@ -30,12 +30,10 @@ using testing::StartsWith;
 
 // One LLC of 12 cores with two threads, and a kernel without shards: the plan is smt, and cpu is finer.
 struct Rig {
-    explicit Rig(const ScopeWish& wish = {}, Mode mode = Mode::tune) {
+    explicit Rig(const ScopeWish& wish = {}) {
         machine.topology = test::machine({.cores = 12, .threads = 2});
         machine.kernel = kernel_612();
         machine.policy = rule_for_all(wish);
-        machine.policy.mode = mode;
-        machine.policy.apply_unjudged = false;
         machine.targets = {default_target(machine.topology, Scope::cache),
                            unbound(machine.topology, Scope::cache, "kcryptd"),
                            unbound(machine.topology, Scope::cache, "writeback")};
@@ -63,8 +61,6 @@ TEST(ExperimentPlan, DefaultComesLastAndItsFollowersAreComparedForThemselves) {
     EXPECT_THAT(plan.targets[0].candidates, ElementsAre("smt", "cpu"));
     EXPECT_THAT(plan.targets[1].candidates, ElementsAre("smt", "cpu"));
     EXPECT_EQ(plan.most_seconds, (3 + 3) * 64 * 5) << "@default is alone, after the others";
-    rig.machine.policy.apply_unjudged = true;
-    EXPECT_EQ(rig.machine.plan()[1].action, Action::none) << "then it follows at once";
 }
 
 TEST(ExperimentPlan, ManyTargetsShareSlots) {
@@ -94,7 +90,7 @@ TEST(ExperimentPlan, AnUndecidedCandidateMayMeetALaterOne) {
     EXPECT_EQ(plan.targets[0].comparisons, 5U + 4 + 1)
         << "the plan may meet each of the others again; cache, which is finer, numa";
     EXPECT_EQ(plan.most_seconds, 10 * 64 * 5);
-    rig.machine.policy.mode = Mode::guard;
+    rig.machine.policy.rules[0].wish.kind = ScopeWish::Kind::plan;
     EXPECT_EQ(rig.plan().targets[0].comparisons, 1U);
 }
 
@@ -106,12 +102,8 @@ TEST(ExperimentPlan, WhereOnlyNamedTargetsAreComparedTheOthersAreNot) {
     const ExperimentPlan plan = rig.plan();
     EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
     EXPECT_THAT(plan.targets[1].reason, StartsWith("isolcpus= is set: only targets that a rule names are "));
-    EXPECT_EQ(plan.targets[1].reason,
-              rig.machine.named_only.why(rig.machine.policy, Kind::unbound, "kcryptd"));
     EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
     EXPECT_EQ(plan.most_seconds, 3 * 64 * 5) << "of writeback alone";
-    EXPECT_THAT(named_only_remarks(rig.machine, plan),
-                ElementsAre("isolcpus= is set: only targets that a rule names are compared."));
 }
 
 TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
@@ -122,31 +114,23 @@ TEST(ExperimentPlan, WhatServesSwapIsComparedOnlyIfARuleNamesIt) {
     EXPECT_THAT(plan.targets[1].candidates, IsEmpty());
     EXPECT_THAT(plan.targets[1].reason, StartsWith("it serves swap: "));
     EXPECT_THAT(plan.targets[2].candidates, ElementsAre("smt", "cpu"));
-    EXPECT_THAT(
-        named_only_remarks(rig.machine, plan),
-        ElementsAre("Targets that serve swap are compared only if a rule names them: kcryptd-254:3-1."));
     rig.machine.policy.rules.insert(rig.machine.policy.rules.begin(),
                                     WorkqueueRule{{"kcryptd-*"}, {}, {}, {}});
     EXPECT_THAT(rig.plan().targets[1].candidates, ElementsAre("smt", "cpu"));
-}
-
-TEST(ExperimentPlan, InModeGuardThePlanAlone) {
-    EXPECT_THAT(Rig({}, Mode::guard).plan().targets[1].candidates, ElementsAre("smt"));
-    const auto in_place = Rig(fixed(Scope::cache), Mode::guard).plan().targets[1];
-    EXPECT_THAT(in_place.candidates, IsEmpty());
-    EXPECT_THAT(in_place.reason, HasSubstr("mode guard"));
 }
 
 TEST(ExperimentPlan, ARuleThatNamesAScopeNamesTheOnlyCandidate) {
     EXPECT_THAT(Rig(fixed(Scope::cpu)).plan().targets[1].candidates, ElementsAre("cpu"));
     const auto in_place = Rig(fixed(Scope::cache)).plan().targets[1];
     EXPECT_THAT(in_place.candidates, IsEmpty());
-    EXPECT_EQ(in_place.reason, "the scope that the rule names is in place");
+    EXPECT_EQ(in_place.reason, "the scope of the rule is in place");
 }
 
 TEST(ExperimentPlan, WhatIsNotComparedSaysWhy) {
     EXPECT_THAT(Rig(leave()).plan().targets[1].reason, HasSubstr("leave"));
-    EXPECT_EQ(Rig({}, Mode::observe).plan().targets[1].reason, "mode observe writes nothing");
+    ScopeWish held = fixed(Scope::smt);
+    held.hold = true;
+    EXPECT_EQ(Rig(held).plan().targets[1].reason, "the rule holds it: compared only by order");
 }
 
 // A host with an LLC of 12 cores (the plan is smt) and with a nohz_full= CPU.
@@ -171,11 +155,10 @@ class NamedOnlyHost : public testing::Test {
 };
 
 TEST_F(NamedOnlyHost, NothingIsSaidToBeCompared) {
-    constexpr auto kRemark = "nohz_full= is set: only targets that a rule names are compared.\n";
+    constexpr auto kWhy = "nohz_full= is set: only targets";
     EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                AllOf(StartsWith("No target would be compared.\n"), HasSubstr(kRemark)));
-    EXPECT_THAT(printed([&] { return ctl::plan(options_); }),
-                AllOf(HasSubstr(" would change, but no rule names them: cache -> smt"), HasSubstr(kRemark)));
+                AllOf(StartsWith("No target would be compared.\n"), HasSubstr(kWhy)));
+    EXPECT_THAT(printed([&] { return ctl::plan(options_); }), HasSubstr(kWhy));
     EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
                 HasSubstr("  compared   nothing: nohz_full= is set: only targets"));
 }
@@ -194,13 +177,13 @@ TEST_F(NamedOnlyHost, AKillSwitchIsSaidToHoldTheDaemonBack) {
         nlohmann::json::parse(printed([&] { return plan_experiments(options_); }))["held_back"].is_null());
     tree_.write("etc/wq-tuned/disabled", "");
     const auto all = nlohmann::json::parse(printed([&] { return plan_experiments(options_); }));
-    EXPECT_EQ(all["held_back"], tree_.path("etc/wq-tuned/disabled") + " exists");
-    EXPECT_EQ(all["named_only"], "nohz_full= is set");
+    EXPECT_EQ(all["held_back"], "observing: " + tree_.path("etc/wq-tuned/disabled") + " exists");
     options_.json = false;
     EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                HasSubstr("The daemon is held back: " + tree_.path("etc/wq-tuned/disabled") + " exists.\n"));
+                HasSubstr("No comparison begins now: observing: " + tree_.path("etc/wq-tuned/disabled") +
+                          " exists.\n"));
     EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
-                HasSubstr("\n  held back  " + tree_.path("etc/wq-tuned/disabled") + " exists\n"));
+                HasSubstr("\n  held back  observing: " + tree_.path("etc/wq-tuned/disabled") + " exists\n"));
 }
 
 TEST(ExperimentPlan, JsonHasTheMostThatATargetTakes) {

@@ -44,7 +44,7 @@ TEST_F(ExperimentTest, TrafficIsWhatAWindowNeeds) {
     pace_ = [](const std::string& name, const auto&) { return name == "kcryptd" ? 135.0 : 132.0; };
     ASSERT_TRUE(run_to_slot());  // requires 200 items in the measured 1.5 s
     EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
-    EXPECT_EQ(state("kcryptd"), State::trial);
+    EXPECT_EQ(state("kcryptd"), State::comparing);
     EXPECT_EQ(state("writeback"), State::waiting);
 }
 
@@ -103,7 +103,7 @@ TEST_F(ExperimentTest, TheBaselineIsOnDiskBeforeTheFirstWriteAndGoneAfterTheSlot
 
 TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
     costs("smt", 1.3);
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().outcome, Judgement::regressed);
     EXPECT_EQ(last().standing.counter, "latency");
@@ -122,14 +122,14 @@ TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
 
 TEST_F(ExperimentTest, AnImprovementIsKeptWatchedAndOutlivesARestart) {
     costs("smt", 0.8);
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().outcome, Judgement::improved);
     EXPECT_EQ(last().standing.pairs, 16U);
     EXPECT_EQ(state("kcryptd"), State::kept);
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(view("kcryptd")->course, Course::watched);
-    start(guard());
+    start(smt_alone());
     EXPECT_EQ(state("kcryptd"), State::kept);
     EXPECT_EQ(scope("kcryptd"), "smt");
     engine_->restore_all();
@@ -146,7 +146,7 @@ TEST_F(ExperimentTest, TheFirstVerdictComesWithinFiveMinutesWithTheShippedWaits)
 }
 
 TEST_F(ExperimentTest, ATieIsSparseAfterMaxPairsAndOnlyGuardKeepsIt) {
-    start(guard());
+    start(smt_alone());
     noise_ = 0.05;
     ASSERT_TRUE(run_until([this] { return experiment_->totals().undecided > 0; }, 3600));
     EXPECT_EQ(last().reason, "max_pairs");
@@ -161,7 +161,7 @@ TEST_F(ExperimentTest, ATieIsSparseAfterMaxPairsAndOnlyGuardKeepsIt) {
 }
 
 TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
-    start(guard());
+    start(smt_alone());
     stuck_ = 1500;
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(last().outcome, Judgement::undecided);
@@ -174,7 +174,7 @@ TEST_F(ExperimentTest, WorkThatStaysOnOldPoolsRestsOnThatTargetAlone) {
 
 TEST_F(ExperimentTest, TheWatchGoesOnWhereWorkStaysOnOldPools) {
     costs("smt", 0.96);  // too small a gain for only one pair per day
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_to_verdict());
     run(10);
     const std::size_t said = log_.count(Event::verdict);
@@ -194,7 +194,7 @@ TEST_F(ExperimentTest, TheVerdictOfAClassHoldsForAllOfIt) {
                          test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
     use_traffic({"kcryptd-254:0"});
     costs("smt", 0.8);
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_to_verdict());
     EXPECT_EQ(scope("kcryptd-254:1"), "smt");
     EXPECT_EQ(state("kcryptd-254:1"), State::kept);
@@ -205,7 +205,7 @@ TEST_F(ExperimentTest, PairsOfAllOfAClassAreOneComparison) {
                         {test::workqueue("kcryptd-254:0", {.cpumask = "ffffff"}),
                          test::workqueue("kcryptd-254:1", {.cpumask = "ffffff"})}));
     use_traffic({"kcryptd-254:0", "kcryptd-254:1"});
-    start(guard());
+    start(smt_alone());
     std::set<std::vector<std::string>> attached;
     for (int i = 0; i < 4; i++) {
         run_slot();
@@ -269,7 +269,7 @@ TEST_F(ExperimentTest, WhatIsNotSampledIsCountedByTheSameNInBothWindows) {
 }
 
 TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadIsCutShortCountsAgainstItselfAndRests) {
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     for (int i = 0; i < 5; i++) run_slot();
     pace_ = [](const auto&, const std::string& word) { return word == "smt" ? 600.0 : 10'000.0; };
@@ -290,7 +290,7 @@ TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadIsCutShortCountsAgainstItself
 
 TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadFromItsFirstPairRegresses) {
     pace_ = [](const auto&, const std::string& word) { return word == "smt" ? 200.0 : 10'000.0; };
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 40 * 3600));
     run(60);
@@ -299,7 +299,7 @@ TEST_F(ExperimentTest, ACandidateThatStarvesItsLoadFromItsFirstPairRegresses) {
 }
 
 TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     for (int i = 0; i < 5; i++) run_slot();
     costs("smt", 4);
@@ -313,7 +313,7 @@ TEST_F(ExperimentTest, ThreeTimesTheCostIsARest) {
 }
 
 TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
-    Policy policy = guard();
+    Policy policy = smt_alone();
     policy.judge.budget = std::chrono::seconds(2);
     costs("smt", 1.5);
     policy.judge.settings.tolerance = 1;  // so the verdict is not `regressed`
@@ -332,7 +332,7 @@ TEST_F(ExperimentTest, TheBudgetOfADayIsNotOverspent) {
 
 TEST_F(ExperimentTest, TheWatchTakesAHarmfulScopeBack) {
     costs("smt", 0.8);
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     ASSERT_TRUE(run_to_verdict());
     ASSERT_EQ(scope("kcryptd"), "smt");
@@ -392,7 +392,7 @@ TEST_F(ExperimentTest, TheWatchGoesOnWhileOtherTargetsAreCompared) {
 // The watch of a clear gain gets fewer and fewer pairs: recheck doubles, up to a day.
 TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
     costs("smt", 0.7);
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     ASSERT_TRUE(run_to_verdict());
     const auto pairs_in = [this](double seconds) {
@@ -411,7 +411,7 @@ TEST_F(ExperimentTest, TheWatchOfAClearGainSlowsDown) {
 TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     costs("smt", 0.9);  // its interval is about -10%: recheck does not double
     noise_ = 0.03;
-    start(guard());
+    start(smt_alone());
     use_traffic({"kcryptd"});
     ASSERT_TRUE(run_to_verdict());
     std::vector<int> lengths;
@@ -428,12 +428,12 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
 // verdicts.json decides nothing: without the ledger, an arm that was kept is a candidate like any other.
 TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
     costs("smt", 0.8);
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_until([this] { return state("kcryptd") == State::kept; }));
     experiment_->cancel_all("wq-tuned stopped");
     engine_->restore_all();
     tree_.remove("var/lib/wq-tuned/ledger.json");
-    start(guard());
+    start(smt_alone());
     EXPECT_FALSE(verdicts_->records().empty());
     EXPECT_EQ(state("kcryptd"), State::waiting);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");

@@ -37,7 +37,7 @@ class ExperimentWalk : public test::ExperimentRig {
             measured_ = slot;
             return window(target, word_[target][slot]);
         };
-        start(guard());
+        start(smt_alone());
     }
     [[nodiscard]] bool is_settled(const std::string& name) const {
         const auto now = view(name);
@@ -89,7 +89,7 @@ TEST_F(ExperimentWalk, TargetsThatDisturbEachOtherAreSeldomWronglyDecided) {
         measured_ = slot;
         return window(target, word_[target][slot]);
     };
-    start(guard());
+    start(smt_alone());
     ASSERT_TRUE(run_until([this] { return all_settled(); }, 1800));
     EXPECT_LE(experiment_->totals().regressed + experiment_->totals().improved, 1U);
     EXPECT_GE(experiment_->totals().undecided, 7U);
@@ -130,7 +130,7 @@ TEST_F(ExperimentWalk, WindowsLostOnPurposeNeverHelpTheirArm) {
     use_traffic({"kcryptd"});
     costs("smt", 0.98);
     noise_ = 0.02;
-    start(guard());
+    start(smt_alone());
     counters_.count = [this](const std::string& target, unsigned slot) {
         WorkCount out = window(target, word_[target][slot]);
         if (word_[target][slot] == "smt" && random_.coin()) out.items = 0;
@@ -176,7 +176,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
         random_ = Random(seed);
         noise_ = 0.2;  // stays undecided for a long time
         use_traffic({"kcryptd", "writeback"});
-        start(guard());
+        start(smt_alone());
         std::uint64_t measured = 0;  // pairs and lost windows of both comparisons, summed over all daemons
         std::map<std::string, std::uint64_t> known{{"kcryptd", 0}, {"writeback", 0}};  // pairs in the ledger
         // Since the last call each comparison got at most MOST pairs, and lost at most LOST. Returns how many
@@ -204,11 +204,11 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     experiment_->cancel_all("stopped");
                     measured += got(1);
                     engine_->restore_all();
-                    start(guard());
+                    start(smt_alone());
                     got(0);
                     break;
                 case 1:  // kill -9 loses at most the pairs of a minute and may add one window
-                    start(guard());
+                    start(smt_alone());
                     got(1, 14);
                     measured += 2;
                     break;
@@ -218,7 +218,7 @@ TEST_F(ExperimentWalk, StopsKillsRebootsPausesAndReloadsLoseNothingAndRepeatNoth
                     engine_->restore_all();
                     std::filesystem::remove_all(tree_.path("run/wq-tuned"));
                     std::filesystem::create_directories(tree_.path("run/wq-tuned"));
-                    start(guard());
+                    start(smt_alone());
                     got(0);
                     break;
                 case 3:  // the slot that ran ends

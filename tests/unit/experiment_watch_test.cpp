@@ -48,7 +48,7 @@ class ExperimentWatch : public test::ExperimentRig {
 // gone.
 TEST_F(ExperimentWatch, InDoubtThereIsAPairInEverySlot) {
     use_traffic({"kcryptd"});
-    keep_kcryptd(guard());
+    keep_kcryptd(smt_alone());
     (void)next_pair();
     for (int i = 0; i < 12; i++) EXPECT_NEAR(next_pair(), 600, 75);
     kcryptd_costs(1.05);
@@ -74,7 +74,7 @@ TEST_F(ExperimentWatch, InDoubtThereIsAPairInEverySlot) {
 
 TEST_F(ExperimentWatch, DoubtThatPassesEndsThePairsInEverySlot) {
     use_traffic({"kcryptd"});
-    keep_kcryptd(guard());
+    keep_kcryptd(smt_alone());
     kcryptd_costs(1.05);
     ASSERT_TRUE(run_until([this] { return watch_log(kept()) > std::log(10); }, 86'400));
     kcryptd_costs(0.95);
@@ -86,7 +86,7 @@ TEST_F(ExperimentWatch, DoubtThatPassesEndsThePairsInEverySlot) {
 
 // writeback is compared all the time. In the slots of the watch it keeps its scope and is not counted.
 TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
-    Policy policy = guard();
+    Policy policy = smt_alone();
     policy.judge.settings.max_pairs = 100'000;
     keep_kcryptd(policy);
     unsigned watched = 0;
@@ -116,7 +116,7 @@ TEST_F(ExperimentWatch, AWatchedTargetIsAloneInItsSlot) {
 
 // Where nothing else is measured, nothing else is attached either.
 TEST_F(ExperimentWatch, TheCountersAreAttachedToTheWatchedTargetAlone) {
-    keep_kcryptd(guard());
+    keep_kcryptd(smt_alone());
     ASSERT_TRUE(run_until([this] { return view("writeback")->course == Course::sparse; }, 3600));
     for (int i = 0; i < 3; i++) {
         (void)next_pair();

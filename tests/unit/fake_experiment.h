@@ -35,14 +35,10 @@ class ExperimentRig : public Rig {
     }
 
     // The shipped policy without its waits at the start.
-    static Policy tune() {
-        Policy out = rule_for_all();
-        out.mode = Mode::tune;
-        return at_once(out);
-    }
-    static Policy guard() { return at_once(rule_for_all()); }
+    static Policy tune() { return at_once(rule_for_all({})); }
+    // The same with smt, which is the plan, as the only candidate.
+    static Policy smt_alone() { return at_once(rule_for_all({.candidates = {Scope::smt}})); }
     static Policy at_once(Policy policy) {
-        policy.apply_unjudged = false;
         policy.judge.jitter = policy.judge.settle = std::chrono::seconds(0);
         return policy;
     }

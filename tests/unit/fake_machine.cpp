@@ -70,9 +70,7 @@ Workqueue default_target(const Topology& topology, Scope scope) {
 
 Policy rule_for_all(const ScopeWish& wish, std::optional<bool> strict) {
     Policy out;
-    out.mode = Mode::guard;
     out.default_scope.manage = false;
-    out.apply_unjudged = true;
     out.rules = {{{"*"}, wish, strict, {"rules.toml", 1}}};
     return out;
 }

@@ -70,9 +70,7 @@ void Rig::recreate(const std::string& name) {
 }
 
 Arms Rig::put_strict_candidate_in_place() {
-    Policy guard = rule_for_all({}, true);
-    guard.apply_unjudged = false;
-    engine_->set_policy(guard);
+    engine_->set_policy(rule_for_all({}, true));
     engine_->reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
     EXPECT_TRUE(engine_->begin_trials({"kcryptd"}).front());

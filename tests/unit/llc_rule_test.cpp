@@ -68,7 +68,7 @@ std::string planned(const Topology& topology, const KernelInfo& kernel) {
         make_plan({topology, kernel, policy, {test::unbound(topology, kernel.default_scope())}, unknown, 8})
             .at(0);
     if (line.finding == Finding::pods_unknown) return line.reason;
-    return line.action == Action::write ? std::string(name_of(*line.planned)) : "leave";
+    return line.finding == Finding::change ? std::string(name_of(*line.planned)) : "leave";
 }
 
 // "LLCs | plan" of MACHINE with the kernel ON.

@@ -71,7 +71,7 @@ TEST_F(MasksTest, IsAppliedAndPutBackBitForBit) {
     reconcile();
     EXPECT_EQ(text("a"), "c");
     EXPECT_EQ(log_.lines.back().text, "a: cpumask from CPUs 0-7 to 2-3: cpumask = \"2-3\"");
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
     EXPECT_EQ(keeper_->masks().count("b"), 0U);
     reconcile();
     EXPECT_THAT(files_.writes, ElementsAre("a=c")) << "once";
@@ -118,7 +118,7 @@ TEST_F(MasksTest, OutlivesARestartAndAKill) {
     start();
     reconcile();
     EXPECT_THAT(files_.writes, ElementsAre("a=4"));
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
     policy_.rules.clear();
     reconcile();
     EXPECT_EQ(text("a"), "ff") << "the rule is gone";
@@ -132,7 +132,7 @@ TEST_F(MasksTest, HousekeepingFollowsIsolation) {
     cpus_.isolated = {2, 3};
     reconcile();
     EXPECT_EQ(text("a"), "f3");
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
     cpus_.isolated = {};
     reconcile();
     EXPECT_EQ(text("a"), "ff");
@@ -169,7 +169,7 @@ TEST_F(MasksTest, WhatTheKernelLeavesOutItselfIsNotWritten) {
     files_.files[kDefaultMask].excluded = cpus_.isolated = {2, 3};
     reconcile();
     EXPECT_THAT(files_.writes, ElementsAre("@default_mask=3f")) << "nor is it an external writer's";
-    EXPECT_EQ(mask(kDefaultMask).state, State::applied);
+    EXPECT_EQ(mask(kDefaultMask).state, State::set);
 }
 
 TEST_F(MasksTest, AnExternalWritersMaskStaysUntilItIsPutBackAndReloaded) {
@@ -213,7 +213,7 @@ TEST_F(MasksTest, AListThatCannotBeReadTakesNothingBack) {
     files_.names_error = EMFILE;
     reconcile();
     EXPECT_EQ(text("a"), "4");
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
 }
 
 TEST_F(MasksTest, AReusedNameIsAnotherWorkqueue) {
@@ -240,7 +240,7 @@ TEST_F(MasksTest, ObservingPutsBackAndKeepingDoesNot) {
     EXPECT_EQ(text("a"), "4");
     start();
     keeper_->look(policy_, "no daemon runs");
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
     EXPECT_EQ(mask("a").reason, "left in force");
     keeper_->restore_all();
     EXPECT_EQ(text("a"), "ff");
@@ -296,7 +296,7 @@ TEST_F(MasksTest, AMaskThatCouldNotBePutBackIsShownAndTriedAgainWhenItIsWantedNo
     EXPECT_EQ(mask("a").state, State::quarantined);
     EXPECT_THAT(mask("a").reason, HasSubstr("not put back to CPUs 0-7"));
     reconcile();
-    EXPECT_EQ(mask("a").state, State::applied);
+    EXPECT_EQ(mask("a").state, State::set);
     reconcile("switched off");
     EXPECT_EQ(text("a"), "ff");
 }

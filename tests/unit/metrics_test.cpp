@@ -131,11 +131,10 @@ TEST_F(MetricsTest, ManyTargetsAreOnlyCountedAndThoseThatWantAnEyeAreNamedFirst)
     for (int i = 0; i < 300; i++) add("many" + std::to_string(i));
     files_->on_write = [](const std::string& name, const auto&) { return name == "many99" ? EINVAL : 0; };
     auto policy = rule_for_all(fixed(Scope::smt));
-    policy.apply_unjudged = true;
     engine_->set_policy(policy);
     reconcile();
     const auto all = metrics();
-    EXPECT_EQ(all.at("wq_tuned_targets{state=\"applied\"}"), 301);
+    EXPECT_EQ(all.at("wq_tuned_targets{state=\"set\"}"), 301);
     EXPECT_EQ(all.at("wq_tuned_targets_unnamed"), 102);
     EXPECT_EQ(all.at("wq_tuned_target_state{target=\"many99\",state=\"quarantined\"}"), 1);
     EXPECT_EQ(std::ranges::count_if(
@@ -149,10 +148,9 @@ TEST_F(MetricsTest, NamesAreEscaped) {
     const std::string odd = "a\"b\\c";
     add(odd);
     auto policy = rule_for_all(fixed(Scope::smt));
-    policy.apply_unjudged = true;
     engine_->set_policy(policy);
     reconcile();
-    EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="applied"})"), 1);
+    EXPECT_EQ(value(R"(wq_tuned_target_state{target="a\"b\\c",state="set"})"), 1);
 }
 
 TEST_F(MetricsTest, ComparisonsAndTheirEvidence) {

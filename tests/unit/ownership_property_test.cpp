@@ -95,7 +95,7 @@ Policy Walk::random_policy() {
     out.default_scope.manage = world_.chance(30);
     out.default_scope.wish = random_wish();
     out.keep_on_exit = world_.chance(50);
-    out.apply_unjudged = world_.chance(85);
+    if (world_.chance(15)) out.rules[0].wish = {};
     return out;
 }
 
@@ -214,7 +214,7 @@ void Walk::trial() {
                     arm_of(found->second.plan, scopes[world_.below(scopes.size())])};
     if (!world_.is_on_trial(name))
         return run(
-            fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.baseline.name()),
+            fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.reference.name()),
             [&] {
                 if (engine.begin_trials({name}).front()) (void)test::switch_to(engine, name, arms.candidate);
             },
@@ -222,7 +222,7 @@ void Walk::trial() {
     if (world_.chance(30))
         return run(
             "end of the trial of " + name, [&] { engine.end_trial(name); }, true);
-    const Arm arm = world_.chance(50) ? arms.baseline : arms.candidate;
+    const Arm arm = world_.chance(50) ? arms.reference : arms.candidate;
     run(
         fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(engine, name, arm); },
         true);

@@ -349,7 +349,7 @@ void OwnershipWorld::check_state(const std::string& name) {
         fault(fmt::format("{}holds '{}', which is ours", what, model.word.value));
     const WorkqueueRule* rule = policy_.rule_for(name);
     const bool asked = rule != nullptr && rule->strict;
-    if ((resting || target.state == State::pinned || target.state == State::applied) &&
+    if ((resting || target.state == State::pinned || target.state == State::set) &&
         model.strict.writer == Writer::ours && (resting || !asked) && target.state != State::as_planned)
         fault(fmt::format("{}strict is '{}', ours, and no rule asks for it", what, model.strict.value));
 }

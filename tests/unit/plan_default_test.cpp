@@ -7,6 +7,7 @@
 
 #include "ctl/machine.h"
 #include "fake_machine.h"
+#include "kernel/udev.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 
@@ -26,7 +27,9 @@ using testing::StartsWith;
 
 const Topology kOneLlc = machine({.cores = 12, .threads = 2});
 
-Policy managed(const ScopeWish& wish = {}, const ScopeWish& rules = {}) {
+constexpr ScopeWish::Kind kPlan = ScopeWish::Kind::plan;
+
+Policy managed(const ScopeWish& wish = {.kind = kPlan}, const ScopeWish& rules = {.kind = kPlan}) {
     Policy out = rule_for_all(rules);
     out.default_scope = {true, wish, {"rules.toml", 20}};
     return out;
@@ -52,14 +55,14 @@ Pair plan_both(const Policy& policy, const KernelInfo& kernel = kernel_612(),
 TEST(PlanDefault, IsLeftUnlessManaged) {
     const auto [parameter, follower] = plan_both(rule_for_all());
     EXPECT_EQ(parameter.finding, Finding::unmanaged);
-    EXPECT_EQ(parameter.action, Action::none);
-    EXPECT_EQ(follower.action, Action::write) << "which then writes the workqueue itself";
+    EXPECT_EQ(parameter.action, Action::skip);
+    EXPECT_EQ(follower.action, Action::set) << "which then writes the workqueue itself";
     EXPECT_EQ(follower.planned, Scope::smt);
 }
 
 TEST(PlanDefault, MovesItsFollowers) {
     const auto [parameter, follower] = plan_both(managed());
-    EXPECT_EQ(parameter.action, Action::write);
+    EXPECT_EQ(parameter.action, Action::set);
     EXPECT_EQ(parameter.planned, Scope::smt);
     EXPECT_EQ(parameter.rule->text(), "rules.toml:20");
     EXPECT_EQ(follower.finding, Finding::in_place);
@@ -68,25 +71,64 @@ TEST(PlanDefault, MovesItsFollowers) {
     EXPECT_EQ(follower.reason, "follows @default to smt");
 }
 
-TEST(PlanDefault, MovesAFollowerThatIsToBeLeft) {
-    const auto [parameter, follower] = plan_both(managed({}, leave()));
-    EXPECT_EQ(parameter.action, Action::write);
-    EXPECT_EQ(follower.finding, Finding::leave);
-    EXPECT_EQ(follower.action, Action::none) << "`leave` leaves the word `default`";
-    EXPECT_EQ(follower.planned, Scope::smt) << "what it will mean";
+// A follower that must be left keeps @default where it is, unless somebody sets @default himself.
+TEST(PlanDefault, StaysWhileAFollowerMustBeLeft) {
+    const Workqueue plain = unbound(kOneLlc, Scope::cache, "kcryptd-254:0-1");
+    const auto with = [&](const char* untouchable) {
+        Workqueue out = plain;
+        out.untouchable = untouchable;
+        return out;
+    };
+    const auto own = [&] {
+        Workqueue out = plain;
+        out.scope.word = "cache";
+        return out;
+    };
+    struct Case {
+        const char* what;
+        ScopeWish rule;
+        Workqueue follower;
+        std::set<std::string> swap, reverted;
+        bool moved, stays;
+    };
+    const Case cases[] = {{"left by a rule", leave(), plain, {}, {}, false, true},
+                          {"left, with a scope of its own", leave(), own(), {}, {}, false, false},
+                          {"opted out", {}, with(kOptedOutByUdev), {}, {}, false, true},
+                          {"not seen by udev", {}, with(kNotProcessedByUdev), {}, {}, false, true},
+                          {"not seen by udev, moved", {}, with(kNotProcessedByUdev), {}, {}, true, false},
+                          {"ordered", {}, with("ordered"), {}, {}, false, false},
+                          {"swap", {}, plain, {"254:0"}, {}, false, true},
+                          {"other swap", {}, plain, {"254:1"}, {}, false, false},
+                          {"reverted", {}, plain, {}, {plain.name}, false, true},
+                          {"planned", {}, plain, {}, {}, false, false}};
+    for (const Case& c : cases)
+        for (const ScopeWish& wish : {ScopeWish{}, ScopeWish{.kind = kPlan}, fixed(Scope::smt)}) {
+            const Policy policy = managed(wish, c.rule);
+            const KernelInfo kernel = kernel_612();
+            const std::vector<Workqueue> targets{default_target(kOneLlc, Scope::cache), c.follower};
+            PlanInput input{kOneLlc, kernel, policy, targets, "", 8, {.swap = c.swap}, c.reverted, c.moved};
+            const PlanLine line = make_plan(input).at(0);
+            const bool auto_stays = c.stays && !wish.sets_first();
+            EXPECT_EQ(line.finding, auto_stays ? Finding::followers : Finding::change) << c.what;
+            EXPECT_EQ(line.action, auto_stays          ? Action::skip
+                                   : wish.sets_first() ? Action::set
+                                                       : Action::compare)
+                << c.what;
+            EXPECT_EQ(line.reason.find("kcryptd-254:0-1") != std::string::npos, c.stays) << line.reason;
+        }
 }
 
 TEST(PlanDefault, HasAFollowerWhosePlanDiffersWritten) {
-    const auto [parameter, follower] = plan_both(managed({}, fixed(Scope::cache)));
+    const auto [parameter, follower] = plan_both(managed({.kind = kPlan}, fixed(Scope::cache)));
     EXPECT_EQ(parameter.planned, Scope::smt);
-    EXPECT_EQ(follower.action, Action::write) << "to stay where it is";
+    EXPECT_EQ(follower.action, Action::set) << "to stay where it is";
     EXPECT_EQ(follower.planned, Scope::cache);
 }
 
 TEST(PlanDefault, DoesNotMoveAWorkqueueWithAScopeOfItsOwn) {
     Workqueue own = unbound(kOneLlc, Scope::cache);
     own.scope.word = "cache";
-    const Policy policy = managed({}, leave());
+    const Policy policy = managed({.kind = kPlan}, leave());
     const KernelInfo kernel = kernel_612();
     const auto lines =
         make_plan({kOneLlc, kernel, policy, {default_target(kOneLlc, Scope::cache), own}, "", 8});
@@ -96,12 +138,18 @@ TEST(PlanDefault, DoesNotMoveAWorkqueueWithAScopeOfItsOwn) {
 TEST(PlanDefault, IsLeftToTheAdministratorOfTheCommandLine) {
     KernelInfo kernel = kernel_612();
     kernel.default_on_cmdline = true;
-    const auto [parameter, follower] = plan_both(managed(), kernel);
-    EXPECT_EQ(parameter.finding, Finding::leave);
-    EXPECT_EQ(parameter.action, Action::none);
-    EXPECT_THAT(parameter.reason, HasSubstr("kernel command line"));
-    EXPECT_EQ(follower.action, Action::write);
-    EXPECT_EQ(plan_both(managed(fixed(Scope::smt)), kernel).parameter.action, Action::write)
+    const auto [parameter, follower] = plan_both(managed({}, {}), kernel);
+    for (const PlanLine& line : {parameter, follower}) {
+        EXPECT_EQ(line.finding, Finding::leave);
+        EXPECT_EQ(line.action, Action::skip);
+        EXPECT_THAT(line.reason, HasSubstr("kernel command line"));
+    }
+    EXPECT_EQ(plan_both(managed({}, {.kind = kPlan}), kernel).follower.action, Action::set);
+    EXPECT_EQ(plan_both(managed({}, fixed(Scope::smt)), kernel).follower.action, Action::set);
+    Policy named = managed({}, {});
+    named.rules[0].match = {"kcryptd*"};
+    EXPECT_EQ(plan_both(named, kernel).follower.action, Action::compare);
+    EXPECT_EQ(plan_both(managed(fixed(Scope::smt)), kernel).parameter.action, Action::set)
         << "a rule that names a scope is newer than the command line";
 }
 
@@ -125,11 +173,11 @@ PlanLine plan_strict(std::optional<bool> wanted, std::optional<bool> is, const S
 
 TEST(PlanStrict, IsAReasonToWriteByItself) {
     const PlanLine line = plan_strict(true, false, fixed(Scope::cache));
-    EXPECT_EQ(line.action, Action::write);
+    EXPECT_EQ(line.action, Action::set);
     EXPECT_EQ(line.planned, Scope::cache);
     EXPECT_EQ(line.strict, true);
     EXPECT_THAT(line.reason, HasSubstr("the rule has strict = true; in place: "));
-    EXPECT_EQ(plan_strict(false, true, fixed(Scope::cache)).action, Action::write);
+    EXPECT_EQ(plan_strict(false, true, fixed(Scope::cache)).action, Action::set);
 }
 
 TEST(PlanStrict, IsLeftWhereItIsSoOrNoRuleSaysOrThereIsNone) {
@@ -296,7 +344,7 @@ TEST_F(SyntheticSource, PlansAnyWorkqueueOnAKernelOfToday) {
     EXPECT_EQ(line.target.name, "*");
     EXPECT_EQ(line.target.scope, (ScopeFile{"default", Scope::cache}));
     EXPECT_EQ(line.planned, Scope::smt);
-    EXPECT_EQ(line.action, Action::write);
+    EXPECT_EQ(line.action, Action::set);
 }
 
 TEST_F(SyntheticSource, PlansForAnotherKernel) {

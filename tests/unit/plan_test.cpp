@@ -44,7 +44,7 @@ std::vector<std::string> candidates_of(const PlanLine& line) {
 }
 
 void expect_write(const PlanLine& line, Scope planned) {
-    EXPECT_EQ(line.action, Action::write) << line.reason;
+    EXPECT_EQ(line.action, Action::set) << line.reason;
     EXPECT_EQ(line.finding, Finding::change);
     EXPECT_EQ(line.planned, planned);
 }

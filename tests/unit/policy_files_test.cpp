@@ -53,7 +53,7 @@ TEST(PolicyFiles, NoneAtAllMeansDefaultsAndNoRule) {
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::tune);
     EXPECT_EQ(policy->shard_size, 8U);
-    EXPECT_FALSE(policy->keep_on_exit || policy->apply_unjudged);
+    EXPECT_FALSE(policy->keep_on_exit);
     EXPECT_TRUE(policy->default_scope.manage);
     EXPECT_EQ(policy->default_scope.origin.text(), "built-in");
     EXPECT_EQ(policy->rule_for("kcryptd"), nullptr);

@@ -164,11 +164,11 @@ TEST(PolicyHost, MatchingTablesWinOverDropInsAndTheLastOverTheFirst) {
     const std::string no = host("arch = \"x86_64\"", "no") + "shard = { size = 4 }\n";
     const std::string last = host("smt = false", "last") + "[host.shard]\nsize = 5\n";
     EXPECT_EQ(load_on({yes + no, "[shard]\nsize = 2\n"})->shard_size, 3U);
-    const auto policy = load_on({yes + no + last, "[shard]\nsize = 2\n[daemon]\nkeep = \"if-improved\"\n"});
+    const auto policy = load_on({yes + no + last, "[shard]\nsize = 2\n[daemon]\non_exit = \"keep\"\n"});
     ASSERT_TRUE(policy) << policy.error()[0].underlined();
     EXPECT_EQ(policy->shard_size, 5U);
     EXPECT_EQ(policy->mode, Mode::tune);
-    EXPECT_EQ(policy->keep, Keep::if_improved);
+    EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_EQ(load_on({last, yes})->shard_size, 3U);
 }
 

@@ -65,24 +65,21 @@ TEST(Policy, ADefaultScopeThatHasExpiredGivesWayToTheEarlierOnes) {
 
 TEST(Policy, ReadsEveryKey) {
     const auto policy =
-        load_texts({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\napply_unjudged = true\n"
-                    "keep = \"if-improved\"\n"
+        load_texts({"[daemon]\nmode = \"observe\"\non_exit = \"keep\"\n"
                     "[shard]\nsize = 16\n"
                     "[default_scope]\nmanage = true\nscope = \"numa\"\n"
                     "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"smt\"\nstrict = true\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::observe);
     EXPECT_TRUE(policy->keep_on_exit);
-    EXPECT_TRUE(policy->apply_unjudged);
-    EXPECT_EQ(policy->keep, Keep::if_improved);
     EXPECT_EQ(policy->shard_size, 16U);
     EXPECT_TRUE(policy->default_scope.manage);
     EXPECT_EQ(policy->default_scope.wish.text(), "numa");
-    EXPECT_EQ(policy->default_scope.origin.line, 10U);
+    EXPECT_EQ(policy->default_scope.origin.line, 8U);
     ASSERT_EQ(policy->rules.size(), 1U);
     EXPECT_EQ(policy->rules[0].wish.text(), "smt");
     EXPECT_EQ(policy->rules[0].strict, true);
-    EXPECT_EQ(policy->rules[0].origin.line, 11U);
+    EXPECT_EQ(policy->rules[0].origin.line, 9U);
 }
 
 TEST(Policy, WhatIsNotSetIsTuneWithTheDefaultScope) {
@@ -91,40 +88,10 @@ TEST(Policy, WhatIsNotSetIsTuneWithTheDefaultScope) {
     EXPECT_TRUE(policy->default_scope.manage);
 }
 
-TEST(Policy, KeepInModeTuneIsAWarning) {
-    const TempTree tree{File("a.toml", "[daemon]\n  keep = \"if-improved\"\n"),
-                        File("b.toml", "[daemon]\nmode = \"guard\"\n"),
-                        File("c.toml",
-                             "[[host]]\nname = \"a\"\ndaemon = { mode = \"tune\" }\n"
-                             "[[host]]\nname = \"b\"\nwhen = { cores = 4 }\n"
-                             "daemon = { keep = \"if-improved\" }\n"),
-                        File("d.toml", "daemon.keep = \"unless-regressed\"\n")};
-    const auto warnings = [&](const std::vector<std::string>& names) {
-        std::vector<std::string> files;
-        std::vector<std::string> out;
-        for (const std::string& name : names) files.push_back(tree.path(name));
-        PolicyErrors found;
-        EXPECT_TRUE(load_policy(files, {}, &found));
-        for (const PolicyError& warning : found) out.push_back(warning.text().substr(tree.root().size() + 1));
-        return out;
-    };
-    const std::string text = ": keep has no effect in mode tune, which keeps only what improved";
-    EXPECT_THAT(warnings({"a.toml"}), ElementsAre("a.toml:2:3" + text));
-    EXPECT_THAT(warnings({"a.toml", "b.toml"}), ElementsAre());
-    EXPECT_THAT(warnings({"a.toml", "b.toml", "c.toml"}), ElementsAre("a.toml:2:3" + text));
-    EXPECT_THAT(warnings({"b.toml", "c.toml"}), ElementsAre()) << "a host table that does not match";
-    EXPECT_THAT(warnings({"d.toml"}), ElementsAre()) << "the built-in value";
-    EXPECT_THAT(warnings({"d.toml", "a.toml"}), ElementsAre("a.toml:2:3" + text));
-    EXPECT_THAT(warnings({"a.toml", "d.toml"}), ElementsAre());
-}
-
-TEST(Policy, EveryWordForAModeAndForKeepIsUnderstood) {
-    for (const auto mode : {Mode::observe, Mode::guard, Mode::tune})
+TEST(Policy, EveryWordForAModeIsUnderstood) {
+    for (const auto mode : {Mode::observe, Mode::tune})
         EXPECT_EQ(load_texts({fmt::format("daemon.mode = '{}'", name_of(mode))})->mode, mode)
             << name_of(mode);
-    for (const auto keep : {Keep::unless_regressed, Keep::if_improved})
-        EXPECT_EQ(load_texts({fmt::format("daemon.keep = '{}'", name_of(keep))})->keep, keep)
-            << name_of(keep);
 }
 
 TEST(Policy, EveryWordForAScopeIsUnderstood) {
@@ -144,21 +111,19 @@ TEST(Policy, ARuleNeedsOnlyAMatch) {
 }
 
 TEST(Policy, TablesMergeByKeyLaterOverEarlier) {
-    const auto policy = load_texts({"[daemon]\nmode = \"guard\"\napply_unjudged = true\n[shard]\nsize = 4\n",
+    const auto policy = load_texts({"[daemon]\nmode = \"tune\"\n[shard]\nsize = 4\n",
                                     "[daemon]\nmode = \"observe\"\n", "[daemon]\non_exit = \"keep\"\n"});
     ASSERT_TRUE(policy);
     EXPECT_EQ(policy->mode, Mode::observe);
-    EXPECT_TRUE(policy->apply_unjudged);
     EXPECT_TRUE(policy->keep_on_exit);
     EXPECT_EQ(policy->shard_size, 4U);
 }
 
 TEST(Policy, ALaterFileMaySetADefaultAgain) {
-    const auto policy = load_texts(
-        {"[daemon]\non_exit = \"keep\"\napply_unjudged = true\n[default_scope]\nscope = \"cpu\"\n",
-         "[daemon]\non_exit = \"restore\"\napply_unjudged = false\n[default_scope]\nscope = \"auto\"\n"});
+    const auto policy = load_texts({"[daemon]\non_exit = \"keep\"\n[default_scope]\nscope = \"cpu\"\n",
+                                    "[daemon]\non_exit = \"restore\"\n[default_scope]\nscope = \"auto\"\n"});
     ASSERT_TRUE(policy);
-    EXPECT_FALSE(policy->keep_on_exit || policy->apply_unjudged);
+    EXPECT_FALSE(policy->keep_on_exit);
     EXPECT_EQ(policy->default_scope.wish.text(), "auto");
 }
 
@@ -216,8 +181,6 @@ TEST(Policy, TheShippedCommentsAreTheDefaults) {
     const Policy defaults;
     EXPECT_EQ(policy->mode, defaults.mode);
     EXPECT_EQ(policy->keep_on_exit, defaults.keep_on_exit);
-    EXPECT_EQ(policy->apply_unjudged, defaults.apply_unjudged);
-    EXPECT_EQ(policy->keep, defaults.keep);
     EXPECT_EQ(policy->shard_size, defaults.shard_size);
     EXPECT_EQ(policy->judge, defaults.judge);
     EXPECT_EQ(policy->default_scope.manage, defaults.default_scope.manage);

@@ -114,7 +114,7 @@ PlanLine plan_line(const Topology& topology, const std::string& name, const std:
     line.target.scope.word = word;
     line.now = effective;
     line.planned = Scope::smt;
-    line.action = effective == Scope::smt ? Action::none : Action::write;
+    line.action = effective == Scope::smt ? Action::none : Action::compare;
     line.finding = Finding::change;
     line.reason = "a reason";
     line.candidates = {{Scope::smt, {Scope::smt}, 12, 1, 1}};

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/commands/topology_command.h"
+#include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
@@ -28,7 +29,7 @@ std::string seen_in(const std::string& root) {
     const auto machine = ctl::read_machine(options);
     if (!machine) return machine.error().text;
     nlohmann::json plan = nlohmann::json::array();
-    for (const PlanLine& line : machine->plan()) plan.push_back(ctl::plan_json(line));
+    for (const PlanLine& line : machine->plan()) plan.push_back(ctl::plan_json(*machine, line));
     auto topology = ctl::topology_json(machine->topology, machine->kernel, machine->shard_size);
     topology["source"] = "";
     return topology.dump(1) + ctl::kernel_json(machine->kernel).dump(1) + plan.dump(1);

@@ -80,10 +80,9 @@ class Daemon {
 class ServiceTest : public testing::Test {
   protected:
     static constexpr const char* kPolicy = "etc/wq-tuned/wq-tuned.toml";
-    static constexpr const char* kApply =
-        "[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
+    static constexpr const char* kApply = "[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
     static constexpr const char* kKeep =
-        "[daemon]\non_exit = \"keep\"\napply_unjudged = true\n"
+        "[daemon]\non_exit = \"keep\"\n"
         "[[workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n";
 
     ServiceTest() {

@@ -75,7 +75,7 @@ TEST_F(ServiceTest, LooksAtEverythingWhereEventsWereLost) {
 // The tables ask for the tree's 4 cores of 2 threads. They also count at the end, when on_exit is used.
 TEST_F(ServiceTest, HostTablesThatMatchCount) {
     tree_.write(kPolicy, std::string("[[host]]\nname = \"a\"\nwhen = { cores = 4, smt = true }\n"
-                                     "daemon = { on_exit = \"keep\", apply_unjudged = true }\n"
+                                     "daemon = { on_exit = \"keep\" }\n"
                                      "[[host.workqueue]]\nmatch = \"*\"\nscope = \"smt\"\n"
                                      "[[host]]\nname = \"b\"\nwhen = { cores = 8 }\n"
                                      "[[host.workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"));
@@ -89,7 +89,7 @@ TEST_F(ServiceTest, HostTablesThatMatchCount) {
 // cloud-init may set it after the daemon's start. A file of a tree cannot be polled: a tick finds the change.
 TEST_F(ServiceTest, HostTablesAreLookedAtAgainWhenTheHostnameChanges) {
     tree_.write(kPolicy,
-                "[daemon]\napply_unjudged = true\n[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"
+                "[[workqueue]]\nmatch = \"*\"\nscope = \"leave\"\n"
                 "[[host]]\nname = \"all\"\n"
                 "[[host]]\nname = \"web\"\nwhen.hostname = \"web-*\"\n"
                 "workqueue = [{ match = \"kcryptd\", scope = \"smt\" }]\n");

@@ -52,9 +52,8 @@ std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& pla
 std::vector<std::string> experiment_remarks(const Options& options, const Machine& machine,
                                             const ExperimentPlan& plan) {
     std::vector<std::string> out = costs(machine, plan);
-    for (std::string& remark : named_only_remarks(machine, plan)) out.push_back(std::move(remark));
     if (const std::string why = why_held_back(options, machine); !why.empty())
-        out.push_back(fmt::format("The daemon is held back: {}.", why));
+        out.push_back(fmt::format("No comparison begins now: {}.", why));
     return out;
 }
 
@@ -76,8 +75,6 @@ int plan_experiments(const Options& options) {
                                       {"recheck_seconds", judge.recheck.count()},
                                       {"budget_seconds", judge.budget.count()},
                                       {"seconds", plan.most_seconds},
-                                      {"named_only", word_or_null(machine->named_only.host)},
-                                      {"serve_swap", plan.serve_swap},
                                       {"held_back", word_or_null(why_held_back(options, *machine))},
                                       {"targets", std::move(targets)}}));
         return kOk;

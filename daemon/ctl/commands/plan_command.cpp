@@ -40,8 +40,8 @@ std::string scope_text(const ScopeFile& scope) {
 
 std::string planned_text(const PlanLine& line) {
     if (!line.planned) return "-";
-    return line.action == Action::write ? planned_arm(line.target, line).name()
-                                        : std::string(name_of(*line.planned));
+    return line.finding == Finding::change ? planned_arm(line.target, line).name()
+                                           : std::string(name_of(*line.planned));
 }
 
 std::vector<CpuSet> pods_of_candidate(const Machine& machine, const PlanLine& line, const Candidate& c) {
@@ -148,7 +148,7 @@ void print_explanation(const Machine& machine, const PlanLine& line, const nlohm
 
 // The plan line plus details that `plan` omits: the scopes of each candidate, its pods, and the host tables.
 nlohmann::json explanation_json(const Machine& machine, const PlanLine& line, const nlohmann::json& target) {
-    nlohmann::json out = plan_json(line);
+    nlohmann::json out = plan_json(machine, line);
     const ExperimentPlan experiments = experiments_of(machine, {line});
     out["experiments"] = experiments_json(machine, experiments, experiments.targets.front());
     for (const char* key : {"state", "outcome", "comparison", "verdict"})
@@ -179,58 +179,48 @@ nlohmann::json explain_targets(const Options& options, const Machine& machine,
     return out;
 }
 
-// How many targets with ACTION would be compared with something.
-std::size_t count_compared(const std::vector<PlanLine>& lines, const ExperimentPlan& plan, Action action) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < lines.size(); i++)
-        if (lines[i].action == action && !plan.targets[i].candidates.empty()) count++;
-    return count;
-}
-
 std::string reference_text(const PlanLine& line) {
     return line.now ? baseline_arm(line.target, line).name() : "?";
 }
 
-// The result of the plan: "2 of 14 targets would be compared: cache -> smt (2)".
-std::string summary_of(const Machine& machine, const std::vector<PlanLine>& lines,
-                       const ExperimentPlan& experiments, bool finer) {
+// "2 of 14 targets would be set first: cache -> smt (2)": how many lines there are with ACTION, and what they
+// plan. COUNT: how many targets WHAT is true for.
+std::string count_text(const std::vector<PlanLine>& lines, Action action, std::size_t count,
+                       const char* what) {
     std::map<std::string, unsigned> changes;
-    unsigned all = 0;
-    for (const PlanLine& line : lines) {
-        if (line.action != Action::write) continue;
-        all++;
-        changes[fmt::format("{} -> {}", reference_text(line), planned_text(line))]++;
-    }
-    const std::string targets = plural(lines.size(), "target");
-    if (all == 0)
-        return fmt::format("The plan changes none of {}{}.", targets,
-                           finer ? "; finer scopes are compared (`wq-tunectl plan --experiments`)" : "");
-    const Policy& policy = machine.policy;
-    const bool none_named = count_compared(lines, experiments, Action::write) == 0;
-    const char* what = policy.mode == Mode::observe ? "would change, but mode observe writes nothing"
-                       : none_named                 ? "would change, but no rule names them"
-                       : policy.apply_unjudged      ? "would be written at once"
-                                                    : "would be compared";
+    for (const PlanLine& line : lines)
+        if (line.action == action)
+            changes[fmt::format("{} -> {}", reference_text(line), planned_text(line))]++;
     std::vector<std::string> kinds;
-    for (const auto& [change, count] : changes) kinds.push_back(fmt::format("{} ({})", change, count));
-    return fmt::format("{} of {} {}: {}", all, targets, what, fmt::join(kinds, ", "));
+    for (const auto& [change, n] : changes) kinds.push_back(fmt::format("{} ({})", change, n));
+    return fmt::format("{} of {} would be {}{}{}", count, plural(lines.size(), "target"), what,
+                       kinds.empty() ? "" : ": ", fmt::join(kinds, ", "));
+}
+
+// The result of the plan. A target that is set first is compared afterwards, unless its rule holds it.
+std::string summary_of(const std::vector<PlanLine>& lines, const ExperimentPlan& experiments) {
+    const auto set = std::ranges::count(lines, Action::set, &PlanLine::action);
+    const auto compared =
+        std::ranges::count_if(experiments.targets, [](const auto& t) { return !t.candidates.empty(); });
+    if (set == 0 && compared == 0)
+        return fmt::format("None of {} would be set or compared.", plural(lines.size(), "target"));
+    std::string out;
+    if (set > 0) out = count_text(lines, Action::set, set, "set first");
+    if (compared > 0) out += (set > 0 ? "; " : "") + count_text(lines, Action::compare, compared, "compared");
+    return out;
 }
 
 // Remarks that are not in the table, one sentence each.
 std::vector<std::string> remarks(const Options& options, const Machine& machine,
-                                 const std::vector<PlanLine>& lines, const ExperimentPlan& experiments,
-                                 bool finer) {
-    std::vector<std::string> out = named_only_remarks(machine, experiments);
+                                 const std::vector<PlanLine>& lines) {
+    std::vector<std::string> out;
     if (const std::string why = why_held_back(options, machine); !why.empty())
-        out.push_back(fmt::format("The daemon is held back: {}.", why));
+        out.push_back(fmt::format("No comparison begins now: {}.", why));
     if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
         out.emplace_back(
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
             "6.10.");
     if (std::string why = why_not_its_own(machine.kernel); !why.empty()) out.push_back(std::move(why));
-    const auto changes = [](const PlanLine& line) { return line.action == Action::write; };
-    if (finer && std::ranges::any_of(lines, changes))  // otherwise the summary says it
-        out.emplace_back("Mode tune also compares finer scopes; `wq-tunectl plan --experiments` lists them.");
     for (std::string& note : notes_about(options, machine.policy)) out.push_back(std::move(note));
     return out;
 }
@@ -243,7 +233,7 @@ int plan(const Options& options) {
     const auto lines = machine->plan();
     if (options.json) {
         nlohmann::json targets = nlohmann::json::array();
-        for (const PlanLine& line : lines) targets.push_back(plan_json(line));
+        for (const PlanLine& line : lines) targets.push_back(plan_json(*machine, line));
         fmt::print("{}\n", dump_json({{"kernel", kernel_json(machine->kernel)},
                                       {"pods", pods_json(machine->kernel, machine->topology)},
                                       {"targets", std::move(targets)}}));
@@ -254,17 +244,20 @@ int plan(const Options& options) {
         return kOk;
     }
     const ExperimentPlan experiments = experiments_of(*machine, lines);
-    const bool finer = count_compared(lines, experiments, Action::none) > 0;
-    fmt::print("{}", wrapped(summary_of(*machine, lines, experiments, finer), room_after(0)));
+    fmt::print("{}", wrapped(summary_of(lines, experiments), room_after(0)));
     fmt::print("\n");
-    Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "REASON"});
-    for (const PlanLine& line : lines)
-        table.add({line.target.name, scope_text(line.target.scope), planned_text(line),
-                   std::string(name_of(line.action)), line.reason});
+    Table table({"TARGET", "SCOPE", "PLANNED", "ACTION", "COMPARED", "REASON"});
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const auto& candidates = experiments.targets[i].candidates;
+        table.add({lines[i].target.name, scope_text(lines[i].target.scope), planned_text(lines[i]),
+                   std::string(name_of(lines[i].action)),
+                   candidates.empty() ? "-" : fmt::format("{}", fmt::join(candidates, ", ")),
+                   lines[i].reason});
+    }
     table.group_names();
     std::string notes;
     fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    for (const std::string& remark : remarks(options, *machine, lines, experiments, finer))
+    for (const std::string& remark : remarks(options, *machine, lines))
         notes += wrapped(remark, room_after(0));
     if (!notes.empty()) fmt::print("\n{}", notes);
     return kOk;

@@ -71,8 +71,9 @@ json absent_status(const Options& options, std::string why) {
                    }},
                   std::move(kernel));
     const auto add = [&why](const std::string& more) { why += (why.empty() ? "" : ", and ") + more; };
-    if (const std::string held_back = why_held_back(engine.kernel(), paths); !held_back.empty())
-        add(held_back);
+    engine.name_only(read_named_only(paths));
+    if (const std::string off = why_switched_off(engine.kernel(), paths); !off.empty()) add(off);
+    if (is_paused(paths)) add(kPaused);
     auto policy = load_installed_policy(options.root, options.config, facts_of(options));
     PolicyState on_disk;
     if (!policy) on_disk.error = policy.error().front().text();

@@ -60,7 +60,7 @@ std::vector<Rows::Group> groups_of(const std::vector<PlanLine>& plan,
             const auto known = targets.find(line.target.name);
             cells += state_cells(known == targets.end() ? nullptr : known->second);
         }
-        const int rank = line.action == Action::write ? 0 : line.action == Action::none ? 1 : 2;
+        const int rank = line.action == Action::skip ? 2 : line.action == Action::none ? 1 : 0;
         rows.add(line.target.name, {rank, std::move(cells)});
     }
     std::ranges::stable_sort(rows.groups(), {}, [](const Rows::Group& group) { return group.cells.first; });

@@ -29,7 +29,7 @@ delay=$(awk -v u="$uevent" -v a="$applied" 'BEGIN {printf "%.3f", a / 1e6 - u}')
 note "uevent to applied: $delay s"
 awk -v d="$delay" 'BEGIN {exit !(d < 1)}' || fail "more than a second from the uevent to the setting"
 
-state_is "$wq" applied || fail "state is $(target "$wq" state)"
+state_is "$wq" set || fail "state is $(target "$wq" state)"
 check_eq "its baseline" default "$(target "$wq" baseline)"
 first=$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .inode' /run/wq-tuned/baseline.json)
 check_eq "entry of the baseline file" "default" "$(jq -r --arg n "$wq" '.entries[] | select(.name == $n) | .scope' /run/wq-tuned/baseline.json)"
@@ -50,7 +50,7 @@ crypt_close c0
 crypt_open c0
 again=$(wq_of c0)
 expect_scope "$again" "$scope"
-wait_until 5 state_is "$again" applied || fail "state is $(target "$again" state)"
+wait_until 5 state_is "$again" set || fail "state is $(target "$again" state)"
 check_eq "baseline of the one opened at once" default "$(target "$again" baseline)"
 
 systemctl stop wq-tuned

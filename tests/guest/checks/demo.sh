@@ -10,9 +10,9 @@ step() { printf '\n[guest] %s\n' "$*"; }
 median_of() { printf '%s\n' "$@" | sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'; }
 spread_of() { printf '%s\n' "$@" | sort -n | sed -n '1p;$p' | paste -sd- ; }
 
-step "a policy: apply the plan at once, without a comparison, and leave the kernel's default scope alone"
+step "a policy: set the plan first, and leave the kernel's default scope alone"
 mkdir -p /etc/wq-tuned/wq-tuned.toml.d
-tee /etc/wq-tuned/wq-tuned.toml.d/demo.toml <<<$'[daemon]\napply_unjudged = true\n[default_scope]\nmanage = false'
+tee /etc/wq-tuned/wq-tuned.toml.d/demo.toml <<<$'[default_scope]\nmanage = false\n[[workqueue]]\nmatch = "*"\nscope = "plan"'
 
 step "systemctl enable --now wq-tuned"
 systemctl enable --now wq-tuned

@@ -82,7 +82,7 @@ systemctl start wq-tuned
 echo 0 >"$workqueues/$wq/affinity_strict"
 wait_until 20 state_is "$wq" external || fail "state: $(target "$wq" state)"
 wq-tunectl reload
-check_eq "a reload looks anew" applied "$(target "$wq" state)"
+check_eq "a reload looks anew" set "$(target "$wq" state)"
 check_eq "strict" 1 "$(strict)"
 systemctl stop wq-tuned
 check_eq "restored" "default 0" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(strict)"

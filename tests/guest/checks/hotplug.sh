@@ -20,7 +20,7 @@ step() { # WHAT COMMAND...
   "$@"
   wait_until 10 planned_anew "$before" || fail "$what: no new plan"
   check_eq "$what: writes" "$writes" "$(daemon_field writes)"
-  check_eq "$what: state" applied "$(target "$wq" state)"
+  check_eq "$what: state" set "$(target "$wq" state)"
 }
 off() { echo 0 >/sys/devices/system/cpu/cpu5/online; }
 on() { echo 1 >/sys/devices/system/cpu/cpu5/online; }

@@ -15,7 +15,7 @@ before=$(settings)
 load_on c0
 trap load_off EXIT
 # A very small alpha, so that there is no verdict. The ledger keeps the last 64 differences of a comparison.
-trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 2000'
+trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'
 in_place() { scope_is "$wq" "$other"; }
 is_dead() { [ "$(systemctl show -P ActiveState wq-tuned)" = failed ]; }
 differences() { jq -r '[.entries[].columns[0].last[]] | join(" ")' $ledger 2>/dev/null || true; }

@@ -10,17 +10,15 @@ scope=$(other_scope)
 policy <<POLICY
 default_scope.manage = false
 judge.settle = "1d"
-[daemon]
-apply_unjudged = true
 [[workqueue]]
 match = "$wq"
 scope = "$scope"
 POLICY
 before=$(scope_of "$wq")
-check_eq "planned" "$scope write" "$(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | "\(.planned) \(.action)"')"
+check_eq "planned" "$scope set" "$(wq-tunectl plan --json | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | "\(.planned) \(.action)"')"
 systemctl enable --quiet --now wq-tuned
 expect_scope "$wq" "$scope"
-check_eq "state" "applied" "$(target "$wq" state)"
+check_eq "state" "set" "$(target "$wq" state)"
 check_eq "its baseline" default "$(target "$wq" baseline)"
 check_eq "writes" 1 "$(daemon_field writes)"
 if [ "$wq" != writeback ]; then
@@ -32,7 +30,7 @@ fi
 note "-- kill -9: started again, and what was set stays set, without another write"
 pid=$(systemctl show -P MainPID wq-tuned)
 kill -9 "$pid"
-again() { is_active && [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] && state_is "$wq" applied; }
+again() { is_active && [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] && state_is "$wq" set; }
 wait_until 30 again || fail "not started again"
 expect_scope "$wq" "$scope"
 check_eq "its baseline" default "$(target "$wq" baseline)"

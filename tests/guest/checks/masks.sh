@@ -61,15 +61,15 @@ systemctl start wq-tuned
 expect_mask $workqueues/cpumask 3f
 expect_mask $requested 3f
 expect_mask "$file" 3c
-check_eq "state of all" "applied 0-5 0-7" "$(mask @default_mask state) $(mask @default_mask cpumask) $(mask @default_mask baseline)"
-check_eq "state" "applied 2-5 0-7" "$(mask "$wq" state) $(mask "$wq" cpumask) $(mask "$wq" baseline)"
+check_eq "state of all" "set 0-5 0-7" "$(mask @default_mask state) $(mask @default_mask cpumask) $(mask @default_mask baseline)"
+check_eq "state" "set 2-5 0-7" "$(mask "$wq" state) $(mask "$wq" cpumask) $(mask "$wq" baseline)"
 check_eq "undo" 2 "$(wq-tunectl undo | grep -c '/cpumask')"
-wq-tunectl status | grep -qE "^$wq +2-5 +0-7 +2-5 +applied" || fail "status: $(wq-tunectl status)"
+wq-tunectl status | grep -qE "^$wq +2-5 +0-7 +2-5 +set" || fail "status: $(wq-tunectl status)"
 
 note "-- a restart leaves them"
 systemctl restart wq-tuned
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
-check_eq "state" applied "$(mask "$wq" state)"
+check_eq "state" set "$(mask "$wq" state)"
 
 note "-- kill -9: put back, and set again"
 mark
@@ -84,7 +84,7 @@ check_eq "the first baseline" "0-7" "$(mask "$wq" baseline)"
 note "-- a partition that the kernel takes out of the mask of all itself"
 partition made
 expect_mask $workqueues/cpumask 33
-check_eq "state of all" "applied 0-1,4-5 0-1,4-5" "$(mask @default_mask state) $(mask @default_mask cpumask) $(mask @default_mask planned)"
+check_eq "state of all" "set 0-1,4-5 0-1,4-5" "$(mask @default_mask state) $(mask @default_mask cpumask) $(mask @default_mask planned)"
 expect_mask $requested 3f
 check_eq "an explicit mask stays" 2-5 "$(mask "$wq" cpumask)"
 
@@ -113,7 +113,7 @@ expect_mask $workqueues/cpumask 33
 expect_mask "$file" 3c
 systemctl restart wq-tuned
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
-check_eq "states" "applied applied" "$(mask @default_mask state) $(mask "$wq" state)"
+check_eq "states" "set set" "$(mask @default_mask state) $(mask "$wq" state)"
 mark
 systemctl stop wq-tuned
 since_mark | grep -q '@default_mask: cpumask restored to CPUs 0-7; isolated CPUs 2-3 may get unbound work' || fail "the journal: $(since_mark)"
@@ -157,7 +157,7 @@ systemctl restart wq-tuned
 check_eq "state after a restart" external "$(mask "$wq" state)"
 expect_mask "$file" 1
 since_mark | grep -q "$wq: cpumask has CPUs 0, which an external writer wrote" || fail "the journal: $(since_mark)"
-check_eq "the other one" applied "$(mask @default_mask state)"
+check_eq "the other one" set "$(mask @default_mask state)"
 systemctl stop wq-tuned
 expect_mask "$file" 1
 sed -n 3p <<<"$before" >"$file"

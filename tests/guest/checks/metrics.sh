@@ -32,7 +32,7 @@ note "-- the default place"
 metrics_policy $file
 drop_in wq-tuned.service <<<$'[Service]\nWatchdogSec=0\nEnvironment=WATCHDOG_USEC=6000000' # a tick every three seconds
 systemctl start wq-tuned
-expect_line "wq_tuned_target_state{target=\"$wq\",state=\"applied\"} 1"
+expect_line "wq_tuned_target_state{target=\"$wq\",state=\"set\"} 1"
 check_eq "its record" $file "$(cat /run/wq-tuned/textfile)"
 check_eq "owner and mode" "root 644" "$(stat -c '%U %a' $file)"
 setpriv --reuid=65534 --clear-groups --regid=65534 cat $file >/dev/null
@@ -63,7 +63,7 @@ note "-- orders show at once, not only at the next tick"
 wq-tunectl revert "$wq"
 expect_line 'wq_tuned_reverts_total{by="order"} 1'
 wq-tunectl unpin "$wq"
-expect_line "wq_tuned_target_state{target=\"$wq\",state=\"applied\"} 1"
+expect_line "wq_tuned_target_state{target=\"$wq\",state=\"set\"} 1"
 
 note "-- a stop takes it away"
 systemctl stop wq-tuned

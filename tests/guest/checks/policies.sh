@@ -84,13 +84,13 @@ wq-tunectl reload
 expect_scope "$wq" "$scope"
 
 note "-- not at once: waits at the baseline"
-sed -i '/apply_unjudged/d' /etc/wq-tuned/wq-tuned.toml
+sed -i 's/^scope = .*/scope = "auto"\ncandidates = ["'"$scope"'"]/' /etc/wq-tuned/wq-tuned.toml
 wq-tunectl reload
 expect_scope "$wq" default
 check_eq "state" waiting "$(target "$wq" state)"
 
 note "-- observe"
-sed -i 's/^\[daemon\]$/&\nmode = "observe"\napply_unjudged = true/' /etc/wq-tuned/wq-tuned.toml
+sed -i '1i daemon.mode = "observe"' /etc/wq-tuned/wq-tuned.toml
 wq-tunectl reload
 check_eq "state" observing "$(daemon_field state)"
 scope_is "$wq" default || fail "it holds $(scope_of "$wq")"
@@ -137,7 +137,6 @@ when.smt = $(of_topology '.threads_per_core > 1')
 when.virtual = true
 $(has true)
 when.canary = "100%"
-daemon.apply_unjudged = true
 [[host]]
 name = "by-smbios"
 when.cpu_model = "$smbios"
@@ -165,8 +164,6 @@ trap 'hostname "$before"' EXIT
 policy <<EOF
 default_scope.manage = false
 judge.settle = "1d"
-[daemon]
-apply_unjudged = true
 [[workqueue]]
 match = "kcryptd-*"
 scope = "leave"

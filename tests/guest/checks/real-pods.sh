@@ -18,7 +18,7 @@ apply_policy "$(other_scope)"
 systemctl start wq-tuned
 check_eq "the daemon reads them in its sandbox" kernel "$(status | jq -r .kernel.pods.source)"
 check_eq "and sees the same" "$(pods wq-tunectl topology)" "$(status | jq -cS .kernel.pods)"
-check_eq "state" applied "$(target "$wq" state)"
+check_eq "state" set "$(target "$wq" state)"
 expect_scope "$wq" "$(other_scope)"
 systemctl stop wq-tuned
 expect_scope "$wq" default

@@ -29,7 +29,7 @@ trap 'setenforce 0' EXIT
 enforced=@$EPOCHREALTIME
 
 note "-- a comparison, orders, a reload"
-trial_policy system
+trial_policy auto:system
 restorecon -R /etc/wq-tuned
 load_on c0
 systemctl start wq-tuned
@@ -49,7 +49,7 @@ systemctl restart wq-tuned
 expect_scope "$wq" system
 pid=$(systemctl show -P MainPID wq-tuned)
 kill -9 "$pid"
-again() { is_active && [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] && state_is "$wq" applied; }
+again() { is_active && [ "$(systemctl show -P MainPID wq-tuned)" != "$pid" ] && state_is "$wq" set; }
 wait_until 30 again || fail "not started again"
 systemctl stop wq-tuned
 check_eq "after stop" "$before" "$(scope_of "$wq")"

@@ -25,7 +25,7 @@ mark
 systemctl restart wq-tuned
 check_eq "scope after restart" "$scope" "$(scope_of "$wq")"
 check_eq "writes of the new daemon" 0 "$(daemon_field writes)"
-check_eq "state" applied "$(target "$wq" state)"
+check_eq "state" set "$(target "$wq" state)"
 check_eq "the first baseline" '["default",false]' "$(entry)"
 cp /usr/sbin/wq-tuned /usr/sbin/wq-tuned.new && mv /usr/sbin/wq-tuned.new /usr/sbin/wq-tuned # as dpkg does
 systemctl daemon-reload
@@ -119,7 +119,7 @@ systemctl stop wq-tuned
 sed -i '$d' /etc/wq-tuned/wq-tuned.toml
 check_eq "kept" "$scope" "$(scope_of "$wq")"
 check_eq "its entry" '["default",false]' "$(entry)"
-check_eq "status without a daemon" "absent applied default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
+check_eq "status without a daemon" "absent set default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
 check_eq "undo" "echo default > '$workqueues/$wq/affinity_scope'" "$(wq-tunectl undo)"
 sed -i '/^on_exit/d' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# If work cannot be counted: without a counter nothing is tried, other counters judge, and apply_unjudged
-# applies.
+# If work cannot be counted: without a counter nothing is tried, other counters judge, and what a rule
+# sets first is not watched.
 # timeout: 300
 # shellcheck source=tests/guest/lib.sh
 . /usr/lib/wq-tests/lib.sh
@@ -66,12 +66,12 @@ expect_scope "$wq" default
 systemctl stop wq-tuned
 rm $verdicts $ledger
 
-note "-- apply_unjudged applies"
-trial_policy auto
-sed -i '1i [daemon]\napply_unjudged = true' /etc/wq-tuned/wq-tuned.toml
+note "-- a rule sets it first, unwatched"
+trial_policy plan
 printf '[Service]\nCapabilityBoundingSet=\n' >/run/systemd/system/wq-tuned.service.d/check.conf
 systemctl daemon-reload
 systemctl start wq-tuned
-wait_until 10 state_is "$wq" applied || fail "state $(target "$wq" state)"
+wait_until 10 state_is "$wq" set || fail "state $(target "$wq" state)"
+grep -q "not watched: " <<<"$(target "$wq" reason)" || fail "reason: $(target "$wq" reason)"
 systemctl stop wq-tuned
 expect_scope "$wq" default

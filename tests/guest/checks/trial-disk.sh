@@ -70,7 +70,7 @@ trap put_back EXIT
 
 # A watchdog that would end a daemon that hangs for 20 s; a tick every ten seconds. Without BPF, because an
 # emulator under load needs longer than that to load it.
-trial_policy "$other" "counters = [\"latency\", \"file:$cost\"]"
+trial_policy "auto:$other" "counters = [\"latency\", \"file:$cost\"]"
 # The workqueue of the disk itself is not compared: without BPF the daemon does not see that it has no
 # traffic.
 sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml

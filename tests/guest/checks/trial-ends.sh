@@ -12,7 +12,7 @@ wq=$(wq_of c0)
 load_on c0
 trap load_off EXIT
 # A very small alpha, so that there is no verdict for many pairs.
-long_trials() { trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 2000'; }
+long_trials() { trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'; }
 in_place() { scope_is "$wq" "$other"; }
 # `goes_on N`: waits for N more pairs.
 goes_on() {

@@ -113,7 +113,7 @@ expect_undecided() { # PAIRS
 }
 pairs_with() { column "[.last[] | select($1)] | length"; }
 load_on c0
-trial_policy "$other" "counters = [\"file:$cost\"]" 'guards = []'
+trial_policy "auto:$other" "counters = [\"file:$cost\"]" 'guards = []'
 
 note "-- 2% better in nine slots of ten, and 50% worse in the tenth"
 judge_load "098 150"
@@ -127,7 +127,7 @@ judge_load "098 098"
 expect_kept
 end_load
 
-trial_policy "$other" "counters = [\"file:$cost\"]" 'guards = []' 'max_pairs = 32'
+trial_policy "auto:$other" "counters = [\"file:$cost\"]" 'guards = []' 'max_pairs = 32'
 note "-- 20% better"
 judge_load "080 080"
 expect_kept

@@ -25,7 +25,7 @@ put_back() {
 }
 trap put_back EXIT
 # A very small alpha, so that there is no verdict.
-trial_policy "$other" 'alpha = 0.0000001' 'max_pairs = 2000'
+trial_policy "auto:$other" 'alpha = 0.0000001' 'max_pairs = 2000'
 in_place() { scope_is "$wq" "$other"; }
 boot_id=$(cat /proc/sys/kernel/random/boot_id)
 

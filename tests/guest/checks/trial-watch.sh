@@ -28,7 +28,7 @@ follower=$!
 load_on c0
 trap 'kill $follower 2>/dev/null || true; load_off; rm -f /run/wq-tests/never' EXIT
 
-trial_policy "$other" "counters = [\"file:$cost\"]" 'guards = []' 'recheck = "5s"'
+trial_policy "auto:$other" "counters = [\"file:$cost\"]" 'guards = []' 'recheck = "5s"'
 systemctl start wq-tuned
 wait_until 240 ended 1 || fail "no verdict: $(target "$wq" reason)"
 check_eq "the verdict" improved "$(verdict verdict)"

@@ -10,12 +10,13 @@ wq=$(wq_of c0)
 load_on c0
 trap load_off EXIT
 
-note "-- worse: the kernel had system, and a rule forces cache"
+note "-- worse: the kernel had system, and a rule names cache: it is set first, and taken back"
 echo system >"$workqueues/$wq/affinity_scope"
 trial_policy cache
 mark
 systemctl start wq-tuned
-wait_until 180 state_is "$wq" trial || fail "no comparison: $(target "$wq" reason)"
+expect_scope "$wq" cache
+wait_until 180 state_is "$wq" comparing || fail "no comparison: $(target "$wq" reason)"
 note "$(wq-tunectl status | grep kcryptd)"
 wait_until 400 ended 1 || fail "no verdict"
 check_eq "the verdict" regressed "$(verdict verdict)"
@@ -39,6 +40,18 @@ check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode tune' /r
 check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
 systemctl stop wq-tuned
 check_eq "nor after the stop" system "$(scope_of "$wq")"
+
+note "-- with hold = true it stays whatever the evidence says, and nothing is compared"
+rule='hold = true' trial_policy cache
+systemctl start wq-tuned
+expect_scope "$wq" cache
+pairs=$(ledger_pairs)
+sleep 20
+check_eq "state" set "$(target "$wq" state)"
+expect_scope "$wq" cache
+systemctl stop wq-tuned
+check_eq "no pair" "$pairs" "$(ledger_pairs)"
+check_eq "nor after this stop" system "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
 
 note "-- better: the kernel had cache, auto plans wider"
@@ -73,7 +86,7 @@ note "-- by hand, against the baseline of what is kept"
 wq-tunectl compare "$wq" --with smt >/run/wq-tests/trial.out 2>&1 &
 trial=$!
 wait_until 30 state_is "$wq" trial || fail "no trial"
-check_eq "one order at a time" 1 "$(wq-tunectl compare "$wq" --with cpu 2>&1 | grep -c "an order has already put it on trial")"
+check_eq "one order at a time" 1 "$(wq-tunectl compare "$wq" --with cpu 2>&1 | grep -c "an order compares it already")"
 compared_with_smt() { [ "$(trial_of "$wq" candidate)" = smt ] && has_pairs "$wq" 1; }
 wait_until 30 compared_with_smt || fail "no pair"
 wq-tunectl revert "$wq"

@@ -13,7 +13,7 @@ note "exposure: $score"
 awk -v s="$score" 'BEGIN {exit !(s != "" && s <= 1.4)}' || fail "exposure $score is above 1.4"
 
 note "-- nothing to tune"
-policy <<<$'default_scope.manage = false\n[daemon]\napply_unjudged = true'
+policy <<<'default_scope.manage = false'
 systemctl start wq-tuned
 check_eq "state" running "$(daemon_field state)"
 check_eq "writes" 0 "$(daemon_field writes)"
