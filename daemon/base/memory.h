@@ -11,7 +11,7 @@ namespace wq {
 void give_back_heap();
 
 // Drops the read-only mapped pages of the program and its libraries (elf(5): PT_LOAD without PF_W) when a
-// long operation (start, reload, trial) is over. They are read again from the page cache when needed. In a
+// long operation (start, reload, slots) is over. They are read again from the page cache when needed. In a
 // daemon that has started, they are half of the resident memory. This also removes breakpoints and uprobes in
 // them.
 void give_back_pages();

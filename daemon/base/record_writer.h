@@ -9,7 +9,7 @@
 namespace wq {
 
 // Writes records: verdicts, readings, metrics. Their disk may answer late or never (it may be the device
-// whose workqueue is on trial), so the daemon never waits for it. The baseline must be stored before a write
+// whose workqueue is compared), so the daemon never waits for it. The baseline must be stored before a write
 // to /sys; it is in /run and does not use this class.
 class RecordWriter {
   public:

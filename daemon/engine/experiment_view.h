@@ -21,7 +21,7 @@ struct ComparisonView {
     std::string waits;                           // why no pair is measured now; "" while one is
     double lost_seconds = 0;                     // of today's budget
     bool measuring = false;                      // takes part in the running slot
-    bool by_order = false;                       // `wq-tunectl trial` asked for it
+    bool by_order = false;                       // `wq-tunectl compare` asked for it
 };
 
 // Totals of all experiments since the start of the daemon.

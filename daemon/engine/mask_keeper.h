@@ -20,7 +20,7 @@
 namespace wq {
 
 // A mask that a rule asks for, or that holds something of ours, as of the last look. Its states are
-// as-planned, applied, waiting, leave, external, unsupported and quarantined.
+// as-planned, set, waiting, leave, external, unsupported and quarantined.
 struct Mask : Shown {
     MaskFile now;
     bool unread = false;  // it could not be read at the last look; the fields are older

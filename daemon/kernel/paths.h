@@ -69,7 +69,7 @@ struct Paths {
     // Exists while experiments are paused.
     [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
     [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
-    // A file per trial, see judge/readings.h.
+    // A file per verdict, see judge/readings.h.
     [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
     // Contains the path of the metrics textfile that the policy named.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }

@@ -32,7 +32,7 @@ struct BootInput {
     std::string pods_unknown;            // as in PlanInput
     std::optional<unsigned> shard_size;  // cores; only if a size was requested
     std::string asked_by;                // where the size comes from: "--shard-size", "FILE:LINE"
-    // Targets that a trial did not change because their work stays on its old pools.
+    // Targets that a candidate did not change because their work stays on its old pools.
     std::set<std::string> on_old_pools;
 };
 

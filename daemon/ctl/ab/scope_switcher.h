@@ -14,7 +14,7 @@
 namespace wq::ab {
 
 // Writes the arms to one target. Its original setting is saved to disk before the first write and marked as a
-// trial's, so that our guardian, wq-tuned-restore or the next daemon can restore it.
+// slot's, so that our guardian, wq-tuned-restore or the next daemon can restore it.
 class ScopeSwitcher : public Switcher {
   public:
     // KERNEL must have the scopes of all ARMS. STORE must be loaded, and nobody else may write to it.
