@@ -7,7 +7,7 @@
 
 namespace wq::ctl {
 
-// A comparison as text. TRIAL: the `comparison` of a target in a status document, not null. NOW: s since 1970
+// A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
 
 // The e-values as odds: "12 to 1 that smt is better than cache".
 std::string odds_text(const nlohmann::json& trial);
