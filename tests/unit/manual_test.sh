@@ -8,7 +8,7 @@ trap 'rm -rf "$root"' EXIT
 failed=0
 complain() { printf 'FAILED: %s\n' "$*"; failed=1; }
 
-# A wq-tunectl that uses a tree instead of the machine. An earlier trial in this tree regressed.
+# A wq-tunectl that uses a tree instead of the machine. An earlier comparison in this tree regressed.
 mkdir -p "$root"/{bin,tree/sys,tree/var/lib/wq-tuned}
 ln -s /sys/devices "$root/tree/sys/devices"
 # (ab gets an empty directory: it writes scopes, and sys/devices of the tree is a link to the real one.)
@@ -18,8 +18,8 @@ printf '#!/bin/sh\n[ "$1" != ab ] || exec %q --root %q "$@"\nexec %q --root %q "
   "$bin/wq-tunectl" "$root/nothing" "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
 chmod +x "$root/bin/wq-tunectl"
 cat >"$root/tree/var/lib/wq-tuned/verdicts.json" <<'STORE'
-{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "baseline": "cache",
- "candidate": "smt", "judge": "alpha 0.05", "target": "kcryptd-7", "time": 1000000000, "trial": 1, "judged": true,
+{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "reference": "cache",
+ "candidate": "smt", "judge": "alpha 0.05", "cpus": "0-7", "alpha": 0.05, "tolerance": 0, "max_pairs": 64, "target": "kcryptd-7", "time": 1000000000, "comparison": 1, "judged": true,
  "verdict": "regressed", "reason": "", "counter": "latency", "pairs": 7, "dropped": 0, "lost": 0, "e_regressed": 41.5,
  "e_improved": 0.1, "effect_percent": 12.5, "interval_percent": null}]}
 STORE
