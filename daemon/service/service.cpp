@@ -54,6 +54,10 @@ std::uint64_t now_us(sd_event* event) {
     return now;
 }
 
+void mix_in(std::size_t& hash, std::string_view text) {
+    hash = (hash ^ std::hash<std::string_view>{}(text)) * 0x9e3779b97f4a7c15U + 1;
+}
+
 }  // namespace
 
 Service::Service(ServiceOptions options)
@@ -381,9 +385,7 @@ void Service::hold_memory(bool hold) {
 // which is part of a step's text.
 std::size_t Service::essence() const {
     std::size_t out = 0;
-    const auto mix = [&out](std::string_view text) {
-        out = (out ^ std::hash<std::string_view>{}(text)) * 0x9e3779b97f4a7c15U + 1;
-    };
+    const auto mix = [&out](std::string_view text) { mix_in(out, text); };
     mix(state());
     mix(summary());
     mix(std::to_string(policy_state_.since.value_or(0)));
@@ -402,13 +404,26 @@ std::size_t Service::essence() const {
     return out;
 }
 
+// What may be late in status.json: counts, and what comparisons wait for.
+std::size_t Service::counts() const {
+    const ExperimentTotals& totals = experiment_->totals();
+    std::size_t out = totals.slots + totals.pairs + totals.pairs_dropped + totals.windows_lost +
+                      engine_->writes() + engine_->inventory().topology_reads();
+    mix_in(out, experiment_->why_no_slot());
+    for (const auto& [name, target] : engine_->targets())
+        if (const auto view = experiment_->view_of(name)) mix_in(out, view->waits);
+    return out;
+}
+
 void Service::publish_status() {
     const std::uint64_t now = monotonic_us();
     const std::size_t essence = this->essence();
-    const ExperimentTotals& totals = experiment_->totals();
-    const std::size_t counts = totals.slots + totals.pairs + totals.pairs_dropped + totals.windows_lost +
-                               engine_->writes() + engine_->inventory().topology_reads();
-    if (essence == told_ && (counts == told_counts_ || now < told_at_ + kStatusPeriod)) return;
+    if (essence == told_ && now < told_at_ + kStatusPeriod) return;
+    const std::size_t counts = this->counts();
+    if (essence == told_ && counts == told_counts_) {
+        told_at_ = now;  // counts() is not cheap
+        return;
+    }
     nlohmann::json document = status_json(*engine_, experiment_.get(), state(), policy_state_);
     document["masks"] = masks_json(*masks_);
     document["isolation"] = counted_json(counters_->watched());
@@ -417,6 +432,7 @@ void Service::publish_status() {
     const std::string error = done ? "" : done.error().text;
     if (error != status_error_ && !done) log_.write({LOG_WARNING, Event::none, error});
     status_error_ = error;
+    if (!done) return;
     told_ = essence;
     told_counts_ = counts;
     told_at_ = now;

@@ -73,6 +73,7 @@ class Service {
     void publish();
     void publish_status();
     [[nodiscard]] std::size_t essence() const;
+    [[nodiscard]] std::size_t counts() const;
     void check_switches();
     void reconcile();
     void changed(Udev::Change change);
@@ -129,9 +130,9 @@ class Service {
     sd_event_source* slot_source_ = nullptr;
     std::uint64_t tick_period_ = 0;  // us
     Quiet quiet_;
-    std::size_t told_ = 0;         // essence() and counts as last written to status.json
+    std::size_t told_ = 0;         // essence() and counts() as last written to status.json
     std::size_t told_counts_ = 0;  //
-    std::uint64_t told_at_ = 0;    // us
+    std::uint64_t told_at_ = 0;    // us, when they were last compared
     std::string status_error_;     // last logged
     std::int64_t started_ = 0;     // s since 1970
     unsigned retries_ = 0;         // in a row, for backing off

@@ -29,11 +29,13 @@ std::string boot_id(const Paths& paths) {
 }
 
 // When the process PID started, in ticks since boot (field 22 of its stat; the name, field 2, may contain
-// anything). Empty if it cannot be read.
+// anything). Empty if it cannot be read, or if the process is dead and only its parent has not asked for its
+// exit status yet (field 3).
 std::optional<std::uint64_t> start_of(const Paths& paths, std::int64_t pid) {
     constexpr int kFieldsAfterName = 20;
     const std::string stat = read_first_line(fmt::format("{}/{}/stat", paths.proc(), pid));
     std::size_t at = stat.rfind(')');
+    if (at != std::string::npos && stat.find_first_of("ZXx", at) == at + 2) return {};
     for (int i = 0; i < kFieldsAfterName && at != std::string::npos; i++) at = stat.find(' ', at + 1);
     if (at == std::string::npos) return {};
     std::uint64_t ticks = 0;
@@ -52,7 +54,8 @@ tl::unexpected<Error> not_running(std::string why = "") {
 
 // Where /proc hides other users' processes (hidepid=), kill() still tells that there is one.
 bool is_hidden(const Paths& paths, std::int64_t pid) {
-    return paths.root.empty() && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
+    return paths.root.empty() && !exists(fmt::format("/proc/{}/stat", pid)) &&
+           ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == EPERM;
 }
 
 }  // namespace

@@ -91,6 +91,9 @@ TEST_F(StatusFile, IsJoinedWithTheFilesOfTheKernel) {
     EXPECT_EQ(targets["kcryptd"]["scope"], "smt") << "what the file holds now";
     EXPECT_EQ(targets["kcryptd"]["state"], "kept");
     EXPECT_EQ(targets["writeback"]["scope"], "default") << "the daemon does not know it yet";
+    for (const char* key : {"planned", "outcome", "comparison", "verdict"})
+        EXPECT_EQ(targets["writeback"].at(key), nullptr) << key;
+    EXPECT_EQ(targets["writeback"].at("strict"), false);
     EXPECT_EQ(targets.count("gone"), 0U);
     EXPECT_FALSE(document.contains("process"));
     EXPECT_TRUE(document["kernel"]["features"].is_object());
@@ -113,6 +116,11 @@ TEST_F(StatusFile, OfWhoHasEndedIsNotBelieved) {
     };
     const std::vector<std::pair<const char*, std::function<void()>>> cases = {
         {"killed", [this] { tree_.remove(stat()); }},
+        {"killed, and its parent does not care",
+         [this] {
+             std::string zombie = real("/proc/self/stat");
+             tree_.write(stat(), zombie.replace(zombie.rfind(')') + 2, 1, "Z"));
+         }},
         {"the pid belongs to another process now", [&] { with("/process/start_time", 1); }},
         {"another boot", [this] { tree_.write(kBoot, "00000000-0000-0000-0000-000000000000\n"); }},
         {"cut off", [this] { tree_.write(kStatus, status_text(document_).substr(0, 100)); }},
@@ -173,6 +181,16 @@ TEST_F(StatusFile, ThatIsDamagedIsNeverAnError) {
     }
 }
 
+TEST_F(StatusFile, NamesAreSortedAsNumbersAreWithAndWithoutADaemon) {
+    for (const char* name : {"nvme-10", "nvme-2"})
+        tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name)}));
+    for (int i = 0; i < 2; i++) {
+        const std::string text = run_status(tree_, true).out;
+        EXPECT_LT(text.find("nvme-2"), text.find("nvme-10"));
+        tree_.remove(kStatus);
+    }
+}
+
 TEST_F(StatusFile, BeyondTwentyFourEqualRowsAreOne) {
     for (int i = 0; i < 30; i++)
         tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("nvme-" + std::to_string(i))}));
@@ -204,6 +222,26 @@ TEST_F(StatusOfDaemon, EverybodyMayReadWhatTheDaemonKnows) {
     EXPECT_EQ(daemon.end(SIGTERM), 0);
     EXPECT_TRUE(restore());
     EXPECT_THAT(tree_.read(kStatus), HasSubstr("absent"));
+}
+
+// What could not be written is written once it can be: at the next event, not at the next change.
+TEST_F(StatusOfDaemon, AFileThatCouldNotBeWrittenIsWrittenLater) {
+    tree_.add(test::Dir(std::string(kStatus) + "/in the way"));
+    test::Daemon daemon(tree_, [](sd_event* event, test::OnChange on_change) {
+        static test::OnChange tell;
+        tell = std::move(on_change);
+        ::sd_event_add_signal(
+            event, nullptr, SIGUSR1,
+            [](sd_event_source* /*source*/, const signalfd_siginfo* /*info*/, void* /*self*/) {
+                tell(Udev::Change::workqueue);
+                return 0;
+            },
+            nullptr);
+    });
+    ASSERT_TRUE(logged("status.json"));
+    tree_.remove(kStatus);
+    daemon.send(SIGUSR1);
+    EXPECT_TRUE(eventually([&] { return tree_.exists(kStatus); }));
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/natural_less.h"
 #include "base/text.h"
 #include "bpf/read_pods.h"
+#include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/host_text.h"
 #include "ctl/render/progress.h"
@@ -99,6 +102,8 @@ json absent_status(const Options& options, std::string why) {
         target["state"] = nullptr;
         target["reason"] = engine.targets().at(target["name"]).plan.reason;
     }
+    std::ranges::sort(document["targets"].get_ref<json::array_t&>(), natural_less,
+                      [](const json& target) { return target["name"].get<std::string>(); });
     document["masks"] = masks_json(masks);
     document["isolation"] = isolation_json(read_isolation(paths));
     add_host(document, paths, engine.kernel(), engine.inventory().topology());
@@ -127,11 +132,16 @@ json running_status(const Options& options, json said, bool host) {
         json target = found != known.end() ? std::move(found->second)
                                            : json{{"name", name},
                                                   {"kind", name_of(now->kind)},
-                                                  {"baseline", now->scope.word},
+                                                  {"baseline", word_or_null(now->scope.word)},
+                                                  {"planned", nullptr},
                                                   {"state", name_of(State::waiting)},
-                                                  {"reason", "new; the daemon has not looked at it yet"}};
-        target["scope"] = now->scope.word.empty() ? json(nullptr) : json(now->scope.word);
-        target["effective"] = now->scope.effective ? json(name_of(*now->scope.effective)) : json(nullptr);
+                                                  {"reason", "new; the daemon has not looked at it yet"},
+                                                  {"strict", or_null(now->strict)},
+                                                  {"outcome", nullptr},
+                                                  {"comparison", nullptr},
+                                                  {"verdict", nullptr}};
+        target["scope"] = word_or_null(now->scope.word);
+        target["effective"] = name_or_null(now->scope.effective);
         targets.push_back(std::move(target));
     }
     said["targets"] = std::move(targets);
@@ -212,8 +222,8 @@ std::string summary_of(const json& targets) {
 
 // Like systemctl: green is good, yellow needs attention.
 std::string_view colour_of_state(std::string_view state) {
-    if (state == "kept" || state == "set" || state == "applied") return "\x1b[32m";
-    if (state == "comparing" || state == "trial") return "\x1b[1m";
+    if (state == "kept" || state == "set") return "\x1b[32m";
+    if (state == "comparing") return "\x1b[1m";
     if (state == "external" || state == "quarantined" || state == "unsupported" || state == "reverted")
         return "\x1b[33m";
     return "";
