@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include "bpf/read_pods.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
+#include "engine/baseline.h"
 #include "engine/conditions.h"
 #include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
@@ -27,6 +29,7 @@
 #include "policy/installed.h"
 #include "policy/rule_warnings.h"
 #include "service/restorer.h"
+#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {
@@ -56,6 +59,48 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
             target->untouchable = kOptedOutByUdev;
         out.push_back(std::move(*target));
     }
+    return out;
+}
+
+// See Machine::baselines: as the daemon says, or, if none runs, as its file says, if that can be read. Like
+// in Engine::targets_before_us(), what others wrote stays, and so does a pin of @default.
+std::map<std::string, std::string> read_baselines(const Paths& paths, const std::vector<Workqueue>& targets) {
+    std::map<std::string, std::string> out;
+    const auto status = read_status(paths);
+    if (status)
+        for (const json& target : status->at("targets")) {
+            const auto word = [&target](const char* key) {
+                const json value = target.value(key, json(nullptr));
+                return value.is_string() ? value.get<std::string>() : "";
+            };
+            const bool pinned = word("name") == kDefaultTarget && word("state") == "pinned";
+            if (word("state") != "external" && !pinned) out[word("name")] = word("baseline");
+        }
+    BaselineStore store(paths.baseline());
+    if (status || !store.load()) return out;
+    for (const Workqueue& target : targets) {
+        const BaselineEntry* entry = store.find(target.name);
+        if (entry == nullptr || entry->inode != target.inode || entry->external) continue;
+        const bool pinned = target.kind == Kind::default_scope && entry->holder == Holder::pin;
+        if (entry->whose(target.scope.word) == Whose::ours && !pinned) out[target.name] = entry->scope;
+    }
+    return out;
+}
+
+// The targets of MACHINE with their baselines.
+std::vector<Workqueue> before_us(const Machine& machine) {
+    std::vector<Workqueue> out = machine.targets;
+    std::optional<Scope> default_scope;
+    for (Workqueue& target : out) {
+        const auto found = machine.baselines.find(target.name);
+        if (found != machine.baselines.end() && !found->second.empty() && found->second != target.scope.word)
+            target.scope = {found->second, scope_named(found->second)};
+        if (target.kind == Kind::default_scope) default_scope = target.scope.effective;
+    }
+    for (Workqueue& target : out)
+        if (!machine.baselines.empty() && target.kind == Kind::unbound && target.scope.word == "default" &&
+            default_scope)
+            target.scope.effective = default_scope;
     return out;
 }
 
@@ -150,6 +195,15 @@ std::string why_held_back(const Options& options, const Machine& machine) {
         read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree)));
 }
 
+std::string held_back_remark(const Options& options, const Machine& machine) {
+    constexpr std::string_view kObserving = "observing: ";
+    const std::string why = why_held_back(options, machine);
+    if (why.empty()) return "";
+    return why.starts_with(kObserving)
+               ? fmt::format("Nothing is written or compared now: {}.", why.substr(kObserving.size()))
+               : fmt::format("No comparison begins now: {}.", why);
+}
+
 void print_errors(const PolicyErrors& errors) {
     for (const PolicyError& error : errors) say(error.text() + "\n");
 }
@@ -160,7 +214,10 @@ int complain(const std::string& text) {
 }
 
 std::vector<PlanLine> Machine::plan() const {
-    return make_plan({topology, kernel, policy, targets, pods_unknown, shard_size, named_only});
+    const auto before = before_us(*this);
+    auto lines = make_plan({topology, kernel, policy, before, pods_unknown, shard_size, named_only});
+    for (std::size_t i = 0; i < lines.size(); i++) lines[i].target.scope = targets[i].scope;
+    return lines;
 }
 
 Result<Topology> topology_of(const Options& options) {
@@ -189,6 +246,8 @@ Result<Machine> read_machine(const Options& options) {
         auto targets = read_targets(WorkqueueFs(*tree), options.topology == "live" && options.root.empty());
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
+        if (options.topology == "live" && !out.hypothetical)
+            out.baselines = read_baselines(*tree, out.targets);
     }
     if (out.targets.empty() && options.topology != "live")
         out.targets = {any_workqueue(out.topology, out.kernel)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,10 @@ struct Machine {
     NamedOnly named_only;  // targets that are left alone on this host unless a rule names them
     unsigned shard_size = 8;
     bool hypothetical = false;  // not the kernel of the source
+    // What the files of targets held before wq-tuned wrote to them, by name, where it did.
+    std::map<std::string, std::string> baselines;
 
+    // Like the daemon's, the plan starts from the baselines. The targets in it are as they are now.
     [[nodiscard]] std::vector<PlanLine> plan() const;
 };
 
@@ -60,6 +64,8 @@ std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
 // Why a daemon on MACHINE, which OPTIONS name, would begin no comparison now: as `status` says it. "" if it
 // would, or if the source can have no daemon.
 std::string why_held_back(const Options& options, const Machine& machine);
+// The same as a sentence.
+std::string held_back_remark(const Options& options, const Machine& machine);
 
 // Prints all errors of a policy, one line each.
 void print_errors(const PolicyErrors& errors);

@@ -180,7 +180,7 @@ TEST_F(NamedOnlyHost, AKillSwitchIsSaidToHoldTheDaemonBack) {
     EXPECT_EQ(all["held_back"], "observing: " + tree_.path("etc/wq-tuned/disabled") + " exists");
     options_.json = false;
     EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                HasSubstr("No comparison begins now: observing: " + tree_.path("etc/wq-tuned/disabled") +
+                HasSubstr("Nothing is written or compared now: " + tree_.path("etc/wq-tuned/disabled") +
                           " exists.\n"));
     EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
                 HasSubstr("\n  held back  observing: " + tree_.path("etc/wq-tuned/disabled") + " exists\n"));

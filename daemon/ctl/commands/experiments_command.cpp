@@ -52,8 +52,8 @@ std::vector<std::string> costs(const Machine& machine, const ExperimentPlan& pla
 std::vector<std::string> experiment_remarks(const Options& options, const Machine& machine,
                                             const ExperimentPlan& plan) {
     std::vector<std::string> out = costs(machine, plan);
-    if (const std::string why = why_held_back(options, machine); !why.empty())
-        out.push_back(fmt::format("No comparison begins now: {}.", why));
+    if (std::string held_back = held_back_remark(options, machine); !held_back.empty())
+        out.push_back(std::move(held_back));
     return out;
 }
 

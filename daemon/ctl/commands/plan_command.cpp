@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -100,13 +101,20 @@ void print_labelled(const char* label, const std::string& text) {
     fmt::print("{}", table.text(terminal_columns(), false));
 }
 
+// Prints nothing of a file that was damaged: `status` says that it is broken.
 void print_progress(const nlohmann::json& target) {
     if (!target.is_object()) return;
-    print_labelled("state", target.value("state", ""));
-    if (const auto verdict = target.value("verdict", nlohmann::json(nullptr)); verdict.is_object())
-        print_labelled("verdict", verdict_text(verdict));
-    if (const auto now = target.value("comparison", nlohmann::json(nullptr)); now.is_object())
-        print_labelled("evidence", progress_text(now, wall_clock()));
+    std::vector<std::pair<const char*, std::string>> lines;
+    try {
+        lines.emplace_back("state", target.value("state", ""));
+        if (const auto verdict = target.value("verdict", nlohmann::json(nullptr)); verdict.is_object())
+            lines.emplace_back("verdict", verdict_text(verdict));
+        if (const auto now = target.value("comparison", nlohmann::json(nullptr)); now.is_object())
+            lines.emplace_back("evidence", progress_text(now, wall_clock()));
+    } catch (const nlohmann::json::exception&) {
+        return;
+    }
+    for (const auto& [label, text] : lines) print_labelled(label, text);
 }
 
 // Returns nullptr for @default, which has its own table, and for a target without a rule.
@@ -183,39 +191,48 @@ std::string reference_text(const PlanLine& line) {
     return line.now ? baseline_arm(line.target, line).name() : "?";
 }
 
-// "2 of 14 targets would be set first: cache -> smt (2)": how many lines there are with ACTION, and what they
-// plan. COUNT: how many targets WHAT is true for.
-std::string count_text(const std::vector<PlanLine>& lines, Action action, std::size_t count,
-                       const char* what) {
+// What LINES would change: "cache -> smt (2), cache -> system (1)".
+std::string changes_text(const std::vector<const PlanLine*>& lines) {
     std::map<std::string, unsigned> changes;
-    for (const PlanLine& line : lines)
-        if (line.action == action)
-            changes[fmt::format("{} -> {}", reference_text(line), planned_text(line))]++;
+    for (const PlanLine* line : lines)
+        changes[fmt::format("{} -> {}", reference_text(*line), planned_text(*line))]++;
     std::vector<std::string> kinds;
     for (const auto& [change, n] : changes) kinds.push_back(fmt::format("{} ({})", change, n));
-    return fmt::format("{} of {} would be {}{}{}", count, plural(lines.size(), "target"), what,
-                       kinds.empty() ? "" : ": ", fmt::join(kinds, ", "));
+    return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
 // The result of the plan. A target that is set first is compared afterwards, unless its rule holds it.
 std::string summary_of(const std::vector<PlanLine>& lines, const ExperimentPlan& experiments) {
-    const auto set = std::ranges::count(lines, Action::set, &PlanLine::action);
-    const auto compared =
-        std::ranges::count_if(experiments.targets, [](const auto& t) { return !t.candidates.empty(); });
-    if (set == 0 && compared == 0)
-        return fmt::format("None of {} would be set or compared.", plural(lines.size(), "target"));
+    std::vector<const PlanLine*> set;
+    std::vector<const PlanLine*> with_plan;
+    std::size_t compared = 0;
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const auto& candidates = experiments.targets[i].candidates;
+        if (!candidates.empty()) compared++;
+        if (lines[i].action == Action::set) set.push_back(&lines[i]);
+        if (lines[i].action == Action::compare &&
+            std::ranges::find(candidates, planned_text(lines[i])) != candidates.end())
+            with_plan.push_back(&lines[i]);
+    }
+    const std::string all = plural(lines.size(), "target");
+    if (set.empty() && compared == 0) return fmt::format("None of {} would be set or compared.", all);
     std::string out;
-    if (set > 0) out = count_text(lines, Action::set, set, "set first");
-    if (compared > 0) out += (set > 0 ? "; " : "") + count_text(lines, Action::compare, compared, "compared");
-    return out;
+    if (!set.empty())
+        out = fmt::format("{} of {} would be set first: {}", set.size(), all, changes_text(set));
+    if (compared == 0) return out;
+    out += fmt::format("{}{} of {} would be compared", set.empty() ? "" : "; ", compared, all);
+    if (with_plan.empty()) return out;
+    const bool some = with_plan.size() < compared;
+    return out + (some ? fmt::format(", {} of them with the plan", with_plan.size()) : "") + ": " +
+           changes_text(with_plan);
 }
 
 // Remarks that are not in the table, one sentence each.
 std::vector<std::string> remarks(const Options& options, const Machine& machine,
                                  const std::vector<PlanLine>& lines) {
     std::vector<std::string> out;
-    if (const std::string why = why_held_back(options, machine); !why.empty())
-        out.push_back(fmt::format("No comparison begins now: {}.", why));
+    if (std::string held_back = held_back_remark(options, machine); !held_back.empty())
+        out.push_back(std::move(held_back));
     if (std::ranges::any_of(lines, [](const PlanLine& l) { return l.target.kind == Kind::default_scope; }))
         out.emplace_back(
             "Only @default reaches workqueues without a folder in /sys: btrfs, NFS, loop; dm-crypt before "
