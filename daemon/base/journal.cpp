@@ -44,9 +44,9 @@ const char* message_id(Event event) {
             return "3a5f7ce8356248e595d98392b8d0e2ad";
         case Event::baseline_broken:
             return "f1c03d547f074d718a2a08a21045be51";
-        case Event::trial_begun:
+        case Event::comparison_begun:
             return "575fd024588e4efb8850d8d96b649744";
-        case Event::trial_cut_off:
+        case Event::comparison_cut_off:
             return "6e9d66801bff4da188e8a252bd80e252";
         case Event::verdict:
             return "4885ad00593a4746804849483c8ed1e2";

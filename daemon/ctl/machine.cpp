@@ -191,8 +191,10 @@ std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {
 std::string why_held_back(const Options& options, const Machine& machine) {
     const auto tree = tree_of(options);
     if (!tree || machine.hypothetical) return "";
-    return why_no_slot(
-        read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree)));
+    Conditions conditions =
+        read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree));
+    conditions.pods_unknown = machine.pods_unknown;
+    return why_no_slot(conditions);
 }
 
 std::string held_back_remark(const Options& options, const Machine& machine) {

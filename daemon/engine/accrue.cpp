@@ -74,6 +74,7 @@ Turn turn_of(LedgerEntry& entry, const Decision& decision, const AccrualRule& ru
         case Judgement::regressed:
             if (entry.judgement != Judgement::regressed) {
                 decide(entry, Judgement::regressed, rule.now);
+                entry.watch.clear();
                 return rule.watched ? Turn::taken_back : Turn::regressed;
             }
             break;

@@ -22,7 +22,6 @@ constexpr std::size_t kMaxBaseline = 16U << 20;
 constexpr std::string_view kPin = "pin ";
 constexpr std::string_view kRevert = "revert";
 constexpr std::string_view kSlot = "slot";
-constexpr std::string_view kExternal = "external";  // as `order`, if there is no order
 
 json to_json(const std::optional<bool>& value) {
     return value ? json(*value) : json(nullptr);
@@ -36,8 +35,8 @@ std::string order_text(const BaselineEntry& e) {
             return std::string(kRevert) + (e.why.empty() ? "" : " " + e.why);
         case Holder::slot:
             return std::string(kSlot);
-        default:  // earlier versions stored "external" only here
-            return std::string(e.external ? kExternal : "");
+        default:
+            return "";
     }
 }
 
@@ -89,7 +88,7 @@ BaselineEntry baseline_from_json(const json& j) {
                       maybe_bool(j.at("may_strict"))};
     const auto order = j.at("order").get<std::string>();
     read_order(out, order);
-    out.external = order == kExternal || j.value("external", false);
+    out.external = j.value("external", false);
     return out;
 }
 

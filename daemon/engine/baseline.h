@@ -20,7 +20,7 @@ enum class Holder : std::uint8_t {
     udev,      // a udev rule may opt the target out: nothing is written until udev has processed it
     slot,      // a slot of an experiment, which writes one arm after the other
     pin,       // an operator's order: a scope
-    revert,    // an operator's order: the baseline
+    revert,    // an operator's order: the baseline; or @default, which must not move before a reload
     policy,    // the plan and the ledger
 };
 
@@ -90,6 +90,10 @@ struct BaselineEntry {
         holder = by;
         pinned = scope;
         why.clear();
+    }
+    void hold_as(const BaselineEntry& other) {
+        hold(other.holder, other.pinned);
+        why = other.why;
     }
     // If a slot holds the target, the policy holds it from now on.
     void end_slot() {

@@ -29,7 +29,7 @@ class Search {
     [[nodiscard]] const LedgerEntry* entry(const Arms& arms, bool from_policy) const {
         return known_.entry ? known_.entry(in_.key(arms, from_policy)) : nullptr;
     }
-    [[nodiscard]] bool rests(const Arms& arms) const { return known_.rests && known_.rests(arms); }
+    [[nodiscard]] ArmRest rest(const Arms& arms) const { return known_.rest ? known_.rest(arms) : ArmRest{}; }
     [[nodiscard]] bool lost_before(const Arm& challenger) const;
     bool stays_where_default_was();
     bool sets_first();
@@ -40,7 +40,7 @@ class Search {
 
     const StepInput& in_;
     const Known& known_;
-    const ScopeWish wish_;
+    const ScopeWish& wish_;
     Step step_;
     std::vector<Arm> challengers_;
     std::vector<Arm> references_;  // the baseline, then each arm that won against the one before it
@@ -145,7 +145,7 @@ void Search::find_next() {
             step_.kind = Step::Kind::reverted;
             say(*known, arms);
         }
-        if (rests(arms)) course = Course::resting;
+        if (!rest(arms).why.empty()) course = Course::resting;
         const auto rank = [](Course c) { return c == Course::none ? Course::watched : c; };
         const std::int64_t updated = known == nullptr ? 0 : known->updated;
         const bool first = rank(course) < rank(step_.course);
@@ -160,6 +160,7 @@ void Search::find_next() {
 // If we moved @default to a scope that regressed for this class, the target keeps the scope that @default
 // had.
 bool Search::stays_where_default_was() {
+    if (wish_.hold) return false;
     const auto was = in_.target.scope.effective;
     const auto is = in_.plan.now;
     if (in_.target.kind != Kind::unbound || in_.target.scope.word != "default" || !was || !is || was == is)
@@ -173,8 +174,8 @@ bool Search::stays_where_default_was() {
     return true;
 }
 
-// The arm of the rule is in force from the start, unless its comparison rests or regressed, or the day's
-// budget is used up while it looks worse. One that regressed comes back only when it improved. Returns false
+// The arm of the rule is in force from the start, unless it is a suspect or regressed, or the day's budget is
+// used up while it looks worse. One that regressed comes back only when it improved. Returns false
 // if the ledger decides.
 bool Search::sets_first() {
     const Arms arms{baseline_arm(in_.target, in_.plan), planned_arm(in_.target, in_.plan)};
@@ -195,10 +196,14 @@ bool Search::sets_first() {
         known != nullptr && std::ranges::any_of(known->columns, [](const Comparison::Column& column) {
             return log_mean(column.worse.logs) > 0;
         });
-    if (!rests(arms) && !(known_.spent && looks_worse)) return true;
+    const ArmRest rest = this->rest(arms);
+    const bool spent = known_.spent && looks_worse;
+    if (!rest.why.empty()) step_.course = Course::resting;
+    if (!rest.why.empty() || spent)
+        step_.said += "; " + (spent ? "its judge.budget for today is used up" : rest.why);
+    if (!rest.suspect && !spent) return true;
     step_.kind = Step::Kind::reverted;
     step_.hold.reset();
-    if (rests(arms)) step_.course = Course::resting;
     return true;
 }
 

@@ -10,10 +10,16 @@
 
 namespace wq {
 
+// Why a comparison rests on a target: "" if it does not. SUSPECT: because the candidate looked harmful.
+struct ArmRest {
+    std::string why;
+    bool suspect = false;
+};
+
 // What is known about a target's comparisons.
 struct Known {
     std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
-    std::function<bool(const Arms&)> rests = {};                // the candidate was set aside on this target
+    std::function<ArmRest(const Arms&)> rest = {};
     std::string before_upgrade =
         {};              // the arm that was kept for this class under an older kernel; "" if none is known
     bool spent = false;  // the target's judge.budget for today is used up

@@ -202,7 +202,10 @@ std::vector<Workqueue> Engine::targets_before_us() const {
         const Holder holder = ownership_.holder_of(target);
         if (holder != Holder::external && !is_order(holder)) continue;
         if (holder != Holder::revert) default_scope = target.now.scope.effective;
-        w.untouchable = holder == Holder::external ? "external" : "held by an operator's order";
+        const std::string why = ownership_.entry(name) == nullptr ? "" : ownership_.entry(name)->why;
+        w.untouchable = holder == Holder::external ? "external"
+                        : why.empty()              ? "held by an operator's order"
+                                                   : why;
     }
     for (Workqueue& w : out)
         if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)
@@ -242,6 +245,11 @@ void Engine::plan_targets() {
                                                                                : std::nullopt;
     };
     plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
+    const auto left = policy_.default_scope.manage && policy_.default_scope.wish.sets_first()
+                          ? std::vector<std::string>()
+                          : followers_to_leave(input);
+    default_stays_ = left.empty() ? "" : "followers must stay at the kernel's scope: " + left.front();
+    if (!left.empty() && input.default_moved) leave_followers();
 }
 
 // Only targets whose rule says `auto` keep their candidates, to save memory: there may be thousands of
@@ -252,26 +260,21 @@ void Engine::take(PlanLine line) {
     if (!searches(line.target, policy_)) line.candidates = std::vector<Candidate>();
     static_cast<Planned&>(target.plan) = std::move(line);
     make_step(target);
-    if (target.plan.finding == Finding::followers) leave_followers(target);
 }
 
-// A workqueue that must be left began to follow @default while that was moved. It stays at its baseline from
-// now on: otherwise each mount could move it back and forth.
-void Engine::leave_followers(Target& target) {
-    const Holder holder = ownership_.entry(kDefaultTarget) == nullptr
-                              ? Holder::policy
-                              : ownership_.entry(kDefaultTarget)->holder;
-    if (is_order(holder) || !(target.in_slot || ownership_.holds_ours(target))) return;
-    ownership_.stay_at_baseline(target,
-                                target.plan.reason + "; @default is not set again before a reload or a boot");
-    log_.write(LOG_NOTICE, Event::restored, target, target.plan.reason + "; it is put back until a reload");
+// A workqueue that must be left began to follow @default while that was moved, by us or by a pin. It stays at
+// its baseline from now on: otherwise each mount could move it back and forth.
+void Engine::leave_followers() {
+    Target& target = targets_.at(kDefaultTarget);
+    if (ownership_.entry_for(target.now).holder == Holder::revert) return;
+    ownership_.stay_at_baseline(target, default_stays_ + "; not set again before a reload or a boot");
+    log_.write(LOG_NOTICE, Event::restored, target, default_stays_ + "; it is put back until a reload");
 }
 
 std::string Engine::why_default_stays(const std::string& name) const {
-    const Target* parameter = name == kDefaultTarget ? default_target() : nullptr;
-    return parameter != nullptr && parameter->plan.finding == Finding::followers
-               ? parameter->plan.reason + "; a scope or `plan` in [default_scope] moves them too"
-               : "";
+    return name != kDefaultTarget || default_stays_.empty()
+               ? ""
+               : default_stays_ + "; a scope or `plan` in [default_scope] moves them too";
 }
 
 // Asks the ledger for the step, if there can be a comparison.
@@ -280,7 +283,9 @@ void Engine::make_step(Target& target) {
     const Planned& plan = target.plan;
     Workqueue before = ownership_.as_before_us(target);
     if (before.scope.word == "default") before.scope.effective = target.before;
-    const bool open = plan.finding == Finding::in_place && searches(before, policy_);
+    // A follower is in place where @default was moved to what its rule wants.
+    const bool open =
+        plan.finding == Finding::in_place && (searches(before, policy_) || plan.now != target.before);
     if (plan.finding != Finding::change && !open) return;
     if (!edges_.next_step) return;
     target.step = edges_.next_step(
@@ -322,8 +327,9 @@ void Engine::write() {
         target.show(wish.shown());
         applier_.announce(target, wish, goes_back(target, wish));
     }
-    std::ranges::stable_partition(
-        wishes, [](const auto& each) { return each.first != kDefaultTarget || !each.second.word; });
+    std::ranges::stable_sort(wishes, {}, [](const auto& each) {
+        return each.first != kDefaultTarget ? 1 : each.second.word ? 2 : 0;
+    });
     const auto saved = ownership_.save();
     circumstances_.unsaved = saved ? "" : saved.error().in("its baseline cannot be saved").text;
     if (!saved) log_.write_once(LOG_ERR, Event::baseline_broken, saved.error().in("no new settings").text);

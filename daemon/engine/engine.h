@@ -92,20 +92,20 @@ class Engine {
     // Decides and writes.
     void write();
 
-    // For slots. Between begin_trials() and end_trials() the engine leaves the slot's targets to the slot. A
+    // For slots. Between enter_slot() and leave_slot() the engine leaves the slot's targets to the slot. A
     // call for several targets saves the baseline as often as a call for one.
-    // Whether NAME may go on trial. Error: why not.
+    // Whether NAME may take part in a slot. Error: why not.
     Status may_try(const std::string& name);
-    // Marks NAMES as on trial, on disk: from now on the restorer puts them back, even if settings are kept.
+    // Marks NAMES as in a slot, on disk: from now on the restorer puts them back, even if settings are kept.
     // Returns a Status for each of NAMES, in the same order.
-    std::vector<Status> begin_trials(const std::vector<std::string>& names);
+    std::vector<Status> enter_slot(const std::vector<std::string>& names);
     // Writes each arm, in this order, even if it is in place already. Any outcome but `done` ends the trial,
     // for that target alone. CLOCK: us, to measure how long a write takes.
     std::vector<Switched> switch_to(const std::vector<Switch>& switches,
                                     const std::function<std::uint64_t()>& clock);
     // Returns NAMES to what policy and ledger decide. Ignores names that are no target.
-    void end_trials(const std::vector<std::string>& names);
-    void end_trial(const std::string& name) { end_trials({name}); }
+    void leave_slot(const std::vector<std::string>& names);
+    void leave_slot_of(const std::string& name) { leave_slot({name}); }
     void name_only(NamedOnly what) { named_only_ = std::move(what); }
     [[nodiscard]] const NamedOnly& named_only() const { return named_only_; }
     // Why @default must not be moved now, not even by an order; "" if it may be.
@@ -146,7 +146,7 @@ class Engine {
     [[nodiscard]] std::set<std::string> reverted() const;
     [[nodiscard]] const Target* default_target() const;
     void plan_targets();
-    void leave_followers(Target& target);
+    void leave_followers();
     void take(PlanLine line);
     void make_step(Target& target);
     // ---- decides
@@ -168,6 +168,7 @@ class Engine {
     Keys keys_;
     Orders orders_;
     NamedOnly named_only_;
+    std::string default_stays_;  // why @default must not be moved; "" if it may be
     Circumstances circumstances_;
     std::map<std::string, Target> targets_;
     std::string observe_why_;

@@ -35,7 +35,7 @@ Status Engine::may_try(const std::string& name) {
 }
 
 // The entries on disk say `slot` before the first write.
-std::vector<Status> Engine::begin_trials(const std::vector<std::string>& names) {
+std::vector<Status> Engine::enter_slot(const std::vector<std::string>& names) {
     std::vector<Status> out;
     for (const std::string& name : names) {
         const auto known = targets_.find(name);
@@ -52,7 +52,7 @@ std::vector<Status> Engine::begin_trials(const std::vector<std::string>& names) 
         out.push_back(std::move(may));
     }
     if (const auto saved = ownership_.save(); !saved) {
-        end_trials(names);
+        leave_slot(names);
         for (Status& each : out)
             if (each) each = tl::unexpected(saved.error().in("its baseline cannot be saved"));
         return out;
@@ -83,7 +83,7 @@ Outcome Engine::may_switch(const Switch& to) {
     Target& target = found->second;
     if (ownership_.entry(to.name) == nullptr || !target.in_slot)
         return {Outcome::Kind::permanent, false, "not in a slot", EINVAL};
-    // A look noticed the external writer. end_trials() puts back what is still ours.
+    // A look noticed the external writer. leave_slot() puts back what is still ours.
     if (target.external) return {Outcome::Kind::foreign, false, *target.external, 0};
     return found_foreign(target, to.arm);
 }
@@ -127,7 +127,7 @@ std::vector<Switched> Engine::switch_to(const std::vector<Switch>& switches,
     return out;
 }
 
-void Engine::end_trials(const std::vector<std::string>& names) {
+void Engine::leave_slot(const std::vector<std::string>& names) {
     bool any = false;
     for (const std::string& name : names) {
         const auto found = targets_.find(name);

@@ -124,7 +124,7 @@ Step Experiment::step(const StepInput& in) const {
     return next_step(in,
                      {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
                                          : std::function<const LedgerEntry*(const LedgerKey&)>(),
-                      [&](const Arms& arms) { return !why_rests(in.target.name, arms).empty(); },
+                      [&](const Arms& arms) { return rest_of(in.target.name, arms); },
                       previous == before_upgrade_.end() ? "" : previous->second, is_spent(in.target.name)});
 }
 
@@ -140,10 +140,6 @@ void Experiment::refresh_facts() {
     if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
     facts_at_ = now;
     on_battery_ = is_on_battery(edges_.paths);
-    if (auto swap = swap_devices(edges_.paths); swap != edges_.engine.named_only().swap) {
-        edges_.engine.name_only({edges_.engine.named_only().host, std::move(swap)});
-        edges_.engine.step_all();
-    }
     const bool settled = system_state_ == "running" || system_state_ == "degraded";
     if (!edges_.system_state || (settled && now - asked_system_at_ < kSystemTime)) return;
     asked_system_at_ = now;
@@ -167,11 +163,12 @@ std::string Experiment::why_no_slot() const {
                             .hotplug = now < hotplug_until_});
 }
 
-std::string Experiment::why_rests(const std::string& name, const Arms& arms) const {
+ArmRest Experiment::rest_of(const std::string& name, const Arms& arms) const {
     const auto notes = notes_.find(name);
-    if (notes == notes_.end()) return "";
+    if (notes == notes_.end()) return {};
     const auto rest = notes->second.rests.find(arms.key());
-    return rest == notes->second.rests.end() || rest->second.until <= edges_.now() ? "" : rest->second.why;
+    if (rest == notes->second.rests.end() || rest->second.until <= edges_.now()) return {};
+    return {rest->second.why, rest->second.suspect};
 }
 
 // Why no pair of TARGET is measured now, for any arms.
@@ -428,7 +425,16 @@ void Experiment::could_not_begin(const Member& member, const Error& why) {
     if (!slot_) write_verdicts();
 }
 
+// What begins to serve swap is left at the next tick.
+void Experiment::look_at_swap() {
+    auto swap = swap_devices(edges_.paths);
+    if (swap == edges_.engine.named_only().swap) return;
+    edges_.engine.name_only({edges_.engine.named_only().host, std::move(swap)});
+    edges_.engine.step_all();
+}
+
 void Experiment::tick() {
+    look_at_swap();
     const Judging& judge = edges_.engine.policy().judge;
     const bool in_hours = judge.hours.contains(edges_.minute_of_day());
     if (in_hours && !in_hours_ && judge.hours != Hours{}) draw_delay();
@@ -493,7 +499,9 @@ Status Experiment::order(const std::string& name, const std::string& scope) {
     if (held && target.step.holds(*held) && arms.candidate != *held) arms.reference = *held;
     if (const std::string why = why_no_order(target, arms); !why.empty())
         return fail(name + ": " + why, EAGAIN);
-    notes_[name].rests.erase(arms.key());
+    // A suspect stays out of force meanwhile.
+    std::erase_if(notes_[name].rests,
+                  [&](const auto& one) { return one.first == arms.key() && !one.second.suspect; });
     notes_[name].not_before = 0;
     orders_[name] = {arms};
     if (!slot_) look_at_ = edges_.now();
@@ -553,7 +561,7 @@ std::optional<ComparisonView> Experiment::view_of(const std::string& name) const
         return edges_.wall() + static_cast<std::int64_t>(at > now ? (at - now) / kSecond : 0);
     };
     if (out.course == Course::resting) {
-        out.waits = why_rests(name, out.arms);
+        out.waits = rest_of(name, out.arms).why;
         if (!out.waits.empty())
             out.next_pair = wall_of(notes->second.rests.at(out.arms.key()).until);
         else if (entry != nullptr)

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "bpf/work_counters.h"
 #include "engine/accrue.h"
+#include "engine/candidates.h"
 #include "engine/caution.h"
 #include "engine/coins.h"
 #include "engine/conditions.h"
@@ -154,6 +155,7 @@ class Experiment {
     struct Rest {
         std::uint64_t until = 0;
         std::string why;
+        bool suspect = false;  // the candidate looked harmful
     };
     // What is known about one target, in addition to the ledger, which is about classes.
     struct Notes {
@@ -197,7 +199,8 @@ class Experiment {
     void draw_delay();
     void refresh_facts();
     [[nodiscard]] std::string why_not(const Target& target) const;
-    [[nodiscard]] std::string why_rests(const std::string& name, const Arms& arms) const;
+    [[nodiscard]] ArmRest rest_of(const std::string& name, const Arms& arms) const;
+    void look_at_swap();
     [[nodiscard]] bool is_spent(const std::string& name) const;
     [[nodiscard]] bool means_another(const Arms& arms) const;
     [[nodiscard]] std::vector<Taker> takers() const;
@@ -253,7 +256,8 @@ class Experiment {
     void take(Member& member, const PairEvidence& evidence, double seconds);
     void be_cautious(Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void pace(Member& member, const LedgerEntry& entry);
-    void rest(const std::string& name, const Arms& arms, std::uint64_t us, const std::string& why);
+    void rest(const std::string& name, const Arms& arms, std::uint64_t us, const std::string& why,
+              bool suspect = false);
     VerdictRecord turned(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
     VerdictRecord record_of(const Member& member, const Decision& decision, const Effect& effect,
                             unsigned trial) const;

@@ -203,12 +203,13 @@ void Experiment::be_cautious(Member& member, const LedgerEntry& before, const Pa
         why = "its cost was more than three times the reference's, more than noise explains";
     if (why.empty()) return;
     notes.starved = 0;
-    rest(member.taker.name, member.taker.arms, kHour, why);
+    rest(member.taker.name, member.taker.arms, kHour, why, true);
     if (member.taker.by_hand) give_up(member, why);
 }
 
-void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t time, const std::string& why) {
-    notes_[name].rests[arms.key()] = {edges_.now() + time, why};
+void Experiment::rest(const std::string& name, const Arms& arms, std::uint64_t time, const std::string& why,
+                      bool suspect) {
+    notes_[name].rests[arms.key()] = {edges_.now() + time, why, suspect};
     totals_.rests++;
     turned_ = true;
     say(LOG_NOTICE, Event::none,
@@ -253,7 +254,7 @@ VerdictRecord Experiment::turned(const Member& member, const LedgerEntry& entry,
             totals_.regressed++;
             totals_.taken_back++;
             record.outcome = Judgement::regressed;
-            record.reason = kWatchReason;
+            if (pairs_of(entry) == 0) record.reason = kWatchReason;  // an alarm began the evidence anew
             break;
     }
     notes_[member.taker.name].next_watch = 0;
@@ -325,12 +326,12 @@ void Experiment::write(const VerdictRecord& record, const std::string& key) {
 void Experiment::say(const VerdictRecord& r) {
     const bool notable = r.judged && r.outcome != Judgement::undecided;
     edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
-                      r.judged ? Event::verdict : Event::trial_cut_off,
+                      r.judged ? Event::verdict : Event::comparison_cut_off,
                       fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate, r.key.reference,
                                   name_of(r.outcome), r.reason.empty() ? "" : " (" + r.reason + ")",
                                   wq::text_of(r.standing)),
                       {{"WQ_NAME", r.target},
-                       {"WQ_ARM_BASELINE", r.key.reference},
+                       {"WQ_ARM_REFERENCE", r.key.reference},
                        {"WQ_ARM_CANDIDATE", r.key.candidate},
                        {"WQ_VERDICT", std::string(name_of(r.outcome))},
                        {"WQ_REASON", r.reason},

@@ -100,7 +100,7 @@ std::vector<Experiment::Member> Experiment::able_of(const std::vector<Taker>& ta
     }
     std::vector<std::string> names;
     for (const Member& member : members) names.push_back(member.taker.name);
-    const auto begun = edges_.engine.begin_trials(names);
+    const auto begun = edges_.engine.enter_slot(names);
     std::vector<Member> able;
     for (std::size_t i = 0; i < members.size(); i++) {
         if (begun[i])
@@ -153,7 +153,7 @@ void Experiment::begin_slot(std::vector<Taker> takers) {
 void Experiment::say_begun(const Member& member) {
     const auto& [name, arms] = std::tie(member.taker.name, member.taker.arms);
     if (!begun_.insert(name + "\n" + member.key.text()).second) return;
-    say(LOG_INFO, Event::trial_begun,
+    say(LOG_INFO, Event::comparison_begun,
         fmt::format("{}: {} is compared with {}", name, arms.candidate.name(), arms.reference.name()), name,
         arms);
 }
@@ -165,7 +165,7 @@ void Experiment::say(int priority, Event event, const std::string& text, const s
                  event,
                  text,
                  {{"WQ_NAME", name},
-                  {"WQ_ARM_BASELINE", arms.reference.name()},
+                  {"WQ_ARM_REFERENCE", arms.reference.name()},
                   {"WQ_ARM_CANDIDATE", arms.candidate.name()}}};
     if (why) line.fields.emplace_back("WQ_REASON", *why);
     edges_.log.write(line);
@@ -289,11 +289,11 @@ void Experiment::leave(Member& member, const std::string& why, bool counts) {
     else
         put_off(name, why);
     const Arms& arms = member.taker.arms;
-    say(LOG_INFO, Event::trial_cut_off,
+    say(LOG_INFO, Event::comparison_cut_off,
         fmt::format("{}: {} against {}: cut off: {}", name, arms.candidate.name(), arms.reference.name(),
                     why),
         name, arms, why);
-    edges_.engine.end_trial(name);
+    edges_.engine.leave_slot_of(name);
 }
 
 // A change of a mask or a scope causes no event. Both are checked before each window, and before a pair
@@ -422,7 +422,7 @@ void Experiment::finish_slot() {
 
 // First returns the targets to what the ledger decides. Nothing that takes time comes before that.
 void Experiment::end_slot(const std::vector<std::string>& still_in_slot) {
-    if (!still_in_slot.empty()) edges_.engine.end_trials(still_in_slot);
+    if (!still_in_slot.empty()) edges_.engine.leave_slot(still_in_slot);
     if (std::exchange(turned_, false)) edges_.engine.step_all();
     slot_.reset();
     forget_coins(edges_.paths.slot());

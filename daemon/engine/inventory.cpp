@@ -65,7 +65,7 @@ void Inventory::fill(Listed& item, Workqueue now) const {
         if (answer) item.opted_out = answer;
         item.ask_udev = !answer;
     }
-    if (item.now.untouchable.empty() && item.opted_out.value_or(true))
+    if (item.opted_out.value_or(item.now.untouchable.empty()))
         item.now.untouchable = item.opted_out ? kOptedOutByUdev : kNotProcessedByUdev;
 }
 

@@ -27,8 +27,7 @@ Status Orders::pin(const std::string& name, const std::string& scope) {
     const auto after = engine_.targets().find(name);
     if (after == engine_.targets().end()) return fail(name + ": vanished", ENOENT);
     if (after->second.state == State::pinned) return {};
-    if (BaselineEntry* entry = engine_.ownership().entry(name); entry != nullptr)
-        entry->hold(before.holder, before.pinned);
+    if (BaselineEntry* entry = engine_.ownership().entry(name); entry != nullptr) entry->hold_as(before);
     const std::string reason = after->second.reason;
     engine_.write();
     return fail(name + ": " + reason, EIO);
@@ -46,9 +45,14 @@ Status Orders::unpin(const std::string& name) {
     if (after == engine_.targets().end() || after->second.stuck == 0) return {};
     // The baseline was not put back: the order stays in force, so that it can be ended later.
     const std::string reason = after->second.reason;
-    engine_.ownership().entry(name)->hold(before.holder, before.pinned);
+    engine_.ownership().entry(name)->hold_as(before);
     engine_.write();
     return fail(name + ": " + reason, EIO);
+}
+
+std::string Orders::note() const {
+    const std::string why = engine_.why_default_stays(kDefaultTarget);
+    return why.empty() ? "" : fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, why);
 }
 
 Status Orders::revert(const std::optional<std::string>& name) {

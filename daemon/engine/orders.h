@@ -22,6 +22,8 @@ class Orders {
     Status unpin(const std::string& name);
     Status revert(const std::optional<std::string>& name);  // empty: all targets
 
+    // What the orders to revert do to @default, for people; "" if nothing.
+    [[nodiscard]] std::string note() const;
     [[nodiscard]] unsigned reverts() const { return reverts_; }  // of settings, since the start
 
   private:

@@ -59,8 +59,10 @@ unsigned restore_entries(ScopeFiles& files, BaselineStore& store, Log& log, bool
         if (outcome.failed()) {
             stayed++;
             (void)look_at(files, entry);
-        } else {
+        } else if (entry.why.empty()) {
             store.remove(name);
+        } else {
+            entry.release();  // the reason to stay at the baseline outlives the daemon
         }
     }
     if (const auto saved = store.save(); !saved) log.write({LOG_ERR, Event::none, saved.error().text});

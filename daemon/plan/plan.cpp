@@ -23,8 +23,8 @@
 #include <map>
 #include <vector>
 
+#include "base/natural_less.h"
 #include "base/text.h"
-#include "kernel/read_swap.h"
 #include "kernel/udev.h"
 #include "model/lacks_scopes.h"
 #include "plan/pods.h"
@@ -184,6 +184,23 @@ std::string names_of(const std::vector<std::string>& names) {
     return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
+bool follows_default(const Workqueue& target) {
+    return target.kind == Kind::unbound && target.scope.word == "default";
+}
+
+// Why TARGET, which follows @default, must keep the scope that the kernel gave it; "" if it may be moved.
+std::string why_must_stay(const PlanInput& in, const Workqueue& target) {
+    if (target.untouchable == kOptedOutByUdev) return "WQ_TUNED_IGNORE";
+    if (target.untouchable == kNotProcessedByUdev)
+        return in.default_moved ? "" : "udev has not processed it yet";
+    if (in.reverted.contains(target.name)) return "reverted by an operator's order";
+    const WorkqueueRule* rule = in.policy.rule_for(target.name);
+    if (rule != nullptr && rule->wish.kind == ScopeWish::Kind::leave)
+        return "left by the rule at " + rule->origin.text();
+    const std::string why = in.named_only.why(in.policy, target);
+    return why.substr(0, why.find(':'));
+}
+
 // Plans one target after another and caches the choice per mask.
 class Planner {
   public:
@@ -198,8 +215,6 @@ class Planner {
     void decide_default(PlanLine& line);
     void decide_by_wish(PlanLine& line, const ScopeWish& wish);
     void settle(PlanLine& line, Scope wanted, const std::string& why, const Choice& choice);
-    [[nodiscard]] std::string why_must_stay(const Workqueue& target) const;
-    [[nodiscard]] std::vector<std::string> followers_to_leave() const;
     [[nodiscard]] std::optional<Scope> effective_after_default(const Workqueue& target) const;
     const Choice& choice_for(const CpuSet& effective);
 
@@ -214,10 +229,6 @@ const Choice& Planner::choice_for(const CpuSet& effective) {
     auto found = choices_.find(key);
     if (found == choices_.end()) found = choices_.emplace(key, machine_.choose(effective)).first;
     return found->second;
-}
-
-bool follows_default(const Workqueue& target) {
-    return target.kind == Kind::unbound && target.scope.word == "default";
 }
 
 std::optional<Scope> Planner::effective_after_default(const Workqueue& target) const {
@@ -273,29 +284,6 @@ void Planner::decide_by_wish(PlanLine& line, const ScopeWish& wish) {
     settle(line, *choice.automatic, choice.why, choice);
 }
 
-// Why TARGET, which follows @default, must keep the scope that the kernel gave it; "" if it may be moved.
-std::string Planner::why_must_stay(const Workqueue& target) const {
-    if (target.untouchable == kOptedOutByUdev) return "WQ_TUNED_IGNORE";
-    if (target.untouchable == kNotProcessedByUdev)
-        return in_.default_moved ? "" : "udev has not processed it yet";
-    if (!target.untouchable.empty()) return "";  // the kernel ignores its scope
-    if (in_.reverted.contains(target.name)) return "reverted by an operator's order";
-    const WorkqueueRule* rule = in_.policy.rule_for(target.name);
-    if (rule != nullptr && rule->wish.kind == ScopeWish::Kind::leave)
-        return "left by the rule at " + rule->origin.text();
-    return serves_swap(target.name, in_.named_only.swap) && !is_named(in_.policy, target) ? "serves swap"
-                                                                                          : "";
-}
-
-std::vector<std::string> Planner::followers_to_leave() const {
-    std::vector<std::string> out;
-    for (const Workqueue& target : in_.targets)
-        if (follows_default(target))
-            if (const std::string why = why_must_stay(target); !why.empty())
-                out.push_back(fmt::format("`{}` ({})", target.name, why));
-    return out;
-}
-
 // Who sets @default himself moves all its followers.
 void Planner::decide_default(PlanLine& line) {
     const auto& wanted = in_.policy.default_scope;
@@ -305,7 +293,7 @@ void Planner::decide_default(PlanLine& line) {
         return put(line, Finding::leave, kOnCommandLine);
     decide_by_wish(line, wanted.wish);
     if (line.finding != Finding::change && line.finding != Finding::in_place) return;
-    const auto left = followers_to_leave();
+    const auto left = followers_to_leave(in_);
     if (left.empty()) return;
     if (!wanted.wish.sets_first())
         put(line, Finding::followers, "followers must stay at the kernel's scope: " + names_of(left));
@@ -358,6 +346,17 @@ std::string_view name_of(Action action) {
             return "skip";
     }
     return "?";
+}
+
+std::vector<std::string> followers_to_leave(const PlanInput& input) {
+    std::vector<std::string> out;
+    std::map<std::string, const Workqueue*, decltype(&natural_less)> sorted(natural_less);
+    for (const Workqueue& target : input.targets) sorted.emplace(target.name, &target);
+    for (const auto& [name, found] : sorted)
+        if (const Workqueue& target = *found; follows_default(target))
+            if (const std::string why = why_must_stay(input, target); !why.empty())
+                out.push_back(fmt::format("`{}` ({})", target.name, why));
+    return out;
 }
 
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {

@@ -78,6 +78,10 @@ struct PlanInput {
     std::function<std::optional<Scope>(const PlanLine& line)> default_holds = {};
 };
 
+// The followers of @default in INPUT that must keep the scope that the kernel gave them, each with the
+// reason.
+std::vector<std::string> followers_to_leave(const PlanInput& input);
+
 // The rule's wish for TARGET; nullptr if no rule matches.
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy);
 

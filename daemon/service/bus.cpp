@@ -147,14 +147,18 @@ Result<BusPtr> open_system_bus() {
     return bus;
 }
 
-Status call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments) {
     const auto message = make_call(bus, method, arguments);
     if (!message) return tl::unexpected(message.error());
     BusError error;
     sd_bus_message* raw = nullptr;
     const int r = ::sd_bus_call(bus, message->get(), kOrderTimeout, &error.error, &raw);
     const MessagePtr reply(raw);
-    if (r >= 0) return {};
+    const char* said = "";
+    if (r >= 0) {
+        (void)::sd_bus_message_read(raw, "s", &said);  // most replies are empty
+        return std::string(said);
+    }
     if (is_absent(error.error))
         return fail("wq-tuned is not running; `systemctl start wq-tuned` starts it", ESRCH);
     if (went_away(bus, error.error)) return fail("wq-tuned ended meanwhile", ESRCH);

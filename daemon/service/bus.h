@@ -47,7 +47,7 @@ Result<BusPtr> open_system_bus();
 
 // Gives the order METHOD with string arguments to the daemon. Errors: ESRCH if the daemon does not run;
 // EACCES if the caller is not root.
-Status call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
+Result<std::string> call_daemon(sd_bus* bus, const char* method, const std::vector<std::string>& arguments);
 
 // Returns whether systemd is restarting the unit of this process. Settings then stay in force, so that a
 // restart or an upgrade does not switch them back and forth. Returns false without a bus or a unit, or if

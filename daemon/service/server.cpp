@@ -17,13 +17,15 @@ const BusHandlers& handlers(void* server) {
     return static_cast<BusServer*>(server)->handlers();
 }
 
-// Calls ORDER with the N string arguments of the message, and replies.
+// Calls ORDER with the N string arguments of the message, and replies, with NOTE if there is one.
 template <class Order>
-int give_order(sd_bus_message* message, std::size_t n, Order order) {
+int give_order(sd_bus_message* message, std::size_t n, Order order,
+               const std::function<std::string()>& note = {}) {
     const char* arguments[2] = {"", ""};
     for (std::size_t i = 0; i < n; i++)
         if (const int r = ::sd_bus_message_read(message, "s", &arguments[i]); r < 0) return r;
     const Status done = order(std::string(arguments[0]), std::string(arguments[1]));
+    if (done && note) return ::sd_bus_reply_method_return(message, "s", note().c_str());
     if (done) return ::sd_bus_reply_method_return(message, nullptr);
     return ::sd_bus_reply_method_errorf(message, "org.wqtuned1.Error.Failed", "%s",
                                         done.error().text.c_str());
@@ -40,9 +42,10 @@ int on_unpin(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
 }
 
 int on_revert(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
-    return give_order(message, 1, [&](Argument target, Argument) {
+    const auto revert = [&](Argument target, Argument) {
         return handlers(server).revert(target.empty() ? std::nullopt : std::optional(target));
-    });
+    };
+    return give_order(message, 1, revert, handlers(server).note);
 }
 
 int on_compare(sd_bus_message* message, void* server, sd_bus_error* /*error*/) {
@@ -65,7 +68,7 @@ const sd_bus_vtable kManager[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_ARGS("Pin", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_pin, 0),
     SD_BUS_METHOD_WITH_ARGS("Unpin", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_unpin, 0),
-    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_NO_RESULT, on_revert, 0),
+    SD_BUS_METHOD_WITH_ARGS("Revert", SD_BUS_ARGS("s", target), SD_BUS_RESULT("s", note), on_revert, 0),
     SD_BUS_METHOD_WITH_ARGS("Compare", SD_BUS_ARGS("s", target, "s", scope), SD_BUS_NO_RESULT, on_compare, 0),
     SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_pause, 0),
     SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_resume, 0),

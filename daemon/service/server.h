@@ -20,6 +20,7 @@ struct BusHandlers {
     std::function<Status(const std::string& target, const std::string& scope)> pin;
     std::function<Status(const std::string& target)> unpin;
     std::function<Status(const std::optional<std::string>& target)> revert;
+    std::function<std::string()> note;  // what a revert does to @default; "" if nothing
     std::function<Status(const std::string& target, const std::string& scope)>
         compare;  // "": next or planned
     std::function<Status()> reload;

@@ -22,6 +22,7 @@ BusHandlers Service::bus_handlers() {
         check_switches();
         return ordered(engine_->orders().revert(target));
     };
+    out.note = [this] { return engine_->orders().note(); };
     out.compare = [this](const auto& target, const auto& scope) {
         check_switches();
         return ordered(experiment_->order(target, scope));

@@ -123,7 +123,7 @@ void PolicyState::broken(const PolicyErrors& errors, std::int64_t now) {
 // A candidate that regressed counts as regressed also while it is tried again.
 std::optional<Judgement> outcome_of(const Target& target, const std::optional<ComparisonView>& view) {
     const Step& step = target.step;
-    if (step.kind == Step::Kind::kept) return step.watch ? Judgement::improved : Judgement::undecided;
+    if (step.kind == Step::Kind::kept) return Judgement::improved;
     const bool regressed = (view && view->judgement == Judgement::regressed) ||
                            (step.verdict != nullptr && step.verdict->outcome == Judgement::regressed);
     if (regressed) return Judgement::regressed;

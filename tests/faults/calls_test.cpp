@@ -153,7 +153,7 @@ TEST(Lives, DoWhatTheySay) {
         }
         if (scenario.name == "foreign") {
             EXPECT_EQ(host.log.count(Event::external), 4U) << "two noticed, the same two left as found";
-            EXPECT_GE(host.log.count(Event::trial_cut_off), 1U);
+            EXPECT_GE(host.log.count(Event::comparison_cut_off), 1U);
         }
         if (scenario.name == "unsupported") {
             EXPECT_EQ(host.log.count(Event::unsupported), 3U);

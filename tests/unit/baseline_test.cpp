@@ -112,12 +112,12 @@ TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
     EXPECT_THAT(store_.entries(), IsEmpty());
 }
 
-// Earlier versions wrote these orders, and later versions may write others. Of an entry with an unknown order
-// only the order is lost.
+// Of an entry with an unknown order only the order is lost.
 TEST_F(Baseline, HasTheOrdersOfOtherVersions) {
     const std::tuple<std::string, Holder, std::string> cases[] = {{"pin smt", Holder::pin, "smt"},
                                                                   {"revert", Holder::revert, ""},
-                                                                  {"trial", Holder::slot, ""},
+                                                                  {"revert `a` must stay", Holder::revert, ""},
+                                                                  {"slot", Holder::slot, ""},
                                                                   {"later", Holder::policy, ""}};
     for (const auto& [text, holder, pinned] : cases) {
         tree_.write("baseline.json",

@@ -47,8 +47,9 @@ class CandidatesTest : public testing::Test {
             const auto found = entries_.find(k.reference + "/" + k.candidate);
             return found == entries_.end() ? nullptr : &found->second;
         };
-        const auto rests = [this](const Arms& arms) {
-            return resting_ == arms.reference.name() + "/" + arms.candidate.name();
+        const auto rests = [this](const Arms& arms) -> ArmRest {
+            const bool here = resting_ == arms.reference.name() + "/" + arms.candidate.name();
+            return here ? ArmRest{"it rests", suspect_} : ArmRest{};
         };
         const auto refuses = [this](const std::string& word) { return word == refused_; };
         return next_step({plan_.target, plan_, policy_, 8, key, {}, refuses, kNow},
@@ -74,6 +75,7 @@ class CandidatesTest : public testing::Test {
     std::string refused_;
     std::string before_upgrade_;
     bool spent_ = false;
+    bool suspect_ = true;
 };
 
 using enum Judgement;
@@ -222,6 +224,8 @@ TEST_F(CandidatesTest, WhatIsSetFirst) {
     spent_ = false;
     resting_ = "cache_shard/cache";
     EXPECT_EQ(shown("cache_shard/cache resting"), in(reverted, "baseline"));
+    suspect_ = false;
+    EXPECT_EQ(shown("cache_shard/cache resting"), in(set, "cache")) << "its pairs were dropped";
     resting_.clear();
     known("cache_shard", "cache", regressed);
     EXPECT_EQ(shown("cache_shard/cache resting"), in(reverted, "baseline"));

@@ -315,7 +315,7 @@ expect 0 check "$root/odd.toml"
 [ "$(grep -c '^/.*odd.toml:4:1: warning: ' "$root/err")" = 2 ] || complain "check does not warn: $(cat "$root/err")"
 expect 0 check "$root/odd.toml" --json
 [ "$(grep -c '"ok": true\|"message": ' "$root/out")" = 3 ] || complain "check --json: $(cat "$root/out")"
-printf 'mode = "guard"\n' >"$root/odd.toml"
+printf 'mode = "tune"\n' >"$root/odd.toml"
 expect 1 check "$root/odd.toml"
 grep -qF 'odd.toml:1:1: unknown key "mode"; it belongs in [daemon]' "$root/err" || complain "check: $(cat "$root/err")"
 # Exactly TOML 1.0.

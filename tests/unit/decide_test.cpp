@@ -301,7 +301,7 @@ TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
 }
 
 TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
-    target_.step.kind = Step::Kind::reverted;
+    target_.step = {.kind = Step::Kind::reverted};
     target_.step.said = "smt against cache: regressed";
     target_.step.course = Course::resting;
     expect(State::reverted, "smt against cache: regressed");

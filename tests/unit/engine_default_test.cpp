@@ -26,6 +26,56 @@ class EngineDefault : public test::Rig {
     }
 };
 
+// A workqueue that must be left begins to follow @default, which an arm of a slot or a pin has moved.
+// @default goes back, and stays until a reload.
+TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
+    Policy policy = rule_for_all({});
+    policy.default_scope = {.manage = true};
+    policy.rules.insert(policy.rules.begin(), {{"left*"}, leave(), {}, {"rules.toml", 3}});
+    for (const bool pinned : {false, true}) {
+        SCOPED_TRACE(pinned);
+        use(policy);
+        if (pinned) {
+            ASSERT_TRUE(engine_->orders().pin("@default", "smt"));
+        } else {
+            ASSERT_TRUE(engine_->enter_slot({"@default"}).front());
+            ASSERT_EQ(test::switch_to(*engine_, "@default", {Scope::smt, "smt", {}}).kind,
+                      Outcome::Kind::done);
+        }
+        EXPECT_EQ(scope("kcryptd"), "default (smt)");
+        tree_.add(
+            test::Dir("sys/devices/virtual/workqueue", {test::workqueue("left-1", {.cpumask = "ffffff"})}));
+        engine_->reconcile();
+        if (!pinned) engine_->leave_slot({"@default"});
+        EXPECT_EQ(scope("left-1"), "default (cache)");
+        EXPECT_EQ(state("@default"), State::reverted);
+        EXPECT_THAT(reason("@default"), HasSubstr("`left-1` (left by the rule at rules.toml:3)"));
+        EXPECT_THAT(reason("@default"), HasSubstr("before a reload"));
+        for (const auto& refused : {engine_->orders().pin("@default", "smt"), engine_->may_try("@default")}) {
+            ASSERT_FALSE(refused);
+            EXPECT_THAT(refused.error().text, HasSubstr("left-1"));
+        }
+        tree_.remove("sys/devices/virtual/workqueue/left-1");
+        restart();
+        engine_->reconcile();
+        EXPECT_EQ(state("@default"), State::reverted) << "mounts must not make it flap";
+        use(policy);
+        EXPECT_EQ(state("@default"), State::waiting);
+    }
+}
+
+TEST_F(EngineDefault, StaysWhileAFollowerIsReverted) {
+    Policy policy = rule_for_all({});
+    policy.default_scope = {.manage = true};
+    use(policy);
+    ASSERT_TRUE(engine_->orders().revert("kcryptd"));
+    EXPECT_THAT(engine_->orders().note(), HasSubstr("`kcryptd` (reverted by an operator's order)"));
+    EXPECT_EQ(state("@default"), State::leave);
+    ASSERT_TRUE(engine_->orders().unpin("kcryptd"));
+    EXPECT_EQ(engine_->orders().note(), "");
+    EXPECT_EQ(state("@default"), State::waiting);
+}
+
 // ---- @default
 
 TEST_F(EngineDefault, WritesTheManagedDefaultAloneForItsFollowers) {
@@ -64,7 +114,7 @@ TEST_F(EngineDefault, HandsAFollowerOverToTheDefault) {
 // ---- strictness
 
 TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
-    use(rule_for_all({}, true));
+    use(rule_for_all(test::planned(), true));
     EXPECT_EQ(scope("kcryptd"), "smt");
     EXPECT_EQ(strict("kcryptd"), "1");
     EXPECT_EQ(on_disk().at("kcryptd").may_strict, true);
@@ -79,7 +129,7 @@ TEST_F(EngineDefault, SetsAndTakesBackStrictness) {
 // When a CPU comes online, the kernel resets the workers of strict workqueues to all CPUs
 // (kernel/workqueue.c, restore_unbound_workers_cpumask()).
 TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
-    use(rule_for_all({}, true));
+    use(rule_for_all(test::planned(), true));
     const Topology all = topology_;
     see(test::without(all, "3"));
     EXPECT_THAT(reason_told(), testing::Not(HasSubstr("strict, but")));
@@ -90,7 +140,7 @@ TEST_F(EngineDefault, ShowsStrictnessThatACpuMayHaveLiftedAndDoesNotCureIt) {
 }
 
 TEST_F(EngineDefault, ACpuThatIsBackBeforeAnyLookMayHaveLiftedStrictness) {
-    use(rule_for_all({}, true));
+    use(rule_for_all(test::planned(), true));
     engine_->changed(Udev::Change::cpu_online);
     see(topology_);
     EXPECT_THAT(reason_told(), HasSubstr("strict, but"));
@@ -106,7 +156,7 @@ TEST_F(EngineDefault, LeavesTheWordWhereOnlyStrictnessIsWanted) {
 }
 
 TEST_F(EngineDefault, TakesStrictnessBackWhereTheRuleNoLongerNamesIt) {
-    use(rule_for_all({}, true));
+    use(rule_for_all(test::planned(), true));
     use(rule_for_all());
     EXPECT_EQ(strict("kcryptd"), "0") << "what we set, nobody asks for any more";
     EXPECT_EQ(scope("kcryptd"), "smt");

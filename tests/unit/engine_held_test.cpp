@@ -12,7 +12,7 @@ namespace {
 class EngineHeld : public test::Rig {};
 
 TEST_F(EngineHeld, ForeignStrictnessIsNeverOverwritten) {
-    engine_->set_policy(test::rule_for_all({}, true));
+    engine_->set_policy(test::rule_for_all(test::planned(), true));
     engine_->reconcile();
     ASSERT_EQ(strict("kcryptd"), "1");
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
@@ -20,7 +20,7 @@ TEST_F(EngineHeld, ForeignStrictnessIsNeverOverwritten) {
     EXPECT_EQ(strict("kcryptd"), "0");
 }
 TEST_F(EngineHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritten) {
-    engine_->set_policy(test::rule_for_all({}, true));
+    engine_->set_policy(test::rule_for_all(test::planned(), true));
     engine_->reconcile();
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     engine_->reconcile();
@@ -37,7 +37,7 @@ TEST_F(EngineHeld, WhatIsOursBesideAForeignStrictnessStaysUntilNothingMayBeWritt
 TEST_F(EngineHeld, FollowersOfARefusedDefaultArePlannedForThemselves) {
     files_->on_write = [](const auto& name, const auto&) { return name == kDefaultTarget ? EPERM : 0; };
     Policy p = test::rule_for_all();
-    p.default_scope.manage = true;
+    p.default_scope = {.manage = true, .wish = test::planned()};
     engine_->set_policy(p);
     engine_->reconcile();
     engine_->reconcile();
@@ -102,20 +102,20 @@ TEST_F(EngineHeld, TheWordOfATrialWhoseStrictnessSomebodyWroteGoesBackAtItsEnd) 
     tree_.write(test::wq_path("kcryptd", "affinity_strict"), "0\n");
     engine_->look();
     EXPECT_EQ(test::switch_to(*engine_, "kcryptd", arms.reference).kind, Outcome::Kind::foreign);
-    engine_->end_trial("kcryptd");
+    engine_->leave_slot_of("kcryptd");
     EXPECT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "default (cache) 0");
     EXPECT_EQ(state("kcryptd"), State::external);
 }
 
 TEST_F(EngineHeld, WhoTookAnArmBackBeforeTheEndOfATrialIsNotOverwritten) {
-    engine_->set_policy(test::rule_for_all({}, true));
+    engine_->set_policy(test::rule_for_all(test::planned(), true));
     engine_->reconcile();
     ASSERT_EQ(scope("kcryptd") + " " + strict("kcryptd"), "smt 1") << "applied without a trial";
     const Arms arms{{Scope::cache, "default", false}, {Scope::numa, "numa", false}};
-    ASSERT_TRUE(engine_->begin_trials({"kcryptd"}).front());
+    ASSERT_TRUE(engine_->enter_slot({"kcryptd"}).front());
     ASSERT_EQ(test::switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     tree_.write(test::wq_path("kcryptd"), "default (cache)\n");
-    engine_->end_trial("kcryptd");
+    engine_->leave_slot_of("kcryptd");
     EXPECT_EQ(state("kcryptd"), State::external);
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
 }

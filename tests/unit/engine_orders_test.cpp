@@ -98,7 +98,7 @@ TEST_F(Orders, PinThatCutsOffAStrictWindowPutsTheStrictnessBack) {
 }
 
 TEST_F(Orders, PinPutsBackTheStrictnessOfARuleToo) {
-    engine_->set_policy(rule_for_all({}, true));
+    engine_->set_policy(rule_for_all(test::planned(), true));
     engine_->reconcile();
     ASSERT_EQ(strict("kcryptd"), "1");
     ASSERT_TRUE(engine_->orders().pin("kcryptd", "cpu"));
@@ -187,7 +187,7 @@ TEST_F(Orders, RevertOfEverything) {
 // otherwise get a plan of its own.
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     Policy policy = rule_for_all();
-    policy.default_scope.manage = true;
+    policy.default_scope = {.manage = true, .wish = test::planned()};
     engine_->set_policy(policy);
     engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::as_planned);

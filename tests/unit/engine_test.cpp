@@ -130,7 +130,7 @@ TEST_F(EngineTest, WithAutoItWaitsAndWhatWasSetFirstGoesBack) {
     use(rule_for_all({}));
     EXPECT_EQ(asked(), 0U);
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting for a trial"));
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("waiting for a comparison"));
     EXPECT_THAT(on_disk(), IsEmpty());
     use(rule_for_all());
     EXPECT_EQ(scope("kcryptd"), "smt");
@@ -146,7 +146,7 @@ TEST_F(EngineTest, ObservesAndPutsEverythingBack) {
     EXPECT_EQ(scope("kcryptd"), "default (cache)");
     EXPECT_EQ(scope("writeback"), "default (cache)");
     EXPECT_EQ(state("kcryptd"), State::waiting);
-    EXPECT_EQ(reason("kcryptd"), "observing: /etc/wq-tuned/disabled exists");
+    EXPECT_THAT(reason("kcryptd"), HasSubstr("observing: /etc/wq-tuned/disabled exists; plan: "));
     EXPECT_THAT(engine_->summary(), HasSubstr("observing: /etc/wq-tuned/disabled exists"));
     const unsigned writes = files_->writes();
     engine_->reconcile();

@@ -11,6 +11,8 @@
 namespace wq {
 namespace {
 
+using test::fixed;
+using test::rule_for_all;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -122,6 +124,53 @@ TEST_F(ExperimentWatch, TheCountersAreAttachedToTheWatchedTargetAlone) {
         (void)next_pair();
         EXPECT_THAT(counters_.targets, ElementsAre("kcryptd"));
     }
+}
+
+// A rule that names a scope: it is in force from the start, compared all along, and taken back if it
+// regresses.
+TEST_F(ExperimentWatch, WhatIsSetFirstIsTakenBackWhenItRegresses) {
+    costs("smt", 1.3);
+    start(at_once(rule_for_all(fixed(Scope::smt))));
+    engine_->reconcile();
+    EXPECT_EQ(scope("kcryptd"), "smt") << "before the first pair";
+    run_slot();
+    EXPECT_EQ(scope("kcryptd"), "smt") << "after a slot, too";
+    EXPECT_FALSE(entry("kcryptd", "cache", "smt")->watch.empty())
+        << "the detector is beside it from the first pair";
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().taken_back > 0; }, 600));
+    EXPECT_EQ(entry("kcryptd", "cache", "smt")->judgement, Judgement::regressed);
+    run(10);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)");
+    EXPECT_EQ(state("kcryptd"), State::reverted);
+    start(at_once(rule_for_all(fixed(Scope::smt))));
+    run(60);
+    EXPECT_EQ(scope("kcryptd"), "default (cache)") << "the ledger's `regressed` beats the rule";
+    ScopeWish held = fixed(Scope::smt);
+    held.hold = true;
+    use(at_once(rule_for_all(held)));
+    const auto pairs = experiment_->totals().pairs;
+    run(60);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+    EXPECT_EQ(experiment_->totals().pairs, pairs);
+}
+
+TEST_F(ExperimentWatch, WhatIsSetFirstAndImprovesIsKept) {
+    costs("smt", 0.9);
+    start(at_once(rule_for_all(fixed(Scope::smt))));
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().improved > 0; }, 900));
+    run(10);
+    EXPECT_EQ(state("kcryptd"), State::kept);
+    EXPECT_EQ(scope("kcryptd"), "smt");
+}
+
+// A second of budget is a second of work that is lost, so what costs 60 times as much is decided on the first
+// day.
+TEST_F(ExperimentWatch, WhatIsFarWorseIsDecidedWithinTheBudget) {
+    costs("smt", 60);
+    start(smt_alone());
+    ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 5 * 3600));
+    EXPECT_LE(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 9U);
+    EXPECT_LT(experiment_->lost_today(), 60);
 }
 
 }  // namespace

@@ -75,6 +75,10 @@ Policy rule_for_all(const ScopeWish& wish, std::optional<bool> strict) {
     return out;
 }
 
+ScopeWish planned() {
+    return {.kind = ScopeWish::Kind::plan};
+}
+
 ScopeWish leave() {
     return {ScopeWish::Kind::leave, {}};
 }

@@ -34,9 +34,9 @@ Workqueue unbound(const Topology& topology, Scope effective, const std::string& 
 Workqueue default_target(const Topology& topology, Scope scope);
 
 // A policy with one rule for all workqueues, at "rules.toml:1".
+ScopeWish planned();  // scope = "plan"
 // One rule for all workqueues. The default sets the plan first.
-Policy rule_for_all(const ScopeWish& wish = {.kind = ScopeWish::Kind::plan},
-                    std::optional<bool> strict = std::nullopt);
+Policy rule_for_all(const ScopeWish& wish = planned(), std::optional<bool> strict = std::nullopt);
 ScopeWish leave();
 ScopeWish fixed(Scope scope);
 

@@ -9,7 +9,7 @@ Rig::Rig(KernelInfo kernel) : kernel_(std::move(kernel)) {
 
 Policy Rig::managed() {
     Policy policy = rule_for_all();
-    policy.default_scope.manage = true;
+    policy.default_scope = {.manage = true, .wish = test::planned()};
     return policy;
 }
 
@@ -73,7 +73,7 @@ Arms Rig::put_strict_candidate_in_place() {
     engine_->set_policy(rule_for_all({}, true));
     engine_->reconcile();
     Arms arms{{Scope::cache, "default", false}, {Scope::smt, "smt", true}};
-    EXPECT_TRUE(engine_->begin_trials({"kcryptd"}).front());
+    EXPECT_TRUE(engine_->enter_slot({"kcryptd"}).front());
     EXPECT_EQ(switch_to(*engine_, "kcryptd", arms.candidate).kind, Outcome::Kind::done);
     return arms;
 }

@@ -39,7 +39,7 @@ class Rig : public testing::Test {
     // A policy that also manages the default scope.
     static Policy managed();
     // A policy that plans only kcryptd, so that counts are those of one target.
-    static Policy kcryptd_only(const ScopeWish& wish = {});
+    static Policy kcryptd_only(const ScopeWish& wish = planned());
     // Sets POLICY and reconciles.
     void use(const Policy& policy);
     void reconcile(int times);

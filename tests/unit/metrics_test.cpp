@@ -95,7 +95,7 @@ TEST_F(MetricsTest, TheDaemonAndItsPolicy) {
     EXPECT_EQ(value("wq_tuned_state{state=\"running\"}"), 1);
     EXPECT_EQ(value("wq_tuned_state{state=\"paused\"}"), 0);
     EXPECT_EQ(value("wq_tuned_state{state=\"observing\"}"), 0);
-    EXPECT_EQ(value("wq_tuned_mode{mode=\"guard\"}"), 0);
+    EXPECT_EQ(value("wq_tuned_mode{mode=\"observe\"}"), 0);
     EXPECT_EQ(value("wq_tuned_mode{mode=\"tune\"}"), 1);
     EXPECT_EQ(value("wq_tuned_policy_info{hash=\"0123456789abcdef\",sources=\"fedcba9876543210\"}"), 1);
     EXPECT_EQ(value("wq_tuned_policy_files"), 2);

@@ -144,7 +144,7 @@ void Walk::stop() {
     const bool done = world_.run(
         [&] {
             for (const std::string& name : OwnershipWorld::kNames)
-                if (world_.is_on_trial(name)) world_.engine()->end_trial(name);
+                if (world_.is_on_trial(name)) world_.engine()->leave_slot_of(name);
             if (!restarting) keep ? world_.engine()->keep_all() : world_.engine()->restore_all();
         },
         true);
@@ -216,12 +216,12 @@ void Walk::trial() {
         return run(
             fmt::format("trial of {}: {} against {}", name, arms.candidate.name(), arms.reference.name()),
             [&] {
-                if (engine.begin_trials({name}).front()) (void)test::switch_to(engine, name, arms.candidate);
+                if (engine.enter_slot({name}).front()) (void)test::switch_to(engine, name, arms.candidate);
             },
             true);
     if (world_.chance(30))
         return run(
-            "end of the trial of " + name, [&] { engine.end_trial(name); }, true);
+            "end of the trial of " + name, [&] { engine.leave_slot_of(name); }, true);
     const Arm arm = world_.chance(50) ? arms.reference : arms.candidate;
     run(
         fmt::format("{} goes to {}", name, arm.name()), [&] { (void)test::switch_to(engine, name, arm); },

@@ -190,7 +190,7 @@ TEST(PlanStrict, GoesWithAScope) {
     const PlanLine line = plan_strict(true, false, {});
     EXPECT_EQ(line.planned, Scope::smt);
     EXPECT_EQ(line.strict, true);
-    EXPECT_EQ(plan_strict(true, false, leave()).action, Action::none);
+    EXPECT_EQ(plan_strict(true, false, leave()).action, Action::skip);
 }
 
 // ---- unknown pods
@@ -289,13 +289,13 @@ TEST(PodsUnknown, MeansToWriteNothing) {
     const auto [parameter, follower] = plan_both(managed(), kernel_612(), "offline CPUs: 3");
     for (const PlanLine* line : {&parameter, &follower}) {
         EXPECT_EQ(line->finding, Finding::pods_unknown);
-        EXPECT_EQ(line->action, Action::none);
+        EXPECT_EQ(line->action, Action::skip);
         EXPECT_EQ(line->reason, "pods unknown: offline CPUs: 3");
         EXPECT_EQ(line->planned, Scope::cache) << "it stays";
         EXPECT_TRUE(line->candidates.empty());
     }
     EXPECT_EQ(plan_both(managed(fixed(Scope::smt), fixed(Scope::smt)), kernel_612(), "x").follower.action,
-              Action::none);
+              Action::skip);
     EXPECT_EQ(plan_both(managed({}, leave()), kernel_612(), "x").follower.finding, Finding::leave);
 }
 
@@ -344,7 +344,7 @@ TEST_F(SyntheticSource, PlansAnyWorkqueueOnAKernelOfToday) {
     EXPECT_EQ(line.target.name, "*");
     EXPECT_EQ(line.target.scope, (ScopeFile{"default", Scope::cache}));
     EXPECT_EQ(line.planned, Scope::smt);
-    EXPECT_EQ(line.action, Action::set);
+    EXPECT_EQ(line.action, Action::compare);
 }
 
 TEST_F(SyntheticSource, PlansForAnotherKernel) {
@@ -378,8 +378,8 @@ TEST(PlanCommand, PromisesComparisonsOnlyWhereThereAreSome) {
         return testing::internal::GetCapturedStdout();
     };
     EXPECT_THAT(plan_for("synthetic:pack:1 l3:2 core:4 pu:2"),
-                StartsWith("The plan changes none of 1 target; finer"));
-    EXPECT_THAT(plan_for("synthetic:pack:1 core:1 pu:1"), StartsWith("The plan changes none of 1 target.\n"));
+                StartsWith("1 of 1 target would be compared\n"));
+    EXPECT_THAT(plan_for("synthetic:pack:1 core:1 pu:1"), StartsWith("None of 1 target would be set or compared.\n"));
 }
 
 TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
@@ -395,7 +395,7 @@ TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
     testing::internal::CaptureStdout();
     EXPECT_EQ(ctl::plan(options), 0);
     EXPECT_THAT(testing::internal::GetCapturedStdout(),
-                HasSubstr("\n\nThe daemon is held back: experiments are paused.\nOnly @default reaches"));
+                HasSubstr("\n\nNo comparison begins now: paused by `wq-tunectl pause`.\nOnly @default reaches"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void expect_write(const PlanLine& line, Scope planned) {
 }
 
 void expect_none(const PlanLine& line, Finding finding, std::optional<Scope> planned) {
-    EXPECT_EQ(line.action, Action::none) << line.reason;
+    EXPECT_EQ(line.action, finding == Finding::in_place ? Action::none : Action::skip) << line.reason;
     EXPECT_EQ(line.finding, finding);
     EXPECT_EQ(line.planned, planned);
 }

@@ -499,7 +499,7 @@ TEST_F(PolicyDocuments, ManyElementsAndManyMistakes) {
 // ---- documents that are almost valid
 
 const char* const kGood = R"(# é
-daemon.mode = "gu\u0061rd" # c
+daemon.mode = "tun\u0065" # c
 shard = {size = 0x8}
 judge.counters = ["latency", {counter = 'file:/x', higher = "worse"},
 ]

@@ -113,11 +113,10 @@ TEST_F(PolicyStateTest, WithoutADaemonASwitchAndAPauseAreTold) {
     };
     EXPECT_EQ(reason(), "");
     tree_.write("var/lib/wq-tuned/paused", "");
-    EXPECT_EQ(reason(), "experiments are paused");
+    EXPECT_EQ(reason(), "paused by `wq-tunectl pause`");
     tree_.write("etc/wq-tuned/disabled", "");
     tree_.write("proc/cmdline", "quiet wq_tuned=off\n");
-    EXPECT_EQ(reason(), "wq_tuned=off on the kernel command line, and " +
-                            tree_.path("etc/wq-tuned/disabled") + " exists, and experiments are paused");
+    EXPECT_EQ(reason(), "wq_tuned=off on the kernel command line, and paused by `wq-tunectl pause`");
 }
 
 TEST_F(PolicyStateTest, WithoutADaemonRecordsThatCannotBeReadAreTold) {

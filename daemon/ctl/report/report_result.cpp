@@ -138,7 +138,7 @@ class ResultSection {
         std::map<std::string, std::size_t> changes;
         std::size_t changed = 0;
         for (const PlanLine& line : input_.plan) {
-            if (line.finding != Finding::change || !line.planned) continue;
+            if (line.action == Action::none || line.action == Action::skip || !line.planned) continue;
             const auto& now = line.now;
             changes[fmt::format("{} → {}", code(now ? name_of(*now) : "?"), code(name_of(*line.planned)))]++;
             changed++;

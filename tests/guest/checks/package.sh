@@ -136,34 +136,14 @@ touch /run/wq-tests/free
 dpkg --remove wq-tunectl || fail "dpkg --remove: exit code $?"
 [ ! -e /run/wq-tuned/ab.json ] || fail "it was not undone"
 
-note "-- an upgrade from where the default was guard keeps what was in force, and says so once"
+note "-- an upgrade keeps what the policy says"
 mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }
-drop_in=/etc/wq-tuned/wq-tuned.toml.d/00-mode.toml
 rm -rf /etc/wq-tuned /var/lib/wq-tuned
-install old
-check_eq "a new install" "tune true" "$(mode)"
-[ ! -e $drop_in ] || fail "$drop_in after a new install"
-install now
-check_eq "an upgrade where it never ran" "tune true" "$(mode)"
-check_eq "whose the tool is now" "wq-tunectl: /usr/bin/wq-tunectl" "$(dpkg --search /usr/bin/wq-tunectl)"
-remove
-install old
-systemctl start wq-tuned
-systemctl stop wq-tuned
-said=$(install now)
-grep -qF "$drop_in keeps what was in force" <<<"$said" || fail "dpkg says: $said"
-check_eq "after the upgrade" "guard false" "$(mode)"
-wq-tunectl check || fail "the drop-in: $(cat $drop_in)"
-rm $drop_in
-said=$(install next)
-check_eq "the next upgrade says nothing of it" 0 "$(grep -c 'keeps what was in force' <<<"$said" || true)"
-check_eq "and does not write it again" "tune true" "$(mode)"
-remove
 install old
 policy <<<$'[daemon]\nmode = "observe"'
 install now
-check_eq "a mode of its own stays" "observe false" "$(mode)"
-check_eq "and the drop-in has the other key alone" 0 "$(grep -c mode\ = $drop_in || true)"
+check_eq "after the upgrade" "observe true" "$(mode)"
+check_eq "whose the tool is now" "wq-tunectl: /usr/bin/wq-tunectl" "$(dpkg --search /usr/bin/wq-tunectl)"
 purge
 
 note "-- install again and purge, while it runs"
