@@ -20,7 +20,7 @@
 #include "ctl/command.h"
 #include "ctl/help_text.h"
 #include "ctl/machine.h"
-#include "ctl/render/pager.h"
+#include "ctl/render/terminal.h"
 #include "policy/toml_table.h"
 
 namespace {

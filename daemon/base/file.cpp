@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/natural_less.h"
 
 namespace wq {

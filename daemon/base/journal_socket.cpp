@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "base/fd.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {

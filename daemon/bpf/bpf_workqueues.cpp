@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "bpf/bpf_shared.h"
 #include "kernel/bpf_errors.h"
 #include "workqueues.skel.h"

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "counters/machine_counter.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::array kKinds = {
@@ -55,6 +57,12 @@ bool counter_higher_is_better(std::string_view name) {
 bool is_work_counter(std::string_view name) {
     const CounterKind* kind = find_counter(name);
     return kind != nullptr && kind->of_work != nullptr;
+}
+
+unsigned sampled_every(double items) {
+    constexpr double kMost = 65535;
+    if (!(items >= kTimed)) return 1;  // NaN too
+    return static_cast<unsigned>(std::min(std::round(items / kTimed), kMost));
 }
 
 }  // namespace wq

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "counters/counter_table.h"

@@ -8,7 +8,7 @@
 #include "engine/decide.h"
 #include "engine/ownership.h"
 #include "engine/scope_writer.h"
-#include "engine/target_log.h"
+#include "engine/target.h"
 
 namespace wq {
 

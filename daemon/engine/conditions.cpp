@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "model/lacks_scopes.h"
+#include "model/kernel_info.h"
 
 namespace wq {
 namespace {

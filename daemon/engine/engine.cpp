@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "engine/restore.h"
-#include "model/lacks_scopes.h"
+#include "model/kernel_info.h"
 
 namespace wq {
 

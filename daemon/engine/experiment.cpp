@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "counters/counter_table.h"
 #include "engine/candidates.h"
-#include "engine/measures.h"
-#include "kernel/read_swap.h"
+#include "engine/keys.h"
+#include "kernel/read_isolation.h"
 
 namespace wq {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "counters/sampling.h"
+#include "counters/counter_table.h"
 #include "engine/candidates.h"
 #include "engine/experiment.h"
 #include "kernel/read_isolation.h"

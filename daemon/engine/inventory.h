@@ -9,7 +9,7 @@
 #include "engine/target.h"
 #include "kernel/udev.h"
 #include "model/kernel_info.h"
-#include "model/known_cpus.h"
+#include "model/topology.h"
 
 namespace wq {
 

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "counters/counter_table.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash
@@ -97,6 +99,20 @@ LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_
             {partition_of(effective, arms.reference.scope), partition_of(effective, arms.candidate.scope)},
             text_of(measures_),
             fmt::format("{}ms {}ms", policy_.judge.window.count(), policy_.judge.washout.count())};
+}
+
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler) {
+    Measures out;
+    for (const JudgedCounter& c : judging.counters)
+        if (work_counted || !is_work_counter(c.name))
+            out.counters.push_back({c.name, c.higher_is_better, judging.settings.tolerance, false});
+    for (const Guard& g : judging.guards)
+        if (work_counted || !is_work_counter(g.counter))
+            out.counters.push_back({g.counter, counter_higher_is_better(g.counter), g.tolerance, true});
+    out.lacks = lacks;
+    out.scheduler = scheduler;
+    return out;
 }
 
 }  // namespace wq

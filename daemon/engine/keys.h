@@ -4,15 +4,28 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/inventory.h"
-#include "engine/measures.h"
 #include "engine/step.h"
+#include "evidence/comparison.h"
 #include "evidence/ledger.h"
 #include "judge/verdicts.h"
 #include "model/policy.h"
 
 namespace wq {
+
+// What comparisons measure on this host. It is part of their keys.
+struct Measures {
+    std::vector<ComparedCounter> counters;
+    std::string lacks;      // what cannot be counted
+    std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+};
+
+// What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
+// only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler);
 
 // Makes the keys of a target's comparisons, for the ledger and for the history of verdicts.
 class Keys {

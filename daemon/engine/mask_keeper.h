@@ -12,8 +12,7 @@
 #include "engine/mask_store.h"
 #include "engine/mask_writer.h"
 #include "engine/target.h"
-#include "engine/target_log.h"
-#include "kernel/mask_files.h"
+#include "kernel/workqueue_fs.h"
 #include "model/host_facts.h"
 #include "model/policy.h"
 

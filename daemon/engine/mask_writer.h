@@ -6,7 +6,7 @@
 #include "base/journal.h"
 #include "engine/mask_store.h"
 #include "engine/scope_writer.h"
-#include "kernel/mask_files.h"
+#include "kernel/workqueue_fs.h"
 
 namespace wq {
 

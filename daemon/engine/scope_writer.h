@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "engine/baseline.h"
-#include "kernel/scope_files.h"
+#include "kernel/workqueue_fs.h"
 
 namespace wq {
 

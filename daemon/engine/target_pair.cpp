@@ -18,7 +18,7 @@
 
 #include "counters/counter_table.h"
 #include "counters/machine_counter.h"
-#include "engine/caution.h"
+#include "engine/accrue.h"
 
 namespace wq {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "evidence/e_detector.h"
+#include "evidence/e_process.h"
 
 namespace wq {
 

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "evidence/promote.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <iterator>
-#include <limits>
-#include <map>
-#include <optional>
-#include <set>
-
-#include "evidence/fdr.h"
-
 // Which evidence becomes a rule
 // =============================
 //
@@ -41,8 +29,18 @@
 // kernel's setting, but one is better than an arm that a policy set, the rule names this one. If no candidate
 // is better, and one is worse than the kernel's setting, the rule is `leave`. If a candidate is worse than an
 // arm that a policy set, this says nothing about the kernel's setting and makes no rule.
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
 
 namespace wq {
+
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0
@@ -253,6 +251,20 @@ FleetRules promoted(const std::vector<FleetEntry>& entries, double rate) {
     }
     for (const auto& [key, passed] : classes)
         if (auto rule = rule_of(passed)) out.rules.push_back(std::move(*rule));
+    return out;
+}
+
+std::vector<bool> e_bh(const std::vector<double>& logs, double rate) {
+    std::vector<double> sorted = logs;
+    std::ranges::sort(sorted, std::greater<>());
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < sorted.size(); i++) {
+        const double asked =
+            std::log(static_cast<double>(sorted.size())) - std::log(rate * static_cast<double>(i + 1));
+        if (sorted[i] >= asked) least = sorted[i];
+    }
+    std::vector<bool> out;
+    for (const double log : logs) out.push_back(log >= least);
     return out;
 }
 

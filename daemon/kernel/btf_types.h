@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "kernel/sched_levels.h"
-#include "model/kernel_features.h"
+#include "kernel/cpu_files.h"
+#include "model/kernel_info.h"
 
 namespace wq {
 

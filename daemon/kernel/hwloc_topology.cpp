@@ -21,14 +21,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/fd.h"
 #include "base/file.h"
 #include "kernel/cpu_files.h"
-#include "kernel/first_cpus.h"
 #include "kernel/llc_rule.h"
 #include "kernel/paths.h"
+#include "kernel/pods_file.h"
 #include "kernel/read_host_facts.h"
-#include "kernel/sched_levels.h"
 #include "kernel/xml_faults.h"
 
 namespace wq {

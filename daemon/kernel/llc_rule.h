@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/sched_levels.h"
+#include "kernel/cpu_files.h"
 #include "model/topology.h"
 
 namespace wq {

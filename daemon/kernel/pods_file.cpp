@@ -2,13 +2,13 @@
 #include "kernel/pods_file.h"
 
 #include <fmt/format.h>
-
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 
 namespace wq {
+
 namespace {
 
 using nlohmann::json;
@@ -62,6 +62,15 @@ std::optional<Result<KernelPods>> find_pods(const std::string& path) {
     } catch (const json::exception& error) {
         return fail(path + ": " + json_error_text(error.what()));
     }
+}
+
+CpuSet read_first_cpus(const Paths& paths) {
+    return CpuSet::parse_list(read_first_line(paths.first_cpus())).value_or(CpuSet{});
+}
+
+Status keep_first_cpus(const Paths& paths, const Topology& now) {
+    if (!now.warnings.empty() || exists(paths.first_cpus())) return {};
+    return replace_state_file(paths.first_cpus(), (now.online - now.isolated).list() + "\n");
 }
 
 }  // namespace wq

@@ -2,7 +2,6 @@
 #include "kernel/probe.h"
 
 #include <sys/stat.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -13,8 +12,10 @@
 #include "base/cpu_set.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "kernel/btf_types.h"
 
 namespace wq {
+
 namespace {
 
 // Checks the mode bits: access(2) always succeeds for root, but the write would then fail.
@@ -125,6 +126,23 @@ KernelInfo probe_kernel(const Paths& paths) {
     info.cache_shard_size = shard_size(paths);
     if (info.cache_shard_size) info.scopes.insert(info.scopes.begin() + 2, Scope::cache_shard);
     return info;
+}
+
+namespace {
+
+Result<KernelFeatures> types_of(const Paths& paths) {
+    if (!paths.root.empty()) return read_types(paths.btf());
+    static Result<KernelFeatures> running = fail("not read yet");
+    if (!running) running = read_types(paths.btf());
+    return running;
+}
+
+}  // namespace
+
+KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
+    KernelFeatures out = types_of(paths).value_or(KernelFeatures{});
+    out.cache_shard = kernel.has(Scope::cache_shard);
+    return out;
 }
 
 }  // namespace wq

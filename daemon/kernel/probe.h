@@ -13,4 +13,8 @@ KernelInfo probe_kernel(const Paths& paths);
 // The scopes of every kernel since 6.6. cache_shard (7.1) is not included.
 std::vector<Scope> classic_scopes();
 
+// Detects the features of the kernel below PATHS without its version and without writes. Reads all of the
+// kernel's types (some megabytes, temporarily), for the running kernel only once.
+KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
+
 }  // namespace wq

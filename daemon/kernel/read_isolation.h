@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "kernel/paths.h"
 #include "model/host_facts.h"
 #include "model/isolation.h"
@@ -22,5 +25,13 @@ HostCpus read_boot_cpus(const Paths& paths);
 // called at each tick; else it reads a file per cgroup. `possible` is empty if a list could not be read, or
 // if there are more cgroups than we read.
 HostCpus read_cpus_now(const Paths& paths);
+
+// The block devices that swap uses, as "MAJOR:MINOR": swap partitions, the devices of file systems with swap
+// files, and all devices below them (a volume, an encrypted disk). Skips files that cannot be read.
+std::set<std::string> swap_devices(const Paths& paths);
+
+// Whether the workqueue NAME belongs to a dm-crypt mapping in DEVICES. We do not know which other workqueues
+// a device needs.
+bool serves_swap(const std::string& name, const std::set<std::string>& devices);
 
 }  // namespace wq

@@ -14,10 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/file.h"
+#include "kernel/cpu_files.h"
 #include "kernel/read_host_facts.h"
-#include "kernel/sched_levels.h"
 
 namespace wq {
 namespace {

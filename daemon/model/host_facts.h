@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
-#include "model/kernel_features.h"
+#include "model/kernel_info.h"
 #include "model/topology.h"
 
 namespace wq {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
-#include "model/kernel_pods.h"
+#include "model/kernel_info.h"
 #include "model/scope.h"
 
 namespace wq {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/io_devices.h"
 #include "model/kernel_info.h"
 #include "model/policy.h"
 #include "model/topology.h"
@@ -38,5 +39,17 @@ struct BootInput {
 
 // Returns the boot options for planned settings that cannot be set at run time. No side effects.
 BootAdvice advise_boot(const BootInput& input);
+
+// A setting outside of this program that moves work off its workqueue, or to another kind of workqueue. Only
+// a comparison can tell which is better on this machine.
+struct Alternative {
+    std::string option;                // "nvme_tcp.wq_unbound=Y", "no_read_workqueue"
+    std::vector<std::string> devices;  // affected devices; may be empty
+    std::string speaks_for, against;
+    std::string how;  // how to set `option`
+};
+
+// The alternatives for DEVICES that are not in effect, as far as we know. No side effects.
+std::vector<Alternative> alternatives(const IoDevices& devices);
 
 }  // namespace wq

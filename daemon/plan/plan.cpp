@@ -18,18 +18,20 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <algorithm>
 #include <map>
 #include <vector>
 
+#include "base/file.h"
 #include "base/natural_less.h"
 #include "base/text.h"
+#include "kernel/read_isolation.h"
 #include "kernel/udev.h"
-#include "model/lacks_scopes.h"
+#include "model/kernel_info.h"
 #include "plan/pods.h"
 
 namespace wq {
+
 namespace {
 
 using Pods = std::vector<CpuSet>;
@@ -394,6 +396,30 @@ std::vector<PlanLine> make_plan(const PlanInput& input) {
 
 unsigned effective_shard_size(const KernelInfo& kernel, const Policy& policy) {
     return kernel.cache_shard_size.value_or(policy.shard_size);
+}
+
+bool is_named(const Policy& policy, const Workqueue& target) {
+    if (target.kind == Kind::default_scope) return !policy.default_scope.origin.file.empty();
+    const WorkqueueRule* rule = policy.rule_for(target.name);
+    return rule != nullptr && rule->names(target.name);
+}
+
+std::string NamedOnly::why(const Policy& policy, const Workqueue& target) const {
+    std::string out;
+    if (!host.empty())
+        out = host + ": only targets that a rule names are written or compared";
+    else if (serves_swap(target.name, swap))
+        out = "it serves swap: written or compared only if a rule names it";
+    return out.empty() || is_named(policy, target) ? "" : out;
+}
+
+NamedOnly read_named_only(const Paths& paths) {
+    const Isolation isolation = read_isolation(paths);
+    return {read_first_line(paths.realtime()) == "1" ? "a realtime kernel"
+            : !isolation.isolcpus.empty()            ? "isolcpus= is set"
+            : !isolation.nohz_full.empty()           ? "nohz_full= is set"
+                                                     : "",
+            swap_devices(paths)};
 }
 
 }  // namespace wq

@@ -8,13 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/policy.h"
 #include "model/topology.h"
 #include "model/workqueue.h"
-#include "plan/named_only.h"
 
 namespace wq {
+
+// Targets that are left unless a rule names them.
+struct NamedOnly {
+    std::string host = {};            // a realtime kernel, isolated CPUs: all targets; "" if neither
+    std::set<std::string> swap = {};  // swap_devices(): the targets that serve them
+
+    // Why TARGET is left; "" if it is not.
+    [[nodiscard]] std::string why(const Policy& policy, const Workqueue& target) const;
+};
+
+NamedOnly read_named_only(const Paths& paths);
+
+// Whether a rule names TARGET. The pattern "*" matches every name and does not count.
+bool is_named(const Policy& policy, const Workqueue& target);
 
 // Scopes that make the same pods of a target's CPUs, represented by the coarsest one.
 struct Candidate {

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "policy/number_range.h"
 #include "policy/quantity.h"
 
 namespace wq {

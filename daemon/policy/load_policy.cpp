@@ -2,19 +2,21 @@
 //
 // Two passes. The first reads and checks every table of every file, each host table separately. If there is
 // no error, the second reads the matching host tables again and applies them on top of the rest.
-#include <fmt/format.h>
+#include "policy/load_policy.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <list>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "policy/host_when.h"
-#include "policy/load_policy.h"
 #include "policy/policy_tables.h"
 #include "policy/quantity.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::size_t kMaxHostName = 255;
@@ -194,6 +196,15 @@ Policy no_policy() {
     out.mode = Mode::observe;
     out.default_scope.manage = false;
     return out;
+}
+
+tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
+                                                         const std::optional<std::string>& config,
+                                                         const FactsSource& facts) {
+    auto policy = load_policy(config ? std::vector{*config} : policy_files(root), facts);
+    if (policy && !config && !has_main_file(root)) policy->rules.push_back({{"*"}, {}, {}, {}});
+    if (policy) policy->expire(wall_clock());
+    return policy;
 }
 
 }  // namespace wq

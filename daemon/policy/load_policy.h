@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -42,5 +43,12 @@ tl::expected<Policy, PolicyErrors> load_policy(const std::vector<std::string>& f
 
 // The policy that is in force if the policy files are invalid at start. It plans nothing and writes nothing.
 Policy no_policy();
+
+// Loads the policy for a host with FACTS: from CONFIG if given, else the installed files below ROOT. If
+// there is no main file at all (a masked one counts), uses the content of the shipped file: `auto` for every
+// workqueue. Rules that have expired are marked.
+tl::expected<Policy, PolicyErrors> load_installed_policy(const std::string& root,
+                                                         const std::optional<std::string>& config,
+                                                         const FactsSource& facts);
 
 }  // namespace wq

@@ -2,10 +2,12 @@
 #include "policy/policy_tables.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "policy/settings.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes
@@ -84,6 +86,72 @@ std::vector<std::string> PolicyTables::read_match(TomlTable& table) {
             table.error(item.place, fmt::format("match is longer than {} bytes", kMaxMatch));
         out.push_back(item.text);
     }
+    return out;
+}
+
+namespace {
+
+struct Home {
+    std::string_view name;
+    std::string_view keys;  // each with a space before and after it
+};
+
+// The keys of the tables that are not in settings(). policy_tables.cpp, load_policy.cpp and host_when.cpp
+// read them; a test compares the lists.
+constexpr Home kHomes[] = {
+    {"in [[workqueue]]", " match scope candidates hold strict cpumask expires evidence "},
+    {"in [[host]]", " name when "},
+    {"in when of [[host]]",
+     " arch cpu_vendor cpu_model llc_cores cores numa_nodes smt kernel hostname virtual canary has "},
+    {"at the top level", " daemon shard judge metrics default_scope default_mask workqueue host "},
+};
+
+}  // namespace
+
+std::vector<std::string> homes_of(std::string_view key) {
+    std::vector<std::string> out;
+    const std::string word = " " + std::string(key) + " ";
+    if (key.empty() || key.find(' ') != std::string_view::npos) return out;
+    for (const Setting& setting : settings())
+        if (key == setting.key) out.push_back("in [" + std::string(setting.table) + "]");
+    for (const Home& home : kHomes)
+        if (home.keys.find(word) != std::string_view::npos) out.emplace_back(home.name);
+    return out;
+}
+
+namespace {
+
+std::string named(const CpuSet& cpus) {
+    return fmt::format("CPU{} {}", cpus.count() == 1 ? "" : "s", cpus.list());
+}
+
+std::string why_refused(const CpuSet& mask, const HostCpus& cpus) {
+    if (const CpuSet missing = mask - cpus.possible; !missing.empty())
+        return fmt::format("cpumask has {}, which this host does not have ({})", named(missing),
+                           cpus.possible.list());
+    if (const CpuSet isolated = mask & cpus.isolated; !isolated.empty())
+        return fmt::format("cpumask has isolated {} (isolcpus=, nohz_full=)", named(isolated));
+    return "";
+}
+
+}  // namespace
+
+void add_masks(std::vector<PlacedMask>& masks, const std::vector<PlacedMask>& later) {
+    if (std::ranges::any_of(later, &PlacedMask::of_default))
+        std::erase_if(masks, [](const PlacedMask& mask) { return mask.of_default; });
+    masks.insert(masks.end(), later.begin(), later.end());
+}
+
+bool names_cpus(const std::vector<PlacedMask>& masks) {
+    return std::ranges::any_of(masks, [](const PlacedMask& mask) { return !mask.cpus.empty(); });
+}
+
+PolicyErrors errors_about(const std::vector<PlacedMask>& masks, const HostCpus& cpus) {
+    PolicyErrors out;
+    if (cpus.possible.empty()) return out;
+    for (const PlacedMask& mask : masks)
+        if (const std::string why = why_refused(mask.cpus, cpus); !why.empty())
+            out.push_back(mask.text->error(mask.place, why));
     return out;
 }
 

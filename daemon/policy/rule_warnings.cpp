@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -12,9 +11,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "policy/only_default.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9
@@ -260,6 +259,43 @@ std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
                 out.push_back({pattern, rule.origin});
         }
     return out;
+}
+
+namespace {
+
+struct Invisible {
+    const char* glob;
+    const char* owner;
+};
+
+// Of Linux 6.6 to 7.2.
+constexpr Invisible kInvisible[] = {
+    {"events_unbound", "the kernel's shared workqueue"},
+    {"async", "the kernel's asynchronous functions"},
+    {"rpciod", "NFS"},
+    {"xprtiod", "NFS"},
+    {"nfsiod", "NFS"},
+    {"nfsd*", "the NFS server"},
+    {"btrfs-*", "btrfs"},
+    {"ext4-rsv-conversion", "ext4"},
+    {"erofs*", "erofs"},
+    {"ceph-*", "ceph"},
+    {"loop*", "loop devices"},
+    {"nbd*", "network block devices"},
+    {"xfs-blockgc/*", "XFS"},
+    {"xfs-cil/*", "XFS"},
+};
+
+constexpr std::size_t kTelling = 3;  // letters before the first wildcard: "nfs*" means NFS, "n*" does not
+
+}  // namespace
+
+std::string why_only_default(const std::string& name) {
+    const bool tells = std::min(name.find_first_of("*?[\\"), name.size()) >= kTelling;
+    for (const auto& [glob, owner] : kInvisible)
+        if (::fnmatch(glob, name.c_str(), 0) == 0 || (tells && ::fnmatch(name.c_str(), glob, 0) == 0))
+            return owner;
+    return "";
 }
 
 }  // namespace wq

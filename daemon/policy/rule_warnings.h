@@ -45,4 +45,8 @@ std::vector<PlacedPattern> patterns_without_match(const Policy& policy,
 // EARLIER is text and a star, or LATER is only text. Other cases are not detected.
 bool covers(const std::string& earlier, const std::string& later);
 
+// The unbound workqueues that have no folder in sysfs: only the target @default reaches them, and no rule
+// does. What NAME, or all names that the glob NAME can mean, belong to: "NFS", "btrfs". "": none of these.
+std::string why_only_default(const std::string& name);
+
 }  // namespace wq

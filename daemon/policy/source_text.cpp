@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace wq {

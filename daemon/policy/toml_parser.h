@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "policy/toml_value.h"
+#include "policy/toml_table.h"
 
 namespace wq {
 

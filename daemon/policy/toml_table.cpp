@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "policy/known_keys.h"
+#include "policy/policy_tables.h"
 #include "policy/toml_parser.h"
 
 namespace wq {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -102,5 +106,20 @@ std::string no_such_word(const std::string& what, const std::string& given, std:
                          const std::vector<std::string_view>& words);
 // The word of WORDS that WORD is probably a misspelling of, or "".
 std::string nearest_word(std::string_view word, const std::vector<std::string_view>& words);
+
+struct TomlValue;
+struct TomlDate {
+    std::string day;  // "2027-01-31"; "" for a time alone
+    bool has_time = true;
+};
+using TomlArray = std::vector<TomlValue>;
+using TomlMembers = std::map<std::string, std::unique_ptr<TomlValue>>;
+
+// A value of a TOML text. Offsets are in bytes from the start of the text.
+struct TomlValue {
+    std::size_t offset = 0;      // its first byte; for a table with a header, the header
+    std::size_t key_offset = 0;  // the last part of its key; 0 for an element of an array
+    std::variant<bool, std::int64_t, double, std::string, TomlDate, TomlArray, TomlMembers> value{false};
+};
 
 }  // namespace wq

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "service/cpu_watch.h"
 
+#include <fcntl.h>
 #include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
 #include "kernel/cpu_files.h"
+#include "kernel/read_host_facts.h"
 
 namespace wq {
+
 namespace {
 
 constexpr std::int64_t kNoise = 100'000'000;  // ns, because two clocks are read one after the other
@@ -31,6 +34,28 @@ bool CpuWatch::changed() {
     const bool other = now != cpus_;
     cpus_ = std::move(now);
     return other;
+}
+
+HostnameWatch::~HostnameWatch() {
+    ::sd_event_source_disable_unref(source_);
+}
+
+void HostnameWatch::start(sd_event* event, std::function<void()> woken) {
+    woken_ = std::move(woken);
+    file_ = Fd(::open(paths_.hostname().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (file_) (void)::sd_event_add_io(event, &source_, file_.get(), 0, on_change, this);
+    name_ = read_hostname(paths_);
+}
+
+std::optional<std::string> HostnameWatch::changed() {
+    std::string now = read_hostname(paths_);
+    if (now == std::exchange(name_, now)) return std::nullopt;
+    return now;
+}
+
+int HostnameWatch::on_change(sd_event_source* /*source*/, int /*fd*/, std::uint32_t /*events*/, void* self) {
+    static_cast<HostnameWatch*>(self)->woken_();
+    return 0;
 }
 
 }  // namespace wq

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "kernel/features.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"

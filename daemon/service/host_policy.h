@@ -6,7 +6,7 @@
 
 #include "base/journal.h"
 #include "model/policy.h"
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 
 namespace wq {
 

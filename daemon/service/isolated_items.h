@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/journal.h"
 #include "bpf/work_counters.h"
+#include "kernel/paths.h"
 
 namespace wq {
 
@@ -37,6 +39,25 @@ class IsolatedItems {
     CpuSet cpus_;
     std::map<Key, Known> known_;
     std::map<std::string, std::uint64_t> gone_;  // by name
+};
+
+// Samples the work that starts on isolated CPUs, for the metrics. All constructor arguments must outlive this
+// object.
+class IsolatedWatch {
+  public:
+    IsolatedWatch(const Paths& paths, Log& log) : paths_(paths), log_(log) {}
+
+    // Call it at each tick, but not while windows are measured. It walks all cgroups and all workqueues, so
+    // it takes a sample only once a minute. It misses nothing in between, because the kernel counts.
+    void tick(WorkCounters& counters);
+    [[nodiscard]] const IsolatedItems& items() const { return items_; }
+
+  private:
+    const Paths& paths_;
+    Log& log_;
+    IsolatedItems items_;
+    unsigned wait_ = 0;  // ticks until the next sample
+    std::string error_;  // last logged reason why there is no metric
 };
 
 }  // namespace wq

@@ -13,7 +13,6 @@
 #include "base/journal.h"
 #include "base/record_writer.h"
 #include "engine/baseline.h"
-#include "engine/lock.h"
 #include "engine/mask_store.h"
 #include "engine/mask_writer.h"
 #include "engine/restore.h"

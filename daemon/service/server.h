@@ -3,7 +3,6 @@
 
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -51,5 +50,9 @@ class BusServer {
     std::string why_lost_ = "the connection ended";
     SlotPtr name_;
 };
+
+// org.freedesktop.LogControl1, for `systemctl service-log-level`.
+// JOURNAL must outlive BUS. Returns a negative errno on failure, like sd-bus.
+int add_log_control(sd_bus* bus, Journal& journal);
 
 }  // namespace wq

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/version.h"
-#include "judge/evidence.h"
+#include "judge/verdicts.h"
 
 namespace wq {
 namespace {

@@ -32,7 +32,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "bpf/bpf_counters.h"
 #include "bpf/bpf_top.h"
 #include "peers.skel.h"

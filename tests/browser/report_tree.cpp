@@ -15,11 +15,11 @@
 
 #include "engine/engine.h"
 #include "fake_machine.h"
-#include "judge/readings.h"
+#include "judge/verdicts.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "noise.h"
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -9,7 +9,7 @@
 #include "../unit/fake_counters.h"
 #include "../unit/fake_log.h"
 #include "../unit/fake_machine.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "edge.h"
 #include "engine/experiment.h"
 

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "disk.h"
-#include "judge/readings.h"
+#include "judge/verdicts.h"
 #include "life.h"
 
 namespace wq::faults {

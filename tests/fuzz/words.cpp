@@ -9,7 +9,6 @@
 #include "judge/verdicts.h"
 #include "model/judge_settings.h"
 #include "model/scope.h"
-#include "policy/number_range.h"
 #include "policy/quantity.h"
 
 using wq::fuzz::require;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bpf/bpf_counters.h"
-#include "counters/sampling.h"
+#include "counters/counter_table.h"
 #include "evidence/effect.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/command_switcher.h"
+#include "ctl/ab/file_switcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

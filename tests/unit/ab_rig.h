@@ -10,7 +10,7 @@
 
 #include "ctl/ab/ab_command.h"
 #include "engine/baseline.h"
-#include "engine/lock.h"
+#include "engine/restore.h"
 #include "fake_machine.h"
 #include "kernel/workqueue_fs.h"
 #include "run_command.h"

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "ctl/command.h"
 #include "engine/baseline.h"
-#include "engine/lock.h"
+#include "engine/restore.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
 #include "run_command.h"

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "ctl/bench/bench_page.h"
-#include "ctl/bench/bench_text.h"
 #include "ctl/command.h"
 #include "run_command.h"
 #include "temp_tree.h"

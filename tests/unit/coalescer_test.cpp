@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "service/coalescer.h"
+#include "service/quiet.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "engine/conditions.h"
-#include "plan/named_only.h"
+#include "plan/plan.h"
 
 #include <gtest/gtest.h>
 

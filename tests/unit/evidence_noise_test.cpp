@@ -9,7 +9,7 @@
 #include <string>
 
 #include "evidence/comparison.h"
-#include "evidence/e_detector.h"
+#include "evidence/e_process.h"
 #include "noise.h"
 
 namespace wq {

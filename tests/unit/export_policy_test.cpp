@@ -11,7 +11,7 @@
 #include "ctl/machine.h"
 #include "drop_in_plan.h"
 #include "kernel/hwloc_topology.h"
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/mask_files.h"
+#include "kernel/workqueue_fs.h"
 
 namespace wq::test {
 

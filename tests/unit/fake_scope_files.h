@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/scope_files.h"
+#include "kernel/workqueue_fs.h"
 
 namespace wq::test {
 

@@ -10,7 +10,6 @@
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/fleet_policy.h"
 #include "ctl/fleet/fleet_show.h"
-#include "ctl/fleet/fleet_text.h"
 #include "drop_in_plan.h"
 #include "fleet_lines.h"
 #include "run_command.h"

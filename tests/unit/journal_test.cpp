@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "temp_tree.h"
 
 namespace wq {

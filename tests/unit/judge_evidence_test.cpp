@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "judge/evidence.h"
+#include "judge/verdicts.h"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "fake_machine.h"
+#include "kernel/cpu_files.h"
 #include "kernel/hwloc_topology.h"
-#include "kernel/sched_levels.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "temp_tree.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The mask files, and the CPUs that masks may contain, read from a tree of kernel files.
-#include "kernel/mask_files.h"
+#include "kernel/workqueue_fs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "kernel/read_isolation.h"
-#include "kernel/workqueue_fs.h"
 #include "temp_tree.h"
 
 namespace wq {

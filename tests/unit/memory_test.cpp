@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "as_nobody.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "resident.h"
 
 namespace wq {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "policy/number_range.h"
+#include "policy/quantity.h"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 
 namespace wq::ctl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "fake_rig.h"
 #include "kernel/workqueue_fs.h"
-#include "model/lacks_scopes.h"
+#include "model/kernel_info.h"
 
 namespace wq {
 namespace {

@@ -9,8 +9,7 @@
 
 #include <array>
 
-#include "base/fd.h"
-#include "ctl/render/progress_line.h"
+#include "base/file.h"
 #include "fake_experiment.h"
 #include "service/status.h"
 
@@ -71,9 +70,9 @@ TEST_F(ProgressTest, EvidenceGrowsAndTheVerdictIsCounted) {
     EXPECT_NEAR(trial.at("effect_percent").get<double>(), -20, 3);
     EXPECT_GT(trial.at("e_improved").get<double>(), 2);
     EXPECT_EQ(target_of("kcryptd").at("outcome"), "undecided");
-    EXPECT_THAT(
-        ctl::progress_text(trial, wall_),
-        AllOf(HasSubstr(" to 1 that smt is better than cache, latency "), HasSubstr("% better in 5 of 64 pairs; ")));
+    EXPECT_THAT(ctl::progress_text(trial, wall_),
+                AllOf(HasSubstr(" to 1 that smt is better than cache, latency "),
+                      HasSubstr("% better in 5 of 64 pairs; ")));
     ASSERT_TRUE(run_until([&] { return target_of("kcryptd").at("outcome") == "improved"; }));
     EXPECT_EQ(target_of("kcryptd").at("verdict").at("verdict"), "improved");
     EXPECT_EQ(status().at("daemon").at("experiments").at("reason"), nullptr);

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "evidence/fdr.h"
 #include "evidence/promote.h"
 #include "fleet_lines.h"
 

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "ctl/command.h"
 #include "ctl/options.h"
 #include "fake_machine.h"
-#include "judge/readings.h"
+#include "judge/verdicts.h"
 #include "kernel/hwloc_topology.h"
 #include "run_command.h"
 #include "temp_tree.h"

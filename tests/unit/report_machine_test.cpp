@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The machine in a report.
-#include "ctl/report/report_machine.h"
+#include "ctl/report/report_plan.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "fake_machine.h"
 #include "kernel/hwloc_topology.h"
-#include "kernel/read_core_kinds.h"
+#include "kernel/read_host_facts.h"
 #include "report_html.h"
 
 namespace wq::ctl {

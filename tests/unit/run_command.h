@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctl/command.h"
-#include "engine/lock.h"
+#include "engine/restore.h"
 
 namespace wq::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "counters/sampling.h"
+#include "counters/counter_table.h"
 
 #include <gtest/gtest.h>
 

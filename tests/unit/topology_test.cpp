@@ -9,7 +9,7 @@
 
 #include "ctl/commands/topology_command.h"
 #include "kernel/hwloc_topology.h"
-#include "model/known_cpus.h"
+#include "model/topology.h"
 #include "plan/pods.h"
 #include "read_tree.h"
 #include "temp_tree.h"

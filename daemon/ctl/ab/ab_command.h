@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ctl/ab/command_switcher.h"
+#include "ctl/ab/file_switcher.h"
 #include "ctl/ab/metric.h"
 #include "ctl/command.h"
 #include "ctl/options.h"

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
-#include "judge/evidence.h"
+#include "judge/verdicts.h"
 
 namespace wq::ctl {
 namespace {

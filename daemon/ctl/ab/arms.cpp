@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "model/known_cpus.h"
+#include "model/topology.h"
 #include "plan/pods.h"
 
 namespace wq::ab {

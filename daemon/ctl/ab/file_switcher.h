@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "ctl/ab/guardian.h"
 #include "ctl/ab/left_store.h"
-#include "ctl/ab/switcher.h"
+#include "ctl/ab/runner.h"
+#include "ctl/ab/scope_switcher.h"
 #include "ctl/ab/value_file.h"
 
 namespace wq::ab {
@@ -36,6 +39,47 @@ class FileSwitcher : public Switcher {
     std::vector<std::optional<std::string>> shown_;  // how the file shows each value; index: arm
     std::string in_place_;                           // what the file showed after our last write
     LeftFile left_;                                  // as on disk
+};
+
+// An arm of commands for /bin/sh. An empty command does nothing.
+struct CommandArm {
+    std::string name, apply, undo;
+};
+
+// Runs a command. Errors: the command failed (the text contains its output); EINTR if a signal ended it.
+using Shell = std::function<Status(const std::string& command)>;
+
+// Runs COMMAND with /bin/sh, like run_command().
+Status run_shell(const std::string& command, const Interrupts& interrupts, const Guardian* guardian);
+
+// Runs the undo of LEFT and clears STORE. If the undo fails, STORE keeps it, marked as failed.
+Status undo(const LeftStore& store, LeftArm left, const Shell& shell);
+
+// Runs the `apply` of an arm, and its `undo` before the next arm. The undo is saved to disk before `apply`
+// runs.
+class CommandSwitcher : public Switcher {
+  public:
+    // APPLY and UNDO run the commands; a signal must not end a command of UNDO. STORE must be empty, and
+    // nobody else may write to it. GO_ON: Interrupts::check().
+    CommandSwitcher(const LeftStore& store, std::vector<CommandArm> arms, Shell apply, Shell undo,
+                    std::function<Status()> go_on)
+        : store_(store),
+          arms_(std::move(arms)),
+          apply_(std::move(apply)),
+          undo_(std::move(undo)),
+          go_on_(std::move(go_on)) {}
+
+    Status begin() override { return {}; }
+    // Errors: a command failed. After a failed `apply` its undo is still on disk.
+    Status to(std::size_t arm) override;
+    Status check() override { return {}; }
+
+  private:
+    const LeftStore& store_;
+    std::vector<CommandArm> arms_;
+    Shell apply_, undo_;
+    std::function<Status()> go_on_;
+    const CommandArm* in_place_ = nullptr;
 };
 
 }  // namespace wq::ab

@@ -5,12 +5,16 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <csignal>
 
+#include "ctl/ab/restore_left.h"
+#include "ctl/machine.h"
+#include "engine/restore.h"
+
 namespace wq::ab {
+
 namespace {
 
 // Repeats until the processes are gone, at most 5 s, because their system calls may still run. A process that
@@ -75,6 +79,28 @@ Result<bool> Guardian::finish() {
         if (errno != EINTR) return fail_errno("the guardian", errno);
     if (!WIFEXITED(status)) return fail("the guardian was killed");
     return WEXITSTATUS(status) == 0;
+}
+
+Result<Fd> lock_out_daemon(const Paths& paths) {
+    auto lock = take_lock(paths);
+    if (!lock && lock.error().code == EWOULDBLOCK)
+        return fail("wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first",
+                    EWOULDBLOCK);
+    return lock;
+}
+
+Status run_guarded(const Guarded& what) {
+    auto guardian = Guardian::start(what.restore);
+    if (!guardian) return tl::unexpected(guardian.error());
+    what.watched(&*guardian);
+    if (const auto moved = what.on_machine ? into_own_scope(guardian->pid(), what.command) : Status{}; !moved)
+        ctl::complain("the guardian is in our cgroup; killing that cgroup also kills the guardian: " +
+                      moved.error().text);
+    auto done = what.work();
+    what.watched(nullptr);
+    const auto finished = guardian->finish();
+    const bool back = finished ? *finished : what.restore();
+    return back || !done ? done : fail(what.left);
 }
 
 }  // namespace wq::ab

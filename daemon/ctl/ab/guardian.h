@@ -2,10 +2,12 @@
 #pragma once
 
 #include <sys/types.h>
-
 #include <functional>
+#include <string>
 
-#include "base/fd.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "kernel/paths.h"
 
 namespace wq::ab {
 
@@ -36,5 +38,23 @@ class Guardian {
     pid_t pid_;
     Fd alive_;  // write end of a pipe; the kernel closes it at the latest when we end
 };
+
+// Takes the lock against the daemon, and against another ab or bench. Errors: EWOULDBLOCK if one of them has
+// it; errno.
+Result<Fd> lock_out_daemon(const Paths& paths);
+
+// The work of `ab` or `bench`, from its first change of the machine to its last.
+struct Guarded {
+    std::string command;                           // "ab" or "bench"
+    bool on_machine = true;                        // false for a test's tree
+    std::function<void(const Guardian*)> watched;  // gets the guardian, and nullptr when it is about to end
+    std::function<Status()> work;
+    std::function<bool()> restore;  // returns whether nothing is left
+    std::string left;               // text of the error if something is left
+};
+
+// Does the work and then always restores: in the guardian, or in this process if the guardian was killed.
+// Error: that of the work; if the work succeeded, WHAT.left if something is left.
+Status run_guarded(const Guarded& what);
 
 }  // namespace wq::ab

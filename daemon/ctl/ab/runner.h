@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "ctl/ab/guardian.h"
 
 namespace wq::ab {

@@ -5,13 +5,35 @@
 #include <string>
 #include <vector>
 
-#include "ctl/ab/switcher.h"
+#include "base/journal.h"
+#include "base/result.h"
+#include "engine/baseline.h"
 #include "engine/scope_writer.h"
 #include "engine/step.h"
+#include "kernel/paths.h"
+#include "kernel/workqueue_fs.h"
 #include "model/kernel_info.h"
 #include "model/workqueue.h"
 
 namespace wq::ab {
+
+// Switches between the arms of a comparison. The original state is saved to disk before the first change, so
+// that any process that finds it there can restore it.
+class Switcher {
+  public:
+    Switcher() = default;
+    Switcher(const Switcher&) = delete;
+    Switcher& operator=(const Switcher&) = delete;
+    virtual ~Switcher() = default;
+
+    // Saves the original state to disk. Call it once, before the other functions.
+    virtual Status begin() = 0;
+    // Switches to arm number ARM. Writes even if it is already in place, so that all runs start the same way.
+    // Errors: the change failed, or an external writer changed what the arms change.
+    virtual Status to(std::size_t arm) = 0;
+    // Checks for an external writer. Does not switch.
+    virtual Status check() = 0;
+};
 
 // Writes the arms to one target. Its original setting is saved to disk before the first write and marked as a
 // slot's, so that our guardian, wq-tuned-restore or the next daemon can restore it.
@@ -42,5 +64,15 @@ class ScopeSwitcher : public Switcher {
     bool strict_ = false;            // whether the arms set strictness
     BaselineEntry entry_;            // as in the store, if the store has it
 };
+
+// Prepares STORE (baseline.json) for a ScopeSwitcher of TARGET: loads it, and drops the entry of TARGET if
+// its setting is already restored or its workqueue is gone. Error: TARGET may hold a setting that wq-tuned
+// left.
+Status open_scope_store(BaselineStore& store, const ScopeFiles& files, const std::string& target);
+
+// Restores the scopes that comparisons left. Reads the entries from disk, because an entry that was dropped
+// needs no restore. Drops the entry of a workqueue that is gone. Logs and keeps what cannot be restored.
+// Returns whether nothing is left.
+bool restore_scopes(const Paths& paths, Log& log);
 
 }  // namespace wq::ab

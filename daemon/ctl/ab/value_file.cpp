@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/fd.h"
 #include "base/file.h"
 
 namespace wq::ab {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "bpf/bpf_shared.h"
 #include "bpf/histogram.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "ctl/ab/scope_store.h"
+#include "ctl/ab/scope_switcher.h"
 
 namespace wq::bench {
 namespace {

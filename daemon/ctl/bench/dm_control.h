@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/fd.h"
+#include "base/file.h"
 
 namespace wq::bench {
 

@@ -12,9 +12,8 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "judge/verdicts.h"
-#include "kernel/read_io_devices.h"
+#include "kernel/read_host_facts.h"
 #include "plan/boot_advice.h"
-#include "plan/boot_alternatives.h"
 #include "plan/pods.h"
 #include "service/status.h"
 

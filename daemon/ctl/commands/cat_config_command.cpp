@@ -3,7 +3,7 @@
 
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "policy/installed.h"
+#include "policy/load_policy.h"
 #include "policy/policy_text.h"
 
 namespace wq::ctl {

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "ctl/machine.h"
 #include "ctl/render/progress.h"
-#include "ctl/render/progress_line.h"
 #include "ctl/render/terminal.h"
 #include "kernel/paths.h"
 #include "service/status.h"

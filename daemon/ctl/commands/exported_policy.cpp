@@ -8,8 +8,8 @@
 #include "base/version.h"
 #include "ctl/drop_in.h"
 #include "ctl/json_values.h"
-#include "policy/number_range.h"
 #include "policy/policy_text.h"
+#include "policy/quantity.h"
 
 namespace wq::ctl {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "judge/readings.h"
 #include "judge/verdicts.h"
 #include "kernel/paths.h"
 #include "service/status.h"

@@ -12,16 +12,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/fd.h"
 #include "base/file.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "evidence/comparison.h"
-#include "evidence/e_detector.h"
-#include "judge/evidence.h"
+#include "evidence/e_process.h"
 #include "judge/recording.h"
+#include "judge/verdicts.h"
 #include "model/judge_settings.h"
 
 namespace wq::ctl {

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "kernel/read_kworkers.h"
-#include "policy/only_default.h"
+#include "policy/rule_warnings.h"
 
 namespace wq::ctl {
 namespace {

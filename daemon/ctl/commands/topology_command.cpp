@@ -13,8 +13,8 @@
 #include "ctl/render/terminal.h"
 #include "kernel/save_tree.h"
 #include "plan/pods.h"
-#include "policy/installed.h"
-#include "service/host_status.h"
+#include "policy/load_policy.h"
+#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {

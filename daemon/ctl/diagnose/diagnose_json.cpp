@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/diagnose/diagnose_json.h"
+
 #include "ctl/diagnose/diagnose_command.h"
 #include "ctl/json_values.h"
+#include "ctl/render/terminal.h"
 
 namespace wq::ctl {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -77,6 +81,11 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
             {"stuck", stuck},
             {"isolated", {{"cpus", diagnosis.isolated_cpus.list()}, {"work", isolated}}},
             {"missing", diagnosis.missing}};
+}
+
+void Paragraphs::add(const std::string& text, std::size_t indent) {
+    const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
+    for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
 }
 
 }  // namespace wq::ctl

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "ctl/diagnose/diagnose_command.h"
-#include "ctl/diagnose/paragraphs.h"
+#include "ctl/diagnose/diagnose_json.h"
 #include "ctl/render/terminal.h"
 #include "ctl/shell_word.h"
 #include "ctl/top/top_table.h"

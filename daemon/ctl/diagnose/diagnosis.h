@@ -8,7 +8,7 @@
 
 #include "base/cpu_set.h"
 #include "bpf/work_profile.h"
-#include "ctl/diagnose/isolated_work.h"
+#include "ctl/diagnose/isolation_command.h"
 #include "ctl/diagnose/kworker_watch.h"
 #include "ctl/top/top_rates.h"
 #include "model/kernel_dump.h"

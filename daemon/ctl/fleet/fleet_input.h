@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "evidence/fleet_merge.h"
 

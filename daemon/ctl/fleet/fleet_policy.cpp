@@ -9,11 +9,11 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "ctl/drop_in.h"
-#include "ctl/fleet/fleet_text.h"
+#include "ctl/fleet/fleet_show.h"
 #include "ctl/json_values.h"
 #include "evidence/promote.h"
-#include "policy/number_range.h"
 #include "policy/policy_text.h"
+#include "policy/quantity.h"
 
 namespace wq::ctl {
 namespace {

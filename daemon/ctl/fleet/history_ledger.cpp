@@ -8,8 +8,8 @@
 #include <map>
 
 #include "base/file.h"
-#include "base/sha256.h"
-#include "ctl/fleet/fleet_text.h"
+#include "base/hash.h"
+#include "ctl/fleet/fleet_show.h"
 #include "ctl/machine.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/paths.h"

@@ -7,9 +7,11 @@
 
 #include "base/text.h"
 #include "ctl/render/terminal.h"
-#include "model/kernel_features.h"
+#include "evidence/effect.h"
+#include "model/kernel_info.h"
 
 namespace wq::ctl {
+
 namespace {
 
 using nlohmann::json;
@@ -103,6 +105,24 @@ std::string host_text(const json& status, bool verbose) {
     if (!status.contains("isolation")) return out;
     const std::string cpus = isolated_cpus_text(status["isolation"]);
     return cpus.empty() ? out : out + "\n" + cpus + work_text(status["isolation"]);
+}
+
+std::string effect_text_of(const nlohmann::json& about) {
+    const auto percent = about.value("effect_percent", nlohmann::json(nullptr));
+    if (!percent.is_number()) return "";
+    Effect effect{percent.get<double>(), {}};
+    const auto interval = about.value("interval_percent", nlohmann::json(nullptr));
+    if (interval.is_array()) effect.interval = {interval.at(0).get<double>(), interval.at(1).get<double>()};
+    return about.value("counter", "") + " " + effect_text(effect);
+}
+
+std::string verdict_text(const nlohmann::json& record) {
+    const auto text = [&](const char* key) { return record.value(key, ""); };
+    std::string out = fmt::format("{} against {}: {}", text("candidate"), text("reference"), text("verdict"));
+    if (const std::string reason = text("reason"); !reason.empty()) out += " (" + reason + ")";
+    const std::string effect = effect_text_of(record);
+    if (effect.empty()) return out;
+    return fmt::format("{}, {} in {}", out, effect, plural(record.value("pairs", 0U), "pair"));
 }
 
 }  // namespace wq::ctl

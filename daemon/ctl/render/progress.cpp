@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "ctl/render/verdict_text.h"
+#include "ctl/render/host_text.h"
 
 namespace wq::ctl {
 namespace {

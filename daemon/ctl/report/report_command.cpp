@@ -6,15 +6,13 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "base/fd.h"
 #include "base/file.h"
 #include "ctl/machine.h"
-#include "ctl/report/report_machine.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plan.h"
 #include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
-#include "kernel/read_core_kinds.h"
+#include "kernel/read_host_facts.h"
 #include "kernel/read_isolation.h"
 #include "service/status_file.h"
 

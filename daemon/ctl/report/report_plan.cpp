@@ -2,15 +2,21 @@
 #include "ctl/report/report_plan.h"
 
 #include <fmt/format.h>
-
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
+#include "ctl/commands/topology_command.h"
 #include "ctl/render/groups.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
+#include "plan/pods.h"
 
 namespace wq::ctl {
+
 namespace {
 
 using nlohmann::json;
@@ -125,6 +131,296 @@ std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
                  "names"),
             group.cells.second);
     return out + table(headings, rows) + "</section>\n";
+}
+
+namespace {
+
+constexpr std::size_t kMostNumbered = 512;  // CPUs; with more, they are drawn small and without numbers
+constexpr std::size_t kMostPods = 64;       // listed per scope
+
+// One box of the drawing: a package, or several that share an LLC or a core.
+struct Box {
+    CpuSet packages;     // package numbers
+    bool other = false;  // contains CPUs without a known package
+    CpuSet cpus;
+};
+
+// Merges all boxes that have a CPU of SET.
+void join(std::vector<Box>& boxes, const CpuSet& set) {
+    Box* first = nullptr;
+    for (Box& box : boxes) {
+        if (!box.cpus.intersects(set)) continue;
+        if (first == nullptr) {
+            first = &box;
+            if (box.cpus.contains(set)) return;
+            continue;
+        }
+        first->packages |= box.packages;
+        first->other = first->other || box.other;
+        first->cpus |= box.cpus;
+        box.cpus = CpuSet();
+    }
+    std::erase_if(boxes, [](const Box& box) { return box.cpus.empty(); });
+}
+
+class Drawing {
+  public:
+    explicit Drawing(const DrawnMachine& machine)
+        : topology_(machine.topology),
+          kernel_(machine.kernel),
+          llcs_(llcs_in(machine.kernel, machine.topology)),
+          shard_size_(machine.shard_size),
+          index_(machine.topology),
+          isolcpus_(machine.topology.isolated | machine.isolation.isolcpus),
+          nohz_full_(machine.isolation.nohz_full),
+          kinds_(machine.kinds),
+          small_(machine.topology.present.count() > kMostNumbered) {
+        for (const Partition& partition : machine.isolation.partitions)
+            if (partition.type == "isolated") partitions_ |= partition.cpus;
+        partitions_ -= isolcpus_;
+        core_of_.resize(CpuSet::kMaxCpus, nullptr);
+        for (const CpuSet& core : topology_.cores)
+            for (const unsigned cpu : core.cpus()) core_of_[cpu] = &core;
+        for (const Llc& llc : llcs_)
+            for (const unsigned cpu : llc.cpus.cpus())
+                if (core_of_[cpu] != nullptr) llc_of_.try_emplace(core_of_[cpu], &llc);
+    }
+
+    [[nodiscard]] std::string html() const {
+        std::string drawing = legend() + fmt::format("<div class=\"packages{}\">\n", small_ ? " many" : "");
+        for (const Box& each : boxes()) drawing += box(each);
+        drawing += offline() + "</div>\n";
+        if (topology_.present.count() > kMostUnfolded)
+            drawing =
+                folded(fmt::format("Drawing of all {}", plural(topology_.present.count(), "CPU")), drawing);
+        return head() + notes() + drawing + "</section>\n";
+    }
+
+  private:
+    [[nodiscard]] std::string head() const {
+        const std::string nodes =
+            topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
+        const std::string packages =
+            topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
+        std::string out =
+            fmt::format("<section id=\"machine\">\n<h2>Machine</h2>\n<p>{}, {}{}, {}{}{}.{}</p>\n",
+                        plural(topology_.online.count(), "CPU"), plural(topology_.cores.size(), "core"),
+                        kinds_in(topology_.online), plural(llcs_.size(), "LLC"), packages, nodes, sizes());
+        return out +
+               fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
+                           plural(shard_size_, "core"),
+                           kernel_.has(Scope::cache_shard)
+                               ? ", by the kernel&#39;s rule"
+                               : ", as the kernel&#39;s rule would do it: this kernel has no cache_shard");
+    }
+
+    // Returns " Each LLC has 8 cores in 1 shard.", or the numbers of LLCs per size; "" if there are too many
+    // sizes.
+    [[nodiscard]] std::string sizes() const {
+        static constexpr std::size_t kMostSizes = 4;
+        std::map<std::pair<std::size_t, std::size_t>, std::size_t, std::greater<>>
+            llcs;  // (cores, shards) -> LLCs
+        for (const Llc& llc : llcs_)
+            llcs[{index_.cores_in(llc.cpus), shards_of(llc.cpus, index_, shard_size_).size()}]++;
+        std::string out;
+        if (llcs.empty() || llcs.size() > kMostSizes) return out;
+        for (const auto& [size, n] : llcs)
+            out += fmt::format("{}{} {} in {}", out.empty() ? " " : ", ",
+                               llcs.size() > 1 ? plural(n, "LLC") + (n == 1 ? " has" : " have")
+                               : n == 1        ? "The LLC has"
+                                               : "Each LLC has",
+                               plural(size.first, "core"), plural(size.second, "shard"));
+        return out + ".";
+    }
+
+    // Returns " (6 P-cores, 8 E-cores)" for a hybrid, else "".
+    [[nodiscard]] std::string kinds_in(const CpuSet& cpus) const {
+        if (!kinds_.hybrid()) return "";
+        std::string out;
+        for (const auto& [name, of_kind] :
+             {std::pair<const char*, const CpuSet&>{"P-core", kinds_.performance},
+              {"E-core", kinds_.efficient},
+              {"LP E-core", kinds_.low_power}})
+            if (const std::size_t n = index_.cores_in(of_kind & cpus); n > 0)
+                out += (out.empty() ? "" : ", ") + plural(n, name);
+        return out.empty() ? "" : " (" + out + ")";
+    }
+
+    [[nodiscard]] std::string legend() const {
+        const auto sample = [](const char* kind, const char* mark, const std::string& text) {
+            return fmt::format("<li><span class=\"core{}\"><b{}></b></span> {}</li>\n", kind, mark, text);
+        };
+        const std::string thread = small_ ? "a thread" : "a thread, with its CPU number";
+        std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "");
+        const auto add = [&](const char* kind, const char* mark, const char* text, const CpuSet& cpus) {
+            if (!cpus.empty()) out += sample(kind, mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        };
+        if (kinds_.hybrid()) {
+            add("", "", "P-core", kinds_.performance);
+            add(" e", "", "E-core", kinds_.efficient);
+            add(" e lp", "", "LP E-core", kinds_.low_power);
+        } else {
+            out += sample("", "", thread);
+        }
+        if (topology_.online.count() > topology_.cores.size())
+            out += "<li><span class=\"core\"><b></b><b></b></span> a core, its threads side by side</li>\n";
+        out += "<li><span class=\"shard sample\"></span> a shard</li>\n";
+        add("", " class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
+        add("", " class=\"p\"", "isolated by a cpuset partition", partitions_);
+        add("", " class=\"n\"", "without the tick (nohz_full)", nohz_full_);
+        add("", " class=\"o\"", "offline", topology_.present - topology_.online);
+        return out + "</ul>\n";
+    }
+
+    [[nodiscard]] std::string notes() const {
+        std::vector<std::string> notes = topology_.warnings;
+        if (kinds_.hybrid()) notes.push_back("P-cores and E-cores are told apart " + kinds_.source + ".");
+        for (OwnPods& own : kernels_own(topology_, kernel_)) {
+            const bool all = own.cpus.size() <= kMostPods;
+            if (!all) own.cpus.resize(kMostPods);
+            notes.push_back(fmt::format("{} CPUs {}{}", own.text, fmt::join(own.cpus, "; "),
+                                        all ? "" : "; and further ones"));
+        }
+        for (const std::string& why : {why_in_doubt(topology_, kernel_), why_not_its_own(kernel_)})
+            if (!why.empty()) notes.push_back(why);
+        std::string out;
+        for (const std::string& note : notes) out += fmt::format("<p class=\"quiet\">{}</p>\n", escape(note));
+        return out;
+    }
+
+    [[nodiscard]] std::vector<Box> boxes() const {
+        std::vector<Box> out;
+        CpuSet rest = topology_.online;
+        for (unsigned i = 0; i < topology_.packages.size(); i++) {
+            out.push_back({{i}, false, topology_.packages[i]});
+            rest -= topology_.packages[i];
+        }
+        if (!rest.empty()) out.push_back({{}, true, rest});
+        for (const Llc& llc : llcs_) join(out, llc.cpus);
+        for (const CpuSet& core : topology_.cores) join(out, core);
+        return out;
+    }
+
+    [[nodiscard]] std::string name_of_box(const Box& box) const {
+        if (topology_.packages.empty()) return "Machine";
+        if (box.packages.empty()) return "CPUs of no known package";
+        return fmt::format("Package{} {}{}", box.packages.count() == 1 ? "" : "s", box.packages.list(),
+                           box.other ? " and CPUs of no known one" : "");
+    }
+
+    // The packages of CPUS, if BOX has several packages.
+    [[nodiscard]] std::string packages_in(const CpuSet& cpus, const Box& box) const {
+        CpuSet packages;
+        if (box.packages.count() > 1)
+            for (const unsigned i : box.packages.cpus())
+                if (topology_.packages[i].intersects(cpus)) packages.add(i);
+        if (packages.empty()) return "";
+        return fmt::format("package{} {} · ", packages.count() == 1 ? "" : "s", packages.list());
+    }
+
+    [[nodiscard]] std::string box(const Box& box) const {
+        const CpuSet& cpus = box.cpus;
+        std::string boxes;
+        CpuSet loose = cpus;
+        CpuSet nodes;
+        for (std::size_t i = 0; i < llcs_.size(); i++) {
+            const Llc& one = llcs_[i];
+            if (one.cpus.empty() || !cpus.has(one.cpus.first())) continue;
+            boxes += llc(i, one, box);
+            if (one.numa_node) nodes.add(*one.numa_node);
+            for (const CpuSet& core : index_.split(one.cpus)) loose -= *core_of_[core.first()];
+        }
+        if (!loose.empty()) boxes += in_no_llc(loose);
+        return fmt::format(
+            "<section class=\"package\">\n<p><strong>{}</strong> <small>{}{} · CPUs {}</small></p>\n"
+            "<div class=\"llcs\">\n{}</div>\n</section>\n",
+            name_of_box(box),
+            nodes.empty() ? ""
+                          : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
+            plural(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
+    }
+
+    [[nodiscard]] std::string llc(std::size_t number, const Llc& llc, const Box& box) const {
+        std::string shards;
+        for (const CpuSet& shard : shards_of(llc.cpus, index_, shard_size_))
+            shards += fmt::format("<div class=\"shard\" title=\"shard: CPUs {}\">{}</div>\n", shard.list(),
+                                  cores_of(shard, &llc));
+        return fmt::format(
+            "<div class=\"llc\"><p>LLC {} <small>{}{}{}{}</small></p>\n<div "
+            "class=\"shards\">\n{}</div></div>\n",
+            number, packages_in(llc.cpus, box),
+            llc.numa_node && topology_.nodes.size() > 1 ? fmt::format("node {} · ", *llc.numa_node) : "",
+            small_ ? "" : plural(index_.cores_in(llc.cpus), "core") + " · ", llc.cpus.list(), shards);
+    }
+
+    // Isolated CPUs have no LLC.
+    [[nodiscard]] std::string in_no_llc(const CpuSet& cpus) const {
+        return fmt::format(
+            "<div class=\"llc\"><p>In no LLC <small>{} · {}</small></p>\n<div class=\"shards\">"
+            "<div class=\"shard loose\">{}</div></div></div>\n",
+            plural(index_.cores_in(cpus), "core"), cpus.list(), cores_of(cpus, nullptr));
+    }
+
+    [[nodiscard]] std::string offline() const {
+        const CpuSet cpus = topology_.present - topology_.online;
+        if (cpus.empty()) return "";
+        std::string threads;
+        for (const unsigned cpu : cpus.cpus())
+            threads += fmt::format("<span class=\"core\">{}</span>", thread(cpu, "o"));
+        return fmt::format(
+            "<section class=\"package\">\n<p><strong>Offline</strong> <small>CPUs {}</small></p>\n"
+            "<div class=\"shard loose\">{}</div>\n</section>\n",
+            cpus.list(), threads);
+    }
+
+    // The cores with CPUs in CPUS, each with all of its threads: isolated threads, which are in no LLC, are
+    // drawn beside their siblings. A core of several LLCs is in the first. LLC: nullptr for cores in no LLC.
+    [[nodiscard]] std::string cores_of(const CpuSet& cpus, const Llc* llc) const {
+        std::string out;
+        for (const CpuSet& part : index_.split(cpus)) {
+            const CpuSet& core = *core_of_[part.first()];
+            const auto home = llc_of_.find(&core);
+            if (llc != nullptr && home->second != llc) continue;
+            out += fmt::format("<span class=\"core{}\" data-core=\"{}\">", kind_of(core), core.first());
+            for (const unsigned cpu : core.cpus()) out += thread(cpu, marks_of(cpu));
+            out += "</span>";
+        }
+        return out;
+    }
+
+    [[nodiscard]] const char* kind_of(const CpuSet& core) const {
+        return kinds_.low_power.intersects(core) ? " e lp" : kinds_.efficient.intersects(core) ? " e" : "";
+    }
+
+    [[nodiscard]] std::string marks_of(unsigned cpu) const {
+        std::string out = isolcpus_.has(cpu) ? "i" : partitions_.has(cpu) ? "p" : "";
+        if (nohz_full_.has(cpu)) out += out.empty() ? "n" : " n";
+        return out;
+    }
+
+    [[nodiscard]] std::string thread(unsigned cpu, const std::string& marks) const {
+        return fmt::format("<b{}>{}</b>", marks.empty() ? "" : fmt::format(" class=\"{}\"", marks),
+                           small_ ? "" : std::to_string(cpu));
+    }
+
+    const Topology& topology_;
+    const KernelInfo& kernel_;
+    std::vector<Llc> llcs_;
+    unsigned shard_size_;
+    CoreIndex index_;
+    CpuSet isolcpus_;
+    CpuSet nohz_full_;
+    CoreKinds kinds_;
+    CpuSet partitions_;
+    bool small_;
+    std::vector<const CpuSet*> core_of_;          // CPU -> core
+    std::map<const CpuSet*, const Llc*> llc_of_;  // core -> LLC
+};
+
+}  // namespace
+
+std::string machine_html(const DrawnMachine& machine) {
+    return Drawing(machine).html();
 }
 
 }  // namespace wq::ctl

@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "model/core_kinds.h"
+#include "model/isolation.h"
+#include "model/kernel_info.h"
+#include "model/topology.h"
 #include "plan/plan.h"
 
 namespace wq::ctl {
@@ -25,5 +29,22 @@ std::string names_html(const std::vector<std::string>& names);
 // The report section with the plan: one row per group of targets that differ only in their names. STATUS is
 // the daemon's, with states and baselines; null if no daemon was asked.
 std::string plan_html(const std::vector<PlanLine>& plan, const nlohmann::json& status);
+
+// Input for the drawing of a machine.
+struct DrawnMachine {
+    const Topology& topology;
+    const KernelInfo& kernel;  // its own pods are listed beside the drawing
+    unsigned shard_size = 8;   // cores
+    const Isolation& isolation;
+    CoreKinds kinds = {};
+};
+
+// With more CPUs than this, the drawing is folded: the reader must open it.
+inline constexpr std::size_t kMostUnfolded = 64;
+
+// The report section with the drawing of a machine: packages, LLCs, shards, cores, threads. Every core of
+// the topology is one element with the attribute data-core, whose value is its lowest CPU. Packages that
+// share an LLC are in one box. The cores of a hybrid are drawn and named by their kinds.
+std::string machine_html(const DrawnMachine& machine);
 
 }  // namespace wq::ctl

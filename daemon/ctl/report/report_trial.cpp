@@ -11,7 +11,7 @@
 #include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
 #include "evidence/e_process.h"
-#include "judge/evidence.h"
+#include "judge/verdicts.h"
 
 namespace wq::ctl {
 namespace {

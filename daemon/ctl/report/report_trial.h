@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ctl/report/report_plot.h"
-#include "judge/readings.h"
 #include "judge/verdicts.h"
 
 namespace wq::ctl {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/result.h"
 #include "ctl/top/top_rates.h"
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/result.h"
 
 namespace wq::ctl {
