@@ -85,6 +85,7 @@ bool Search::is_named(const Candidate& c) const {
 // it. An arm that the kernel refused is skipped; the search goes on.
 bool Search::may_meet(const Arm& challenger, const Arm& reference) const {
     if (std::ranges::find(references_, challenger) != references_.end()) return false;
+    if (wish_.sets_first()) return true;  // the engine reports a refusal
     if (in_.refuses && in_.refuses(challenger.word)) return false;
     const Candidate* c = candidate_with(in_.plan, challenger.scope);
     const Candidate* r = candidate_with(in_.plan, reference.scope);

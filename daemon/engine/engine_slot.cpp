@@ -22,12 +22,15 @@ Status Engine::may_try(const std::string& name) {
     const auto found = look_for_order(name);
     if (!found) return tl::unexpected(found.error());
     const Target& target = **found;
+    if (const std::string why = why_default_stays(name); !why.empty()) return fail(name + ": " + why, EPERM);
     const Holder holder = ownership_.holder_of(target);
     if (holder == Holder::pin) return fail(name + ": pinned; unpin it first", EBUSY);
-    if (holder == Holder::revert)
-        return fail(name + ": reverted by an operator's order; unpin it first", EBUSY);
+    if (holder == Holder::revert) {
+        const std::string& why = ownership_.entry(name)->why;
+        return fail(name + ": " + (why.empty() ? "reverted by an operator's order; unpin it first" : why),
+                    EBUSY);
+    }
     if (target.unread) return fail(name + ": cannot be read now", EAGAIN);
-    if (const std::string why = why_default_stays(name); !why.empty()) return fail(name + ": " + why, EPERM);
     if (const std::string& why = inventory_.pods_unknown(); !why.empty())
         return fail("pods unknown: " + why, EPERM);
     if (!target.now.scope.effective) return fail(name + ": wq-tuned does not know its current scope", EINVAL);

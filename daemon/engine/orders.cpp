@@ -51,7 +51,8 @@ Status Orders::unpin(const std::string& name) {
 }
 
 std::string Orders::note() const {
-    const std::string why = engine_.why_default_stays(kDefaultTarget);
+    const std::string why =
+        engine_.policy().default_scope.manage ? engine_.why_default_stays(kDefaultTarget) : "";
     return why.empty() ? "" : fmt::format("{}: not moved meanwhile: {}", kDefaultTarget, why);
 }
 

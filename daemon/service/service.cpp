@@ -388,6 +388,7 @@ std::size_t Service::essence() const {
     mix(state());
     mix(summary());
     mix(std::to_string(policy_state_.since.value_or(0)));
+    mix(std::to_string(engine_->inventory().topology_reads()));
     for (const Origin& rule : engine_->policy().expired_rules()) mix(rule.text());
     for (const auto& [name, target] : engine_->targets()) {
         mix(name);

@@ -98,7 +98,7 @@ settle = "0s"
 manage = false
 [[workqueue]]
 match = "*"
-candidates = ["smt"]'
+scope = "smt"'
 }
 policy ""
 textfile=$tree/textfiles/wq-tuned.prom
@@ -168,7 +168,7 @@ scraped() {
   query '{__name__=~"wq_tuned_[a-z_]+"}' | jq -c '[.[] | {name: .metric.__name__, value: (.value[1] | tonumber),
     labels: (.metric | del(.__name__, .job, .instance))}] | sort_by(.name, .labels | tostring) | .[]'
 }
-sorted() { "$1" | jq -Sc . >"$root/$1"; }
+sorted() { "$1" | jq -Sc . | sort >"$root/$1"; }
 sorted written
 [ "$(wc -l <"$root/written")" -gt 40 ] || complain "only $(wc -l <"$root/written") series were written"
 is_same() { sorted scraped && cmp -s "$root/written" "$root/scraped"; }

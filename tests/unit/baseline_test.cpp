@@ -114,11 +114,12 @@ TEST_F(Baseline, IsWrittenOnlyWhereItDiffersFromTheFile) {
 
 // Of an entry with an unknown order only the order is lost.
 TEST_F(Baseline, HasTheOrdersOfOtherVersions) {
-    const std::tuple<std::string, Holder, std::string> cases[] = {{"pin smt", Holder::pin, "smt"},
-                                                                  {"revert", Holder::revert, ""},
-                                                                  {"revert `a` must stay", Holder::revert, ""},
-                                                                  {"slot", Holder::slot, ""},
-                                                                  {"later", Holder::policy, ""}};
+    const std::tuple<std::string, Holder, std::string> cases[] = {
+        {"pin smt", Holder::pin, "smt"},
+        {"revert", Holder::revert, ""},
+        {"revert `a` must stay", Holder::revert, ""},
+        {"slot", Holder::slot, ""},
+        {"later", Holder::policy, ""}};
     for (const auto& [text, holder, pinned] : cases) {
         tree_.write("baseline.json",
                     "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\","
@@ -270,7 +271,7 @@ TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
 TEST_F(Baseline, ThatIsExternalKeepsItsOrder) {
     tree_.write("baseline.json",
                 "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":null,"
-                "\"may_hold\":[],\"may_strict\":null,\"order\":\"external\"}]}");
+                "\"may_hold\":[],\"may_strict\":null,\"order\":\"\",\"external\":true}]}");
     ASSERT_TRUE(store_.load());
     EXPECT_TRUE(store_.find("a")->external);
     EXPECT_EQ(store_.find("a")->holder, Holder::policy);

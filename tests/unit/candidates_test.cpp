@@ -243,7 +243,7 @@ TEST_F(CandidatesTest, WhatIsSetFirst) {
 }
 
 TEST_F(CandidatesTest, StrictnessIsPartOfAnArm) {
-    policy_.rules[0].strict = true;
+    policy_ = rule_for_all(fixed(Scope::cache), true);
     EXPECT_EQ(next(), "cache_shard/cache strict dense");
     policy_ = rule_for_all(fixed(Scope::cache_shard), true);
     EXPECT_EQ(next(), "cache_shard/cache_shard strict dense");

@@ -301,7 +301,8 @@ TEST_F(DecideTest, WhatTheLedgerKeptIsHeld) {
 }
 
 TEST_F(DecideTest, WhatRegressedIsAtItsBaseline) {
-    target_.step = {.kind = Step::Kind::reverted};
+    target_.step = {};
+    target_.step.kind = Step::Kind::reverted;
     target_.step.said = "smt against cache: regressed";
     target_.step.course = Course::resting;
     expect(State::reverted, "smt against cache: regressed");

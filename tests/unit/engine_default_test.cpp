@@ -30,7 +30,7 @@ class EngineDefault : public test::Rig {
 // @default goes back, and stays until a reload.
 TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
     Policy policy = rule_for_all({});
-    policy.default_scope = {.manage = true};
+    policy.default_scope.manage = true;
     policy.rules.insert(policy.rules.begin(), {{"left*"}, leave(), {}, {"rules.toml", 3}});
     for (const bool pinned : {false, true}) {
         SCOPED_TRACE(pinned);
@@ -66,7 +66,7 @@ TEST_F(EngineDefault, StaysOnceAFollowerMustBeLeft) {
 
 TEST_F(EngineDefault, StaysWhileAFollowerIsReverted) {
     Policy policy = rule_for_all({});
-    policy.default_scope = {.manage = true};
+    policy.default_scope.manage = true;
     use(policy);
     ASSERT_TRUE(engine_->orders().revert("kcryptd"));
     EXPECT_THAT(engine_->orders().note(), HasSubstr("`kcryptd` (reverted by an operator's order)"));
@@ -90,12 +90,12 @@ TEST_F(EngineDefault, WritesTheManagedDefaultAloneForItsFollowers) {
     EXPECT_EQ(log_.count(Event::external), 0U) << "our doing, not a foreign write";
 }
 
-TEST_F(EngineDefault, WritesTheDefaultFirstAndThenWhoDiffers) {
+TEST_F(EngineDefault, WritesWhoDiffersFirstAndThenTheDefault) {
     Policy policy = managed();
     policy.rules.insert(policy.rules.begin(), {{"kcryptd"}, fixed(Scope::cpu), {}, {}});
     policy.rules.insert(policy.rules.begin(), {{"writeback"}, leave(), {}, {}});
     use(policy);
-    EXPECT_THAT(files_->asked, ElementsAre("@default=smt", "kcryptd=cpu"));
+    EXPECT_THAT(files_->asked, ElementsAre("kcryptd=cpu", "@default=smt"));
     EXPECT_EQ(scope("writeback"), "default (smt)");
     EXPECT_EQ(state("writeback"), State::leave);
     use(rule_for_all(leave()));

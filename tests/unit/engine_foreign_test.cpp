@@ -191,7 +191,8 @@ TEST_F(OtherWriters, BeforeWeEverWroteAreTheBaseline) {
 
 TEST_F(OtherWriters, OfTheDefaultMoveItsFollowersAndNotUs) {
     Policy policy = rule_for_all();
-    policy.default_scope = {.manage = true, .wish = test::planned()};
+    policy.default_scope.manage = true;
+    policy.default_scope.wish = test::planned();
     engine_->set_policy(policy);
     reconcile(1);
     ASSERT_EQ(default_scope(), "smt");

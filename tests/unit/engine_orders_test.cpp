@@ -187,7 +187,8 @@ TEST_F(Orders, RevertOfEverything) {
 // otherwise get a plan of its own.
 TEST_F(Orders, RevertOfEverythingHoldsWhatNeedsNoSettingToo) {
     Policy policy = rule_for_all();
-    policy.default_scope = {.manage = true, .wish = test::planned()};
+    policy.default_scope.manage = true;
+    policy.default_scope.wish = test::planned();
     engine_->set_policy(policy);
     engine_->reconcile();
     ASSERT_EQ(state("kcryptd"), State::as_planned);
@@ -278,7 +279,7 @@ TEST_F(Orders, AreRefusedWhileObservingOrExternalOrPodsAreUnknown) {
     expect_refused(engine_->orders().pin("kcryptd", "cpu"), "holds 'numa'", EPERM);
     expect_refused(engine_->orders().revert("kcryptd"), "holds 'numa'", EPERM);
     Topology plugged = topology_;
-    plugged.present = CpuSet::range(0, 30);
+    plugged.warnings = {"CPU 30 is odd"};
     see(plugged);
     expect_refused(engine_->orders().pin("writeback", "cpu"), "pods unknown", EPERM);
     EXPECT_EQ(scope("kcryptd"), "numa");
@@ -356,7 +357,7 @@ TEST_F(Orders, AndStatesAreShown) {
     ASSERT_TRUE(engine_->orders().pin("writeback", "cpu"));
     const auto status = status_json(*engine_, nullptr, "running");
     EXPECT_EQ(status["daemon"]["state"], "running");
-    EXPECT_EQ(status["daemon"]["mode"], "guard");
+    EXPECT_EQ(status["daemon"]["mode"], "tune");
     EXPECT_EQ(status["daemon"]["writes"], 3);
     const auto& targets = status["targets"];
     ASSERT_EQ(targets.size(), 3U);
@@ -368,7 +369,7 @@ TEST_F(Orders, AndStatesAreShown) {
     EXPECT_EQ(targets[1]["effective"], "smt");
     EXPECT_EQ(targets[1]["baseline"], "default");
     EXPECT_EQ(targets[1]["planned"], "smt");
-    EXPECT_EQ(targets[1]["state"], "applied");
+    EXPECT_EQ(targets[1]["state"], "set");
     EXPECT_TRUE(targets[1]["comparison"].is_null());
     EXPECT_EQ(targets[2]["state"], "pinned");
     EXPECT_EQ(targets[2]["scope"], "cpu");

@@ -9,7 +9,8 @@ Rig::Rig(KernelInfo kernel) : kernel_(std::move(kernel)) {
 
 Policy Rig::managed() {
     Policy policy = rule_for_all();
-    policy.default_scope = {.manage = true, .wish = test::planned()};
+    policy.default_scope.manage = true;
+    policy.default_scope.wish = test::planned();
     return policy;
 }
 

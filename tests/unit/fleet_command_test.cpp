@@ -299,7 +299,7 @@ TEST_F(FleetCommand, WritesAPolicyForTheKindsThatWereMeasured) {
     elsewhere.kernel = "6.13.1";
     EXPECT_EQ(planned(ran.out, "kcryptd-254:0-1", elsewhere), "leave");
     EXPECT_THAT(ran.out, HasSubstr("\n# cache -> smt, latency, better: E "));
-    EXPECT_THAT(ran.out, HasSubstr("of 40 hosts, effect 0.9"));
+    EXPECT_THAT(ran.out, HasSubstr("of 40 hosts, effect 1.9% better"));
     EXPECT_THAT(ran.out, HasSubstr(R"(cpu_model = "AMD \\[EPYC] 9654 96-Core Processor")"));
 }
 

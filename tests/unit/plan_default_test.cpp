@@ -379,7 +379,8 @@ TEST(PlanCommand, PromisesComparisonsOnlyWhereThereAreSome) {
     };
     EXPECT_THAT(plan_for("synthetic:pack:1 l3:2 core:4 pu:2"),
                 StartsWith("1 of 1 target would be compared\n"));
-    EXPECT_THAT(plan_for("synthetic:pack:1 core:1 pu:1"), StartsWith("None of 1 target would be set or compared.\n"));
+    EXPECT_THAT(plan_for("synthetic:pack:1 core:1 pu:1"),
+                StartsWith("None of 1 target would be set or compared.\n"));
 }
 
 TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
@@ -394,8 +395,9 @@ TEST(PlanCommand, SaysWhatIsReachedByTheDefaultOnly) {
     tree.write("var/lib/wq-tuned/paused", "");
     testing::internal::CaptureStdout();
     EXPECT_EQ(ctl::plan(options), 0);
-    EXPECT_THAT(testing::internal::GetCapturedStdout(),
-                HasSubstr("\n\nNo comparison begins now: paused by `wq-tunectl pause`.\nOnly @default reaches"));
+    EXPECT_THAT(
+        testing::internal::GetCapturedStdout(),
+        HasSubstr("\n\nNo comparison begins now: paused by `wq-tunectl pause`.\nOnly @default reaches"));
 }
 
 }  // namespace

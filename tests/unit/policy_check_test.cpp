@@ -94,6 +94,7 @@ TEST(Check, NotesAPatternThatMatchesNoWorkqueueHere) {
     EXPECT_THAT(run_check(options).err, testing::Not(testing::HasSubstr("note")))
         << "no workqueues are known";
     tree.add(File("sys/devices/virtual/workqueue/writeback/per_cpu", "0\n"));
+    tree.add(File("sys/devices/virtual/workqueue/writeback/affinity_scope", "default (cache)\n"));
     const CheckRun run = run_check(options);
     EXPECT_EQ(run.code, ctl::kOk);
     EXPECT_THAT(run.err, testing::EndsWith("\n" + note + "\n"));

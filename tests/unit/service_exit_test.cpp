@@ -133,7 +133,7 @@ TEST_F(ServiceTest, WhatCannotBePutBackIsCountedAndStaysOnRecord) {
     {
         Daemon daemon(tree_);
         ASSERT_TRUE(applied());
-        ASSERT_TRUE(eventually([&] { return entries().size() == 2; }));
+        ASSERT_TRUE(eventually([&] { return tree_.read(wq_path("writeback")) == "smt\n"; }));
     }  // kill -9
     tree_.remove(wq_path("kcryptd"));
     tree_.add(test::Dir(wq_path("kcryptd")));  // cannot be read or written

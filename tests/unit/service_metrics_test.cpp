@@ -36,7 +36,7 @@ class MetricsServiceTest : public ServiceTest {
 
 TEST_F(MetricsServiceTest, TheyTellWhatIsAndGoWithTheDaemon) {
     Daemon daemon(tree_);
-    EXPECT_TRUE(shows("wq_tuned_targets{state=\"applied\"} 2"));
+    EXPECT_TRUE(shows("wq_tuned_targets{state=\"set\"} 2"));
     EXPECT_TRUE(shows("wq_tuned_writes_total 2"));
     EXPECT_TRUE(shows("wq_tuned_policy_files 1"));
     EXPECT_EQ(daemon.end(SIGTERM), 0);

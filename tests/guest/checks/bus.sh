@@ -82,6 +82,9 @@ wq-tunectl revert "$wq"
 check_eq "reverted" "default reverted" "$(cut -d' ' -f1 "$workqueues/$wq/affinity_scope") $(target "$wq" state)"
 wq-tunectl unpin "$wq"
 check_eq "unpinned" leave "$(target "$wq" state)"
+expect_code 1 'must stay' wq-tunectl pin @default smt
+sed -i 's/"leave"/"auto"/' /etc/wq-tuned/wq-tuned.toml
+wq-tunectl reload
 wq-tunectl pin @default smt
 check_eq "@default pinned" smt "$(cat /sys/module/workqueue/parameters/default_affinity_scope)"
 check_eq "its followers" "default (smt)" "$(scope_of "$wq")"

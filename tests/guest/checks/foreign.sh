@@ -43,7 +43,7 @@ echo smt >"$workqueues/$wq/affinity_scope"
 systemctl stop wq-tuned
 check_eq "after stop" smt "$(scope_of "$wq")"
 echo default >"$workqueues/$wq/affinity_scope"
-sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+sed -i '1i daemon.on_exit = "keep"' /etc/wq-tuned/wq-tuned.toml
 then_cpu
 systemctl stop wq-tuned
 check_eq "kept" cpu "$(scope_of "$wq")"

@@ -91,7 +91,7 @@ is_active || fail "not running"
 expect_scope "$wq" "$scope"
 
 note "-- remove: settings back, though the policy keeps them; the policy stays"
-sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+sed -i '1i daemon.on_exit = "keep"' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
 systemctl stop wq-tuned
 check_eq "kept by a stop" "$scope" "$(scope_of "$wq")"

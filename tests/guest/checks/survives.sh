@@ -112,7 +112,7 @@ systemctl reset-failed wq-tuned 2>/dev/null || true
 note "-- on_exit = keep, and back"
 systemctl start wq-tuned
 expect_scope "$wq" "$scope"
-sed -i 's/^\[daemon\]$/&\non_exit = "keep"/' /etc/wq-tuned/wq-tuned.toml
+sed -i '1i daemon.on_exit = "keep"' /etc/wq-tuned/wq-tuned.toml
 systemctl reload wq-tuned
 echo '[daemon' >>/etc/wq-tuned/wq-tuned.toml # broken, but not loaded
 systemctl stop wq-tuned

