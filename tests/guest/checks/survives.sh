@@ -121,7 +121,7 @@ check_eq "kept" "$scope" "$(scope_of "$wq")"
 check_eq "its entry" '["default",false]' "$(entry)"
 check_eq "status without a daemon" "absent set default" "$(daemon_field state) $(target "$wq" state) $(target "$wq" baseline)"
 check_eq "undo" "echo default > '$workqueues/$wq/affinity_scope'" "$(wq-tunectl undo)"
-sed -i '/^on_exit/d' /etc/wq-tuned/wq-tuned.toml
+sed -i '/^daemon.on_exit/d' /etc/wq-tuned/wq-tuned.toml
 systemctl start wq-tuned
 check_eq "entry after the next start" '["default",false]' "$(entry)"
 check_eq "writes after the next start" 0 "$(daemon_field writes)"
