@@ -8,7 +8,6 @@
 #include "counters/machine_counter.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::array kKinds = {

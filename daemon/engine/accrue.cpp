@@ -12,7 +12,6 @@
 #include "engine/candidates.h"
 
 namespace wq {
-
 namespace {
 
 void add(LedgerEntry& entry, const PairEvidence& pair) {

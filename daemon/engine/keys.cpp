@@ -9,7 +9,6 @@
 #include "plan/pods.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash

@@ -13,7 +13,6 @@
 #include "engine/scope_writer.h"
 
 namespace wq {
-
 namespace {
 
 // Logs the outcome, but not if the target was at its baseline already.

@@ -10,7 +10,6 @@
 #include "base/file.h"
 
 namespace wq {
-
 namespace {
 
 struct Row {

@@ -6,7 +6,6 @@
 #include <numbers>
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kFirstLarge = 2;  // of kStakes

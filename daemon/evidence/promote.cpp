@@ -40,7 +40,6 @@
 #include <set>
 
 namespace wq {
-
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0

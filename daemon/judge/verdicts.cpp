@@ -16,7 +16,6 @@
 #include "base/text.h"
 
 namespace wq {
-
 namespace {
 
 using nlohmann::json;

@@ -14,7 +14,6 @@
 #include "kernel/btf_types.h"
 
 namespace wq {
-
 namespace {
 
 using Parser = Result<CpuSet> (*)(std::string_view);

@@ -8,7 +8,6 @@
 #include "base/file.h"
 
 namespace wq {
-
 namespace {
 
 using nlohmann::json;

@@ -15,7 +15,6 @@
 #include "kernel/btf_types.h"
 
 namespace wq {
-
 namespace {
 
 // Checks the mode bits: access(2) always succeeds for root, but the write would then fail.

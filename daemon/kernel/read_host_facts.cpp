@@ -16,7 +16,6 @@
 #include "base/text.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kCpuinfo = 8192;  // enough for the first CPU; thousands may follow

@@ -14,7 +14,6 @@
 #include "base/text.h"
 
 namespace wq {
-
 namespace {
 
 constexpr unsigned kMostDeep = 16;

@@ -21,7 +21,6 @@
 #include "plan/pods.h"
 
 namespace wq {
-
 namespace {
 
 using Pods = std::vector<CpuSet>;

@@ -31,7 +31,6 @@
 #include "plan/pods.h"
 
 namespace wq {
-
 namespace {
 
 using Pods = std::vector<CpuSet>;

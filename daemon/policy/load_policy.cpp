@@ -16,7 +16,6 @@
 #include "policy/quantity.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kMaxHostName = 255;

@@ -7,7 +7,6 @@
 #include "policy/settings.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kMaxMatch = 255;  // a workqueue's name has at most 31 bytes

@@ -12,7 +12,6 @@
 #include "base/text.h"
 
 namespace wq {
-
 namespace {
 
 using std::chrono::milliseconds;

@@ -13,7 +13,6 @@
 #include "base/text.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::size_t kLongestWorkqueueName = 31;  // WQ_NAME_LEN - 1; 23 before Linux 6.9

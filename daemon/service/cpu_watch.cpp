@@ -10,7 +10,6 @@
 #include "kernel/read_host_facts.h"
 
 namespace wq {
-
 namespace {
 
 constexpr std::int64_t kNoise = 100'000'000;  // ns, because two clocks are read one after the other

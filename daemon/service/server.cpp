@@ -6,7 +6,6 @@
 #include <cstring>
 
 namespace wq {
-
 namespace {
 
 // Lower priority than everything else in the loop: signals, timers, udev.

@@ -18,7 +18,6 @@
 #include "service/status.h"
 
 namespace wq {
-
 namespace {
 
 using nlohmann::json;

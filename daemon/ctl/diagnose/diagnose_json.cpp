@@ -6,7 +6,6 @@
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -22,7 +22,6 @@
 #include "service/status_file.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

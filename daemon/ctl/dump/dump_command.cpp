@@ -15,7 +15,6 @@
 #include "kernel/probe.h"
 
 namespace wq::ctl {
-
 namespace {
 
 struct DumpOptions {

@@ -15,7 +15,6 @@
 #include "evidence/promote.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -11,7 +11,6 @@
 #include "model/kernel_info.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using nlohmann::json;

@@ -23,7 +23,6 @@
 #include "ctl/render/groups.h"
 
 namespace wq::ctl {
-
 namespace {
 
 constexpr std::size_t kUnlimited = 100'000;

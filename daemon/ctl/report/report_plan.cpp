@@ -16,7 +16,6 @@
 #include "plan/pods.h"
 
 namespace wq::ctl {
-
 namespace {
 
 using nlohmann::json;
