@@ -19,7 +19,7 @@ struct ArmRest {
 // What is known about a target's comparisons.
 struct Known {
     std::function<const LedgerEntry*(const LedgerKey&)> entry;  // Ledger::find(); empty: nothing is known
-    std::function<ArmRest(const Arms&)> rest = {};
+    std::function<ArmRest(const Arms&)> rest = {};              // on this target; empty: none rests
     std::string before_upgrade =
         {};              // the arm that was kept for this class under an older kernel; "" if none is known
     bool spent = false;  // the target's judge.budget for today is used up

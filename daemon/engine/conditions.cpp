@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "kernel/read_isolation.h"
 #include "model/kernel_info.h"
 
 namespace wq {
@@ -74,6 +75,15 @@ Conditions read_conditions(const Paths& paths, const KernelInfo& kernel, const P
     out.memory_is_short = is_memory_short(paths);
     out.on_battery = is_on_battery(paths);
     return out;
+}
+
+NamedOnly read_named_only(const Paths& paths) {
+    const Isolation isolation = read_isolation(paths);
+    return {read_first_line(paths.realtime()) == "1" ? "a realtime kernel"
+            : !isolation.isolcpus.empty()            ? "isolcpus= is set"
+            : !isolation.nohz_full.empty()           ? "nohz_full= is set"
+                                                     : "",
+            swap_devices(paths)};
 }
 
 bool is_memory_short(const Paths& paths) {

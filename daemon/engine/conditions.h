@@ -8,6 +8,7 @@
 #include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/policy.h"
+#include "plan/plan.h"
 
 namespace wq {
 
@@ -42,6 +43,8 @@ std::string why_observing(const KernelInfo& kernel, const Policy& policy, const 
 // The conditions of the host of PATHS as far as they can be read without a daemon. WHY: as above.
 Conditions read_conditions(const Paths& paths, const KernelInfo& kernel, const Policy& policy,
                            const std::string& why);
+
+NamedOnly read_named_only(const Paths& paths);
 
 // Whether tasks stall for memory: in /proc/pressure/memory, avg10 of `some` is above 1% or that of `full`
 // above 0. False if the kernel does not have this file.

@@ -245,10 +245,9 @@ void Engine::plan_targets() {
                                                                                : std::nullopt;
     };
     plan_each(input, [&](std::size_t, PlanLine line) { take(std::move(line)); });
-    const auto left = policy_.default_scope.manage && policy_.default_scope.wish.sets_first()
-                          ? std::vector<std::string>()
-                          : followers_to_leave(input);
-    default_stays_ = left.empty() ? "" : "followers must stay at the kernel's scope: " + left.front();
+    const bool is_set = policy_.default_scope.manage && policy_.default_scope.wish.sets_first();
+    const std::string left = is_set ? std::string() : followers_to_leave(input);
+    default_stays_ = left.empty() ? "" : "followers must stay at the kernel's scope: " + left;
     if (!left.empty() && input.default_moved) leave_followers();
 }
 

@@ -29,7 +29,7 @@ namespace wq {
 
 // The state of a target's comparison, for status, explain and metrics.
 struct ComparisonView {
-    Arms arms;  // the reference (`baseline`) and the candidate
+    Arms arms;
     Course course = Course::none;
     Judgement judgement = Judgement::undecided;  // the decision, which stays until the opposite is decided
     Decision decision;                           // from the evidence as of the last pair

@@ -158,7 +158,8 @@ void Experiment::take(Member& member, const PairEvidence& evidence, double in_pl
     notes.failures = 0;
     totals_.pairs++;
     if (evidence.lost) totals_.windows_lost++;
-    // What is in force costs nothing. An arm that is in force but not proven can cost, too.
+    // A candidate that has not improved may cost time. While it is in force, the reference may cost time,
+    // too.
     const bool proven = member.taker.course == Course::watched;
     const bool spent = is_spent(name);
     if (const auto d = added(before, entry, 1); d && !proven) notes.lost.add(day, *d, in_place);

@@ -239,8 +239,6 @@ double evidence_of(double log) {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
 constexpr std::size_t kMaxReadings = 4U << 20;  // bytes; 512 pairs of one counter have 20 KB
 constexpr std::size_t kMaxCounters = 64;
 

@@ -22,7 +22,6 @@
 #include <map>
 #include <vector>
 
-#include "base/file.h"
 #include "base/natural_less.h"
 #include "base/text.h"
 #include "kernel/read_isolation.h"
@@ -294,12 +293,12 @@ void Planner::decide_default(PlanLine& line) {
         return put(line, Finding::leave, kOnCommandLine);
     decide_by_wish(line, wanted.wish);
     if (line.finding != Finding::change && line.finding != Finding::in_place) return;
-    const auto left = followers_to_leave(in_);
+    const std::string left = followers_to_leave(in_);
     if (left.empty()) return;
     if (!wanted.wish.sets_first())
-        put(line, Finding::followers, "followers must stay at the kernel's scope: " + names_of(left));
+        put(line, Finding::followers, "followers must stay at the kernel's scope: " + left);
     else if (line.finding == Finding::change)
-        line.reason += "; moves followers that are otherwise left: " + names_of(left);
+        line.reason += "; moves followers that are otherwise left: " + left;
 }
 
 void Planner::decide(PlanLine& line) {
@@ -349,15 +348,14 @@ std::string_view name_of(Action action) {
     return "?";
 }
 
-std::vector<std::string> followers_to_leave(const PlanInput& input) {
+std::string followers_to_leave(const PlanInput& input) {
     std::vector<std::string> out;
-    std::map<std::string, const Workqueue*, decltype(&natural_less)> sorted(natural_less);
-    for (const Workqueue& target : input.targets) sorted.emplace(target.name, &target);
-    for (const auto& [name, found] : sorted)
-        if (const Workqueue& target = *found; follows_default(target))
+    for (const Workqueue& target : input.targets)
+        if (follows_default(target))
             if (const std::string why = why_must_stay(input, target); !why.empty())
                 out.push_back(fmt::format("`{}` ({})", target.name, why));
-    return out;
+    std::ranges::sort(out, natural_less);
+    return names_of(out);
 }
 
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy) {
@@ -410,15 +408,6 @@ std::string NamedOnly::why(const Policy& policy, const Workqueue& target) const 
     else if (serves_swap(target.name, swap))
         out = "it serves swap: written or compared only if a rule names it";
     return out.empty() || is_named(policy, target) ? "" : out;
-}
-
-NamedOnly read_named_only(const Paths& paths) {
-    const Isolation isolation = read_isolation(paths);
-    return {read_first_line(paths.realtime()) == "1" ? "a realtime kernel"
-            : !isolation.isolcpus.empty()            ? "isolcpus= is set"
-            : !isolation.nohz_full.empty()           ? "nohz_full= is set"
-                                                     : "",
-            swap_devices(paths)};
 }
 
 }  // namespace wq

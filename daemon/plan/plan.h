@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "kernel/paths.h"
 #include "model/kernel_info.h"
 #include "model/policy.h"
 #include "model/topology.h"
@@ -24,8 +23,6 @@ struct NamedOnly {
     // Why TARGET is left; "" if it is not.
     [[nodiscard]] std::string why(const Policy& policy, const Workqueue& target) const;
 };
-
-NamedOnly read_named_only(const Paths& paths);
 
 // Whether a rule names TARGET. The pattern "*" matches every name and does not count.
 bool is_named(const Policy& policy, const Workqueue& target);
@@ -92,9 +89,9 @@ struct PlanInput {
     std::function<std::optional<Scope>(const PlanLine& line)> default_holds = {};
 };
 
-// The followers of @default in INPUT that must keep the scope that the kernel gave them, each with the
-// reason.
-std::vector<std::string> followers_to_leave(const PlanInput& input);
+// The followers of @default in INPUT that must keep the scope that the kernel gave them, each with its
+// reason, as text: "`writeback` (left by the rule at FILE:LINE)"; "" if there are none.
+std::string followers_to_leave(const PlanInput& input);
 
 // The rule's wish for TARGET; nullptr if no rule matches.
 const ScopeWish* wish_for(const Workqueue& target, const Policy& policy);

@@ -112,8 +112,6 @@ Result<json> read_status(const Paths& paths) {
 
 namespace {
 
-using nlohmann::json;
-
 json bool_or_null(std::optional<bool> known) {
     return known ? json(*known) : json(nullptr);
 }
