@@ -17,6 +17,7 @@
 #include "ctl/render/terminal.h"
 #include "engine/baseline.h"
 #include "engine/conditions.h"
+#include "engine/decide.h"
 #include "kernel/hwloc_topology.h"
 #include "kernel/probe.h"
 #include "kernel/read_host_facts.h"
@@ -61,29 +62,35 @@ Result<std::vector<Workqueue>> read_targets(const WorkqueueFs& files, bool ask_u
     return out;
 }
 
-// See Machine::baselines: as the daemon says, or, if none runs, as its file says, if that can be read. Like
-// in Engine::targets_before_us(), what others wrote stays, and so does a pin of @default.
-std::map<std::string, std::string> read_baselines(const Paths& paths, const std::vector<Workqueue>& targets) {
-    std::map<std::string, std::string> out;
-    const auto status = read_status(paths);
+// Sets Machine::baselines and `reverted`: as the daemon says, or, if none runs, as its file says, if that can
+// be read. Like in Engine::targets_before_us(), what others wrote stays, and so does a pin of @default.
+void read_ownership(const Paths& paths, const Result<json>& status, Machine& machine) {
+    const auto take = [&machine](const std::string& name, const std::string& order, const std::string& word) {
+        if (order == "revert") machine.reverted.insert(name);
+        if (order != "pin" || name != kDefaultTarget) machine.baselines[name] = word;
+    };
     if (status)
         for (const json& target : status->at("targets")) {
             const auto word = [&target](const char* key) {
                 const json value = target.value(key, json(nullptr));
                 return value.is_string() ? value.get<std::string>() : "";
             };
-            const bool pinned = word("name") == kDefaultTarget && word("state") == "pinned";
-            if (word("state") != "external" && !pinned) out[word("name")] = word("baseline");
+            const bool external = word("state") == "external";
+            if (!external) take(word("name"), word("order"), word("baseline"));
+            if (word("name") == kDefaultTarget && (external || !word("order").empty()))
+                machine.default_held = word("reason");
         }
     BaselineStore store(paths.baseline());
-    if (status || !store.load()) return out;
-    for (const Workqueue& target : targets) {
+    if (status || !store.load()) return;
+    for (const Workqueue& target : machine.targets) {
         const BaselineEntry* entry = store.find(target.name);
-        if (entry == nullptr || entry->inode != target.inode || entry->external) continue;
-        const bool pinned = target.kind == Kind::default_scope && entry->holder == Holder::pin;
-        if (entry->whose(target.scope.word) == Whose::ours && !pinned) out[target.name] = entry->scope;
+        if (entry == nullptr || entry->inode != target.inode) continue;
+        if (target.kind == Kind::default_scope && is_order(entry->holder))
+            machine.default_held = held_by_order(*entry).reason;
+        if (entry->external) continue;
+        const bool ours = entry->whose(target.scope.word) == Whose::ours;
+        take(target.name, std::string(name_of_order(entry->holder)), ours ? entry->scope : target.scope.word);
     }
-    return out;
 }
 
 // The targets of MACHINE with their baselines.
@@ -94,7 +101,9 @@ std::vector<Workqueue> before_us(const Machine& machine) {
         const auto found = machine.baselines.find(target.name);
         if (found != machine.baselines.end() && !found->second.empty() && found->second != target.scope.word)
             target.scope = {found->second, scope_named(found->second)};
-        if (target.kind == Kind::default_scope) default_scope = target.scope.effective;
+        if (target.kind != Kind::default_scope) continue;
+        default_scope = target.scope.effective;
+        if (target.untouchable.empty()) target.untouchable = machine.default_held;
     }
     for (Workqueue& target : out)
         if (!machine.baselines.empty() && target.kind == Kind::unbound && target.scope.word == "default" &&
@@ -190,6 +199,12 @@ std::string why_switched_off(const KernelInfo& kernel, const Paths& paths) {
 std::string why_held_back(const Options& options, const Machine& machine) {
     const auto tree = tree_of(options);
     if (!tree || machine.hypothetical) return "";
+    if (machine.status.is_object()) {
+        const json& daemon = machine.status.at("daemon");
+        const json experiments = daemon.value("experiments", json(nullptr));
+        const json why = experiments.is_object() ? experiments.value("reason", json(nullptr)) : json(nullptr);
+        return why.is_string() ? why.get<std::string>() : "";
+    }
     Conditions conditions =
         read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree));
     conditions.pods_unknown = machine.pods_unknown;
@@ -216,7 +231,8 @@ int complain(const std::string& text) {
 
 std::vector<PlanLine> Machine::plan() const {
     const auto before = before_us(*this);
-    auto lines = make_plan({topology, kernel, policy, before, pods_unknown, shard_size, named_only});
+    auto lines =
+        make_plan({topology, kernel, policy, before, pods_unknown, shard_size, named_only, reverted});
     for (std::size_t i = 0; i < lines.size(); i++) lines[i].target.scope = targets[i].scope;
     return lines;
 }
@@ -247,8 +263,11 @@ Result<Machine> read_machine(const Options& options) {
         auto targets = read_targets(WorkqueueFs(*tree), options.topology == "live" && options.root.empty());
         if (!targets) return tl::unexpected(targets.error());
         out.targets = std::move(*targets);
-        if (options.topology == "live" && !out.hypothetical)
-            out.baselines = read_baselines(*tree, out.targets);
+        if (options.topology == "live" && !out.hypothetical) {
+            auto status = read_status(*tree);
+            read_ownership(*tree, status, out);
+            if (status && !options.config && !options.shard_size) out.status = std::move(*status);
+        }
     }
     if (out.targets.empty() && options.topology != "live")
         out.targets = {any_workqueue(out.topology, out.kernel)};

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct Machine {
     bool hypothetical = false;  // not the kernel of the source
     // What the files of targets held before wq-tuned wrote to them, by name, where it did.
     std::map<std::string, std::string> baselines;
+    std::set<std::string> reverted;  // targets that an operator's order holds at their baseline
+    std::string default_held;        // the order or the external writer that holds @default; "" if none does
+    // The status of a daemon that runs with this kernel and policy; null if there is none.
+    nlohmann::json status;
 
     // Like the daemon's, the plan starts from the baselines. The targets in it are as they are now.
     [[nodiscard]] std::vector<PlanLine> plan() const;
@@ -61,8 +66,8 @@ std::vector<std::string> notes_about(const Options& options, const Policy& polic
 
 // The kill switch that is on; "" if none is.
 std::string why_switched_off(const KernelInfo& kernel, const Paths& paths);
-// Why a daemon on MACHINE, which OPTIONS name, would begin no comparison now: as `status` says it. "" if it
-// would, or if the source can have no daemon.
+// Why the daemon on MACHINE, which OPTIONS name, begins no comparison now, as it says; if none runs, why one
+// would not. "" if it does, or if the source can have no daemon.
 std::string why_held_back(const Options& options, const Machine& machine);
 // The same as a sentence.
 std::string held_back_remark(const Options& options, const Machine& machine);

@@ -124,6 +124,10 @@ std::uint64_t hash_of_entries(const std::map<std::string, BaselineEntry>& entrie
 
 BaselineStore::BaselineStore(std::string path) : path_(std::move(path)), saved_(hash_of_entries({})) {}
 
+std::string_view name_of_order(Holder holder) {
+    return holder == Holder::pin ? "pin" : holder == Holder::revert ? "revert" : "";
+}
+
 bool BaselineEntry::may_be_ours(const std::string& word) const {
     return std::find(may_hold.begin(), may_hold.end(), word) != may_hold.end();
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -113,6 +114,9 @@ BaselineEntry entry_of(const Workqueue& target);
 // The word that a kernel may store instead of WORD. Before 7.1 names were matched by prefix, so `cache_shard`
 // was stored as `cache` (kernel/workqueue.c, parse_affn_scope()). Empty: no other word.
 std::string misparse_of(const std::string& word);
+
+// "pin" or "revert" for an order, "" for other holders.
+std::string_view name_of_order(Holder holder);
 
 // Whether HOLDER is an operator's order.
 inline bool is_order(Holder holder) {

@@ -61,9 +61,7 @@ Wish for_arm(const Facts& f, State state, std::string reason, const Arm& arm) {
 // is written, not even for an earlier order.
 Wish by_pin(const Facts& f) {
     if (const Refusal* why = f.target.refusal_of(f.entry->pinned)) return refused(*why);
-    return {{State::pinned, "by an operator's order"},
-            f.entry->pinned,
-            f.entry->may_strict ? f.entry->strict : std::nullopt,
+    return {held_by_order(*f.entry), f.entry->pinned, f.entry->may_strict ? f.entry->strict : std::nullopt,
             !f.all.pods_unknown.empty()};
 }
 
@@ -150,7 +148,7 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
         case Holder::pin:
             return by_pin(f);
         case Holder::revert:
-            return baseline(State::reverted, entry->why.empty() ? "by an operator's order" : entry->why);
+            return {held_by_order(*entry)};
         default:
             break;
     }
@@ -159,6 +157,11 @@ Wish decide(const Target& target, const BaselineEntry* entry, const Circumstance
 
 bool Wish::sets(const Target& target) const {
     return wants() && (target.now.scope.word != word || (strict && strict != target.now.strict));
+}
+
+Shown held_by_order(const BaselineEntry& entry) {
+    return {entry.holder == Holder::pin ? State::pinned : State::reverted,
+            entry.why.empty() ? "by an operator's order" : entry.why};
 }
 
 Shown left_to_writer(const Target& target) {

@@ -45,6 +45,8 @@ struct Wish : Shown {
 // nullptr. Pure.
 Wish decide(const Target& target, const BaselineEntry* entry, const Circumstances& all);
 
+// State and reason of a target that an order holds, whose entry is ENTRY.
+Shown held_by_order(const BaselineEntry& entry);
 // State and reason of TARGET while it is left to an external writer.
 Shown left_to_writer(const Target& target);
 

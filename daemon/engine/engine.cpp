@@ -202,10 +202,8 @@ std::vector<Workqueue> Engine::targets_before_us() const {
         const Holder holder = ownership_.holder_of(target);
         if (holder != Holder::external && !is_order(holder)) continue;
         if (holder != Holder::revert) default_scope = target.now.scope.effective;
-        const std::string why = ownership_.entry(name) == nullptr ? "" : ownership_.entry(name)->why;
-        w.untouchable = holder == Holder::external ? "external"
-                        : why.empty()              ? "held by an operator's order"
-                                                   : why;
+        w.untouchable = holder == Holder::external ? left_to_writer(target).reason
+                                                   : held_by_order(*ownership_.entry(name)).reason;
     }
     for (Workqueue& w : out)
         if (w.kind == Kind::unbound && w.scope.word == "default" && default_scope)

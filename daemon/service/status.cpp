@@ -83,6 +83,7 @@ json target_json(const Engine& engine, const std::optional<ComparisonView>& view
             {"scope", word_or_null(target.now.scope.word)},
             {"effective", name_or_null(target.now.scope.effective)},
             {"baseline", word_or_null(entry != nullptr ? entry->scope : target.now.scope.word)},
+            {"order", word_or_null(entry == nullptr ? "" : std::string(name_of_order(entry->holder)))},
             {"planned", name_or_null(target.plan.planned)},
             {"state", name_of(target.state)},
             {"reason", reason_of(engine, target, unplanned)},

@@ -267,7 +267,6 @@ TEST(Claim, StaysWideWhereTheStrictnessWasNotRead) {
     EXPECT_EQ(entry.whose_strict(true), Whose::ours);
 }
 
-// Older versions stored "external" as the order, without another order.
 TEST_F(Baseline, ThatIsExternalKeepsItsOrder) {
     tree_.write("baseline.json",
                 "{\"entries\":[{\"name\":\"a\",\"inode\":1,\"scope\":\"default\",\"strict\":null,"

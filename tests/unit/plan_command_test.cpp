@@ -49,8 +49,11 @@ class PlanOfMachine : public testing::Test {
     void write_status(const json& targets) {
         tree_.write("proc/sys/kernel/random/boot_id", read_file("/proc/sys/kernel/random/boot_id").value());
         tree_.write("proc/" + std::to_string(::getpid()) + "/stat", read_file("/proc/self/stat").value());
-        tree_.write("run/wq-tuned/status.json",
-                    status_text({{"daemon", {{"state", "running"}}}, {"targets", targets}}));
+        tree_.write(
+            "run/wq-tuned/status.json",
+            status_text(
+                {{"daemon", {{"state", "running"}, {"experiments", {{"reason", "random delay: 40 s left"}}}}},
+                 {"targets", targets}}));
     }
 
     test::TempTree tree_{test::kernel_tree({test::workqueue("kcryptd-1", {.cpumask = "ffffff"}),
@@ -84,9 +87,29 @@ TEST_F(PlanOfMachine, StartsFromTheBaselineOfDefault) {
     json parameter = {{"name", "@default"}, {"baseline", "cache"}, {"state", "kept"}};
     write_status(json::array({parameter}));
     EXPECT_EQ(plan_of("kcryptd-1"), std::string("default smt") + kFromCache);
-    parameter["state"] = "pinned";
+    parameter["order"] = "pin";
     write_status(json::array({parameter}));
     EXPECT_EQ(plan_of("kcryptd-1"), std::string("default smt") + kFromSmt);
+}
+
+// Orders, and why no comparison begins: as the daemon says.
+TEST_F(PlanOfMachine, KnowsWhatTheDaemonSays) {
+    tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"*\"\n");
+    json parameter = {{"name", "@default"}, {"baseline", "cache"}, {"state", "waiting"}};
+    json follower = {
+        {"name", "writeback"}, {"baseline", "default"}, {"state", "reverted"}, {"order", "revert"}};
+    write_status(json::array({parameter, follower}));
+    EXPECT_EQ(plan_of("@default"), "cache cache: skip []");
+    EXPECT_THAT(text(), HasSubstr("`writeback` (reverted by an operator's order)"));
+    EXPECT_THAT(text(), HasSubstr("\nNo comparison begins now: random delay: 40 s left.\n"));
+    follower["order"] = nullptr;
+    parameter["order"] = "pin";
+    parameter["reason"] = "by an operator's order";
+    write_status(json::array({parameter, follower}));
+    EXPECT_EQ(plan_of("@default"), "cache cache: skip []");
+    parameter["order"] = nullptr;
+    write_status(json::array({parameter, follower}));
+    EXPECT_THAT(plan_of("@default"), StartsWith("cache cache: compare"));
 }
 
 TEST_F(PlanOfMachine, WithoutADaemonStartsFromBaselineJson) {

@@ -74,14 +74,11 @@ std::string candidate_text(const Machine& machine, const PlanLine& line, const C
     return out;
 }
 
-// The daemon's status of TARGET; null if no daemon runs or OPTIONS name another machine, kernel or policy.
-nlohmann::json asked_about(const Options& options, const std::string& target) {
-    if (options.topology != "live" || options.kernel_scopes || options.config || options.shard_size)
-        return nullptr;
-    const auto status = read_status(Paths{options.root});
-    if (!status) return nullptr;
-    for (const nlohmann::json& each : status->at("targets"))
-        if (each.value("name", "") == target) return each;
+// The daemon's status of TARGET; null if none runs with this kernel and policy.
+nlohmann::json status_of(const Machine& machine, const std::string& target) {
+    if (machine.status.is_object())
+        for (const nlohmann::json& each : machine.status.at("targets"))
+            if (each.value("name", "") == target) return each;
     return nullptr;
 }
 
@@ -177,7 +174,7 @@ nlohmann::json explain_targets(const Options& options, const Machine& machine,
     nlohmann::json out = nlohmann::json::array();
     for (const PlanLine& line : machine.plan()) {
         if (std::ranges::find(names, line.target.name) == names.end()) continue;
-        const nlohmann::json target = asked_about(options, line.target.name);
+        const nlohmann::json target = status_of(machine, line.target.name);
         if (options.json)
             out.push_back(explanation_json(machine, line, target));
         else

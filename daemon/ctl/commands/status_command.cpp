@@ -130,6 +130,7 @@ json running_status(const Options& options, json said, bool host) {
                                            : json{{"name", name},
                                                   {"kind", name_of(now->kind)},
                                                   {"baseline", word_or_null(now->scope.word)},
+                                                  {"order", nullptr},
                                                   {"planned", nullptr},
                                                   {"state", name_of(State::waiting)},
                                                   {"reason", "new; the daemon has not looked at it yet"},
