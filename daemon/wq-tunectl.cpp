@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/version.h"
-#include "ctl/ab/ab_command.h"
 #include "ctl/command.h"
 #include "ctl/help_text.h"
+#include "ctl/lab/ab_command.h"
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/toml_table.h"

@@ -9,8 +9,8 @@
 #include "base/journal.h"
 #include "base/version.h"
 #include "bpf/bpf_pods.h"
-#include "kernel/paths.h"
-#include "kernel/pods_file.h"
+#include "machine/paths.h"
+#include "machine/pods_file.h"
 #include "service/service.h"
 
 int main(int argc, char** argv) {

@@ -51,7 +51,7 @@ if(WQ_TUNED_BPF AND NOT bpf_lacks)
     set(loaders bpf/bpf_counters.cpp bpf/bpf_dump.cpp bpf/bpf_masks.cpp bpf/bpf_pods.cpp bpf/bpf_pods_map.cpp bpf/bpf_profile.cpp
         bpf/bpf_statistics.cpp bpf/bpf_top.cpp bpf/bpf_workqueues.cpp)
     set_source_files_properties(${loaders} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # skeletons share names
-    target_sources(wq-tuned-core PRIVATE ${loaders} kernel/bpf_errors.cpp kernel/btf_types.cpp)
+    target_sources(wq-tuned-core PRIVATE ${loaders} machine/bpf_errors.cpp machine/btf_types.cpp)
     target_link_libraries(wq-tuned-core PRIVATE PkgConfig::BPF)
 elseif(WQ_TUNED_BPF AND NOT WQ_TUNED_BPF STREQUAL AUTO)
     message(FATAL_ERROR "WQ_TUNED_BPF=${WQ_TUNED_BPF}, but these are missing: ${bpf_lacks}")

@@ -7,7 +7,7 @@
 #include "bpf/bpf_statistics.h"
 #include "bpf/bpf_top.h"
 #include "bpf/no_counters.h"
-#include "kernel/btf_types.h"
+#include "machine/btf_types.h"
 
 namespace wq {
 namespace {

@@ -21,8 +21,8 @@
 #include "bpf/watched.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
-#include "kernel/btf_types.h"
-#include "model/workqueue.h"
+#include "machine/btf_types.h"
+#include "machine/workqueue.h"
 
 namespace wq {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "model/kernel_dump.h"
+#include "machine/kernel_dump.h"
 
 namespace wq {
 

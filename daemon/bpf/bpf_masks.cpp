@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "kernel/bpf_errors.h"
-#include "kernel/paths.h"
+#include "machine/bpf_errors.h"
+#include "machine/paths.h"
 
 namespace wq {
 

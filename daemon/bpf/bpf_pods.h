@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
 
 namespace wq {
 

@@ -4,7 +4,7 @@
 #include "base/result.h"
 #include "bpf/bpf_masks.h"
 #include "bpf/bpf_shared.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
 
 struct bpf_map;
 

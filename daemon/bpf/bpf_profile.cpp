@@ -12,7 +12,7 @@
 #include "bpf/bpf_shared.h"
 #include "bpf/profile_shared.h"
 #include "bpf/skeleton.h"
-#include "kernel/btf_types.h"
+#include "machine/btf_types.h"
 #include "profile.skel.h"
 
 namespace wq {

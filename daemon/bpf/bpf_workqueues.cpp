@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "bpf/bpf_shared.h"
-#include "kernel/bpf_errors.h"
+#include "machine/bpf_errors.h"
 #include "workqueues.skel.h"
 
 namespace wq {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "bpf/bpf_pods.h"
-#include "kernel/pods_file.h"
+#include "machine/pods_file.h"
 
 namespace wq {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "kernel/paths.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
+#include "machine/paths.h"
 
 namespace wq {
 

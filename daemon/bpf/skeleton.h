@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernel/bpf_errors.h"
+#include "machine/bpf_errors.h"
 
 namespace wq {
 

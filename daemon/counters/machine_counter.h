@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
 
 namespace wq {
 

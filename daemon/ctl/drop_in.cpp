@@ -7,9 +7,9 @@
 #include <cstddef>
 
 #include "base/text.h"
-#include "model/policy.h"
-#include "model/workqueue.h"
+#include "machine/workqueue.h"
 #include "policy/glob.h"
+#include "policy/policy.h"
 #include "policy/policy_text.h"
 
 namespace wq::ctl {

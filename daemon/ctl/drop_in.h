@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/step.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 

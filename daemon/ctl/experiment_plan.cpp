@@ -6,14 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/json_values.h"
-#include "engine/candidates.h"
+#include "targets/candidates.h"
 
 namespace wq::ctl {
 namespace {
 
 // The maximum number of comparisons for CANDIDATES, which are compared with the reference in this order. An
 // undecided candidate is also compared with a later one that improved, if it is finer than that one or is the
-// plan (engine/candidates.h).
+// plan (targets/candidates.h).
 std::size_t most_comparisons(const PlanLine& line, const std::vector<Arm>& candidates) {
     const Arm plan = planned_arm(line.target, line);
     std::size_t count = candidates.size();
@@ -51,7 +51,7 @@ TargetExperiments experiments_on(const Machine& machine, const PlanLine& line) {
 }  // namespace
 
 // A slot with a pair has a lead as long as a washout, two windows, and a drain as long as a washout
-// (engine/slot.h). Targets share slots; @default has slots of its own.
+// (experiment/slot.h). Targets share slots; @default has slots of its own.
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines) {
     const Judging& judge = machine.policy.judge;
     ExperimentPlan out;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ctl/machine.h"
-#include "engine/step.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 

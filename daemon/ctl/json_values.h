@@ -6,7 +6,7 @@
 #include <string>
 
 #include "evidence/effect.h"
-#include "model/scope.h"
+#include "machine/scope.h"
 
 namespace wq::ctl {
 

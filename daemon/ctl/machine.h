@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
-#include "kernel/paths.h"
-#include "model/kernel_info.h"
-#include "model/topology.h"
+#include "machine/kernel_info.h"
+#include "machine/paths.h"
+#include "machine/topology.h"
 #include "plan/plan.h"
 #include "policy/load_policy.h"
 

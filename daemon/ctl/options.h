@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/scope.h"
+#include "machine/scope.h"
 
 namespace wq::ctl {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "model/judge_settings.h"
+#include "policy/judge_settings.h"
 
 namespace wq::ctl {
 

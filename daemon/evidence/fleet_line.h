@@ -11,8 +11,8 @@
 
 #include "evidence/pooled.h"
 #include "evidence/shard.h"
-#include "model/host_facts.h"
-#include "model/topology.h"
+#include "machine/host_facts.h"
+#include "machine/topology.h"
 
 namespace wq {
 

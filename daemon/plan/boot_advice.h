@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "model/io_devices.h"
-#include "model/kernel_info.h"
-#include "model/policy.h"
-#include "model/topology.h"
-#include "model/workqueue.h"
+#include "machine/io_devices.h"
+#include "machine/kernel_info.h"
+#include "machine/topology.h"
+#include "machine/workqueue.h"
+#include "policy/policy.h"
 
 namespace wq {
 

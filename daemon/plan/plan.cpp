@@ -7,7 +7,7 @@
 // inside one LLC. So the rule is: choose the coarsest scope that stays inside an LLC and whose largest pod
 // would be a single shard. If every LLC is already that small, this is `cache`, the default, and nothing is
 // written. The LLCs are the kernel's: its pods of `cache` if they were read, else those of
-// kernel/llc_rule.cpp.
+// machine/llc_rule.cpp.
 //
 // The exception is a machine whose LLCs group nothing because its packages group nothing: a virtual machine
 // with N sockets of one CPU. Every CPU has its own pool there, and dm-crypt lost 60% of its throughput with
@@ -24,9 +24,9 @@
 
 #include "base/natural_less.h"
 #include "base/text.h"
-#include "kernel/read_isolation.h"
-#include "kernel/udev.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
+#include "machine/read_isolation.h"
+#include "machine/udev.h"
 #include "plan/pods.h"
 
 namespace wq {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/cpu_set.h"
-#include "model/kernel_info.h"
-#include "model/scope.h"
-#include "model/topology.h"
+#include "machine/kernel_info.h"
+#include "machine/scope.h"
+#include "machine/topology.h"
 
 namespace wq {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/policy.h"
+#include "policy/policy.h"
 #include "policy/toml_table.h"
 
 namespace wq {

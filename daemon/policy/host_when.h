@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/host_facts.h"
+#include "machine/host_facts.h"
 #include "policy/toml_table.h"
 
 namespace wq {

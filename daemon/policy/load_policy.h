@@ -7,8 +7,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "model/host_facts.h"
-#include "model/policy.h"
+#include "machine/host_facts.h"
+#include "policy/policy.h"
 #include "policy/policy_error.h"
 
 namespace wq {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/cpu_set.h"
-#include "model/host_facts.h"
-#include "model/policy.h"
+#include "machine/host_facts.h"
+#include "policy/policy.h"
 #include "policy/policy_error.h"
 #include "policy/rule_warnings.h"
 #include "policy/source_text.h"

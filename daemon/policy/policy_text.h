@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/policy.h"
+#include "policy/policy.h"
 
 namespace wq {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/policy.h"
+#include "policy/policy.h"
 
 namespace wq {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/policy.h"
+#include "policy/policy.h"
 #include "policy/policy_error.h"
 #include "policy/source_text.h"
 

@@ -6,14 +6,14 @@
 #include <span>
 #include <string_view>
 
-#include "model/policy.h"
+#include "policy/policy.h"
 #include "policy/toml_table.h"
 
 namespace wq {
 
 // A setting of the policy. Everything except rules and host tables is a row of one table. The valid keys of
 // policy files, the output of `cat-config`, the hash, and the key names in messages come from it. The
-// defaults are the initial values in model/policy.h.
+// defaults are the initial values in policy/policy.h.
 struct Setting {
     const char* table;  // "daemon"
     const char* key;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "kernel/cpu_files.h"
-#include "kernel/read_host_facts.h"
+#include "machine/cpu_files.h"
+#include "machine/read_host_facts.h"
 
 namespace wq {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
 
 namespace wq {
 

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "kernel/hwloc_topology.h"
-#include "kernel/probe.h"
-#include "kernel/read_host_facts.h"
-#include "kernel/read_isolation.h"
+#include "machine/hwloc_topology.h"
+#include "machine/probe.h"
+#include "machine/read_host_facts.h"
+#include "machine/read_isolation.h"
 
 namespace wq {
 namespace {

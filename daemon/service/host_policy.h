@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/journal.h"
-#include "model/policy.h"
 #include "policy/load_policy.h"
+#include "policy/policy.h"
 
 namespace wq {
 

@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "kernel/bpf_errors.h"
-#include "kernel/read_isolation.h"
+#include "machine/bpf_errors.h"
+#include "machine/read_isolation.h"
 
 namespace wq {
 

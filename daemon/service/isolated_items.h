@@ -10,7 +10,7 @@
 #include "base/cpu_set.h"
 #include "base/journal.h"
 #include "bpf/work_counters.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
 
 namespace wq {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/engine.h"
-#include "engine/experiment.h"
 #include "evidence/fleet_line.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
+#include "experiment/experiment.h"
 #include "service/isolated_items.h"
+#include "targets/engine.h"
 
 namespace wq {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/journal.h"
-#include "base/record_writer.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
+#include "state/record_writer.h"
 
 namespace wq {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/journal.h"
-#include "base/record_writer.h"
+#include "state/record_writer.h"
 
 namespace wq {
 

@@ -11,13 +11,13 @@
 
 #include "base/file.h"
 #include "base/journal.h"
-#include "base/record_writer.h"
-#include "engine/baseline.h"
-#include "engine/mask_store.h"
-#include "engine/mask_writer.h"
-#include "engine/restore.h"
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
+#include "owned/mask_store.h"
+#include "owned/mask_writer.h"
+#include "owned/restore.h"
 #include "service/metrics_file.h"
+#include "state/record_writer.h"
 
 namespace wq {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
 
 namespace wq {
 

@@ -10,20 +10,20 @@
 
 #include "base/journal.h"
 #include "bpf/work_counters.h"
-#include "engine/engine.h"
-#include "engine/experiment.h"
-#include "engine/mask_keeper.h"
-#include "kernel/udev.h"
-#include "model/host_facts.h"
+#include "experiment/experiment.h"
+#include "machine/host_facts.h"
+#include "machine/udev.h"
 #include "service/cpu_watch.h"
 #include "service/isolated_items.h"
 #include "service/metrics.h"
 #include "service/metrics_file.h"
 #include "service/pause.h"
 #include "service/quiet.h"
-#include "service/record_thread.h"
 #include "service/server.h"
 #include "service/status.h"
+#include "state/record_thread.h"
+#include "targets/engine.h"
+#include "targets/mask_keeper.h"
 
 namespace wq {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/version.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 namespace wq {
 namespace {

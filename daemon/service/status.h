@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "engine/engine.h"
-#include "engine/experiment.h"
-#include "engine/mask_keeper.h"
-#include "model/policy.h"
+#include "experiment/experiment.h"
+#include "policy/policy.h"
 #include "policy/policy_error.h"
+#include "targets/engine.h"
+#include "targets/mask_keeper.h"
 
 namespace wq {
 

@@ -8,10 +8,10 @@
 
 #include "base/result.h"
 #include "bpf/work_counters.h"
-#include "kernel/paths.h"
-#include "model/isolation.h"
-#include "model/kernel_info.h"
-#include "model/topology.h"
+#include "machine/isolation.h"
+#include "machine/kernel_info.h"
+#include "machine/paths.h"
+#include "machine/topology.h"
 
 namespace wq {
 

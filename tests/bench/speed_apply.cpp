@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "engine/engine.h"
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "speed_bare.h"
+#include "targets/engine.h"
 
 namespace wq::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "judge/recording.h"
+#include "evidence/recording.h"
 
 namespace wq::test {
 namespace {

@@ -13,13 +13,13 @@
 #include <ctime>
 #include <filesystem>
 
-#include "engine/engine.h"
+#include "evidence/verdicts.h"
 #include "fake_machine.h"
-#include "judge/verdicts.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/probe.h"
+#include "machine/hwloc_topology.h"
+#include "machine/probe.h"
 #include "noise.h"
 #include "policy/load_policy.h"
+#include "targets/engine.h"
 #include "temp_tree.h"
 
 namespace wq {

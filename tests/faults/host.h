@@ -11,7 +11,7 @@
 #include "../unit/fake_machine.h"
 #include "base/file.h"
 #include "edge.h"
-#include "engine/experiment.h"
+#include "experiment/experiment.h"
 
 namespace wq::faults {
 

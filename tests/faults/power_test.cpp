@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "disk.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 #include "life.h"
 
 namespace wq::faults {

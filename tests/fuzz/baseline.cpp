@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // baseline.json: a file that is accepted is written back unchanged, a refused file is left alone.
-#include "engine/baseline.h"
+#include "owned/baseline.h"
 
 #include <string>
 

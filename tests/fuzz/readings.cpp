@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // A trial's file of readings, which `wq-tunectl history` and reports show.
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

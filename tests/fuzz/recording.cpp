@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // The CSV of `wq-tunectl judge`: read, written, read again, judged, and the verdicts stored.
-#include "judge/recording.h"
+#include "evidence/recording.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "evidence/verdicts.h"
 #include "fuzz.h"
-#include "judge/verdicts.h"
 #include "records.h"
 
 using wq::RecordedComparison;

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "evidence/verdicts.h"
 #include "fuzz.h"
-#include "judge/verdicts.h"
 
 namespace wq::fuzz {
 

@@ -13,11 +13,11 @@
 
 #include "counters/machine_counter.h"
 #include "fuzz.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/probe.h"
-#include "kernel/read_host_facts.h"
-#include "kernel/read_isolation.h"
-#include "kernel/workqueue_fs.h"
+#include "machine/hwloc_topology.h"
+#include "machine/probe.h"
+#include "machine/read_host_facts.h"
+#include "machine/read_isolation.h"
+#include "machine/workqueue_fs.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // verdicts.json: a file that is accepted is written back unchanged, a refused file is set aside.
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 #include <string>
 

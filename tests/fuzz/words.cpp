@@ -5,10 +5,10 @@
 #include <string>
 
 #include "counters/counter_table.h"
+#include "evidence/verdicts.h"
 #include "fuzz.h"
-#include "judge/verdicts.h"
-#include "model/judge_settings.h"
-#include "model/scope.h"
+#include "machine/scope.h"
+#include "policy/judge_settings.h"
 #include "policy/quantity.h"
 
 using wq::fuzz::require;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Tests `ab` with scopes as arms: its runs, output, errors, and settings that an earlier trial left.
-#include "ctl/ab/ab_command.h"
+#include "ctl/lab/ab_command.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 #include "ab_rig.h"
 #include "base/file.h"
-#include "judge/recording.h"
+#include "evidence/recording.h"
 
 namespace wq::ctl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/ab_comparison.h"
+#include "ctl/lab/ab_comparison.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <random>
 
-#include "ctl/ab/session.h"
+#include "ctl/lab/session.h"
 
 namespace wq::ab {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/file_switcher.h"
+#include "ctl/lab/file_switcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <functional>
 #include <set>
 
-#include "ctl/ab/restore_left.h"
+#include "ctl/lab/restore_left.h"
 #include "fake_log.h"
 #include "temp_tree.h"
 

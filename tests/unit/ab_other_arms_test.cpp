@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ab_rig.h"
-#include "ctl/ab/left_store.h"
-#include "judge/recording.h"
+#include "ctl/lab/left_store.h"
+#include "evidence/recording.h"
 
 namespace wq::ctl {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "ctl/ab/ab_command.h"
-#include "engine/baseline.h"
-#include "engine/restore.h"
+#include "ctl/lab/ab_command.h"
 #include "fake_machine.h"
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
+#include "owned/restore.h"
 #include "run_command.h"
 
 namespace wq::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The parts of `ab` that do not depend on the arms: command line, started processes, count of kworkers.
-#include "ctl/ab/runner.h"
+#include "ctl/lab/runner.h"
 
 #include <gmock/gmock.h>
 
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "ab_rig.h"
-#include "ctl/ab/guardian.h"
-#include "ctl/ab/session.h"
+#include "ctl/lab/guardian.h"
+#include "ctl/lab/session.h"
 
 namespace wq::ctl {
 namespace {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/ab/scope_switcher.h"
+#include "ctl/lab/scope_switcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-#include "ctl/ab/arms.h"
-#include "engine/restore.h"
+#include "ctl/lab/arms.h"
 #include "fake_log.h"
 #include "fake_machine.h"
 #include "fake_scope_files.h"
+#include "owned/restore.h"
 
 namespace wq::ab {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How pairs change an entry of the ledger.
-#include "engine/accrue.h"
+#include "experiment/accrue.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "engine/candidates.h"
 #include "noise.h"
+#include "targets/candidates.h"
 
 namespace wq {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/bench/bench_command.h"
+#include "ctl/lab/bench_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 
 #include "base/file.h"
 #include "ctl/command.h"
-#include "engine/baseline.h"
-#include "engine/restore.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
+#include "owned/baseline.h"
+#include "owned/restore.h"
 #include "run_command.h"
 
 namespace wq::ctl {

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <csignal>
 
-#include "ctl/bench/aio_load.h"
-#include "ctl/bench/dm_control.h"
-#include "ctl/bench/kernel_devices.h"
+#include "ctl/lab/aio_load.h"
+#include "ctl/lab/dm_control.h"
+#include "ctl/lab/kernel_devices.h"
 #include "temp_tree.h"
 
 namespace wq::bench {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/bench/bench_result.h"
+#include "ctl/lab/bench_result.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/bench/bench_page.h"
 #include "ctl/command.h"
+#include "ctl/lab/bench_page.h"
 #include "run_command.h"
 #include "temp_tree.h"
 

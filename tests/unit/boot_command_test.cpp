@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/options.h"
+#include "evidence/verdicts.h"
 #include "fake_machine.h"
-#include "judge/verdicts.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "engine/conditions.h"
+#include "targets/conditions.h"
 #include "plan/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // decide() turns the facts about one target into its state, its reason and the word to write. Uses no files.
-#include "engine/decide.h"
+#include "targets/decide.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/ownership.h"
-#include "kernel/udev.h"
+#include "machine/udev.h"
+#include "targets/ownership.h"
 
 namespace wq {
 namespace {

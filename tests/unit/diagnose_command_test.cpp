@@ -6,7 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "ctl/diagnose/diagnose_command.h"
+#include "ctl/observe/diagnose_command.h"
 #include "ctl/options.h"
 #include "fake_look.h"
 #include "fake_monitor.h"

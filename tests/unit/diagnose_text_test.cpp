@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "ctl/diagnose/diagnose_command.h"
+#include "ctl/observe/diagnose_command.h"
 #include "fake_look.h"
 
 namespace wq::ctl {

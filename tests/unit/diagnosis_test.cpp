@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // diagnose(): from the samples of a look to findings.
-#include "ctl/diagnose/diagnosis.h"
+#include "ctl/observe/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Compares the dumps of two kernels.
-#include "ctl/dump/dump_diff.h"
+#include "ctl/observe/dump_diff.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/dump/dump_command.h"
+#include "ctl/observe/dump_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

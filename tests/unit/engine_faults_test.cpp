@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "engine/engine.h"
 #include "fake_rig.h"
+#include "targets/engine.h"
 
 namespace wq {
 namespace {

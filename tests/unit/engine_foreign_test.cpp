@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <syslog.h>
 
-#include "engine/engine.h"
 #include "fake_rig.h"
+#include "targets/engine.h"
 
 namespace wq {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 
-#include "engine/engine.h"
 #include "fake_rig.h"
 #include "service/status.h"
+#include "targets/engine.h"
 
 namespace wq {
 namespace {

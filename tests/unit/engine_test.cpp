@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What the engine writes, when it writes, and what it restores.
-#include "engine/engine.h"
+#include "targets/engine.h"
 
 #include <gmock/gmock.h>
 #include <syslog.h>

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 
-#include "engine/restore.h"
 #include "fake_experiment.h"
 #include "manual_writer.h"
+#include "owned/restore.h"
 
 namespace wq {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Experiments from traffic to verdict, and the state of the targets after them.
-#include "engine/experiment.h"
+#include "experiment/experiment.h"
 
 #include <gmock/gmock.h>
 

@@ -10,7 +10,7 @@
 #include "ctl/commands/exported_policy.h"
 #include "ctl/machine.h"
 #include "drop_in_plan.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
 #include "temp_tree.h"
 

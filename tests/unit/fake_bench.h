@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ctl/bench/bench_devices.h"
-#include "ctl/bench/bench_load.h"
+#include "ctl/lab/bench_devices.h"
+#include "ctl/lab/bench_load.h"
 #include "fake_machine.h"
 
 namespace wq::test {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "engine/experiment.h"
+#include "experiment/experiment.h"
 #include "fake_counters.h"
 #include "fake_rig.h"
 #include "noise.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
 #include "temp_tree.h"
 
 namespace wq::test {

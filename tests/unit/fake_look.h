@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
-#include "ctl/diagnose/diagnosis.h"
+#include "ctl/observe/diagnosis.h"
 #include "fake_monitor.h"
 
 namespace wq::test {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "model/kernel_info.h"
-#include "model/policy.h"
-#include "model/topology.h"
-#include "model/workqueue.h"
+#include "machine/kernel_info.h"
+#include "machine/topology.h"
+#include "machine/workqueue.h"
+#include "policy/policy.h"
 #include "temp_tree.h"
 
 namespace wq::test {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
 
 namespace wq::test {
 

@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 
-#include "engine/candidates.h"
-#include "engine/engine.h"
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
+#include "targets/candidates.h"
+#include "targets/engine.h"
 
 namespace wq {
 

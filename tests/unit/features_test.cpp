@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernel features found in BTF that the test generates. (Not built without libbpf.)
-#include "kernel/probe.h"
+#include "machine/probe.h"
 
 #include <bpf/btf.h>
 #include <gmock/gmock.h>
 
 #include "fake_machine.h"
-#include "kernel/bpf_errors.h"
-#include "kernel/cpu_files.h"
+#include "machine/bpf_errors.h"
+#include "machine/cpu_files.h"
 #include "temp_tree.h"
 
 namespace wq {

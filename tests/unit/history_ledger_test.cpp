@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "ctl/fleet/history_ledger.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "noise.h"
 #include "temp_tree.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/read_host_facts.h"
+#include "machine/read_host_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -27,7 +27,7 @@ same "properties in org.wqtuned1(5)" \
   "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
 # shellcheck disable=SC2016 # the backquotes are those of Markdown
 same "states in docs/json.md" \
-  "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/engine/target.cpp | sort)" \
+  "$(sed -n '/name_of(State state) {/,/^}/s/.*return "\([a-z-]*\)";/\1/p' daemon/targets/target.cpp | sort)" \
   "$(sed -nE 's/^\| `state` \| (`unmanaged`.*) \(\[using.*/\1/p' docs/json.md | grep -oE '[a-z-]+' | sort)"
 same "MESSAGE_IDs of the catalog" \
   "$(sed -nE 's/.*return "([0-9a-f]{32})";/\1/p' daemon/base/journal.cpp | sort)" \

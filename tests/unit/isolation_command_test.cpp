@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // `wq-tunectl status --isolation` when parts of its data cannot be read.
-#include "ctl/diagnose/isolation_command.h"
+#include "ctl/observe/isolation_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "evidence/e_process.h"
-#include "model/judge_settings.h"
+#include "policy/judge_settings.h"
 
 namespace wq {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "judge/recording.h"
+#include "evidence/recording.h"
 
 namespace wq {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/commands/topology_command.h"
+#include "ctl/topology_command.h"
 #include "fake_machine.h"
 #include "plan/boot_advice.h"
 #include "plan/plan.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/topology.h"
+#include "machine/topology.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/pods_file.h"
+#include "machine/hwloc_topology.h"
+#include "machine/pods_file.h"
 
 namespace wq {
 namespace {

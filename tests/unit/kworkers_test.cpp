@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/diagnose/kworker_watch.h"
-#include "kernel/read_kworkers.h"
+#include "ctl/observe/kworker_watch.h"
+#include "machine/read_kworkers.h"
 #include "temp_tree.h"
 
 namespace wq {

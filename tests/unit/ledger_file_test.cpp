@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "engine/ledger_file.h"
+#include "experiment/ledger_file.h"
 
 #include <gmock/gmock.h>
 

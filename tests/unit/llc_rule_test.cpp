@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The LLCs that the kernel makes, on trees of each architecture, and the plans for them.
-#include "kernel/llc_rule.h"
+#include "machine/llc_rule.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "fake_machine.h"
-#include "kernel/cpu_files.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/cpu_files.h"
+#include "machine/hwloc_topology.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 #include "temp_tree.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/record_writer.h"
+#include "state/record_writer.h"
 
 namespace wq::test {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The mask files, and the CPUs that masks may contain, read from a tree of kernel files.
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-#include "kernel/read_isolation.h"
+#include "machine/read_isolation.h"
 #include "temp_tree.h"
 
 namespace wq {

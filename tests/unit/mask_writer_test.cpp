@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What may be written to a mask and when, and how it is restored from the record on disk alone.
-#include "engine/mask_writer.h"
+#include "owned/mask_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "engine/mask_keeper.h"
 #include "fake_log.h"
 #include "fake_mask_files.h"
+#include "targets/mask_keeper.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -11,13 +11,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "ctl/machine.h"
-#include "engine/candidates.h"
-#include "engine/conditions.h"
-#include "engine/engine.h"
 #include "fake_log.h"
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
+#include "targets/candidates.h"
+#include "targets/conditions.h"
+#include "targets/engine.h"
 
 namespace wq::ctl {
 namespace {

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "engine/step.h"
 #include "fake_rig.h"
 #include "ownership_world.h"
+#include "targets/step.h"
 
 namespace wq {
 namespace {

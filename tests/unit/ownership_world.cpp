@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "engine/restore.h"
+#include "owned/restore.h"
 
 namespace wq::test {
 namespace {

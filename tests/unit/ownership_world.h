@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
 #include "fake_kernel.h"
 #include "fake_log.h"
 #include "fake_machine.h"
+#include "targets/engine.h"
 
 namespace wq::test {
 

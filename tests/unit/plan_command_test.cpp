@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "ctl/options.h"
-#include "engine/baseline.h"
 #include "fake_machine.h"
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
 #include "service/status_file.h"
 #include "temp_tree.h"
 

@@ -7,7 +7,7 @@
 
 #include "ctl/machine.h"
 #include "fake_machine.h"
-#include "kernel/udev.h"
+#include "machine/udev.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/pods_file.h"
+#include "machine/pods_file.h"
 
 #include <gtest/gtest.h>
 

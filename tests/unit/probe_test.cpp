@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/probe.h"
+#include "machine/probe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <syslog.h>
 
 #include "fake_rig.h"
-#include "kernel/workqueue_fs.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
+#include "machine/workqueue_fs.h"
 
 namespace wq {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "temp_tree.h"
 
 namespace wq::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The pairs of a trial, in a file next to the verdicts.
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

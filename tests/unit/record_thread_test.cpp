@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "service/record_thread.h"
+#include "state/record_thread.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

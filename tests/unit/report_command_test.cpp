@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "ctl/command.h"
 #include "ctl/options.h"
+#include "evidence/verdicts.h"
 #include "fake_machine.h"
-#include "judge/verdicts.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 #include "run_command.h"
 #include "temp_tree.h"
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/read_host_facts.h"
+#include "machine/hwloc_topology.h"
+#include "machine/read_host_facts.h"
 #include "report_html.h"
 
 namespace wq::ctl {

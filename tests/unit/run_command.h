@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctl/command.h"
-#include "engine/restore.h"
+#include "owned/restore.h"
 
 namespace wq::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/save_tree.h"
+#include "machine/save_tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ctl/commands/topology_command.h"
+#include "ctl/topology_command.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
 #include "fake_machine.h"
-#include "kernel/hwloc_topology.h"
+#include "machine/hwloc_topology.h"
 
 namespace wq {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/scope.h"
+#include "machine/scope.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string>
 
-#include "engine/restore.h"
+#include "owned/restore.h"
 #include "service_rig.h"
 
 namespace wq {

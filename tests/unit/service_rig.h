@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "engine/baseline.h"
 #include "fake_machine.h"
+#include "owned/baseline.h"
 #include "resident.h"
 #include "service/restorer.h"
 #include "service/service.h"

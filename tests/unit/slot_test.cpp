@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "engine/slot.h"
+#include "experiment/slot.h"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "kernel/read_isolation.h"
+#include "machine/read_isolation.h"
 #include "temp_tree.h"
 
 namespace wq {

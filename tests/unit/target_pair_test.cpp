@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Two windows of one target: what drops the pair, and what counts against an arm.
-#include "engine/target_pair.h"
+#include "experiment/target_pair.h"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ctl/observe/top_command.h"
 #include "ctl/options.h"
-#include "ctl/top/top_command.h"
 #include "fake_monitor.h"
 
 namespace wq::ctl {

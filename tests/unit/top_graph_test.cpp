@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top/top_graph.h"
+#include "ctl/observe/top_graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/top/top_table.h"
+#include "ctl/observe/top_table.h"
 
 namespace wq::ctl {
 namespace {

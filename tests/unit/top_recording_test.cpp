@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // `top --replay` shows what `top --record` recorded.
-#include "ctl/top/top_recording.h"
+#include "ctl/observe/top_recording.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ctl/observe/top_command.h"
 #include "ctl/options.h"
-#include "ctl/top/top_command.h"
 #include "fake_monitor.h"
 #include "temp_tree.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top/top_screen.h"
+#include "ctl/observe/top_screen.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@
 #include <string_view>
 #include <thread>
 
+#include "ctl/observe/top_wait.h"
 #include "ctl/options.h"
-#include "ctl/top/top_wait.h"
 #include "fake_monitor.h"
 #include "temp_tree.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/top/top_wait.h"
+#include "ctl/observe/top_wait.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

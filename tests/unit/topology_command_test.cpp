@@ -8,8 +8,8 @@
 
 #include "as_nobody.h"
 #include "bpf/bpf_pods.h"
-#include "ctl/commands/topology_command.h"
-#include "kernel/hwloc_topology.h"
+#include "ctl/topology_command.h"
+#include "machine/hwloc_topology.h"
 #include "temp_tree.h"
 
 namespace wq {

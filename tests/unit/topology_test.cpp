@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/commands/topology_command.h"
-#include "kernel/hwloc_topology.h"
-#include "model/topology.h"
+#include "ctl/topology_command.h"
+#include "machine/hwloc_topology.h"
+#include "machine/topology.h"
 #include "plan/pods.h"
 #include "read_tree.h"
 #include "temp_tree.h"

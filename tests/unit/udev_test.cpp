@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The monitor with a real queue, in a network namespace of its own. Events of the machine do not arrive
 // there, and events of the test do not leave it.
-#include "kernel/udev.h"
+#include "machine/udev.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The store of verdicts on disk.
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

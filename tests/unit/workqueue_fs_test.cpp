@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

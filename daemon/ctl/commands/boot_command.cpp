@@ -11,8 +11,8 @@
 
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "judge/verdicts.h"
-#include "kernel/read_host_facts.h"
+#include "evidence/verdicts.h"
+#include "machine/read_host_facts.h"
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"

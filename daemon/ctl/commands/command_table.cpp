@@ -7,18 +7,18 @@
 
 #include "bpf/bpf_profile.h"
 #include "bpf/bpf_statistics.h"
-#include "ctl/ab/ab_command.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
-#include "ctl/diagnose/diagnose_command.h"
-#include "ctl/diagnose/isolation_command.h"
-#include "ctl/dump/dump_command.h"
 #include "ctl/fleet/fleet_command.h"
 #include "ctl/fleet/history_ledger.h"
+#include "ctl/lab/ab_command.h"
 #include "ctl/machine.h"
+#include "ctl/observe/diagnose_command.h"
+#include "ctl/observe/dump_command.h"
+#include "ctl/observe/isolation_command.h"
+#include "ctl/observe/top_command.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
-#include "ctl/top/top_command.h"
 
 namespace wq::ctl {
 namespace {

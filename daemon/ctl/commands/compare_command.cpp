@@ -14,7 +14,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
-#include "kernel/paths.h"
+#include "machine/paths.h"
 #include "service/status.h"
 #include "service/status_file.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 namespace wq::ctl {
 

@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "ctl/command.h"
-#include "ctl/top/top_table.h"
-#include "kernel/paths.h"
-#include "model/scope.h"
+#include "ctl/observe/top_table.h"
+#include "machine/paths.h"
+#include "machine/scope.h"
 
 namespace wq::ctl {
 namespace {

@@ -13,7 +13,7 @@
 #include "ctl/experiment_plan.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
-#include "model/kernel_info.h"
+#include "machine/kernel_info.h"
 #include "service/status.h"
 
 namespace wq::ctl {

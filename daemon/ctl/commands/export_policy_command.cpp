@@ -6,8 +6,8 @@
 
 #include "ctl/commands/exported_policy.h"
 #include "ctl/machine.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/paths.h"
+#include "machine/hwloc_topology.h"
+#include "machine/paths.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctl/commands/lessons.h"
-#include "model/host_facts.h"
+#include "machine/host_facts.h"
 
 namespace wq::ctl {
 

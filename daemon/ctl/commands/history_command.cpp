@@ -6,8 +6,8 @@
 
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
-#include "judge/verdicts.h"
-#include "kernel/paths.h"
+#include "evidence/verdicts.h"
+#include "machine/paths.h"
 #include "service/status.h"
 
 namespace wq::ctl {

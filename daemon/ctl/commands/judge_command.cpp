@@ -19,9 +19,9 @@
 #include "ctl/setting_option.h"
 #include "evidence/comparison.h"
 #include "evidence/e_process.h"
-#include "judge/recording.h"
-#include "judge/verdicts.h"
-#include "model/judge_settings.h"
+#include "evidence/recording.h"
+#include "evidence/verdicts.h"
+#include "policy/judge_settings.h"
 
 namespace wq::ctl {
 namespace {

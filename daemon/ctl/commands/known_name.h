@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel/paths.h"
-#include "model/workqueue.h"
+#include "machine/paths.h"
+#include "machine/workqueue.h"
 
 namespace wq::ctl {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/step.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
+#include "targets/step.h"
 
 namespace wq {
 

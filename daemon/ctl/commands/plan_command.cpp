@@ -11,19 +11,19 @@
 #include "base/text.h"
 #include "bpf/bpf_workqueues.h"
 #include "ctl/commands/known_name.h"
-#include "ctl/commands/topology_command.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
 #include "ctl/render/host_text.h"
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
-#include "engine/step.h"
-#include "model/kernel_info.h"
+#include "ctl/topology_command.h"
+#include "machine/kernel_info.h"
 #include "plan/pods.h"
 #include "policy/policy_text.h"
 #include "policy/toml_table.h"
 #include "service/status.h"
 #include "service/status_file.h"
+#include "targets/step.h"
 
 namespace wq::ctl {
 namespace {

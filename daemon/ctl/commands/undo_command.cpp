@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "ctl/machine.h"
 #include "ctl/shell_word.h"
-#include "engine/baseline.h"
-#include "engine/mask_store.h"
-#include "kernel/workqueue_fs.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
+#include "owned/mask_store.h"
 
 namespace wq::ctl {
 namespace {

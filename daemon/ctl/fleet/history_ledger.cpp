@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "ctl/fleet/fleet_show.h"
 #include "ctl/machine.h"
-#include "kernel/hwloc_topology.h"
-#include "kernel/paths.h"
+#include "machine/hwloc_topology.h"
+#include "machine/paths.h"
 
 namespace wq::ctl {
 namespace {

@@ -7,8 +7,8 @@
 #include "ctl/options.h"
 #include "evidence/fleet_line.h"
 #include "evidence/ledger.h"
-#include "model/host_facts.h"
-#include "model/topology.h"
+#include "machine/host_facts.h"
+#include "machine/topology.h"
 
 namespace wq::ctl {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "ctl/commands/topology_command.h"
 #include "ctl/render/groups.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
+#include "ctl/topology_command.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "model/core_kinds.h"
-#include "model/isolation.h"
-#include "model/kernel_info.h"
-#include "model/topology.h"
+#include "machine/core_kinds.h"
+#include "machine/isolation.h"
+#include "machine/kernel_info.h"
+#include "machine/topology.h"
 #include "plan/plan.h"
 
 namespace wq::ctl {

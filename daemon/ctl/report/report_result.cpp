@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "ctl/commands/topology_command.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plan.h"
+#include "ctl/topology_command.h"
 
 namespace wq::ctl {
 namespace {

@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "base/text.h"
-#include "ctl/commands/topology_command.h"
 #include "ctl/report/report_page.h"
+#include "ctl/topology_command.h"
 #include "evidence/e_process.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 namespace wq::ctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ctl/report/report_plot.h"
-#include "judge/verdicts.h"
+#include "evidence/verdicts.h"
 
 namespace wq::ctl {
 

@@ -46,7 +46,7 @@ done
 agree "LLCs of topology" "$(cat $dir/pods-cache)" "$(jq -r '.llcs[].cpus' $dir/topology.json | sort -uV)"
 agree "pods are read from the kernel" kernel "$(jq -r .pods.source $dir/topology.json)"
 
-# A user who may not read the pods gets those of the rule (daemon/kernel/llc_rule.cpp), which must be the
+# A user who may not read the pods gets those of the rule (daemon/machine/llc_rule.cpp), which must be the
 # kernel's.
 agree "pods that the rule makes otherwise" '{}' "$(jq -c .pods.differ $dir/topology.json)"
 agree "another user's are the rule's" model "$(jq -r .pods.source $dir/topology-nobody.json)"

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/lab/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace wq::ab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+constexpr int kGrace = 2000;  // ms for a command to end after SIGTERM
+
+struct Child {
+    pid_t pid = -1;
+    Fd pidfd;
+    Fd output;  // read end of its stdout; only if it is captured
+    Clock::time_point began;
+};
+
+std::string signal_name(int signal) {
+    const char* name = ::sigabbrev_np(signal);
+    return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+// The context of a command.
+struct Around {
+    const Interrupts& interrupts;
+    const Guardian* guardian;
+    void tell(pid_t group) const {
+        if (guardian != nullptr) guardian->watch(group);
+    }
+};
+
+struct Plumbing {
+    Fd null;
+    std::array<Fd, 2> error;   // reports a failed exec
+    std::array<Fd, 2> output;  // the command's stdout; open only if it is captured
+};
+
+Status open_pipe(std::array<Fd, 2>& out) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("pipe", errno);
+    out = {Fd(ends[0]), Fd(ends[1])};
+    return {};
+}
+
+// Runs after fork(), so it only uses async-signal-safe functions.
+[[noreturn]] void exec_command(const Plumbing& pipes, bool show, char* const* words, const Around& around,
+                               pid_t parent) {
+    const auto give_up = [&] {
+        const int code = errno;
+        (void)!::write(pipes.error[1].get(), &code, sizeof code);
+        ::_exit(127);
+    };
+    // If we are killed by SIGKILL, the command is killed too, even if the guardian was killed.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    ::setpgid(0, 0);
+    // Tell the guardian from here, before the group can have a second process.
+    around.tell(::getpid());
+    around.interrupts.undo();
+    const int out = pipes.output[1] ? pipes.output[1].get() : show ? STDERR_FILENO : pipes.null.get();
+    if (::dup2(pipes.null.get(), STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0) give_up();
+    ::execvp(words[0], words);
+    give_up();
+    ::_exit(127);
+}
+
+Result<Child> start(const std::vector<std::string>& words, Output output, const Around& around) {
+    Plumbing pipes;
+    pipes.null = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!pipes.null) return fail_errno("/dev/null", errno);
+    if (auto made = open_pipe(pipes.error); !made) return tl::unexpected(made.error());
+    if (output == Output::capture || output == Output::capture_and_show)
+        if (auto made = open_pipe(pipes.output); !made) return tl::unexpected(made.error());
+    std::vector<char*> argv;
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    Child child;
+    const pid_t parent = ::getpid();
+    child.began = Clock::now();
+    child.pid = ::fork();
+    if (child.pid < 0) return fail_errno("fork", errno);
+    if (child.pid == 0) exec_command(pipes, output == Output::show, argv.data(), around, parent);
+    ::setpgid(child.pid, child.pid);  // also in the parent, because parent and child race
+    pipes.error[1] = Fd();
+    int code = 0;
+    if (::read(pipes.error[0].get(), &code, sizeof code) == sizeof code) {
+        around.tell(0);
+        ::waitpid(child.pid, nullptr, 0);
+        return fail_errno(words.front(), code);
+    }
+    // glibc 2.36 declares pidfd_open() only for C.
+    child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+    if (!child.pidfd) {
+        code = errno;
+        ::kill(-child.pid, SIGKILL);
+        around.tell(0);
+        ::waitpid(child.pid, nullptr, 0);
+        return fail_errno("pidfd_open", code);
+    }
+    child.output = std::move(pipes.output[0]);
+    if (child.output) ::fcntl(child.output.get(), F_SETFL, O_NONBLOCK);
+    return child;
+}
+
+// Waits for the command, which has ended or was killed. Its PID cannot be reused before this.
+int reap(const Child& child, const Around& around) {
+    around.tell(0);
+    int status = 0;
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+// Ends the command's whole group and waits for the command.
+void end(const Child& child, const Around& around) {
+    ::kill(-child.pid, SIGTERM);
+    pollfd wait{child.pidfd.get(), POLLIN, 0};
+    ::poll(&wait, 1, kGrace);
+    ::kill(-child.pid, SIGKILL);
+    reap(child, around);
+}
+
+// Reads the available output of CHILD. Error: more than kMostOutput bytes.
+Status take_output(Child& child, std::string& text) {
+    std::array<char, 65536> buffer{};
+    while (child.output) {
+        const ssize_t n = ::read(child.output.get(), buffer.data(), buffer.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) break;
+        if (n <= 0) {
+            child.output = Fd();
+            break;
+        }
+        text.append(buffer.data(), static_cast<std::size_t>(n));
+        if (text.size() > kMostOutput)
+            return fail(fmt::format("more than {} bytes of output", kMostOutput), EFBIG);
+    }
+    return {};
+}
+
+tl::unexpected<Error> interrupted(int signal) {
+    return fail("interrupted by " + signal_name(signal), EINTR);
+}
+
+// Returns when the command has ended. Background processes may keep its output open.
+Status follow(Child& child, const Interrupts& interrupts, CommandRun& run) {
+    for (;;) {
+        std::array<pollfd, 3> wait{pollfd{child.pidfd.get(), POLLIN, 0},
+                                   {interrupts.fd(), POLLIN, 0},
+                                   {child.output.get(), POLLIN, 0}};
+        if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return fail_errno("poll", errno);
+        if (wait[0].revents != 0) run.wall = Clock::now() - child.began;
+        if (auto taken = take_output(child, run.output); !taken) return taken;
+        if (wait[0].revents != 0) return {};
+        if (wait[1].revents == 0) continue;
+        if (const auto signal = interrupts.next()) return interrupted(*signal);
+    }
+}
+
+// Until its setpgid(), a child is in our process group. A signal to the group at that time would end the
+// child when the signal is unblocked. Ignoring a pending signal drops it.
+void drop_pending() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    for (const int signal : kEnding) {
+        struct sigaction now {};
+        if (::sigaction(signal, &ignore, &now) == 0) ::sigaction(signal, &now, nullptr);
+    }
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+    sigset_t watched;
+    ::sigemptyset(&watched);
+    for (const int signal : kEnding) {
+        struct sigaction now {};
+        ::sigaction(signal, nullptr, &now);
+        if (now.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);
+    }
+    fd_ = Fd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+    ::sigaddset(&watched, SIGTSTP);
+    ::sigprocmask(SIG_BLOCK, &watched, &before_);
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignore, &pipe_before_);
+}
+
+Status Interrupts::check() const {
+    const auto signal = next();
+    return signal ? Status(interrupted(*signal)) : Status{};
+}
+
+Interrupts::~Interrupts() {
+    if (!fd_) return;  // of none()
+    while (next()) {
+    }
+    undo();
+}
+
+void Interrupts::undo() const {
+    if (!fd_) drop_pending();
+    ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::optional<int> Interrupts::next() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return {};
+    return static_cast<int>(info.ssi_signo);
+}
+
+Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
+                               const Interrupts& interrupts, const Guardian* guardian) {
+    const Around around{interrupts, guardian};
+    if (const auto signal = interrupts.next()) return interrupted(*signal);
+    auto child = start(words, output, around);
+    if (!child) return tl::unexpected(child.error());
+    CommandRun run;
+    if (auto done = follow(*child, interrupts, run); !done) {
+        end(*child, around);
+        return tl::unexpected(done.error());
+    }
+    const int status = reap(*child, around);
+    if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
+    if (WIFSIGNALED(status))
+        run.failure = "killed by " + signal_name(WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        run.failure = fmt::format("exit code {}", WEXITSTATUS(status));
+    return run;
+}
+
+}  // namespace wq::ab

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/observe/diagnose_command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <memory>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "bpf/bpf_dump.h"
+#include "bpf/bpf_profile.h"
+#include "bpf/bpf_statistics.h"
+#include "bpf/bpf_top.h"
+#include "ctl/json_values.h"
+#include "ctl/machine.h"
+#include "ctl/observe/top_wait.h"
+#include "ctl/render/terminal.h"
+#include "ctl/setting_option.h"
+#include "machine/bpf_errors.h"
+#include "machine/read_isolation.h"
+#include "machine/read_kworkers.h"
+
+namespace wq::ctl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLeastSeconds = 0.5;
+constexpr double kMostSeconds = 3600;
+constexpr int kTries = 5;  // to take a sample, if it fails temporarily
+constexpr std::size_t kWidth = 80;
+constexpr const char* kCounts = "what the kernel counts of each workqueue";
+
+double seconds_since(Clock::time_point from) {
+    return std::max(std::chrono::duration<double>(Clock::now() - from).count(), 1e-3);
+}
+
+Result<WorkSample> sample_of(WorkMonitor& monitor) {
+    auto sample = monitor.sample();
+    for (int i = 1; i < kTries && !sample && passes(sample.error()); i++) sample = monitor.sample();
+    return sample;
+}
+
+// One look. If a tool fails, this is noted in `missing`, and the look continues without it.
+class Look {
+  public:
+    explicit Look(const DiagnoseTools& tools) : tools_(tools) {
+        out_.online =
+            CpuSet::parse_list(read_file(tools.paths.cpus() + "/online").value_or("0")).value_or(CpuSet{0});
+        out_.isolated = read_isolation(tools.paths).cpus();
+        if (const auto text = read_file(tools.paths.parameters() + "/cpu_intensive_thresh_us")) {
+            std::uint64_t us = 0;
+            std::from_chars(text->data(), text->data() + text->size(), us);
+            if (us > 0) out_.hog_ns = us * 1000;
+        }
+    }
+
+    void begin() {
+        attach_monitor();
+        if (monitor_ != nullptr) attach_profile();
+        if (monitor_ != nullptr) first_sample();
+        read_workers();
+        began_ = Clock::now();
+    }
+    void read_workers() { kworkers_.add(read_kworkers(tools_.paths)); }
+    Result<DiagnoseLook> end();
+
+  private:
+    void attach_monitor();
+    void attach_profile();
+    void first_sample();
+    void last_sample();
+    void add_kworkers();
+    void note_lost();
+    void miss(const std::string& what, const std::string& why) {
+        out_.missing.push_back(what + ": " + why);
+        last_error_ = why;
+    }
+
+    const DiagnoseTools& tools_;
+    WorkMonitor* monitor_ = nullptr;
+    bool profiles_ = false;
+    Clock::time_point profiled_from_, began_;
+    TopRates rates_;
+    KworkerWatch kworkers_;
+    DiagnoseLook out_;
+    std::string last_error_;
+};
+
+void Look::attach_monitor() {
+    const Status probes = tools_.monitor.attach({}, true);
+    if (probes) {
+        monitor_ = &tools_.monitor;
+        if (!monitor_->limits().empty()) out_.missing.push_back(monitor_->limits());
+        return;
+    }
+    if (const Status without = tools_.statistics.attach({}, false); !without) {
+        miss("functions, waits and all that the kernel counts of each workqueue", without.error().text);
+        return;
+    }
+    monitor_ = &tools_.statistics;
+    miss("functions and waits", probes.error().text);
+}
+
+void Look::attach_profile() {
+    const Status done = tools_.profile.attach(out_.isolated);
+    profiled_from_ = Clock::now();
+    profiles_ = done.has_value();
+    out_.sampled = profiles_ && tools_.profile.samples();
+    const char* kWhat = "which kworker runs which function";
+    if (!done) miss(kWhat, done.error().text);
+    if (done && !tools_.profile.limits().empty()) miss(kWhat, tools_.profile.limits());
+    if (!done && !out_.isolated.empty()) miss("work on isolated CPUs", done.error().text);
+}
+
+void Look::first_sample() {
+    auto sample = sample_of(*monitor_);
+    if (!sample) {
+        miss(kCounts, sample.error().text);
+        monitor_ = nullptr;
+        return;
+    }
+    out_.before = sample->workqueues;
+    rates_.add(std::move(*sample));
+}
+
+void Look::last_sample() {
+    auto sample = sample_of(*monitor_);
+    if (sample) out_.work = rates_.add(std::move(*sample));
+    if (!sample) miss(kCounts, sample.error().text);
+}
+
+void Look::add_kworkers() {
+    out_.kworkers = kworkers_.uses();
+    for (auto& one : out_.kworkers) {
+        one.cpus = cpus_of_task(tools_.paths, one.pid);
+        if (one.stuck) one.sleeps_in = sleeps_in(tools_.paths, one.pid);
+    }
+}
+
+// Notes what was seen but could not be counted or timed.
+void Look::note_lost() {
+    const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
+        if (count > 0) out_.missing.push_back(plural(count, one) + rest);
+    };
+    if (out_.profile) {
+        lost(out_.profile->lost_ticks, "sample", " of kworkers: there was no room");
+        lost(out_.profile->lost_items, "item", " that started on isolated CPUs: there was no room");
+    }
+    if (out_.work) lost(out_.work->lost, "item", ": not timed (no room, or queued again before the start)");
+}
+
+Result<DiagnoseLook> Look::end() {
+    out_.seconds = seconds_since(began_);
+    read_workers();
+    if (profiles_) {
+        auto profile = tools_.profile.read();
+        out_.profile_seconds = seconds_since(profiled_from_);
+        if (profile)
+            out_.profile = std::move(*profile);
+        else
+            miss("which kworker runs which function", profile.error().text);
+    }
+    if (monitor_ != nullptr) last_sample();
+    const std::size_t seen = kworkers_.seen();
+    if (seen == 0 && !out_.work)
+        return fail("nothing can be seen: " + last_error_ + ", and /proc shows no kworkers");
+    if (seen == 0) out_.missing.emplace_back("kworkers: /proc shows none (a PID namespace of its own?)");
+    add_kworkers();
+    note_lost();
+    if (out_.work) {
+        auto dump = tools_.dump();
+        if (dump)
+            out_.dump = std::move(*dump);
+        else
+            miss("pools and scopes", dump.error().text);
+    }
+    return std::move(out_);
+}
+
+// Reads all kworkers every second, or every quarter of SECONDS if that is shorter, so that short-lived ones
+// are seen. A signal ends it early.
+void watch(Look& look, double seconds, TopWait& wait) {
+    const auto until = Clock::now() + duration_of(seconds);
+    const auto step = duration_of(std::min(1.0, seconds / 4));
+    for (auto next = Clock::now() + step;; next += step) {
+        auto event = TopWait::Event::resized;
+        while (event == TopWait::Event::resized) event = wait.until(std::min(next, until), false);
+        if (event == TopWait::Event::quit || next >= until) return;
+        look.read_workers();
+    }
+}
+
+}  // namespace
+
+int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools) {
+    TopWait wait;
+    Look look(tools);
+    look.begin();
+    watch(look, options.seconds, wait);
+    const auto seen = look.end();
+    if (!seen) return complain(seen.error().text);
+    const Diagnosis found = diagnose(*seen);
+    const auto written =
+        wait.write(options.json ? json_text(diagnosis_json(found)) + "\n"
+                                : diagnosis_text(found, std::min(terminal_columns(), kWidth)));
+    return written ? kOk : complain(written.error().text);
+}
+
+CLI::Option* add_look_seconds(CLI::App& command, double& seconds) {
+    return command.add_option("--seconds", seconds, "How long to look; default 5")
+        ->type_name(word::kNumber)
+        ->check(seconds_between(kLeastSeconds, kMostSeconds));
+}
+
+CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
+    const auto options = std::make_shared<DiagnoseOptions>();
+    add_look_seconds(command, options->seconds);
+    command.add_flag("--json", options->json, kJsonHelp);
+    return [options, &invocation] {
+        if (!invocation.root.empty())
+            throw CLI::ValidationError("diagnose watches the running kernel: no --root");
+        const auto monitor = make_bpf_monitor(), statistics = make_statistics_monitor();
+        const auto profile = make_bpf_profile();
+        return diagnose(*options, {Paths{}, *monitor, *statistics, *profile, read_kernel_dump});
+    };
+}
+
+}  // namespace wq::ctl

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "bpf/work_profile.h"
+#include "ctl/observe/isolation_command.h"
+#include "ctl/observe/kworker_watch.h"
+#include "ctl/observe/top_rates.h"
+#include "machine/kernel_dump.h"
+#include "machine/scope.h"
+
+namespace wq::ctl {
+
+// Everything that was seen in one look at the machine's kworkers. Data that this kernel refused is empty.
+struct DiagnoseLook {
+    double seconds = 0;
+    CpuSet online;
+    std::vector<KworkerUse> kworkers;
+    std::vector<KernelWorkqueue> before;  // the kernel's statistics at the start
+    std::optional<TopInterval> work;      // from the start to the end
+    std::optional<ProfileSample> profile;
+    double profile_seconds = 0;
+    bool sampled = false;  // the profile has RanWork
+    std::optional<KernelDump> dump;
+    CpuSet isolated;
+    std::uint64_t hog_ns = 10'000'000;  // the kernel's threshold for an item that holds a CPU
+    std::vector<std::string> missing;   // what cannot be seen here, and why
+};
+
+// CPU time is in CPUs: seconds of CPU time per second.
+
+struct KworkerShare {
+    std::string name;  // "kworker/u96:3"
+    double cpu = 0;
+    CpuSet cpus;  // where it may run; empty if it has ended
+};
+
+// One function of one workqueue.
+struct BusyWork {
+    std::size_t workqueue = 0;  // index in Diagnosis::workqueues
+    std::string function;       // "" if it is not known
+    double cpu = 0;
+    std::vector<KworkerShare> kworkers;  // the busiest first
+    std::optional<double> per_second;    // items that ended
+    std::optional<double> mean_ns;       // from start to end
+    std::optional<double> longest_ns;    // CPU time that one item was seen to use without a sleep
+};
+
+// A workqueue that used CPU time, or that has events.
+struct DiagnosedWorkqueue {
+    unsigned id = 0;   // names are not unique
+    std::string name;  // as in sysfs; the kernel's name for the work if nothing better is known
+    std::string kind;  // "unbound", "ordered", "per-cpu", "bh"; "" if not known
+    double cpu = 0;
+    std::optional<int> max_active;
+    // The wait for pool->lock of all items during the look.
+    std::optional<double> lock_share;  // of the time from queueing to start
+    std::optional<double> lock_ns;     // per item
+    std::optional<double> lock_cpu;    // CPUs that spin for it
+    // Only for unbound workqueues:
+    std::optional<Scope> scope;   // in effect
+    std::vector<Scope> finer;     // scopes that make more pools, the coarsest first; empty if none can help
+    std::vector<Scope> coarser;   // only if each core needlessly has its own pool; the finest first
+    std::string target;           // for `ab --target`; "" if no setting affects it, or this is not known
+    std::size_t pool_cpus = 0;    // largest number of online CPUs that queue to one pool; 0 if not known
+    std::size_t pool_shared = 0;  // other workqueues that use its pools
+    // Counted by the kernel during the look; empty if the event cannot happen on this workqueue, or if its
+    // pools were replaced during the look.
+    std::optional<std::uint64_t> items, cpu_hogs, cm_wakeups, repatriated, mayday, rescued;
+
+    // Whether the kernel counted something that needs an explanation.
+    [[nodiscard]] bool has_events() const;
+};
+
+struct StuckKworker {
+    std::string name, work;
+    std::string sleeps_in;  // a kernel function; "" if it is not known
+};
+
+// How CPU time was attributed to work: by samples at scheduler ticks; by the kernel's statistics of each
+// workqueue (and the time that functions took); by the names of the kworkers' work.
+enum class Attribution : std::uint8_t { ticks, statistics, names };
+std::string_view name_of(Attribution by);
+
+struct Diagnosis {
+    double seconds = 0;
+    std::size_t online = 0;  // CPUs
+    double cpu = 0;          // of all kworkers
+    double unsampled = 0;    // of kworkers that no tick found running
+    Attribution by = Attribution::names;
+    std::vector<BusyWork> work;                  // the most costly first
+    std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events
+    std::vector<StuckKworker> stuck;
+    CpuSet isolated_cpus;
+    std::vector<IsolatedFinding> isolated;  // most items first
+    std::uint64_t hog_ns = 0;
+    std::vector<std::string> missing;
+};
+
+// Finds what keeps the kworkers busy.
+Diagnosis diagnose(const DiagnoseLook& look);
+
+}  // namespace wq::ctl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "machine/scope.h"
+
+namespace wq {
+
+// One pod as the running kernel made it at boot (kernel/workqueue.c, wq_pod_types): possible CPUs, including
+// offline ones.
+struct KernelPod {
+    CpuSet cpus;
+    int node = -1;  // NUMA node; -1 if the kernel gives none
+    friend bool operator==(const KernelPod&, const KernelPod&) = default;
+};
+
+// All pods, in the kernel's order, for each scope that this kernel has. The pods of a scope are disjoint.
+using KernelPods = std::map<Scope, std::vector<KernelPod>>;
+
+// Capabilities of the running kernel, found by feature detection: distributions backport, so versions prove
+// nothing.
+struct KernelInfo {
+    std::string release;                       // empty if the source is not a running kernel
+    std::vector<Scope> scopes;                 // finest first; empty before 6.6, without scopes
+    std::optional<unsigned> cache_shard_size;  // cores; empty if the kernel has no cache_shard
+    bool default_on_cmdline = false;           // workqueue.default_affinity_scope= is given
+    bool default_writable = true;              // the module parameter default_affinity_scope
+    bool switched_off = false;                 // wq_tuned=off
+    std::string cpus_held_back;                // boot options that kept CPUs offline ("nosmt and maxcpus=4")
+    std::optional<KernelPods> pods;  // as read from the running kernel; empty if they cannot be read
+    std::string pods_unread;         // why they cannot be read; "" if nobody tried
+
+    [[nodiscard]] bool has(Scope scope) const;
+    // The scope that `default` means on a freshly booted kernel.
+    [[nodiscard]] Scope default_scope() const {
+        return has(Scope::cache_shard) ? Scope::cache_shard : Scope::cache;
+    }
+};
+
+// Features of the running kernel that planning does not need. Empty: not known.
+struct KernelFeatures {
+    std::optional<bool> cache_shard;
+    std::optional<bool> exact_parsing;     // the kernel never parses `cache_shard` as `cache`
+    std::optional<bool> deferred_wakeups;  // the kernel wakes workers after it released pool->lock
+    std::optional<bool> pwlocks;           // another CPU can do per-CPU work under a lock
+};
+
+// Features by the names used in `wq-tunectl status` and in policies.
+struct NamedFeature {
+    std::string_view name;
+    std::optional<bool> KernelFeatures::*value;
+};
+inline constexpr std::array kFeatures = {
+    NamedFeature{"cache_shard", &KernelFeatures::cache_shard},
+    NamedFeature{"exact_parsing", &KernelFeatures::exact_parsing},
+    NamedFeature{"deferred_wakeups", &KernelFeatures::deferred_wakeups},
+    NamedFeature{"pwlocks", &KernelFeatures::pwlocks},
+};
+
+// The message for a kernel without affinity scopes, on which no scope can be set; "" for other kernels.
+std::string lacks_scopes(const KernelInfo& kernel);
+
+}  // namespace wq

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "machine/cpu_files.h"
+#include "machine/topology.h"
+
+namespace wq {
+
+// A data or unified cache.
+struct Cache {
+    unsigned level = 0;
+    bool has_size = true;  // false: the kernel only knows that the CPU reports the cache
+    CpuSet cpus = {};      // online CPUs that share it
+};
+
+// Input of the rule besides cores, nodes and packages. The functions are called only if the result depends
+// on them.
+struct LlcFacts {
+    std::string arch = {};  // as in `uname -m`; "" if the source does not give it
+    // For each CPU: its caches of level 2 and 3, and its outermost cache.
+    std::vector<Cache> caches = {};
+    std::vector<CpuSet> clusters = {};  // disjoint; a CPU in none is a cluster by itself
+    // The vendor_id of the CPUs (x86); "" if not known.
+    std::function<std::string()> vendor = [] { return ""; };
+    std::function<SchedLevels()> sched_levels = [] { return SchedLevels{}; };
+};
+
+// Sets the LLCs of TOPOLOGY, whose other fields are complete, to the groups of cpus_share_cache() on a
+// kernel of that architecture. Sets `llc_unknown` if the groups cannot be determined or the firmware
+// contradicts itself. The LLCs are then the outermost caches, cut at the NUMA node, never smaller than a
+// core.
+void set_llcs(Topology& topology, const LlcFacts& facts);
+
+}  // namespace wq

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wq {
+
+// The paths of all files that we use, the kernel's and our own, below ROOT: "" is this machine, a directory
+// is a tree for tests.
+struct Paths {
+    std::string root;
+
+    [[nodiscard]] std::string workqueues() const { return root + "/sys/devices/virtual/workqueue"; }
+    [[nodiscard]] std::string parameters() const { return root + "/sys/module/workqueue/parameters"; }
+    [[nodiscard]] std::string cpus() const { return root + "/sys/devices/system/cpu"; }
+    // The kernel's PMU of a kind of core, on Intel hybrids: cpu_core, cpu_atom, cpu_lowpower.
+    [[nodiscard]] std::string pmu(const std::string& name) const { return root + "/sys/devices/" + name; }
+    [[nodiscard]] std::string cgroups() const { return root + "/sys/fs/cgroup"; }
+    // The kernel's own types, as BTF.
+    [[nodiscard]] std::string btf() const { return root + "/sys/kernel/btf/vmlinux"; }
+    [[nodiscard]] std::string proc() const { return root + "/proc"; }
+    [[nodiscard]] std::string cmdline() const { return root + "/proc/cmdline"; }
+    [[nodiscard]] std::string osrelease() const { return root + "/proc/sys/kernel/osrelease"; }
+    [[nodiscard]] std::string arch() const { return root + "/proc/sys/kernel/arch"; }  // since 6.1
+    // Where distributions put the configuration of the kernel RELEASE.
+    [[nodiscard]] std::vector<std::string> kernel_configs(const std::string& release) const {
+        return {root + "/boot/config-" + release, root + "/usr/lib/modules/" + release + "/config",
+                root + "/lib/modules/" + release + "/config"};
+    }
+    [[nodiscard]] std::string hostname() const { return root + "/proc/sys/kernel/hostname"; }
+    [[nodiscard]] std::string machine_id() const { return root + "/etc/machine-id"; }
+    [[nodiscard]] std::string cpuinfo() const { return root + "/proc/cpuinfo"; }
+    [[nodiscard]] std::string dmi_id() const { return root + "/sys/class/dmi/id"; }
+    // The SMBIOS structure of the first processor; only root can read it.
+    [[nodiscard]] std::string dmi_processor() const { return root + "/sys/firmware/dmi/entries/4-0/raw"; }
+    [[nodiscard]] std::string device_tree_model() const {
+        return root + "/sys/firmware/devicetree/base/model";
+    }
+    [[nodiscard]] std::string container() const { return root + "/run/systemd/container"; }
+    [[nodiscard]] std::string xen_capabilities() const { return root + "/proc/xen/capabilities"; }
+    // RESOURCE: cpu, io or memory.
+    [[nodiscard]] std::string pressure(const std::string& resource) const {
+        return root + "/proc/pressure/" + resource;
+    }
+    [[nodiscard]] std::string power_supplies() const { return root + "/sys/class/power_supply"; }
+    [[nodiscard]] std::string realtime() const { return root + "/sys/kernel/realtime"; }
+    [[nodiscard]] std::string sched_ext() const { return root + "/sys/kernel/sched_ext"; }
+    // Cache-aware scheduling; exists only if debugfs is mounted.
+    [[nodiscard]] std::string llc_balancing() const {
+        return root + "/sys/kernel/debug/sched/llc_balancing/enabled";
+    }
+    [[nodiscard]] std::string diskstats() const { return root + "/proc/diskstats"; }
+    [[nodiscard]] std::string of_user(const std::string& path) const {
+        return root + path;
+    }  // PATH: absolute
+    [[nodiscard]] std::string disabled() const { return root + "/etc/wq-tuned/disabled"; }
+    [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
+    [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/cpu_files.h
+    [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
+    // What the daemon knows, for everybody; see service/status_file.h.
+    [[nodiscard]] std::string status() const { return run() + "/status.json"; }
+    // The masks that we wrote, and their baselines; see owned/mask_store.h.
+    [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
+    // The coins of the slot in progress, see experiment/slot.h.
+    [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
+    // Every comparison that this host made, see evidence/ledger.h.
+    [[nodiscard]] std::string ledger() const { return root + "/var/lib/wq-tuned/ledger.json"; }
+    // Exists while experiments are paused.
+    [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
+    [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
+    // A file per verdict, see evidence/verdicts.h.
+    [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
+    // Contains the path of the metrics textfile that the policy named.
+    [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
+    [[nodiscard]] std::string lock() const { return run() + "/lock"; }
+};
+
+}  // namespace wq

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+
+namespace wq {
+
+// The CPUs that share a last-level cache in the kernel's view (machine/llc_rule.cpp). kernel/workqueue.c
+// makes a pod of `cache` from them. Never smaller than a core.
+struct Llc {
+    CpuSet cpus;
+    std::optional<unsigned> numa_node;  // empty if the source has no NUMA information
+};
+
+struct NumaNode {
+    unsigned id = 0;
+    CpuSet cpus;
+};
+
+// The CPUs of one machine at one moment. Groups contain only online CPUs, are disjoint, cover `online`
+// (except `packages`), and are ordered by their lowest CPU.
+struct Topology {
+    std::string source;  // "live", "fsroot:DIR", "xml:FILE", "synthetic:DESC"
+    CpuSet online;
+    CpuSet present;             // if the source does not give it: `online`, and offline CPUs that it names
+    CpuSet possible;            // equals `present` if the source does not give it
+    CpuSet isolated;            // isolcpus=domain and similar (/sys/devices/system/cpu/isolated)
+    CpuSet first;               // usable at the daemon's first start in this boot; may be empty
+    std::vector<CpuSet> cores;  // thread siblings
+    std::vector<Llc> llcs;
+    std::string llc_unknown;            // why `llcs` may differ from the kernel's view; "" if they do not
+    std::vector<NumaNode> nodes;        // nodes with CPUs
+    std::vector<CpuSet> packages;       // sockets; a CPU without a known package is in none
+    std::vector<std::string> warnings;  // what was skipped and why; if any, the pods are in doubt
+};
+
+// Identifies a machine: "24 CPUs, 12 cores, 1 LLC, 0123456789abcdef". Equal if the cores, LLCs, nodes and
+// MORE are equal.
+std::string fingerprint(const Topology& topology, const std::string& more = "");
+
+// The machine as the kernel saw it when it made its pods: once, at boot, including CPUs that may be offline
+// now. A CPU is known if it was online and not isolated when the daemon first started in this boot
+// (Topology::first; else at the first look). It stays known, with its core, LLC and node, after it goes
+// offline. One that comes later never becomes known: it has the pod that it got at boot, wherever that is.
+class KnownCpus {
+  public:
+    // Adds what NOW shows. A topology with warnings adds no groups, because groups read wrong would stay.
+    void see(const Topology& now);
+
+    // All CPUs known so far and those online, in their groups. `present`, `possible`, `isolated` and
+    // `warnings` are from the last see().
+    [[nodiscard]] const Topology& topology() const { return all_; }
+    [[nodiscard]] const CpuSet& cpus() const { return known_; }  // those seen so far
+
+  private:
+    Topology all_;
+    CpuSet first_;
+    CpuSet known_;
+};
+
+}  // namespace wq

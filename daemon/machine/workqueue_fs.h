@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <sys/types.h>
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "machine/paths.h"
+#include "machine/scope.h"
+#include "machine/workqueue.h"
+
+namespace wq {
+
+// The name for the mask of all unbound workqueues, /sys/devices/virtual/workqueue/cpumask. No workqueue has
+// this name.
+inline constexpr const char* kDefaultMask = "@default_mask";
+
+// The cpumask of a workqueue or of kDefaultMask, read at one moment.
+struct MaskFile {
+    ino_t inode = 0;          // of the workqueue, as in Workqueue; for kDefaultMask: of the file
+    CpuSet cpus;              // as last written; for kDefaultMask: `cpumask_requested`, if it exists
+    CpuSet effective;         // for kDefaultMask: `cpumask`, without isolated CPUs; else equal to `cpus`
+    std::string text;         // the text of `cpus` in the file, without the line end
+    std::string untouchable;  // why it must not be written; empty if it may be
+    CpuSet isolated = {};     // for kDefaultMask: CPUs that the kernel itself removes from `cpumask`
+};
+
+// The mask files. Compare masks as sets of CPUs, not as text, because the kernel's zero padding varies.
+//
+// kernel/workqueue.c: wq_cpumask_store() keeps only the possible CPUs of the written mask. It also accepts an
+// empty mask, which then means the mask of all unbound workqueues. workqueue_set_unbound_cpumask() rejects an
+// empty mask (EINVAL) and does not remove isolated CPUs. Since 6.8, workqueue_unbound_exclude_cpumask()
+// removes them from `cpumask` whenever a cpuset partition changes, while `cpumask_requested` keeps the
+// written mask. If that file exists, it gives MaskFile::cpus.
+class MaskFiles {
+  public:
+    virtual ~MaskFiles() = default;
+    // Like WorkqueueFs::names().
+    [[nodiscard]] virtual Result<std::vector<std::string>> names() const = 0;
+    // Errors: ENOENT and ENODEV if the workqueue does not exist, EINVAL if the file is not a mask.
+    [[nodiscard]] virtual Result<MaskFile> read_mask(const std::string& name) const = 0;
+    // One write(2) of TEXT, hex words as in the kernel's mask files. Fails with ENODEV if NAME no longer has
+    // INODE.
+    [[nodiscard]] virtual Status write_mask(const std::string& name, ino_t inode,
+                                            const std::string& text) = 0;
+};
+
+// The two files that set a target's scope (for masks see owned/mask_writer.h). NAME is a workqueue's name or
+// kDefaultTarget, which has no strict file. Every call fails with ENODEV if the target no longer has INODE,
+// and with ENOENT if the target does not exist.
+class ScopeFiles {
+  public:
+    virtual ~ScopeFiles() = default;
+    [[nodiscard]] virtual Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const = 0;
+    [[nodiscard]] virtual Result<bool> read_strict(const std::string& name, ino_t inode) const = 0;
+    // One write(2). WORD is a scope's name or "default".
+    [[nodiscard]] virtual Status write_scope(const std::string& name, ino_t inode,
+                                             const std::string& word) = 0;
+    [[nodiscard]] virtual Status write_strict(const std::string& name, ino_t inode, bool strict) = 0;
+};
+
+// /sys/devices/virtual/workqueue and the module parameter. This is the only code that writes scope files and
+// masks. Only owned/scope_writer.h and owned/mask_writer.h call its write functions.
+//
+// A workqueue can disappear between any two calls; a call then fails with ENOENT or ENODEV. A write goes
+// through the opened directory whose inode was checked. So if a new workqueue reuses the name (dm-crypt does
+// this), it is never written with data read from the old one.
+class WorkqueueFs : public ScopeFiles, public MaskFiles {
+  public:
+    explicit WorkqueueFs(Paths paths) : paths_(std::move(paths)) {}
+
+    // Names of all workqueues in sysfs, sorted. kDefaultTarget comes first if the kernel has that parameter.
+    // A missing workqueue folder is not an error: the list is empty.
+    [[nodiscard]] Result<std::vector<std::string>> names() const override;
+
+    // The CPUs that unbound workqueues may use; empty if they cannot be read.
+    [[nodiscard]] CpuSet unbound_mask() const;
+
+    // Reads everything about one target. An invalid file makes the target untouchable and gives the reason.
+    // UNBOUND_MASK is the same for all targets, so a caller that reads many targets reads it once.
+    [[nodiscard]] Result<Workqueue> read(const std::string& name, const CpuSet& unbound_mask) const;
+    [[nodiscard]] Result<Workqueue> read(const std::string& name) const { return read(name, unbound_mask()); }
+
+    [[nodiscard]] Result<ScopeFile> read_scope(const std::string& name, ino_t inode) const override;
+    [[nodiscard]] Result<bool> read_strict(const std::string& name, ino_t inode) const override;
+    [[nodiscard]] Status write_scope(const std::string& name, ino_t inode, const std::string& word) override;
+    [[nodiscard]] Status write_strict(const std::string& name, ino_t inode, bool strict) override;
+
+    [[nodiscard]] Result<MaskFile> read_mask(const std::string& name) const override;
+    [[nodiscard]] Status write_mask(const std::string& name, ino_t inode, const std::string& text) override;
+
+    // Number of successful writes to /sys since construction. `status` shows it, so that the user can see
+    // that nothing was written.
+    [[nodiscard]] unsigned writes() const { return writes_; }
+
+  private:
+    struct Folder {
+        Fd fd;
+        ino_t inode = 0;
+        const char* scope_file = "affinity_scope";
+    };
+    [[nodiscard]] Result<Folder> look_for_folder(const std::string& name) const;
+    [[nodiscard]] Result<Folder> open_folder(const std::string& name) const;
+    [[nodiscard]] Result<Folder> open_same(const std::string& name, ino_t inode) const;
+    // Converts ERROR of a file of NAME: a "gone" error becomes a temporary one if the workqueue still
+    // exists.
+    [[nodiscard]] Error unless_there(const Error& error, const std::string& name, ino_t inode) const;
+    [[nodiscard]] Status write(const std::string& name, ino_t inode, const char* file,
+                               const std::string& text);
+
+    Paths paths_;
+    unsigned writes_ = 0;
+};
+
+}  // namespace wq

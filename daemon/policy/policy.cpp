@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "policy/policy.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace wq {
+namespace {
+
+// "2027-01-31", in UTC. Dates in this format sort as text.
+std::string date_of(std::int64_t now) {
+    const auto seconds = static_cast<std::time_t>(now);
+    std::tm utc{};
+    ::gmtime_r(&seconds, &utc);
+    return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+bool is_over(const auto& rule, const std::string& today) {
+    return !rule.expires.empty() && rule.expires < today;
+}
+
+bool is_match(const std::string& pattern, const std::string& name) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+std::string Origin::text() const {
+    return file.empty() ? "built-in" : fmt::format("{}:{}", file, line);
+}
+
+std::string ScopeWish::text() const {
+    switch (kind) {
+        case Kind::automatic:
+            return "auto";
+        case Kind::plan:
+            return "plan";
+        case Kind::leave:
+            return "leave";
+        case Kind::fixed:
+            break;
+    }
+    return std::string(name_of(scope));
+}
+
+std::string MaskWish::text() const {
+    switch (kind) {
+        case Kind::leave:
+            return "leave";
+        case Kind::housekeeping:
+            return "housekeeping";
+        case Kind::fixed:
+            break;
+    }
+    return cpus.list();
+}
+
+std::string_view name_of(Mode mode) {
+    switch (mode) {
+        case Mode::observe:
+            return "observe";
+        case Mode::tune:
+            return "tune";
+    }
+    return "?";
+}
+
+bool Hours::contains(unsigned minute_of_day) const {
+    if (begin < end) return minute_of_day >= begin && minute_of_day < end;
+    return minute_of_day >= begin || minute_of_day < end;
+}
+
+bool WorkqueueRule::matches(const std::string& name) const {
+    return std::ranges::any_of(match, [&](const auto& pattern) { return is_match(pattern, name); });
+}
+
+bool WorkqueueRule::names(const std::string& name) const {
+    return std::ranges::any_of(
+        match, [&](const auto& pattern) { return pattern != "*" && is_match(pattern, name); });
+}
+
+void Policy::expire(std::int64_t now) {
+    const std::string today = date_of(now);
+    for (WorkqueueRule& rule : rules) rule.expired = is_over(rule, today);
+    for (DefaultScopeTable& table : default_scope_tables) table.expired = is_over(table, today);
+    if (!default_scope_tables.empty()) merge_default_scope();
+}
+
+void Policy::merge_default_scope() {
+    default_scope = {};
+    std::erase_if(origins, [](const auto& item) { return item.first.starts_with("default_scope."); });
+    for (const DefaultScopeTable& table : default_scope_tables) {
+        if (table.expired) continue;
+        if (table.manage) default_scope.manage = *table.manage;
+        if (table.wish) default_scope.wish = *table.wish;
+        if (table.manage || table.wish) default_scope.origin = table.origin;
+        if (!table.expires.empty()) default_scope.expires = table.expires;
+        if (!table.evidence.empty()) default_scope.evidence = table.evidence;
+        for (const auto& [key, origin] : table.origins) origins["default_scope." + key] = origin;
+    }
+}
+
+bool Policy::is_outdated(std::int64_t now) const {
+    const std::string today = date_of(now);
+    const auto changes = [&](const auto& rule) { return rule.expired != is_over(rule, today); };
+    return std::ranges::any_of(rules, changes) || std::ranges::any_of(default_scope_tables, changes);
+}
+
+std::vector<Origin> Policy::expired_rules() const {
+    std::vector<Origin> out;
+    for (const WorkqueueRule& rule : rules)
+        if (rule.expired) out.push_back(rule.origin);
+    for (const DefaultScopeTable& table : default_scope_tables)
+        if (table.expired) out.push_back(table.origin);
+    return out;
+}
+
+bool Policy::wants_masks() const {
+    const auto wants = [](const MaskWish& wish) { return wish.kind != MaskWish::Kind::leave; };
+    return wants(default_mask) || std::ranges::any_of(rules, [&](const WorkqueueRule& rule) {
+               return !rule.expired && wants(rule.mask);
+           });
+}
+
+const WorkqueueRule* Policy::rule_for(const std::string& name) const {
+    for (const WorkqueueRule& rule : rules)
+        if (!rule.expired && rule.matches(name)) return &rule;
+    return nullptr;
+}
+
+}  // namespace wq

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evidence/comparison.h"
+#include "evidence/ledger.h"
+#include "evidence/verdicts.h"
+#include "policy/policy.h"
+#include "targets/inventory.h"
+#include "targets/step.h"
+
+namespace wq {
+
+// What comparisons measure on this host. It is part of their keys.
+struct Measures {
+    std::vector<ComparedCounter> counters;
+    std::string lacks;      // what cannot be counted
+    std::string scheduler;  // sched_ext ops in force, cache-aware scheduling
+};
+
+// What comparisons measure under JUDGING. WORK_COUNTED: the work of workqueues can be counted here; if not,
+// only the counters of the machine are left. LACKS and SCHEDULER: as in Measures.
+Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
+                     const std::string& scheduler);
+
+// Makes the keys of a target's comparisons, for the ledger and for the history of verdicts.
+class Keys {
+  public:
+    // All arguments must outlive the Keys.
+    Keys(const Inventory& inventory, const Policy& policy) : inventory_(inventory), policy_(policy) {}
+
+    void measure_by(Measures measures) { measures_ = std::move(measures); }
+    [[nodiscard]] const Measures& measures() const { return measures_; }
+    // Call when the topology changed: drops the pods that were computed from it.
+    void forget_pods() { partitions_.clear(); }
+
+    [[nodiscard]] VerdictKey verdict_key(const Workqueue& target, const Arms& arms) const;
+    // FROM_POLICY: the reference is an arm that we kept, not the kernel's.
+    [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
+    // The CPUs of TARGET, as in verdict_key().
+    [[nodiscard]] std::string cpus_of(const Workqueue& target) const;
+
+  private:
+    [[nodiscard]] const std::string& partition_of(const CpuSet& effective, Scope scope) const;
+
+    const Inventory& inventory_;
+    const Policy& policy_;
+    Measures measures_;
+    mutable std::map<std::pair<Scope, std::string>, std::string> partitions_;  // by scope and CPUs, as text
+};
+
+}  // namespace wq
