@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/natural_less.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {

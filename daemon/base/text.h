@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,11 @@ std::optional<double> percentage_of(std::string_view text);
 
 inline bool is_utf8_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+// The order of names for people: "nvme-2" before "nvme-10".
+inline bool natural_less(const std::string& a, const std::string& b) {
+    return ::strverscmp(a.c_str(), b.c_str()) < 0;
 }
 
 }  // namespace wq

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "counters/counter_table.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "targets/candidates.h"
 #include "targets/keys.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "counters/counter_table.h"
 #include "experiment/experiment.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "targets/candidates.h"
 
 namespace wq {

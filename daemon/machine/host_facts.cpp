@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "machine/host_facts.h"
 
+#include <fmt/format.h>
+#include <sys/utsname.h>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <utility>
 
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace wq {
 namespace {
@@ -37,6 +47,261 @@ void take_counts(const Topology& topology, HostFacts& facts) {
 double canary_position(const std::string& machine_id, const std::string& name) {
     const std::string text = machine_id + "/" + name;
     return std::ldexp(static_cast<double>(hash_of(text)), -64);
+}
+
+namespace {
+
+constexpr std::size_t kCpuinfo = 8192;  // enough for the first CPU; thousands may follow
+constexpr std::size_t kMaxSmbios = 4096;
+
+using Name = std::pair<std::string_view, std::string_view>;
+
+// "CPU implementer" of arm64, with lscpu's names.
+constexpr Name kImplementers[] = {{"0x41", "ARM"},       {"0x42", "Broadcom"},  {"0x43", "Cavium"},
+                                  {"0x46", "FUJITSU"},   {"0x48", "HiSilicon"}, {"0x4e", "NVIDIA"},
+                                  {"0x50", "APM"},       {"0x51", "Qualcomm"},  {"0x61", "Apple"},
+                                  {"0x6d", "Microsoft"}, {"0x70", "Phytium"},   {"0xc0", "Ampere"}};
+// "CPU implementer" and "CPU part" of servers.
+constexpr Name kParts[] = {
+    {"0x41 0xd0c", "Neoverse-N1"},  {"0x41 0xd40", "Neoverse-V1"},   {"0x41 0xd49", "Neoverse-N2"},
+    {"0x41 0xd4f", "Neoverse-V2"},  {"0x41 0xd83", "Neoverse-V3AE"}, {"0x41 0xd84", "Neoverse-V3"},
+    {"0x41 0xd8e", "Neoverse-N3"},  {"0x46 0x001", "A64FX"},         {"0x48 0xd01", "TaiShan-v110"},
+    {"0x48 0xd02", "TaiShan-v120"}, {"0xc0 0xac3", "Ampere-1"},      {"0xc0 0xac4", "Ampere-1a"}};
+// Prefixes of the DMI vendor or product, or of the device tree's model, in a virtual machine.
+constexpr std::string_view kHypervisors[] = {"QEMU",
+                                             "KVM",
+                                             "VMware",
+                                             "VMW",
+                                             "innotek GmbH",
+                                             "VirtualBox",
+                                             "Xen",
+                                             "Bochs",
+                                             "BHYVE",
+                                             "Parallels",
+                                             "HVM domU",
+                                             "OpenStack",
+                                             "Google Compute Engine",
+                                             "Virtual Machine",
+                                             "Hetzner vServer",
+                                             "Apple Virtualization",
+                                             "KubeVirt",
+                                             "XENVM",
+                                             "oVirt"};
+
+std::string trimmed(std::string_view text) {
+    constexpr std::string_view kSpace{" \t\r\n\0", 5};
+    const auto begin = text.find_first_not_of(kSpace);
+    if (begin == std::string_view::npos) return "";
+    return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+}
+
+// Firmware pads its names with spaces, and a device tree ends them with a NUL.
+std::string trimmed_line(const std::string& path) {
+    return trimmed(read_first_line(path));
+}
+
+template <std::size_t N>
+std::string name_in(const Name (&names)[N], std::string_view word) {
+    for (const auto& [key, name] : names)
+        if (key == word) return std::string(name);
+    return "";
+}
+
+using Cpuinfo = std::map<std::string, std::string>;
+
+Cpuinfo read_cpuinfo(const Paths& paths) {
+    std::istringstream lines(read_first_cpuinfo(paths));
+    Cpuinfo out;
+    for (std::string line; std::getline(lines, line);) {
+        const auto colon = line.find(':');
+        if (colon == std::string::npos) break;
+        out.emplace(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    }
+    return out;
+}
+
+std::string value(const Cpuinfo& cpuinfo, const char* key) {
+    const auto found = cpuinfo.find(key);
+    return found == cpuinfo.end() ? "" : found->second;
+}
+
+// "Processor Version" of an SMBIOS type 4 structure. The byte at 0x10 is the number of a string. The strings
+// follow the structure, whose length is at offset 1, and each ends with a NUL.
+std::string smbios_processor(const Paths& paths) {
+    constexpr std::size_t kVersion = 0x10;
+    const auto raw = read_file(paths.dmi_processor(), kMaxSmbios);
+    if (!raw || raw->size() <= kVersion) return "";
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>((*raw)[at]); };
+    std::size_t at = byte(1);
+    for (unsigned number = byte(kVersion); number > 1 && at < raw->size(); number--)
+        at = std::min(raw->find('\0', at), raw->size()) + 1;
+    if (byte(kVersion) == 0 || at >= raw->size()) return "";
+    return trimmed(raw->substr(at, raw->find('\0', at) - at));
+}
+
+std::string vendor(const Cpuinfo& cpuinfo) {
+    if (auto id = value(cpuinfo, "vendor_id"); !id.empty()) return id;
+    return name_in(kImplementers, value(cpuinfo, "CPU implementer"));
+}
+
+std::vector<std::string> models(const Paths& paths, const Cpuinfo& cpuinfo) {
+    const std::string part = value(cpuinfo, "CPU implementer") + " " + value(cpuinfo, "CPU part");
+    std::vector<std::string> out;
+    for (const std::string& name : {value(cpuinfo, "model name"), smbios_processor(paths),
+                                    name_in(kParts, part), trimmed_line(paths.device_tree_model())})
+        if (!name.empty() && std::ranges::find(out, name) == out.end()) out.push_back(name);
+    return out;
+}
+
+bool is_hypervisor(const std::string& name) {
+    return std::ranges::any_of(kHypervisors, [&](auto known) { return name.starts_with(known); });
+}
+
+std::optional<bool> is_virtual(const Paths& paths, const Cpuinfo& cpuinfo) {
+    if (!trimmed_line(paths.container()).empty()) return true;
+    if (trimmed_line(paths.xen_capabilities()).find("control_d") != std::string::npos) return false;
+    const std::string flags = " " + value(cpuinfo, "flags") + " ";
+    const std::string vendor = trimmed_line(paths.dmi_id() + "/sys_vendor");
+    const std::string product = trimmed_line(paths.dmi_id() + "/product_name");
+    const std::string model = trimmed_line(paths.device_tree_model());
+    if (flags.find(" hypervisor ") != std::string::npos) return true;
+    if (is_hypervisor(vendor) || is_hypervisor(product) || is_hypervisor(model)) return true;
+    if (model == "linux,dummy-virt" || model.find("qemu") != std::string::npos) return true;
+    // Amazon's bare-metal machines have the same vendor.
+    if (vendor == "Amazon EC2") return product.find(".metal") == std::string::npos;
+    if (cpuinfo.contains("flags") || !vendor.empty() || !model.empty()) return false;
+    return std::nullopt;
+}
+
+// The file says "uninitialized" until the image's first boot.
+std::string machine_id(const Paths& paths) {
+    const std::string id = trimmed_line(paths.machine_id());
+    const bool whole = id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return whole ? id : "";
+}
+
+}  // namespace
+
+std::string read_first_cpuinfo(const Paths& paths) {
+    std::string text(kCpuinfo, '\0');
+    std::ifstream file(paths.cpuinfo(), std::ios::binary);
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    return text.substr(0, text.find("\n\n"));
+}
+
+std::string read_arch(const Paths& paths) {
+    if (auto word = trimmed_line(paths.arch()); !word.empty() || !paths.root.empty()) return word;
+    utsname names{};
+    return ::uname(&names) == 0 ? names.machine : "";
+}
+
+std::string read_cpu_vendor(const Paths& paths) {
+    return vendor(read_cpuinfo(paths));
+}
+
+HostFacts read_host_facts(const Paths& paths, const Result<Topology>& topology) {
+    const Cpuinfo cpuinfo = read_cpuinfo(paths);
+    HostFacts facts;
+    facts.arch = read_arch(paths);
+    facts.cpu_vendor = vendor(cpuinfo);
+    facts.cpu_models = models(paths, cpuinfo);
+    facts.kernel = trimmed_line(paths.osrelease());
+    facts.hostname = read_hostname(paths);
+    facts.machine_id = machine_id(paths);
+    facts.is_virtual = is_virtual(paths, cpuinfo);
+    if (topology) take_counts(*topology, facts);
+    return facts;
+}
+
+std::string read_hostname(const Paths& paths) {
+    return trimmed_line(paths.hostname());
+}
+
+namespace {
+
+// Intel hybrids have a PMU for each kind of core, with a list of its CPUs.
+CoreKinds by_pmu(const Paths& paths, const Topology& topology) {
+    const auto cpus_of = [&](const char* pmu) {
+        return CpuSet::parse_list(read_first_line(paths.pmu(pmu) + "/cpus")).value_or(CpuSet{}) &
+               topology.online;
+    };
+    CoreKinds out{cpus_of("cpu_core"), cpus_of("cpu_atom"), cpus_of("cpu_lowpower"),
+                  "by /sys/devices/cpu_core and cpu_atom"};
+    return out;
+}
+
+// The capacity of CPU: 1024 for the fastest one, 0 if not known.
+unsigned capacity_of(const Paths& paths, unsigned cpu) {
+    const std::string text = read_first_line(fmt::format("{}/cpu{}/cpu_capacity", paths.cpus(), cpu));
+    unsigned out = 0;
+    std::from_chars(text.data(), text.data() + text.size(), out);
+    return out;
+}
+
+// Cores of one kind may also differ in their maximum clock, so only cores below four fifths of the largest
+// capacity are E-cores.
+CoreKinds by_capacity(const Paths& paths, const Topology& topology) {
+    std::map<unsigned, unsigned> capacities;  // CPU -> capacity
+    unsigned most = 0;
+    for (const CpuSet& core : topology.cores) {
+        const unsigned capacity = capacity_of(paths, core.first());
+        if (capacity == 0) return {};
+        capacities[core.first()] = capacity;
+        most = std::max(most, capacity);
+    }
+    CoreKinds out;
+    for (const CpuSet& core : topology.cores)
+        (capacities[core.first()] * 5ULL < most * 4ULL ? out.efficient : out.performance) |= core;
+    out.source = "by cpu_capacity: an E-core has less than four fifths of the largest";
+    return out;
+}
+
+}  // namespace
+
+CoreKinds read_core_kinds(const Paths& paths, const Topology& topology) {
+    for (auto* read : {by_pmu, by_capacity})
+        if (CoreKinds kinds = read(paths, topology); kinds.hybrid() && !kinds.performance.empty())
+            return kinds;
+    return core_kinds_by_threads(topology);
+}
+
+namespace {
+
+// The workqueue shows the value in effect: a later write to the parameter does not change the workqueue.
+std::optional<bool> nvme_tcp_unbound(const Paths& paths) {
+    const std::string parameter = read_first_line(paths.root + "/sys/module/nvme_tcp/parameters/wq_unbound");
+    if (parameter.empty()) return std::nullopt;
+    const std::string per_cpu = read_first_line(paths.workqueues() + "/nvme_tcp_wq/per_cpu");
+    return per_cpu.empty() ? parameter == "Y" : per_cpu == "0";
+}
+
+bool is_crypt(const std::string& device, const std::vector<std::string>& workqueues) {
+    if (read_first_line(device + "/dm/uuid").starts_with("CRYPT-")) return true;
+    const std::string number = read_first_line(device + "/dev");
+    const std::string prefix = "kcryptd-" + number + "-";
+    return !number.empty() &&
+           std::ranges::any_of(workqueues, [&](const std::string& name) { return name.starts_with(prefix); });
+}
+
+}  // namespace
+
+IoDevices read_io_devices(const Paths& paths) {
+    IoDevices out;
+    const std::string controllers = paths.root + "/sys/class/nvme";
+    for (const std::string& name : names_or_none(controllers))
+        if (read_first_line(controllers + "/" + name + "/transport") == "tcp")
+            out.nvme_tcp.push_back(printable(name));
+    out.nvme_tcp_unbound = nvme_tcp_unbound(paths);
+    const auto workqueues = names_or_none(paths.workqueues());
+    const std::string blocks = paths.root + "/sys/block";
+    for (const std::string& name : names_or_none(blocks)) {
+        const std::string device = blocks + "/" + name;
+        if (name.starts_with("dm-") && is_crypt(device, workqueues))
+            out.crypt.push_back(printable(read_first_line(device + "/dm/name")));
+    }
+    std::ranges::sort(out.crypt, natural_less);
+    return out;
 }
 
 }  // namespace wq

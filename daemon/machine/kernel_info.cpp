@@ -2,7 +2,18 @@
 #include "machine/kernel_info.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "machine/btf_types.h"
 
 namespace wq {
 
@@ -14,6 +25,135 @@ std::string lacks_scopes(const KernelInfo& kernel) {
     if (!kernel.scopes.empty()) return "";
     const std::string which = kernel.release.empty() ? "this kernel" : "Linux " + kernel.release;
     return fmt::format("{} has no affinity scopes: 6.6 or later is needed", which);
+}
+
+namespace {
+
+// Checks the mode bits: access(2) always succeeds for root, but the write would then fail.
+bool is_writable(const std::string& path) {
+    struct stat st {};
+    return ::stat(path.c_str(), &st) == 0 && (st.st_mode & 0222) != 0;
+}
+
+// One parameter of the kernel command line.
+struct Parameter {
+    std::string name;  // with '_' for '-': the kernel treats them alike (kernel/params.c, parameq())
+    std::optional<std::string> value;
+    std::string text;  // as written, without quotes
+};
+
+// Splits like next_arg() of lib/cmdline.c: a space in quotes does not end a parameter. Words after "--" are
+// for init.
+std::vector<Parameter> parameters_of(const std::string& cmdline) {
+    std::vector<Parameter> out;
+    for (std::size_t at = 0; at < cmdline.size();) {
+        Parameter next;
+        bool quoted = false;
+        for (; at < cmdline.size(); at++) {
+            const char c = cmdline[at];
+            if (!quoted && std::isspace(static_cast<unsigned char>(c)) != 0) break;
+            if (c == '"')
+                quoted = !quoted;
+            else
+                next.text += c;
+        }
+        at++;
+        if (next.text.empty()) continue;
+        if (next.text == "--") break;
+        const auto equals = next.text.find('=');
+        next.name = next.text.substr(0, equals);
+        std::ranges::replace(next.name, '-', '_');
+        if (equals != std::string::npos) next.value = next.text.substr(equals + 1);
+        out.push_back(std::move(next));
+    }
+    return out;
+}
+
+// Whether PARAMETER is a mitigation option that turns SMT off on CPUs with the flaw: "mds=full,nosmt",
+// "mitigations=auto,nosmt;no_user_user", or L1TF's "full", which implies nosmt.
+bool may_turn_smt_off(const Parameter& parameter) {
+    const std::string& value = *parameter.value;
+    if (parameter.name == "l1tf" && (value == "full" || value == "full,force")) return true;
+    for (std::size_t at = 0; at <= value.size();) {
+        const std::size_t end = std::min(value.find_first_of(",;", at), value.size());
+        if (at > 0 && value.compare(at, end - at, "nosmt") == 0) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+// Whether PARAMETER kept CPUs offline at boot. nosmt has no effect without siblings; smt/control shows that.
+// A mitigation has no effect on a CPU without the flaw, and SMT is then on. (A number in smt/control:
+// powerpc with only some of the threads online.) maxcpus=N has no effect with N or fewer CPUs.
+bool holds_back(const Parameter& parameter, const Paths& paths) {
+    const std::string control = read_first_line(paths.cpus() + "/smt/control");
+    const bool off = control == "off" || control == "forceoff" ||
+                     (!control.empty() && std::isdigit(static_cast<unsigned char>(control[0])) != 0);
+    if (parameter.name == "nosmt" && (!parameter.value || parameter.value == "force"))
+        return off || control == "on";
+    if (!parameter.value) return false;
+    if (parameter.name != "maxcpus") return off && may_turn_smt_off(parameter);
+    const auto present = CpuSet::parse_list(read_first_line(paths.cpus() + "/present"));
+    std::size_t most = 0;
+    const auto [end, error] =
+        std::from_chars(parameter.value->data(), parameter.value->data() + parameter.value->size(), most);
+    return error == std::errc{} && present && present->count() > most;
+}
+
+void read_cmdline(const Paths& paths, KernelInfo& info) {
+    auto cmdline = read_file(paths.cmdline());
+    if (!cmdline) return;
+    if (cmdline->ends_with('\n')) cmdline->pop_back();  // /proc adds it
+    for (const Parameter& parameter : parameters_of(*cmdline)) {
+        if (parameter.name == "wq_tuned" && parameter.value == "off") info.switched_off = true;
+        if (parameter.name == "workqueue.default_affinity_scope" && parameter.value)
+            info.default_on_cmdline = true;
+        if (!holds_back(parameter, paths)) continue;
+        if (!info.cpus_held_back.empty()) info.cpus_held_back += " and ";
+        info.cpus_held_back += parameter.text;
+    }
+}
+
+// Since 7.1, together with the scope (kernel/workqueue.c, module_param_named(cache_shard_size)).
+std::optional<unsigned> shard_size(const Paths& paths) {
+    const auto size = number_of<unsigned>(read_first_line(paths.parameters() + "/cache_shard_size"));
+    if (size == 0U) return 1U;  // precompute_cache_shard_ids(): 0 means 1
+    return size;
+}
+
+}  // namespace
+
+std::vector<Scope> classic_scopes() {
+    return {Scope::cpu, Scope::smt, Scope::cache, Scope::numa, Scope::system};
+}
+
+KernelInfo probe_kernel(const Paths& paths) {
+    KernelInfo info;
+    info.release = read_first_line(paths.osrelease());
+    read_cmdline(paths, info);
+    if (!exists(paths.parameters() + "/default_affinity_scope")) return info;
+    info.scopes = classic_scopes();
+    info.default_writable = is_writable(paths.parameters() + "/default_affinity_scope");
+    info.cache_shard_size = shard_size(paths);
+    if (info.cache_shard_size) info.scopes.insert(info.scopes.begin() + 2, Scope::cache_shard);
+    return info;
+}
+
+namespace {
+
+Result<KernelFeatures> types_of(const Paths& paths) {
+    if (!paths.root.empty()) return read_types(paths.btf());
+    static Result<KernelFeatures> running = fail("not read yet");
+    if (!running) running = read_types(paths.btf());
+    return running;
+}
+
+}  // namespace
+
+KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel) {
+    KernelFeatures out = types_of(paths).value_or(KernelFeatures{});
+    out.cache_shard = kernel.has(Scope::cache_shard);
+    return out;
 }
 
 }  // namespace wq

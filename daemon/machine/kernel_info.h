@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "machine/paths.h"
 #include "machine/scope.h"
 
 namespace wq {
@@ -66,5 +67,16 @@ inline constexpr std::array kFeatures = {
 
 // The message for a kernel without affinity scopes, on which no scope can be set; "" for other kernels.
 std::string lacks_scopes(const KernelInfo& kernel);
+
+// Finds out what the kernel below PATHS has. Never fails: what cannot be read counts as missing. If a boot
+// option for a mitigation may turn SMT off and SMT is off now, we assume that this option did it.
+KernelInfo probe_kernel(const Paths& paths);
+
+// The scopes of every kernel since 6.6. cache_shard (7.1) is not included.
+std::vector<Scope> classic_scopes();
+
+// Detects the features of the kernel below PATHS without its version and without writes. Reads all of the
+// kernel's types (some megabytes, temporarily), for the running kernel only once.
+KernelFeatures read_features(const Paths& paths, const KernelInfo& kernel);
 
 }  // namespace wq

@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "machine/cpu_files.h"
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 
 namespace wq {
 namespace {

@@ -22,10 +22,9 @@
 #include <map>
 #include <vector>
 
-#include "base/natural_less.h"
 #include "base/text.h"
 #include "machine/kernel_info.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "machine/udev.h"
 #include "plan/pods.h"
 

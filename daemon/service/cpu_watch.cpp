@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "machine/cpu_files.h"
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 
 namespace wq {
 namespace {

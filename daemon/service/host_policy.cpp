@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "machine/hwloc_topology.h"
-#include "machine/probe.h"
-#include "machine/read_host_facts.h"
-#include "machine/read_isolation.h"
+#include "machine/kernel_info.h"
+#include "machine/host_facts.h"
+#include "machine/isolation.h"
 
 namespace wq {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "machine/bpf_errors.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 
 namespace wq {
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "machine/kernel_info.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 
 namespace wq {
 namespace {

@@ -16,7 +16,7 @@
 #include "evidence/verdicts.h"
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
-#include "machine/probe.h"
+#include "machine/kernel_info.h"
 #include "noise.h"
 #include "policy/load_policy.h"
 #include "targets/engine.h"

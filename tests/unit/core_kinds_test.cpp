@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_machine.h"
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Kernel features found in BTF that the test generates. (Not built without libbpf.)
-#include "machine/probe.h"
+#include "machine/kernel_info.h"
 
 #include <bpf/btf.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Isolated CPUs as read from the files, and how status shows them and their work.
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 
 #include <gmock/gmock.h>
 

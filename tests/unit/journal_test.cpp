@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/journal_socket.h"
+#include "base/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ctl/observe/kworker_watch.h"
-#include "machine/read_kworkers.h"
+#include "machine/kworker.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "temp_tree.h"
 
 namespace wq {

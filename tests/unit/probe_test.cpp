@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "machine/probe.h"
+#include "machine/kernel_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <syslog.h>
 
 #include "fake_rig.h"
-#include "machine/kernel_info.h"
 #include "machine/workqueue_fs.h"
 
 namespace wq {

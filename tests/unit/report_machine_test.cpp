@@ -10,7 +10,7 @@
 
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 #include "report_html.h"
 
 namespace wq::ctl {

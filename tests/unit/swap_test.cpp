@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -12,7 +12,7 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "evidence/verdicts.h"
-#include "machine/read_host_facts.h"
+#include "machine/host_facts.h"
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"

@@ -13,7 +13,7 @@
 #include "base/cpu_set.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "machine/read_kworkers.h"
+#include "machine/kworker.h"
 #include "policy/rule_warnings.h"
 
 namespace wq::ctl {

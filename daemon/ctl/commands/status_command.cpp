@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/natural_less.h"
 #include "base/text.h"
 #include "bpf/read_pods.h"
 #include "ctl/json_values.h"
@@ -20,8 +19,7 @@
 #include "experiment/ledger_file.h"
 #include "machine/hwloc_topology.h"
 #include "machine/kernel_info.h"
-#include "machine/probe.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"

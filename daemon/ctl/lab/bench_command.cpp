@@ -30,8 +30,8 @@
 #include "ctl/setting_option.h"
 #include "machine/hwloc_topology.h"
 #include "machine/kernel_info.h"
-#include "machine/read_host_facts.h"
-#include "machine/read_isolation.h"
+#include "machine/host_facts.h"
+#include "machine/isolation.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {

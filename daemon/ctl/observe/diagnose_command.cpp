@@ -18,8 +18,8 @@
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
 #include "machine/bpf_errors.h"
-#include "machine/read_isolation.h"
-#include "machine/read_kworkers.h"
+#include "machine/isolation.h"
+#include "machine/kworker.h"
 
 namespace wq::ctl {
 namespace {

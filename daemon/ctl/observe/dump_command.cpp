@@ -12,7 +12,7 @@
 #include "ctl/observe/dump_diff.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
-#include "machine/probe.h"
+#include "machine/kernel_info.h"
 
 namespace wq::ctl {
 namespace {

@@ -17,7 +17,7 @@
 #include "ctl/options.h"
 #include "ctl/render/host_text.h"
 #include "ctl/render/terminal.h"
-#include "machine/read_isolation.h"
+#include "machine/isolation.h"
 #include "service/status.h"
 #include "service/status_file.h"
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 
-#include "base/natural_less.h"
 #include "base/text.h"
 #include "ctl/render/terminal.h"
 

@@ -12,8 +12,8 @@
 #include "ctl/report/report_plan.h"
 #include "ctl/report/report_result.h"
 #include "ctl/report/report_trial.h"
-#include "machine/read_host_facts.h"
-#include "machine/read_isolation.h"
+#include "machine/host_facts.h"
+#include "machine/isolation.h"
 #include "service/status_file.h"
 
 namespace wq::ctl {
