@@ -27,7 +27,7 @@
 #include "policy/load_policy.h"
 #include "policy/rule_warnings.h"
 #include "service/restorer.h"
-#include "service/status_file.h"
+#include "service/status.h"
 #include "targets/conditions.h"
 #include "targets/decide.h"
 

@@ -14,7 +14,7 @@
 #include "machine/save_tree.h"
 #include "plan/pods.h"
 #include "policy/load_policy.h"
-#include "service/status_file.h"
+#include "service/status.h"
 
 namespace wq::ctl {
 namespace {

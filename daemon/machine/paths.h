@@ -58,7 +58,7 @@ struct Paths {
     [[nodiscard]] std::string run() const { return root + "/run/wq-tuned"; }
     [[nodiscard]] std::string first_cpus() const { return run() + "/first-cpus"; }  // machine/cpu_files.h
     [[nodiscard]] std::string baseline() const { return run() + "/baseline.json"; }
-    // What the daemon knows, for everybody; see service/status_file.h.
+    // What the daemon knows, for everybody; see service/status.h.
     [[nodiscard]] std::string status() const { return run() + "/status.json"; }
     // The masks that we wrote, and their baselines; see owned/mask_store.h.
     [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }

@@ -23,18 +23,17 @@
 #include "bpf/bpf_counters.h"
 #include "bpf/no_counters.h"
 #include "bpf/read_pods.h"
+#include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
+#include "machine/isolation.h"
 #include "machine/kernel_info.h"
 #include "machine/pods_file.h"
-#include "machine/host_facts.h"
-#include "machine/isolation.h"
 #include "owned/restore.h"
 #include "policy/load_policy.h"
 #include "policy/policy_text.h"
-#include "service/host_policy.h"
 #include "service/restorer.h"
 #include "service/status.h"
-#include "service/status_file.h"
+#include "service/watches.h"
 
 namespace wq {
 namespace {

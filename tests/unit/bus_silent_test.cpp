@@ -9,7 +9,6 @@
 
 #include "private_bus.h"
 #include "service/bus.h"
-#include "service/server.h"
 
 namespace wq {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "service/quiet.h"
+#include "service/watches.h"
 
 #include <gtest/gtest.h>
 

@@ -20,10 +20,10 @@ else
   unchecked=77
 fi
 same "methods in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/service/server.cpp | sort)" \
+  "$(sed -nE 's/.*METHOD_WITH_ARGS\("([A-Za-z]+)".*/\1/p' daemon/service/bus.cpp | sort)" \
   "$(sed -nE 's/^\.It Fn ([A-Za-z]+).*/\1/p' man/org.wqtuned1.5 | sort)"
 same "properties in org.wqtuned1(5)" \
-  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/service/server.cpp | sort)" \
+  "$(sed -nE 's/.*PROPERTY\("([A-Za-z]+)".*/\1/p' daemon/service/bus.cpp | sort)" \
   "$(sed -nE 's/^\.It Va ([A-Za-z]+) .*/\1/p' man/org.wqtuned1.5 | sort)"
 # shellcheck disable=SC2016 # the backquotes are those of Markdown
 same "states in docs/json.md" \

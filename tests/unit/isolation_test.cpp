@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bpf/watched.h"
-#include "service/status_file.h"
+#include "service/status.h"
 #include "temp_tree.h"
 
 namespace wq {

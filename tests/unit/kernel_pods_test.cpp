@@ -11,7 +11,7 @@
 #include "plan/boot_advice.h"
 #include "plan/plan.h"
 #include "plan/pods.h"
-#include "service/status_file.h"
+#include "service/status.h"
 
 namespace wq {
 namespace {

@@ -12,7 +12,7 @@
 #include "fake_machine.h"
 #include "machine/workqueue_fs.h"
 #include "owned/baseline.h"
-#include "service/status_file.h"
+#include "service/status.h"
 #include "temp_tree.h"
 
 namespace wq {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // status.json: whom `wq-tunectl status` believes.
-#include "service/status_file.h"
+#include "service/status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,7 +16,6 @@
 #include "ctl/render/terminal.h"
 #include "machine/paths.h"
 #include "service/status.h"
-#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {

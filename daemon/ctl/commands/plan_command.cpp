@@ -22,7 +22,6 @@
 #include "policy/policy_text.h"
 #include "policy/toml_table.h"
 #include "service/status.h"
-#include "service/status_file.h"
 #include "targets/step.h"
 
 namespace wq::ctl {

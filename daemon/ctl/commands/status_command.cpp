@@ -23,7 +23,6 @@
 #include "machine/udev.h"
 #include "policy/load_policy.h"
 #include "service/status.h"
-#include "service/status_file.h"
 #include "targets/candidates.h"
 #include "targets/conditions.h"
 #include "targets/keys.h"

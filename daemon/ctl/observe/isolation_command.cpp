@@ -19,7 +19,6 @@
 #include "ctl/render/terminal.h"
 #include "machine/isolation.h"
 #include "service/status.h"
-#include "service/status_file.h"
 
 namespace wq::ctl {
 namespace {

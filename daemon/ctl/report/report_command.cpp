@@ -14,7 +14,7 @@
 #include "ctl/report/report_trial.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
-#include "service/status_file.h"
+#include "service/status.h"
 
 namespace wq::ctl {
 namespace {
