@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/topology.h"
 #include "machine/kernel_info.h"
+#include "machine/topology.h"
 #include "machine/workqueue.h"
 #include "policy/policy.h"
 

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "machine/kernel_info.h"
 #include "machine/isolation.h"
+#include "machine/kernel_info.h"
 #include "machine/udev.h"
 #include "plan/pods.h"
 

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "machine/kernel_info.h"
 #include "machine/isolation.h"
+#include "machine/kernel_info.h"
 
 namespace wq {
 namespace {

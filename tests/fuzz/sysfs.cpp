@@ -13,10 +13,10 @@
 
 #include "counters/machine_counter.h"
 #include "fuzz.h"
-#include "machine/hwloc_topology.h"
-#include "machine/kernel_info.h"
 #include "machine/host_facts.h"
+#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
+#include "machine/kernel_info.h"
 #include "machine/workqueue_fs.h"
 #include "plan/plan.h"
 #include "plan/pods.h"

@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "fake_machine.h"
-#include "machine/hwloc_topology.h"
 #include "machine/host_facts.h"
+#include "machine/hwloc_topology.h"
 #include "report_html.h"
 
 namespace wq::ctl {

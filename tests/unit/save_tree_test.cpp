@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ctl/topology_command.h"
 #include "ctl/experiment_plan.h"
 #include "ctl/machine.h"
+#include "ctl/topology_command.h"
 #include "fake_machine.h"
 #include "machine/hwloc_topology.h"
 

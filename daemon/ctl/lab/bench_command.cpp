@@ -28,10 +28,10 @@
 #include "ctl/render/terminal.h"
 #include "ctl/report/report_plan.h"
 #include "ctl/setting_option.h"
-#include "machine/hwloc_topology.h"
-#include "machine/kernel_info.h"
 #include "machine/host_facts.h"
+#include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
+#include "machine/kernel_info.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "machine/topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
+#include "machine/topology.h"
 #include "plan/plan.h"
 
 namespace wq::ctl {
