@@ -8,7 +8,7 @@
 
 #include "base/journal.h"
 #include "base/version.h"
-#include "bpf/bpf_pods.h"
+#include "bpf/bpf_dump.h"
 #include "machine/paths.h"
 #include "machine/pods_file.h"
 #include "service/service.h"

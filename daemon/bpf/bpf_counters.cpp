@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "bpf/bpf_counters.h"
+#include "bpf/work_counters.h"
 
-#include <bpf/bpf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +12,10 @@
 #include <optional>
 #include <vector>
 
-#include "bpf/bpf_masks.h"
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/histogram.h"
 #include "bpf/skeleton.h"
-#include "bpf/watched.h"
 #include "bpf/work_sums.h"
 #include "counters.skel.h"
 #include "machine/btf_types.h"
@@ -39,28 +36,20 @@ void set(std::uint32_t& word, std::uint32_t value) {
     std::atomic_ref(word).store(value, std::memory_order_seq_cst);
 }
 
-void set_watched(counters_bpf& skeleton, const CpuSet& cpus) {
-    for (const unsigned cpu : cpus.cpus()) {
-        if (cpu >= WQ_MOST_CPUS) break;
-        skeleton.rodata->watched_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
-        skeleton.rodata->watching = 1;
-    }
-    if (!skeleton.rodata->watching) bpf_map__set_max_entries(skeleton.maps.watched, 1);  // never used
-}
-
-Result<Skeleton> loaded(bool with_entry, bool tails, const CpuSet& watched) {
+Result<Skeleton> attached(bool with_entry, bool tails, const CpuSet& watched) {
+    auto skeleton = loaded<counters_bpf>("loading the counters", [&](counters_bpf& object) {
+        object.rodata->watching = set_cpus(object.rodata->watched_cpus, watched);
+        if (!object.rodata->watching) bpf_map__set_max_entries(object.maps.watched, 1);  // never used
+        object.rodata->entry_seen = with_entry;
+        object.rodata->tails = tails;
+        if (!tails) bpf_map__set_max_entries(object.maps.histograms, 1);  // never used
+        object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
+        bpf_program__set_autoload(object.progs.wqt_enter, with_entry);
+        for (auto& window : object.bss->windows) window.n = 1;
+    });
+    if (!skeleton) return skeleton;
     const BpfErrors errors;
-    Skeleton skeleton(counters_bpf::open());
-    if (!skeleton) return errors.fail("loading the counters", errno);
-    set_watched(*skeleton, watched);
-    skeleton->rodata->entry_seen = with_entry;
-    skeleton->rodata->tails = tails;
-    if (!tails) bpf_map__set_max_entries(skeleton->maps.histograms, 1);  // never used
-    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
-    bpf_program__set_autoload(skeleton->progs.wqt_enter, with_entry);
-    for (auto& window : skeleton->bss->windows) window.n = 1;
-    if (int code = counters_bpf::load(skeleton.get())) return errors.fail("loading the counters", code);
-    if (int code = counters_bpf::attach(skeleton.get())) return errors.fail("attaching the counters", code);
+    if (int code = counters_bpf::attach(skeleton->get())) return errors.fail("attaching the counters", code);
     return skeleton;
 }
 
@@ -81,6 +70,7 @@ struct Counted {
 
 class BpfCounters : public WorkCounters {
   public:
+    explicit BpfCounters(std::string refusal) : refusal_(std::move(refusal)), limits_(refusal_) {}
     Status attach(const std::vector<std::string>& targets, bool tails) override;
     void sample(unsigned t, unsigned n) override;
     Status begin(unsigned t, unsigned slot) override;
@@ -108,6 +98,7 @@ class BpfCounters : public WorkCounters {
     [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const;
     void add_watched(WatchedSums& sums) const;
 
+    std::string refusal_;  // why nothing may be counted; "" otherwise
     std::optional<WorkqueueWalk> walk_;
     Skeleton skeleton_;
     bool tails_ = false;
@@ -121,6 +112,7 @@ class BpfCounters : public WorkCounters {
 };
 
 Result<WorkqueueWalk*> BpfCounters::walk() {
+    if (!refusal_.empty()) return fail(refusal_, EOPNOTSUPP);
     if (!walk_) {
         auto loaded = WorkqueueWalk::load(true);
         if (!loaded) return tl::unexpected(loaded.error());
@@ -148,9 +140,9 @@ Result<std::vector<Counted>> BpfCounters::find(const std::vector<std::string>& t
 }
 
 Status BpfCounters::load(bool tails) {
-    auto skeleton = loaded(!entry_refused_, tails, to_watch_);
+    auto skeleton = attached(!entry_refused_, tails, to_watch_);
     if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
-        skeleton = loaded(false, tails, to_watch_);
+        skeleton = attached(false, tails, to_watch_);
         entry_refused_ = skeleton.has_value();
     }
     if (!skeleton) return tl::unexpected(skeleton.error());
@@ -399,8 +391,8 @@ Result<WorkCounters::Traffic> BpfCounters::traffic_of(unsigned t) {
 
 }  // namespace
 
-std::unique_ptr<WorkCounters> make_bpf_counters() {
-    return std::make_unique<BpfCounters>();
+std::unique_ptr<WorkCounters> make_bpf_counters(std::string refusal) {
+    return std::make_unique<BpfCounters>(std::move(refusal));
 }
 
 }  // namespace wq

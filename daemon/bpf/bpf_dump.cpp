@@ -11,20 +11,46 @@
 #include <set>
 
 #include "base/file.h"
-#include "bpf/bpf_masks.h"
-#include "bpf/bpf_pods_map.h"
 #include "bpf/bpf_shared.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
 #include "dump.skel.h"
+#include "machine/pods_file.h"
 
 namespace wq {
 namespace {
 
 constexpr auto kWhat = "reading the kernel's workqueues";
+constexpr auto kPods = "the kernel's own pods were not read";
 constexpr int kTries = 3;
 
 using Skeleton = OwnedSkeleton<dump_bpf>;
+
+struct MaskLayout {
+    CpuSet possible;
+    std::uint32_t nr_cpus = 0;     // highest possible CPU plus one
+    std::uint32_t mask_bytes = 0;  // size of a mask, a multiple of 8
+};
+
+Result<MaskLayout> read_mask_layout() {
+    const std::string path = Paths{}.cpus() + "/possible";
+    const auto text = read_file(path);
+    if (!text) return tl::unexpected(text.error());
+    const auto possible = CpuSet::parse_list(*text);
+    if (!possible) return tl::unexpected(possible.error().in(path));
+    if (possible->empty()) return fail(path + " names no CPU");
+    MaskLayout out{*possible};
+    out.nr_cpus = possible->cpus().back() + 1;
+    out.mask_bytes = (out.nr_cpus + 63) / 64 * 8;
+    return out;
+}
+
+CpuSet cpus_of_mask(const __u64* mask, std::uint32_t mask_bytes) {
+    CpuSet out;
+    for (unsigned cpu = 0; cpu < mask_bytes * 8; cpu++)
+        if (mask[cpu / 64] >> (cpu % 64) & 1) out.add(cpu);
+    return out;
+}
 
 // The highest possible node plus one (the kernel's nr_node_ids).
 Result<std::uint32_t> read_nr_nodes() {
@@ -37,18 +63,36 @@ Result<std::uint32_t> read_nr_nodes() {
     return nodes->cpus().back() + 1;
 }
 
-Result<Skeleton> loaded(const MaskLayout& layout, std::uint32_t nr_nodes) {
-    const BpfErrors errors;
+Status run_pods(const Skeleton& skeleton, const MaskLayout& layout, KernelPods& out, const char* what) {
+    static_assert(kAllScopes.size() == WQ_SCOPES);
+    if (auto ran = run_once(skeleton->progs.wqt_pods, what); !ran) return ran;
+    std::vector<__u64> record((sizeof(wq_pod) + layout.mask_bytes) / sizeof(__u64));
+    for (std::uint32_t scope = 0; scope < WQ_SCOPES; scope++) {
+        const auto count = static_cast<std::uint32_t>(skeleton->bss->nr_pods[scope]);
+        for (std::uint32_t i = 0; i < count; i++) {
+            const std::uint32_t key = scope * layout.nr_cpus + i;
+            if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.pods), &key, record.data()) != 0)
+                return fail_errno("reading the kernel's pods", errno);
+            out[kAllScopes[scope]].push_back(
+                {cpus_of_mask(&record[1], layout.mask_bytes), static_cast<int>(record[0])});
+        }
+    }
+    return {};
+}
+
+// NR_NODES 0: only the program that reads the pods.
+Result<Skeleton> load(const MaskLayout& layout, std::uint32_t nr_nodes, const char* what) {
     if (layout.nr_cpus > WQ_MOST_CPUS || nr_nodes > WQ_MOST_NODES)
-        return fail_errno(fmt::format("{}: {} CPUs, {} nodes", kWhat, layout.nr_cpus, nr_nodes), E2BIG);
-    Skeleton skeleton(dump_bpf::open());
-    if (!skeleton) return errors.fail(kWhat, errno);
-    skeleton->rodata->nr_cpus = layout.nr_cpus;
-    skeleton->rodata->mask_bytes = layout.mask_bytes;
-    skeleton->rodata->nr_nodes = nr_nodes;
-    make_room_for_pods(skeleton->maps.pods, layout);
-    if (int code = dump_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
-    return skeleton;
+        return fail_errno(fmt::format("{}: {} CPUs, {} nodes", what, layout.nr_cpus, nr_nodes), E2BIG);
+    return loaded<dump_bpf>(what, [&](dump_bpf& object) {
+        object.rodata->nr_cpus = layout.nr_cpus;
+        object.rodata->mask_bytes = layout.mask_bytes;
+        object.rodata->nr_nodes = nr_nodes;
+        for (bpf_program* other : {object.progs.wqt_find, object.progs.wqt_pools, object.progs.wqt_workqueue})
+            bpf_program__set_autoload(other, nr_nodes > 0);
+        bpf_map__set_value_size(object.maps.pods, static_cast<unsigned>(sizeof(wq_pod) + layout.mask_bytes));
+        bpf_map__set_max_entries(object.maps.pods, WQ_SCOPES * layout.nr_cpus);
+    });
 }
 
 // False if a pool was released after its workqueue was read.
@@ -75,7 +119,8 @@ class Reader {
         out.unbound = cpus_of(data_.unbound_mask);
         if (data_.has_requested) out.requested = cpus_of(data_.requested_mask);
         if (data_.has_isolated) out.isolated = cpus_of(data_.isolated_mask);
-        if (auto read = read_scopes(out); !read) return tl::unexpected(read.error());
+        if (auto read = run_pods(skeleton_, layout_, out.scopes, kWhat); !read)
+            return tl::unexpected(read.error());
         if (auto read = read_workqueues(out); !read) return tl::unexpected(read.error());
         if (auto read = read_pools(out); !read) return tl::unexpected(read.error());
         if (!pools_are_there(out)) return fail_errno(kWhat, EAGAIN);
@@ -83,14 +128,6 @@ class Reader {
     }
 
   private:
-    Status read_scopes(KernelDump& out) {
-        if (auto ran = run_once(skeleton_->progs.wqt_pods, kWhat); !ran) return ran;
-        auto pods = read_pods_map(skeleton_->maps.pods, data_.nr_pods, layout_);
-        if (!pods) return tl::unexpected(pods.error());
-        out.scopes = std::move(*pods);
-        return {};
-    }
-
     Status read_pools(KernelDump& out) {
         do {
             if (auto ran = run_once(skeleton_->progs.wqt_pools, kWhat); !ran) return ran;
@@ -190,9 +227,24 @@ Result<KernelDump> read_once() {
     if (!layout) return tl::unexpected(layout.error().in(kWhat));
     const auto nr_nodes = read_nr_nodes();
     if (!nr_nodes) return tl::unexpected(nr_nodes.error().in(kWhat));
-    auto skeleton = loaded(*layout, *nr_nodes);
+    auto skeleton = load(*layout, *nr_nodes, kWhat);
     if (!skeleton) return tl::unexpected(skeleton.error());
     return Reader(std::move(*skeleton), *layout).read();
+}
+
+// Whether the pods of each scope are disjoint and not empty, and all scopes cover the same CPUs.
+bool make_sense(const KernelPods& all) {
+    std::optional<CpuSet> cpus;
+    for (const auto& [scope, pods] : all) {
+        CpuSet seen;
+        for (const KernelPod& pod : pods) {
+            if (pod.cpus.empty() || pod.cpus.intersects(seen)) return false;
+            seen |= pod.cpus;
+        }
+        if (cpus.value_or(seen) != seen) return false;
+        cpus = seen;
+    }
+    return cpus && !cpus->empty();
 }
 
 }  // namespace
@@ -201,6 +253,28 @@ Result<KernelDump> read_kernel_dump() {
     auto dump = read_once();
     for (int i = 1; i < kTries && !dump && dump.error().code == EAGAIN; i++) dump = read_once();
     return dump;
+}
+
+Result<KernelPods> read_kernel_pods() {
+    const auto layout = read_mask_layout();
+    if (!layout) return tl::unexpected(layout.error().in(kPods));
+    const auto skeleton = load(*layout, 0, kPods);
+    if (!skeleton) return tl::unexpected(skeleton.error());
+    KernelPods out;
+    if (auto done = run_pods(*skeleton, *layout, out, kPods); !done) return tl::unexpected(done.error());
+    return out;
+}
+
+void read_pods(const Paths& paths, KernelInfo& kernel) {
+    if (!paths.root.empty() || kernel.scopes.empty()) return;
+    auto left = find_pods(pods_path(paths));
+    auto pods = left ? std::move(*left) : read_kernel_pods();
+    if (!pods)
+        kernel.pods_unread = pods.error().text;
+    else if (!make_sense(*pods))
+        kernel.pods_unread = "the pods that were read contradict each other";
+    else
+        kernel.pods = std::move(*pods);
 }
 
 }  // namespace wq

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "bpf/bpf_profile.h"
-
-#include <bpf/bpf.h>
+#include "bpf/work_profile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,15 +8,12 @@
 #include <utility>
 
 #include "bpf/bpf_shared.h"
-#include "bpf/profile_shared.h"
 #include "bpf/skeleton.h"
 #include "machine/btf_types.h"
 #include "profile.skel.h"
 
 namespace wq {
 namespace {
-
-constexpr const char* kLoading = "loading the programs that profile kworkers";
 
 using Skeleton = OwnedSkeleton<profile_bpf>;
 
@@ -44,20 +39,18 @@ Status attach_all(profile_bpf& skeleton) {
 
 // FENTRY: also loads the two fentry programs, which some kernels refuse.
 Result<Skeleton> attached(const CpuSet& isolated, bool fentry) {
-    const BpfErrors errors;
-    Skeleton skeleton(profile_bpf::open());
-    if (!skeleton) return errors.fail(kLoading, errno);
-    for (const unsigned cpu : isolated.cpus())
-        if (cpu < WQ_MOST_CPUS) skeleton->rodata->isolated_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
-    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
-    const bool watching = !isolated.empty();
-    bpf_program__set_autoload(skeleton->progs.wqt_profile_tick, fentry);
-    bpf_program__set_autoload(skeleton->progs.wqt_profile_timer, fentry && watching);
-    bpf_program__set_autoload(skeleton->progs.wqt_profile_start, watching);
-    bpf_program__set_autoload(skeleton->progs.wqt_profile_queue, watching);
-    if (!watching) bpf_map__set_max_entries(skeleton->maps.isolated, 1);  // not used
-    if (int code = profile_bpf::load(skeleton.get())) return errors.fail(kLoading, code);
-    if (auto done = attach_all(*skeleton); !done) return tl::unexpected(done.error());
+    auto skeleton =
+        loaded<profile_bpf>("loading the programs that profile kworkers", [&](profile_bpf& object) {
+            const bool watching = set_cpus(object.rodata->isolated_cpus, isolated);
+            object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
+            bpf_program__set_autoload(object.progs.wqt_profile_tick, fentry);
+            bpf_program__set_autoload(object.progs.wqt_profile_timer, fentry && watching);
+            bpf_program__set_autoload(object.progs.wqt_profile_start, watching);
+            bpf_program__set_autoload(object.progs.wqt_profile_queue, watching);
+            if (!watching) bpf_map__set_max_entries(object.maps.isolated, 1);  // not used
+        });
+    if (!skeleton) return skeleton;
+    if (auto done = attach_all(**skeleton); !done) return tl::unexpected(done.error());
     return skeleton;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
-/* Shared code of the programs that follow work items. */
+/* Shared code of the programs that follow work items. A program that keeps a table of the items that wait
+ * first defines PENDING_BITS, KEY_SHIFT, TAG_MASK and PENDING_MORE (members of an entry). */
 #pragma once
 
 #include "kernel_types.h"
@@ -30,3 +31,81 @@ static __always_inline struct worker* worker_of(__u64 current) {
 static __always_inline __u64 wq_hash(__u64 number) {
     return (number >> 3) * 0x9e3779b97f4a7c15ull;
 }
+
+#define HASH(name, entries, key_type, value_type) \
+    struct {                                      \
+        __uint(type, BPF_MAP_TYPE_HASH);          \
+        __uint(max_entries, entries);             \
+        __type(key, key_type);                    \
+        __type(value, value_type);                \
+    } name SEC(".maps")
+
+/* A value for each CPU. NAME_here() returns that of this CPU; the verifier wants a test for NULL. */
+#define PER_CPU(name, value_type)                          \
+    struct {                                               \
+        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);           \
+        __uint(max_entries, 1);                            \
+        __type(key, __u32);                                \
+        __type(value, value_type);                         \
+    } name SEC(".maps");                                   \
+    static __always_inline value_type* name##_here(void) { \
+        __u32 zero = 0;                                    \
+        return bpf_map_lookup_elem(&name, &zero);          \
+    }
+
+/* The entry of KEY in the hash MAP; NULL if there is no room. A new one gets the name of KEY's function,
+ * because only the kernel may look it up, and what MORE sets in `first`. */
+#define entry_of(map, key, value_type, more)                                              \
+    ({                                                                                    \
+        value_type* here = bpf_map_lookup_elem(map, key);                                 \
+        if (!here) {                                                                      \
+            value_type first = {};                                                        \
+            more;                                                                         \
+            BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", (key)->function); \
+            bpf_map_update_elem(map, key, &first, BPF_NOEXIST);                           \
+            here = bpf_map_lookup_elem(map, key);                                         \
+        }                                                                                 \
+        here;                                                                             \
+    })
+
+#ifdef PENDING_BITS
+#define WAYS 4
+
+/* number_of(work) << KEY_SHIFT | tag. The shift loses no information. 0: the entry is free. */
+typedef __u64 key_t;
+
+/* Items that were queued and have not started. Cancelled items stay until their entry is needed. */
+struct pending {
+    key_t key;
+    __u64 queued;
+    PENDING_MORE
+};
+static struct pending pending[1 << PENDING_BITS][WAYS] __attribute__((aligned(64)));
+
+static __always_inline key_t key_of(__u64 number, __u32 tag) {
+    return number << KEY_SHIFT | tag;
+}
+
+static __always_inline bool same_work(key_t a, key_t b) {
+    return !((a ^ b) & ~(key_t)TAG_MASK);
+}
+
+static __always_inline struct pending* pending_set(__u64 number) {
+    return pending[wq_hash(number) >> (64 - PENDING_BITS)];
+}
+
+/* Removes the entry of a work from its set and copies it to OUT. Returns its key; 0 if there is none. */
+static __always_inline key_t take(__u64 number, struct pending* out) {
+    struct pending* set = pending_set(number);
+    key_t wanted = key_of(number, 0);
+
+#pragma unroll
+    for (int i = 0; i < WAYS; i++) {
+        key_t key = set[i].key;
+        if (!same_work(key, wanted)) continue;
+        *out = set[i];
+        return __sync_val_compare_and_swap(&set[i].key, key, 0) == key ? key : 0;
+    }
+    return 0;
+}
+#endif

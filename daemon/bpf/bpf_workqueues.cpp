@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "bpf/bpf_workqueues.h"
 
-#include <bpf/bpf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 
 #include "base/file.h"
 #include "bpf/bpf_shared.h"
-#include "machine/bpf_errors.h"
+#include "bpf/skeleton.h"
 #include "workqueues.skel.h"
 
 namespace wq {
@@ -21,10 +20,10 @@ constexpr std::size_t kMostText = std::size_t{16} << 20;
 constexpr int kTries = 3;
 constexpr const char* kListing = "listing workqueues";
 
-struct Destroy {
-    void operator()(workqueues_bpf* skeleton) const { workqueues_bpf::destroy(skeleton); }
+struct DestroyLink {
     void operator()(bpf_link* link) const { bpf_link__destroy(link); }
 };
+using Link = std::unique_ptr<bpf_link, DestroyLink>;
 
 KernelWorkqueue made_of(const wq_record& record) {
     KernelWorkqueue out;
@@ -81,9 +80,9 @@ Result<std::vector<KernelWorkqueue>> walk(workqueues_bpf& skeleton, const bpf_li
 }  // namespace
 
 struct WorkqueueWalk::Loaded {
-    std::unique_ptr<workqueues_bpf, Destroy> skeleton;
-    std::unique_ptr<bpf_link, Destroy> link;
-    std::unique_ptr<bpf_link, Destroy> look;  // visits only our own task, which always exists
+    OwnedSkeleton<workqueues_bpf> skeleton;
+    Link link;
+    Link look;  // visits only our own task, which always exists
 };
 
 namespace {
@@ -108,17 +107,18 @@ WorkqueueWalk::WorkqueueWalk(WorkqueueWalk&&) noexcept = default;
 WorkqueueWalk::~WorkqueueWalk() = default;
 
 Result<WorkqueueWalk> WorkqueueWalk::load(bool looks) {
+    auto skeleton = loaded<workqueues_bpf>(kListing, [looks](workqueues_bpf& object) {
+        bpf_program__set_autoload(object.progs.wqt_look, looks);
+    });
+    if (!skeleton) return tl::unexpected(skeleton.error());
     const BpfErrors errors;
-    auto loaded = std::make_unique<Loaded>();
-    loaded->skeleton.reset(workqueues_bpf::open());
-    if (!loaded->skeleton) return errors.fail(kListing, errno);
-    bpf_program__set_autoload(loaded->skeleton->progs.wqt_look, looks);
-    if (int code = workqueues_bpf::load(loaded->skeleton.get())) return errors.fail(kListing, code);
-    loaded->link.reset(bpf_program__attach_iter(loaded->skeleton->progs.wqt_walk, nullptr));
-    if (!loaded->link) return errors.fail(kListing, errno);
-    if (looks) loaded->look.reset(attach_to_own_task(loaded->skeleton->progs.wqt_look));
-    if (looks && !loaded->look) return errors.fail(kListing, errno);
-    return WorkqueueWalk(std::move(loaded));
+    auto out = std::make_unique<Loaded>();
+    out->link.reset(bpf_program__attach_iter((*skeleton)->progs.wqt_walk, nullptr));
+    if (!out->link) return errors.fail(kListing, errno);
+    if (looks) out->look.reset(attach_to_own_task((*skeleton)->progs.wqt_look));
+    if (looks && !out->look) return errors.fail(kListing, errno);
+    out->skeleton = std::move(*skeleton);
+    return WorkqueueWalk(std::move(out));
 }
 
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
@@ -131,9 +131,7 @@ Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list(bool unbound_only) {
 
 Result<std::vector<KernelWorkqueue>> WorkqueueWalk::list_on(const CpuSet& cpus) {
     auto& state = *loaded_->skeleton->bss;
-    std::ranges::fill(state.counted_cpus, 0);
-    for (const unsigned cpu : cpus.cpus())
-        if (cpu < WQ_MOST_CPUS) state.counted_cpus[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+    set_cpus(state.counted_cpus, cpus);
     state.on_some_cpus = 1;
     auto all = list();
     state.on_some_cpus = 0;

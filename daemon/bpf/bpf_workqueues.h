@@ -38,7 +38,7 @@ struct KernelWorkqueue {
     std::uint64_t rescued = 0;        // items that the rescuer ran
 };
 
-// A workqueue's name as in sysfs, which writes '/' as '!'. (Inline, because builds without BPF need it too.)
+// A workqueue's name as in sysfs, which writes '/' as '!'.
 inline std::string sysfs_name(std::string name) {
     std::replace(name.begin(), name.end(), '/', '!');
     return name;

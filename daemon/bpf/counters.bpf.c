@@ -30,13 +30,15 @@
  * If CPUs are watched (because they are isolated), all work that starts on them is counted too, of every
  * workqueue, by workqueue and function. If none are watched, the kernel removes this code when it loads the
  * program. */
+#define PENDING_BITS 14
+#define PENDING_MORE
+#define KEY_SHIFT 7
+#define TAG_MASK 1023
 #include "bpf_shared.h"
 #include "bpf_work.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define WAYS 4
-#define PENDING_BITS 14
 #define RUNNING_BITS 12
 
 /* Set before loading. */
@@ -62,16 +64,6 @@ struct {
 
 struct wq_sums sums[WQ_TARGETS][WQ_STRIPES] __attribute__((aligned(64)));
 
-/* number << 7 | tag. The shift loses no information, see number_of(). 0: the entry is free. */
-typedef __u64 key_t;
-#define TAG_MASK 1023
-
-struct pending {
-    key_t key;
-    __u64 queued;
-};
-static struct pending pending[1 << PENDING_BITS][WAYS] __attribute__((aligned(64)));
-
 /* `owner` is the worker's task, + 1 while a timed item runs on it. */
 struct running {
     __u64 owner;
@@ -81,12 +73,7 @@ struct running {
 };
 static struct running running[1 << RUNNING_BITS][WAYS] __attribute__((aligned(64)));
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct wq_cpu);
-} cpus SEC(".maps");
+PER_CPU(cpus, struct wq_cpu)
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -95,12 +82,7 @@ struct {
     __type(value, struct wq_histogram);
 } histograms SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 512);
-    __type(key, struct wq_watch_key);
-    __type(value, struct wq_watched);
-} watched SEC(".maps");
+HASH(watched, 512, struct wq_watch_key, struct wq_watched);
 __u64 watched_lost; /* items for which `watched` had no room */
 
 /* The index of the target that WQ belongs to; negative: none. */
@@ -126,14 +108,6 @@ static __always_inline bool runs_for(__u64 current, int target) {
     return pwq && target_of(pwq->wq) == target;
 }
 
-static __always_inline key_t key_of(__u64 number, __u32 tag) {
-    return number << 7 | tag;
-}
-
-static __always_inline bool same_work(key_t a, key_t b) {
-    return !((a ^ b) & ~(key_t)TAG_MASK);
-}
-
 static __always_inline __u32 target_of_tag(__u32 tag) {
     return tag & (WQ_TARGETS - 1);
 }
@@ -146,25 +120,6 @@ static __always_inline bool is_live(key_t key) {
 
 static __always_inline struct wq_sums* sums_of(__u32 tag) {
     return &sums[target_of_tag(tag)][bpf_get_smp_processor_id() % WQ_STRIPES];
-}
-
-static __always_inline struct pending* pending_set(__u64 number) {
-    return pending[wq_hash(number) >> (64 - PENDING_BITS)];
-}
-
-/* Removes the record of a work from its set. Returns its key, and its time in QUEUED; 0 if there is none. */
-static __always_inline key_t take(__u64 number, __u64* queued) {
-    struct pending* set = pending_set(number);
-    key_t wanted = key_of(number, 0);
-
-#pragma unroll
-    for (int i = 0; i < WAYS; i++) {
-        key_t key = set[i].key;
-        if (!same_work(key, wanted)) continue;
-        *queued = set[i].queued;
-        return __sync_val_compare_and_swap(&set[i].key, key, 0) == key ? key : 0;
-    }
-    return 0;
 }
 
 static __always_inline void put(__u64 number, __u32 tag, __u64 queued) {
@@ -184,7 +139,7 @@ static __always_inline void put(__u64 number, __u32 tag, __u64 queued) {
  * else 0. */
 static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct work_struct* work) {
     __u32 tag = windows[t].open, n = windows[t].n, left;
-    __u64 ignored;
+    struct pending ignored;
 
     if (windows[t].live) take(number_of(work, pending), &ignored);
     if (!tag) return 0;
@@ -198,17 +153,12 @@ static __always_inline __u32 choose(struct wq_cpu* here, __u32 t, const struct w
     return tag;
 }
 
-static __always_inline struct wq_cpu* this_cpu(void) {
-    __u32 zero = 0;
-    return bpf_map_lookup_elem(&cpus, &zero);
-}
-
 SEC("fentry/__queue_work")
 int BPF_PROG(wqt_enter, int cpu, struct workqueue_struct* wq, struct work_struct* work) {
     int t = target_of(wq);
     struct wq_cpu* here;
 
-    if (t < 0 || !(here = this_cpu())) return 0;
+    if (t < 0 || !(here = cpus_here())) return 0;
     here->work = 0; /* a noted work that was not queued may have had this address */
     here->tag = choose(here, t % WQ_TARGETS, work);
     if (!here->tag) return 0;
@@ -237,7 +187,7 @@ static __always_inline bool note(struct wq_cpu* here, const struct pool_workqueu
 
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(wqt_queue, int cpu, struct pool_workqueue* pwq, struct work_struct* work) {
-    struct wq_cpu* here = this_cpu();
+    struct wq_cpu* here = cpus_here();
     struct wq_sums* to;
 
     if (!here || !(entry_seen ? is_noted(here, work) : note(here, pwq, work))) return 0;
@@ -275,9 +225,10 @@ static __always_inline struct running* running_set(__u64 task) {
 /* SPENT: ns since the tracepoint was entered, used for counting on watched CPUs. They are not part of the
  * work's latency: an arm that runs more work on watched CPUs must not look slower. */
 static __always_inline void start(const struct work_struct* work, __u64 spent) {
-    __u64 queued = 0, task;
-    key_t key = take(number_of(work, pending), &queued);
+    struct pending was = {};
+    key_t key = take(number_of(work, pending), &was);
     struct running* mine;
+    __u64 task;
 
     if (!is_live(key)) return;
     task = bpf_get_current_task();
@@ -285,23 +236,8 @@ static __always_inline void start(const struct work_struct* work, __u64 spent) {
     mine = occupy(running_set(task), task);
     if (!mine) return;
     mine->key = key;
-    mine->queued = queued + spent;
+    mine->queued = was.queued + spent;
     mine->started = bpf_ktime_get_ns();
-}
-
-static __always_inline bool is_watched(__u32 cpu) {
-    return cpu < WQ_MOST_CPUS && watched_cpus[cpu / 64] >> (cpu % 64) & 1;
-}
-
-/* The first item of its kind also stores the function's name, because only the kernel may look it up. */
-static __always_inline void count_first(const struct wq_watch_key* key) {
-    struct wq_watched first = {.items = 1};
-    struct wq_watched* here;
-
-    BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", key->function);
-    if (!bpf_map_update_elem(&watched, key, &first, BPF_NOEXIST)) return;
-    here = bpf_map_lookup_elem(&watched, key); /* was another CPU faster? */
-    __sync_fetch_and_add(here ? &here->items : &watched_lost, 1);
 }
 
 static __always_inline void count_watched(const struct work_struct* work) {
@@ -317,11 +253,8 @@ static __always_inline void count_watched(const struct work_struct* work) {
         bpf_probe_read_kernel_str(key.workqueue, sizeof(key.workqueue), wq->name);
         key.per_cpu = !(wq->flags & bpf_core_enum_value(enum wq_flags, WQ_UNBOUND));
     }
-    here = bpf_map_lookup_elem(&watched, &key);
-    if (here)
-        __sync_fetch_and_add(&here->items, 1);
-    else
-        count_first(&key);
+    here = entry_of(&watched, &key, struct wq_watched, );
+    __sync_fetch_and_add(here ? &here->items : &watched_lost, 1);
 }
 
 SEC("tp_btf/workqueue_execute_start")
@@ -329,7 +262,7 @@ int BPF_PROG(wqt_start, struct work_struct* work) {
     __u64 spent = 0;
 
     hold_cpu();
-    if (watching && is_watched(bpf_get_smp_processor_id())) {
+    if (watching && has_cpu(watched_cpus, bpf_get_smp_processor_id())) {
         __u64 entered_at = bpf_ktime_get_ns();
         count_watched(work);
         spent = bpf_ktime_get_ns() - entered_at;

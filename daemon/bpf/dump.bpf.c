@@ -2,13 +2,14 @@
 /* Reads the state of kernel/workqueue.c in pieces: pools by ID, workqueues along their list. Each run is
  * one RCU read section. RCU keeps alive what the run reads, because the kernel frees pools,
  * pool_workqueues and workqueues after a grace period. Changes between two runs are detected where they
- * would give wrong results. */
+ * would give wrong results.
+ *
+ * wqt_pods reads the pods of each affinity scope, which the kernel makes at boot and never changes. It is
+ * also loaded alone. */
 #include <linux/errno.h>
 
 #include "bpf_shared.h"
 #include "kernel_types.h"
-#include "kernel_variables.h"
-#include "pods_program.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -17,6 +18,87 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
 const volatile __u32 nr_nodes;
+const volatile __u32 nr_cpus;    /* highest possible CPU plus one */
+const volatile __u32 mask_bytes; /* size of a CPU mask, a multiple of 8 */
+
+/* Gets the address of the variable NAME, a string literal. Returns a negative errno: -EPERM if the
+ * process may not see addresses (CAP_SYSLOG, kernel.kptr_restrict), -ENOENT if kallsyms has no such name. */
+#define find_variable(name, address) bpf_kallsyms_lookup_name(name, sizeof(name), 0, address)
+
+static __always_inline int read_mask(void* to, const void* mask) {
+    return bpf_probe_read_kernel(to, mask_bytes, mask);
+}
+
+/* cpumask_var_t is a pointer with CONFIG_CPUMASK_OFFSTACK, else the mask itself. CO-RE only matches
+ * fields of the same kind. */
+#define MASK_IS_POINTER bpf_core_field_exists(((struct workqueue_attrs*)0)->cpumask)
+
+/* Reads element INDEX of an array of cpumask_var_t. */
+static __always_inline int read_mask_var(void* to, __u64 array, __u32 index) {
+    __u64 mask = array + index * bpf_core_type_size(struct cpumask);
+    if (MASK_IS_POINTER && bpf_probe_read_kernel(&mask, sizeof(mask), (void*)array + index * sizeof(mask)))
+        return -1;
+    return read_mask(to, (void*)mask);
+}
+
+/* The pods of scope S begin at S * nr_cpus. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct wq_pod));
+} pods SEC(".maps");
+
+__s32 nr_pods[WQ_SCOPES]; /* 0: this kernel does not have the scope */
+
+struct pods_walk {
+    __u64 type;
+    __u32 scope;
+    int error;
+};
+
+static long read_pod(__u32 i, struct pods_walk* walk) {
+    struct wq_pod_type* type = CAST(struct wq_pod_type, walk->type);
+    __u32 key = walk->scope * nr_cpus + i;
+    struct wq_pod* pod = bpf_map_lookup_elem(&pods, &key);
+    int node;
+
+    if (!pod || bpf_probe_read_kernel(&node, sizeof(node), type->pod_node + i) ||
+        read_mask_var(pod->mask, (__u64)type->pod_cpus, i)) {
+        walk->error = -EFAULT;
+        return 1;
+    }
+    pod->node = node;
+    return 0;
+}
+
+static __always_inline int read_scope(__u64 types, __u32 scope, __u32 index) {
+    struct pods_walk walk = {.type = types + index * bpf_core_type_size(struct wq_pod_type), .scope = scope};
+    int nr = CAST(struct wq_pod_type, walk.type)->nr_pods;
+
+    if (nr < 0 || nr > nr_cpus) return -ERANGE;
+    nr_pods[scope] = nr;
+    bpf_loop(nr, read_pod, &walk, 0);
+    return walk.error;
+}
+
+#define READ_SCOPE(scope, name)                                         \
+    if (!error && bpf_core_enum_value_exists(enum wq_affn_scope, name)) \
+    error = read_scope(types, scope, bpf_core_enum_value(enum wq_affn_scope, name))
+
+SEC("syscall")
+int wqt_pods(void* ctx) {
+    __u64 types;
+    int error = find_variable("wq_pod_types", &types);
+
+    READ_SCOPE(0, WQ_AFFN_CPU);
+    READ_SCOPE(1, WQ_AFFN_SMT);
+    READ_SCOPE(2, WQ_AFFN_CACHE_SHARD);
+    READ_SCOPE(3, WQ_AFFN_CACHE);
+    READ_SCOPE(4, WQ_AFFN_NUMA);
+    READ_SCOPE(5, WQ_AFFN_SYSTEM);
+    return error;
+}
 
 /* Set by wqt_find. A missing mask is not an error: 6.6 only has the first one. */
 struct wq_mask unbound_mask, requested_mask, isolated_mask;

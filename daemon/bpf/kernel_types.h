@@ -10,6 +10,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf_shared.h"
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct list_head {
@@ -203,6 +205,11 @@ static __always_inline __u64 number_of(const void* address, const void* table) {
     __u64 number = (__u64)address;
     asm volatile("%0 -= %1" : "+r"(number) : "r"(table));
     return number;
+}
+
+/* CPU may be any number: that of an unbound pool is negative. */
+static __always_inline bool has_cpu(const volatile __u64* cpus, __u32 cpu) {
+    return cpu < WQ_MOST_CPUS && cpus[cpu / 64] >> (cpu % 64) & 1;
 }
 
 /* NULL if the workqueue is not unbound. */

@@ -11,40 +11,20 @@
  *                         work are told apart, because delayed_work_timer_fn calls __queue_work directly. */
 #include "bpf_shared.h"
 #include "bpf_work.h"
-#include "kernel_types.h"
-#include "profile_shared.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 /* Set before loading. */
 const volatile __u64 isolated_cpus[WQ_MOST_CPUS / 64];
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096);
-    __type(key, struct wq_ran_key);
-    __type(value, struct wq_ran);
-} ran SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1024);
-    __type(key, struct wq_isolated_key);
-    __type(value, struct wq_isolated);
-} isolated SEC(".maps");
-
+HASH(ran, 4096, struct wq_ran_key, struct wq_ran);
+HASH(isolated, 1024, struct wq_isolated_key, struct wq_isolated);
 __u64 lost_ticks, lost_items; /* no room for them; lost_items: only items that started */
 
 static __always_inline void count_tick(const struct wq_ran_key* key, struct task_struct* task, __u64 used) {
-    struct wq_ran* here = bpf_map_lookup_elem(&ran, key);
+    struct wq_ran* here =
+        entry_of(&ran, key, struct wq_ran, bpf_probe_read_kernel(first.comm, sizeof(first.comm), task->comm));
 
-    if (!here) {
-        struct wq_ran first = {};
-        bpf_probe_read_kernel(first.comm, sizeof(first.comm), task->comm);
-        BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", key->function);
-        bpf_map_update_elem(&ran, key, &first, BPF_NOEXIST);
-        here = bpf_map_lookup_elem(&ran, key);
-    }
     if (!here) {
         __sync_fetch_and_add(&lost_ticks, 1);
         return;
@@ -69,19 +49,9 @@ int BPF_PROG(wqt_profile_tick, struct task_struct* task) {
     return 0;
 }
 
-static __always_inline bool is_isolated(__u32 cpu) {
-    return cpu < WQ_MOST_CPUS && isolated_cpus[cpu / 64] >> (cpu % 64) & 1;
-}
-
 static __always_inline void count_isolated(const struct wq_isolated_key* key) {
-    struct wq_isolated* here = bpf_map_lookup_elem(&isolated, key);
+    struct wq_isolated* here = entry_of(&isolated, key, struct wq_isolated, );
 
-    if (!here) {
-        struct wq_isolated first = {};
-        BPF_SNPRINTF(first.function, sizeof(first.function), "%ps", key->function);
-        bpf_map_update_elem(&isolated, key, &first, BPF_NOEXIST);
-        here = bpf_map_lookup_elem(&isolated, key);
-    }
     if (here)
         __sync_fetch_and_add(&here->items, 1);
     else if (key->event == WQ_ISOLATED_STARTED)
@@ -94,7 +64,7 @@ int BPF_PROG(wqt_profile_start, struct work_struct* work) {
     struct worker* worker;
 
     hold_cpu();
-    if (is_isolated(bpf_get_smp_processor_id())) {
+    if (has_cpu(isolated_cpus, bpf_get_smp_processor_id())) {
         worker = worker_of(bpf_get_current_task());
         /* If current_work is another work, WORK runs in a softirq that interrupted the worker. */
         if (worker && worker->current_work == work && worker->current_pwq)
@@ -107,25 +77,18 @@ int BPF_PROG(wqt_profile_start, struct work_struct* work) {
 }
 
 /* The timer that runs on this CPU. The work is queued with interrupts off, before another timer can run. */
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u64);
-} timer_here SEC(".maps");
+PER_CPU(timer, __u64)
 
 SEC("fentry/delayed_work_timer_fn")
 int BPF_PROG(wqt_profile_timer, struct timer_list* timer) {
-    __u32 zero = 0;
-    __u64* here = bpf_map_lookup_elem(&timer_here, &zero);
+    __u64* here = timer_here();
 
     if (here) *here = (__u64)timer;
     return 0;
 }
 
 static __always_inline bool is_by_timer(const struct work_struct* work) {
-    __u32 zero = 0;
-    __u64* here = bpf_map_lookup_elem(&timer_here, &zero);
+    __u64* here = timer_here();
 
     if (!here || !*here) return false;
     if (*here - bpf_core_field_offset(((struct delayed_work*)0)->timer) != (__u64)work) return false;
@@ -139,7 +102,7 @@ int BPF_PROG(wqt_profile_queue, int cpu, struct pool_workqueue* pwq, struct work
     struct task_struct* task;
     int pool_cpu = pwq->pool->cpu;
 
-    if (pool_cpu < 0 || !is_isolated(pool_cpu)) return 0;
+    if (pool_cpu < 0 || !has_cpu(isolated_cpus, pool_cpu)) return 0;
     key.workqueue = (__u64)pwq->wq;
     key.function = (__u64)work->func;
     key.cpu = bpf_get_smp_processor_id();

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// How our BPF objects are loaded, attached, run and read. For the files bpf_*.cpp only.
 #pragma once
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "base/cpu_set.h"
 #include "machine/bpf_errors.h"
 
 namespace wq {
@@ -21,6 +26,17 @@ struct DestroySkeleton {
 template <class S>
 using OwnedSkeleton = std::unique_ptr<S, DestroySkeleton<S>>;
 
+// The loaded object S. PREPARE sets what must be set before. The error starts with WHAT.
+template <class S, class Prepare>
+Result<OwnedSkeleton<S>> loaded(const std::string& what, Prepare prepare) {
+    const BpfErrors errors;
+    OwnedSkeleton<S> skeleton(S::open());
+    if (!skeleton) return errors.fail(what, errno);
+    prepare(*skeleton);
+    if (int code = S::load(skeleton.get())) return errors.fail(what, code);
+    return skeleton;
+}
+
 // Attaches those of PROGRAMS that were loaded, in this order. The error starts with WHAT.
 inline Status attach_in_order(const char* what,
                               std::initializer_list<std::pair<const bpf_program*, bpf_link**>> programs) {
@@ -31,6 +47,35 @@ inline Status attach_in_order(const char* what,
         if (*link == nullptr) return errors.fail(what, errno);
     }
     return {};
+}
+
+// Runs PROGRAM, of type syscall, once. Error: the negative errno that it returned. EPERM and ENOENT come
+// from find_variable() of dump.bpf.c, and the error text explains them. The text starts with WHAT.
+inline Status run_once(const bpf_program* program, const std::string& what) {
+    LIBBPF_OPTS(bpf_test_run_opts, options);
+    const BpfErrors errors;
+    if (int code = bpf_prog_test_run_opts(bpf_program__fd(program), &options)) return errors.fail(what, code);
+    const int code = std::abs(static_cast<int>(options.retval));
+    if (code == EPERM)
+        return fail(what + ": kallsyms is hidden (CAP_SYSLOG is needed, and kernel.kptr_restrict below 2)",
+                    code);
+    if (code == ENOENT)
+        return fail(what + ": kallsyms lacks the kernel's variables (CONFIG_KALLSYMS_ALL)", code);
+    if (code != 0) return fail_errno(what, code);
+    return {};
+}
+
+// Sets WORDS, one bit for each CPU, to CPUS. Returns whether there is one.
+template <class Word, std::size_t N>
+bool set_cpus(Word (&words)[N], const CpuSet& cpus) {
+    for (Word& word : words) word = 0;
+    bool any = false;
+    for (const unsigned cpu : cpus.cpus()) {
+        if (cpu / 64 >= N) break;
+        words[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+        any = true;
+    }
+    return any;
 }
 
 // Calls USE for every entry of MAP. Only this process may delete entries. An entry that is added meanwhile

@@ -10,40 +10,23 @@
  * again before its start is seen (then the later time is used and the earlier item is lost), and since 7.0
  * some items are missed. Of the kernel's own counts (workqueues.bpf.c), the number of started items is
  * exact. */
+#define PENDING_BITS 13
+#define PENDING_MORE __u64 workqueue;
+#define KEY_SHIFT 0
+#define TAG_MASK 0
 #include "bpf_shared.h"
 #include "bpf_work.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define WAYS 4
-#define PENDING_BITS 13
-
 /* Set before loading. */
 const volatile __u32 only_named; /* whether only workqueues that user space added to `times` count */
 const volatile __u32 functions_too;
 
-/* Items that were queued and have not started. Cancelled items stay until their entry is needed. */
-struct pending {
-    __u64 number; /* of the work, see number_of(); 0: the entry is free */
-    __u64 queued;
-    __u64 workqueue;
-};
-static struct pending pending[1 << PENDING_BITS][WAYS];
+HASH(times, 512, __u64, struct wq_times); /* by workqueue_struct */
+static struct wq_times no_times;          /* too large for the stack */
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 512);
-    __type(key, __u64); /* a workqueue_struct */
-    __type(value, struct wq_times);
-} times SEC(".maps");
-static struct wq_times no_times; /* too large for the stack */
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1024);
-    __type(key, struct wq_function_key);
-    __type(value, struct wq_function);
-} functions SEC(".maps");
+HASH(functions, 1024, struct wq_function_key, struct wq_function);
 
 __u64 lost; /* items for which there was no room, or that were queued again */
 
@@ -59,12 +42,7 @@ struct {
     __type(key, int);
     __type(value, struct item);
 } running SEC(".maps");
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct item);
-} running_softly SEC(".maps");
+PER_CPU(running_softly, struct item)
 
 static __always_inline void lose(void) {
     __sync_fetch_and_add(&lost, 1);
@@ -79,21 +57,17 @@ static __always_inline struct wq_times* times_of(__u64 workqueue) {
     return bpf_map_lookup_elem(&times, &workqueue);
 }
 
-static __always_inline struct pending* pending_set(__u64 number) {
-    return pending[wq_hash(number) >> (64 - PENDING_BITS)];
-}
-
 /* The entry for the times of a work: its earlier entry, else a free one, else the oldest one. */
 static __always_inline struct pending* place_for(struct pending* set, __u64 number) {
     struct pending* oldest = set;
 
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
-        if (set[i].number == number) return &set[i];
+        if (set[i].key == number) return &set[i];
     }
 #pragma unroll
     for (int i = 0; i < WAYS; i++) {
-        if (!set[i].number) return &set[i];
+        if (!set[i].key) return &set[i];
         if (set[i].queued < oldest->queued) oldest = &set[i];
     }
     return oldest;
@@ -103,17 +77,11 @@ struct entered {
     __u64 work;
     __u64 time;
 };
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct entered);
-} entered SEC(".maps");
+PER_CPU(entered, struct entered)
 
 /* Notes when __queue_work() was entered for WORK. Interrupts are off until leave(). */
 static __always_inline void enter(__u64 work) {
-    __u32 zero = 0;
-    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
+    struct entered* here = entered_here();
 
     if (!here) return;
     here->work = work;
@@ -122,8 +90,7 @@ static __always_inline void enter(__u64 work) {
 
 /* Returns when __queue_work() was entered for WORK; 0 if that was not seen. */
 static __always_inline __u64 leave(__u64 work) {
-    __u32 zero = 0;
-    struct entered* here = bpf_map_lookup_elem(&entered, &zero);
+    struct entered* here = entered_here();
 
     if (!here || here->work != work) return 0;
     here->work = 0;
@@ -159,9 +126,9 @@ int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_str
     }
     number = number_of(work, pending);
     place = place_for(pending_set(number), number);
-    before = place->number;
+    before = place->key;
     if (before) lose();
-    if (__sync_val_compare_and_swap(&place->number, before, number) != before) {
+    if (__sync_val_compare_and_swap(&place->key, before, number) != before) {
         lose(); /* another CPU was quicker */
         return 0;
     }
@@ -169,19 +136,6 @@ int BPF_PROG(wqt_top_queue, int cpu, struct pool_workqueue* pwq, struct work_str
     place->queued = entered_at ?: now;
     place->workqueue = workqueue;
     return 0;
-}
-
-/* Removes the entry of the work from its set and copies it to OUT. */
-static __always_inline bool take(__u64 number, struct pending* out) {
-    struct pending* set = pending_set(number);
-
-#pragma unroll
-    for (int i = 0; i < WAYS; i++) {
-        if (set[i].number != number) continue;
-        *out = set[i];
-        return __sync_val_compare_and_swap(&set[i].number, number, 0) == number;
-    }
-    return false;
 }
 
 static __always_inline void add_wait(__u64 workqueue, __u64 waited) {
@@ -195,11 +149,10 @@ static __always_inline void add_wait(__u64 workqueue, __u64 waited) {
 /* Where the running item is stored: with the worker, or with the CPU if WORK runs in a softirq. */
 static __always_inline struct item* item_of(const struct work_struct* work, __u64 flags) {
     struct worker* worker = worker_of(bpf_get_current_task());
-    __u32 zero = 0;
 
     if (worker && worker->current_work == work)
         return bpf_task_storage_get(&running, bpf_get_current_task_btf(), NULL, flags);
-    return bpf_map_lookup_elem(&running_softly, &zero);
+    return running_softly_here();
 }
 
 /* Whether WORK runs for WORKQUEUE. It does not if its entry is of a cancelled item and it was then queued on
@@ -238,16 +191,9 @@ int BPF_PROG(wqt_top_start, struct work_struct* work) {
     return 0;
 }
 
-/* The first item of its kind also stores the function's name, because only the kernel may look it up. */
 static __always_inline void add_function(const struct wq_function_key* key, __u64 busy) {
-    struct wq_function* here = bpf_map_lookup_elem(&functions, key);
+    struct wq_function* here = entry_of(&functions, key, struct wq_function, );
 
-    if (!here) {
-        struct wq_function first = {};
-        BPF_SNPRINTF(first.name, sizeof(first.name), "%ps", key->function);
-        bpf_map_update_elem(&functions, key, &first, BPF_NOEXIST);
-        here = bpf_map_lookup_elem(&functions, key);
-    }
     if (!here) {
         lose();
         return;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ class WorkCounters {
     // From now on, watches the work of TARGETS only: names of workqueues, and kDefaultTarget for all that
     // follow the default scope and are not named. The other functions take a target's index. TAILS: keeps
     // histograms, for WorkCount::tail. Programs that are already attached stay if possible. Error: the kernel
-    // or the build lacks something, or a workqueue does not exist; then nothing is attached.
+    // lacks something, or a workqueue does not exist; then nothing is attached.
     virtual Status attach(const std::vector<std::string>& targets, bool tails) = 0;
     // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
     // a CPU. Both windows of a pair need the same N: see counters/sampling.h.
@@ -115,5 +116,9 @@ class WorkCounters {
     // What the counts of the last attach() lack on this kernel, in words; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
+
+// Counters with BPF (Linux 6.6 or later, with BTF). They need CAP_BPF and CAP_PERFMON. Nothing is loaded
+// before attach() or traffic(). REFUSAL: why nothing may be counted here; attach() and traffic() return it.
+std::unique_ptr<WorkCounters> make_bpf_counters(std::string refusal = "");
 
 }  // namespace wq

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,13 +44,18 @@ class WorkMonitor {
     virtual ~WorkMonitor() = default;
 
     // Starts to watch the workqueues NAMES (as in sysfs), or all if NAMES is empty; with FUNCTIONS, also
-    // their functions. Error: something is missing in the kernel or the build, or a workqueue does not
-    // exist; then nothing is attached. An implementation's destructor removes everything from the kernel.
+    // their functions. Error: something is missing in the kernel, or a workqueue does not exist; then nothing
+    // is attached. An implementation's destructor removes everything from the kernel.
     virtual Status attach(const std::vector<std::string>& names, bool functions) = 0;
     // All counts so far.
     virtual Result<WorkSample> sample() = 0;
     // What cannot be measured on this kernel, as text that follows "not seen: "; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
+
+// A monitor with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON, and holds at most 512
+// workqueues that have work and 1024 functions. Without PROBES it has only what the kernel itself counts per
+// workqueue: no times and no functions; attach() then does not check that the workqueues exist.
+std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes = true);
 
 }  // namespace wq

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,5 +60,8 @@ class WorkProfile {
     // What cannot be seen on this kernel, as text; "" if nothing.
     [[nodiscard]] virtual std::string limits() const = 0;
 };
+
+// A profile with BPF (Linux 6.6 or later, with BTF). It needs CAP_BPF and CAP_PERFMON.
+std::unique_ptr<WorkProfile> make_bpf_profile();
 
 }  // namespace wq

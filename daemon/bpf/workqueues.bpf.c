@@ -58,11 +58,6 @@ struct sum {
         sum += value;                                                                                      \
     })
 
-/* CPU: of a pool. An unbound pool has a negative one, which is out of range here. */
-static __always_inline bool is_counted(__u32 cpu) {
-    return cpu < WQ_MOST_CPUS && counted_cpus[cpu / 64] >> (cpu % 64) & 1;
-}
-
 static __always_inline void count_pool(struct wq_record* record, const struct pool_workqueue* pwq) {
     /* Read `completed` first, so that it does not exceed `started`. */
     ADD_STAT(record->completed, pwq, PWQ_STAT_COMPLETED);
@@ -82,7 +77,7 @@ static long add_pool(__u32 i, struct sum* sum) {
     __u64 link = 0; /* read as a number, because the verifier forbids arithmetic with pointers */
 
     if ((__u64)pwq->wq != record->address) return 1; /* the end: the list's head is not a pool_workqueue */
-    if (!on_some_cpus || is_counted(pwq->pool->cpu)) count_pool(record, pwq);
+    if (!on_some_cpus || has_cpu(counted_cpus, pwq->pool->cpu)) count_pool(record, pwq);
     bpf_probe_read_kernel(&link, sizeof(link), &pwq->pwqs_node.next);
     record->pools += (link >> 6) * 0x9e3779b97f4a7c15ull;
     sum->pwq = (__u64)of_pool_link(pwq->pwqs_node.next);

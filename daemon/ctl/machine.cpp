@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "bpf/read_pods.h"
+#include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "machine/host_facts.h"

@@ -10,7 +10,7 @@
 namespace wq {
 
 // Kernel features that its types (BTF, raw or in an object file) show, except cache_shard. Error: no such
-// file, not BTF, or a build without BPF.
+// file, or not BTF.
 Result<KernelFeatures> read_types(const std::string& path);
 
 // The scheduling-domain levels that the types at PATH show. Empty if the file is missing or does not show

@@ -20,9 +20,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/version.h"
-#include "bpf/bpf_counters.h"
-#include "bpf/no_counters.h"
-#include "bpf/read_pods.h"
+#include "bpf/bpf_dump.h"
+#include "bpf/work_counters.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
@@ -135,10 +134,7 @@ Status Service::start() {
         [this](const std::string& name) { return udev_ ? udev_->opted_out(name) : false; }});
     if (const std::string lacks = lacks_scopes(engine_->kernel()); !lacks.empty())
         log_.write({LOG_NOTICE, Event::none, lacks + "; nothing to do"});
-    if (is_machine())
-        counters_ = make_bpf_counters();
-    else
-        counters_ = std::make_unique<NoCounters>("a tree has no kernel to count in");
+    counters_ = make_bpf_counters(is_machine() ? "" : "a tree has no kernel to count in");
     experiment_ = std::make_unique<Experiment>(experiment_edges());
     pause_.load();
     experiment_->pause(pause_.is_set());

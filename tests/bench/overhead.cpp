@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "bpf/bpf_counters.h"
-#include "bpf/bpf_top.h"
+#include "bpf/work_counters.h"
+#include "bpf/work_monitor.h"
 #include "peers.skel.h"
 
 namespace {

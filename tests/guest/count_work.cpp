@@ -26,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/bpf_counters.h"
+#include "bpf/work_counters.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "bpf/bpf_counters.h"
+#include "bpf/work_counters.h"
 #include "counters/counter_table.h"
 #include "evidence/effect.h"
 

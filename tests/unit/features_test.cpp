@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Kernel features found in BTF that the test generates. (Not built without libbpf.)
+// Kernel features found in BTF that the test generates.
 #include "machine/kernel_info.h"
 
 #include <bpf/btf.h>

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bpf/watched.h"
+#include "bpf/work_sums.h"
 #include "service/status.h"
 #include "temp_tree.h"
 

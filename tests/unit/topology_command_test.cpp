@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "as_nobody.h"
-#include "bpf/bpf_pods.h"
+#include "bpf/bpf_dump.h"
 #include "ctl/topology_command.h"
 #include "machine/hwloc_topology.h"
 #include "temp_tree.h"

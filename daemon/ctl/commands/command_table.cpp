@@ -5,8 +5,8 @@
 #include <array>
 #include <memory>
 
-#include "bpf/bpf_profile.h"
-#include "bpf/bpf_statistics.h"
+#include "bpf/work_monitor.h"
+#include "bpf/work_profile.h"
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/fleet/fleet_command.h"
@@ -95,7 +95,7 @@ CLI::Option* add_target(CLI::App& command, Given& g) {
 int watch_isolated(const Given& given) {
     if (!given.options.root.empty())
         throw CLI::ValidationError("status --isolation watches the running kernel: no --root");
-    const auto statistics = make_statistics_monitor();
+    const auto statistics = make_bpf_monitor(false);
     const auto profile = make_bpf_profile();
     return isolation({given.seconds, given.options.json}, {Paths{}, *statistics, *profile});
 }

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "bpf/read_pods.h"
+#include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/render/host_text.h"

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
-#include "bpf/bpf_counters.h"
+#include "bpf/work_counters.h"
 #include "ctl/command.h"
 #include "ctl/complaints.h"
 #include "ctl/json_values.h"

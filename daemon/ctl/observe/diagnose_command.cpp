@@ -9,9 +9,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
-#include "bpf/bpf_profile.h"
-#include "bpf/bpf_statistics.h"
-#include "bpf/bpf_top.h"
+#include "bpf/work_monitor.h"
+#include "bpf/work_profile.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_wait.h"
@@ -221,7 +220,7 @@ CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation) {
     return [options, &invocation] {
         if (!invocation.root.empty())
             throw CLI::ValidationError("diagnose watches the running kernel: no --root");
-        const auto monitor = make_bpf_monitor(), statistics = make_statistics_monitor();
+        const auto monitor = make_bpf_monitor(), statistics = make_bpf_monitor(false);
         const auto profile = make_bpf_profile();
         return diagnose(*options, {Paths{}, *monitor, *statistics, *profile, read_kernel_dump});
     };

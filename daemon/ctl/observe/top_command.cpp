@@ -9,7 +9,7 @@
 #include <ctime>
 #include <memory>
 
-#include "bpf/bpf_top.h"
+#include "bpf/work_monitor.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
 #include "ctl/observe/top_recording.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "bpf/bpf_top.h"
-
-#include <bpf/bpf.h>
+#include "bpf/work_monitor.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <set>
 
 #include "bpf/bpf_shared.h"
+#include "bpf/bpf_workqueues.h"
 #include "bpf/skeleton.h"
 #include "machine/btf_types.h"
 #include "top.skel.h"
@@ -34,19 +33,15 @@ void add_named(const top_bpf& skeleton, const std::vector<KernelWorkqueue>& work
                              BPF_NOEXIST);
 }
 
-Result<Skeleton> loaded(bool with_entry, bool only_named, bool functions) {
-    constexpr const char* kWhat = "loading the programs that watch work";
-    const BpfErrors errors;
-    Skeleton skeleton(top_bpf::open());
-    if (!skeleton) return errors.fail(kWhat, errno);
-    skeleton->rodata->only_named = only_named;
-    skeleton->rodata->functions_too = functions;
-    skeleton->rodata->preemptible = kernel_offers("bpf_preempt_disable");
-    bpf_program__set_autoload(skeleton->progs.wqt_top_enter, with_entry);
-    bpf_program__set_autoload(skeleton->progs.wqt_top_end, functions);
-    if (!functions) bpf_map__set_max_entries(skeleton->maps.functions, 1);  // not used
-    if (int code = top_bpf::load(skeleton.get())) return errors.fail(kWhat, code);
-    return skeleton;
+Result<Skeleton> load(bool with_entry, bool only_named, bool functions) {
+    return loaded<top_bpf>("loading the programs that watch work", [&](top_bpf& object) {
+        object.rodata->only_named = only_named;
+        object.rodata->functions_too = functions;
+        object.rodata->preemptible = kernel_offers("bpf_preempt_disable");
+        bpf_program__set_autoload(object.progs.wqt_top_enter, with_entry);
+        bpf_program__set_autoload(object.progs.wqt_top_end, functions);
+        if (!functions) bpf_map__set_max_entries(object.maps.functions, 1);  // not used
+    });
 }
 
 // Attaches in the reverse of the order in which an item passes the places, so that an item seen at one place
@@ -84,17 +79,21 @@ std::string why_no_entry(const Error& error) {
 
 class BpfMonitor : public WorkMonitor {
   public:
+    explicit BpfMonitor(bool probes) : probes_(probes) {}
     Status attach(const std::vector<std::string>& names, bool functions) override;
     Result<WorkSample> sample() override;
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
     Result<std::vector<KernelWorkqueue>> list_named();
+    Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions);
+    void read_probes(WorkSample& out) const;
     void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const;
 
+    bool probes_;
     std::vector<std::string> names_;
     std::optional<WorkqueueWalk> walk_;
-    Skeleton skeleton_;
+    Skeleton skeleton_;  // null without probes
     std::string limits_;
 };
 
@@ -106,21 +105,29 @@ Result<std::vector<KernelWorkqueue>> BpfMonitor::list_named() {
 
 Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions) {
     skeleton_.reset();
+    walk_.reset();
     names_ = names;
     limits_.clear();
     auto walk = WorkqueueWalk::load();
     if (!walk) return tl::unexpected(walk.error());
     walk_.emplace(std::move(*walk));
+    if (!probes_) {
+        limits_ = "waits and functions (no probes)";
+        return {};
+    }
     const auto there = list_named();
     if (!there) return tl::unexpected(there.error());
     for (const auto& name : names)
         if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
             return fail("there is no workqueue '" + name + "'", ENOENT);
+    return attach_probes(*there, functions);
+}
 
+Status BpfMonitor::attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
     std::optional<Error> refused;  // from the first try, with the entry program
     for (const bool with_entry : {true, false}) {
-        auto skeleton = loaded(with_entry, !names.empty(), functions);
-        if (skeleton && !names.empty()) add_named(**skeleton, *there);
+        auto skeleton = load(with_entry, !names_.empty(), functions);
+        if (skeleton && !names_.empty()) add_named(**skeleton, there);
         Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
         if (done) {
             if (!with_entry) limits_ = "the wait for pool->lock (" + why_no_entry(*refused) + ")";
@@ -148,21 +155,25 @@ void BpfMonitor::forget_gone(const std::vector<KernelWorkqueue>& there, const Wo
     }
 }
 
-Result<WorkSample> BpfMonitor::sample() {
-    if (!skeleton_) return fail("nothing is attached", ENOTCONN);
-    WorkSample out;
+void BpfMonitor::read_probes(WorkSample& out) const {
     out.lost = skeleton_->bss->lost;
     for_each<std::uint64_t, wq_times>(skeleton_->maps.times, [&](std::uint64_t address, const wq_times& one) {
         out.times.push_back(summed(address, one));
     });
     for_each<wq_function_key, wq_function>(
         skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
-            out.functions.push_back({key.workqueue, key.function, one.name, one.items, one.busy});
+            out.functions.push_back({key.workqueue, key.function, one.function, one.items, one.busy});
         });
+}
+
+Result<WorkSample> BpfMonitor::sample() {
+    if (!walk_ || (probes_ && !skeleton_)) return fail("nothing is attached", ENOTCONN);
+    WorkSample out;
+    if (probes_) read_probes(out);
     auto there = list_named();
     if (!there) return tl::unexpected(there.error());
-    forget_gone(*there, out);
-    if (!names_.empty()) add_named(*skeleton_, *there);
+    if (probes_) forget_gone(*there, out);
+    if (probes_ && !names_.empty()) add_named(*skeleton_, *there);
     out.workqueues = std::move(*there);
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     return out;
@@ -170,8 +181,8 @@ Result<WorkSample> BpfMonitor::sample() {
 
 }  // namespace
 
-std::unique_ptr<WorkMonitor> make_bpf_monitor() {
-    return std::make_unique<BpfMonitor>();
+std::unique_ptr<WorkMonitor> make_bpf_monitor(bool probes) {
+    return std::make_unique<BpfMonitor>(probes);
 }
 
 }  // namespace wq
