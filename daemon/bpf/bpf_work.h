@@ -70,6 +70,7 @@ static __always_inline __u64 wq_hash(__u64 number) {
 
 #ifdef PENDING_BITS
 #define WAYS 4
+#define CACHE_LINE __attribute__((aligned(64)))
 
 /* number_of(work) << KEY_SHIFT | tag. The shift loses no information. 0: the entry is free. */
 typedef __u64 key_t;
@@ -80,7 +81,7 @@ struct pending {
     __u64 queued;
     PENDING_MORE
 };
-static struct pending pending[1 << PENDING_BITS][WAYS] __attribute__((aligned(64)));
+static struct pending pending[1 << PENDING_BITS][WAYS] CACHE_LINE;
 
 static __always_inline key_t key_of(__u64 number, __u32 tag) {
     return number << KEY_SHIFT | tag;

@@ -62,7 +62,7 @@ struct {
     __u32 padding;
 } windows[WQ_TARGETS];
 
-struct wq_sums sums[WQ_TARGETS][WQ_STRIPES] __attribute__((aligned(64)));
+struct wq_sums sums[WQ_TARGETS][WQ_STRIPES] CACHE_LINE;
 
 /* `owner` is the worker's task, + 1 while a timed item runs on it. */
 struct running {
@@ -71,7 +71,7 @@ struct running {
     __u64 queued;
     __u64 started;
 };
-static struct running running[1 << RUNNING_BITS][WAYS] __attribute__((aligned(64)));
+static struct running running[1 << RUNNING_BITS][WAYS] CACHE_LINE;
 
 PER_CPU(cpus, struct wq_cpu)
 
