@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// `top` as text and JSON; `top --replay` shows what `top --record` recorded.
+#include "ctl/observe/top_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,16 +9,19 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/observe/top_command.h"
 #include "ctl/options.h"
 #include "fake_monitor.h"
+#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
 
 using nlohmann::json;
+using test::TempTree;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::internal::CaptureStderr;
 using testing::internal::CaptureStdout;
 using testing::internal::GetCapturedStderr;
@@ -24,16 +30,32 @@ using testing::internal::GetCapturedStdout;
 struct Run {
     int code = 0;
     std::string out, err;
+
+    [[nodiscard]] std::vector<json> lines() const {
+        std::vector<json> all;
+        std::istringstream text(out);
+        for (std::string line; std::getline(text, line);) all.push_back(json::parse(line));
+        return all;
+    }
 };
 
-Run run(const TopOptions& options, FakeMonitor& monitor) {
+Run run(TopOptions options, FakeMonitor& monitor) {
+    options.interval = 0.001;
     CaptureStdout();
     CaptureStderr();
     Run got;
-    got.code = top(options, monitor);
+    got.code = options.replay.empty() ? top(options, monitor) : replay(options);
     got.out = GetCapturedStdout();
     got.err = GetCapturedStderr();
     return got;
+}
+
+TopOptions intervals(unsigned count, bool as_json = false, bool functions = false) {
+    TopOptions options;
+    options.iterations = count;
+    options.json = as_json;
+    options.functions = functions;
+    return options;
 }
 
 // SAMPLES samples, one per second: "busy" starts ten items in each second, "idle" none.
@@ -52,45 +74,31 @@ FakeMonitor busy_and_idle(unsigned samples) {
     return monitor;
 }
 
-TopOptions quick() {
-    TopOptions options;
-    options.interval = 0.001;
-    return options;
-}
-
 TEST(TopCommand, JsonHasALineForEachInterval) {
     auto monitor = busy_and_idle(3);
-    auto options = quick();
-    options.json = true;
-    options.iterations = 2;
-    const auto got = run(options, monitor);
+    const auto got = run(intervals(2, true, true), monitor);
     EXPECT_EQ(got.code, kOk);
-    std::istringstream lines(got.out);
-    std::string line;
-    for (unsigned i = 1; i <= 2; i++) {
-        ASSERT_TRUE(std::getline(lines, line));
-        const json interval = json::parse(line);
-        EXPECT_EQ(interval.at("seconds"), 1.0);
-        EXPECT_EQ(interval.at("lost"), 0);
-        EXPECT_FALSE(interval.contains("functions"));
-        const json& idle = interval.at("workqueues").at(0);
-        EXPECT_EQ(idle.at("name"), "idle");
-        EXPECT_EQ(idle.at("kind"), "per-cpu");
-        EXPECT_EQ(idle.at("timed"), 0);
-        EXPECT_TRUE(idle.at("lock_ns").is_null());
-        EXPECT_TRUE(idle.at("wait_ns").at("p50").is_null());
-        EXPECT_TRUE(idle.at("repatriated").is_null());
-        EXPECT_TRUE(idle.at("mayday").is_null());
-        const json& busy = interval.at("workqueues").at(1);
-        EXPECT_EQ(busy.at("total"), 100 + 10 * i);
-        EXPECT_EQ(busy.at("items"), 10);
-        EXPECT_EQ(busy.at("timed"), 10);
-        EXPECT_EQ(busy.at("lock_ns"), 40.0);
-        EXPECT_EQ(busy.at("reset"), false);
-        EXPECT_TRUE(busy.at("cpu_hogs").is_null());
-        EXPECT_EQ(busy.at("repatriated"), 0);
-    }
-    EXPECT_FALSE(std::getline(lines, line));
+    EXPECT_TRUE(monitor.functions_);
+    const auto lines = got.lines();
+    ASSERT_EQ(lines.size(), 2U);
+    json first = lines[0];
+    EXPECT_GT(first.at("time"), 1'700'000'000);
+    first.erase("time");
+    const double waited = first.at("workqueues")[1].at("wait_ns").at("p50");
+    EXPECT_GT(waited, 0);
+    first.at("workqueues")[1].erase("wait_ns");
+    EXPECT_EQ(first, json::parse(R"({"seconds": 1.0, "lost": 0, "limits": "",
+        "workqueues": [
+            {"name": "idle", "id": 1, "kind": "per-cpu", "total": 4, "in_flight": 0, "cpu_seconds": 0.0,
+             "cpu_hogs": 0, "cm_wakeups": 0, "repatriated": null, "mayday": null, "rescued": null,
+             "reset": false, "items": 0, "per_second": 0.0, "cpu": 0.0, "timed": 0,
+             "wait_ns": {"p50": null, "p90": null, "p99": null}, "lock_ns": null},
+            {"name": "busy", "id": 2, "kind": "unbound", "total": 110, "in_flight": 0, "cpu_seconds": 0.0,
+             "cpu_hogs": null, "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null,
+             "reset": false, "items": 10, "per_second": 10.0, "cpu": 0.0, "timed": 10, "lock_ns": 40.0}],
+        "functions": [{"function": "work_of_it", "workqueue": "busy", "id": 2, "items": 10,
+                       "per_second": 10.0, "busy": 0.02, "mean_ns": 2000000.0}]})"));
+    EXPECT_EQ(lines[1].at("workqueues")[1].at("total"), 120);
 }
 
 TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
@@ -100,11 +108,11 @@ TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
         sample.workqueues = {one};
         rates.add(sample);
         sample.seconds = 1;
-        return interval_json(*rates.add(sample), false, "", 0).at("workqueues").at(0);
+        const auto all = interval_json({*rates.add(sample), 0, "", false}, false);
+        EXPECT_FALSE(all.contains("functions"));
+        return all.at("workqueues").at(0);
     };
     auto one = workqueue(1, "a");
-    EXPECT_EQ(row_of(one).at("cpu_hogs"), 0);
-    EXPECT_EQ(row_of(one).at("cm_wakeups"), 0);
     one.managed = false;  // WQ_CPU_INTENSIVE
     EXPECT_TRUE(row_of(one).at("cpu_hogs").is_null());
     EXPECT_TRUE(row_of(one).at("cm_wakeups").is_null());
@@ -115,37 +123,16 @@ TEST(TopCommand, JsonHasNullForWhatCannotHappen) {
     EXPECT_TRUE(row_of(one).at("cpu_seconds").is_null());
 }
 
-TEST(TopCommand, JsonHasFunctionsWhereAskedFor) {
+TEST(TopCommand, TextHasTheNamedAndOtherwiseLeavesTheIdleOut) {
     auto monitor = busy_and_idle(2);
-    auto options = quick();
-    options.json = options.functions = true;
-    options.iterations = 1;
-    const json functions = json::parse(run(options, monitor).out).at("functions");
-    EXPECT_TRUE(monitor.functions_);
-    ASSERT_EQ(functions.size(), 1U);
-    EXPECT_EQ(functions[0].at("function"), "work_of_it");
-    EXPECT_EQ(functions[0].at("workqueue"), "busy");
-    EXPECT_EQ(functions[0].at("busy"), 0.02);
-    EXPECT_EQ(functions[0].at("mean_ns"), 2e6);
-}
-
-TEST(TopCommand, TextLeavesTheIdleOut) {
-    auto monitor = busy_and_idle(2);
-    auto options = quick();
+    auto options = intervals(1);
     options.once = true;
-    options.iterations = 1;
     const auto got = run(options, monitor);
     EXPECT_THAT(got.out, HasSubstr("\nbusy "));
-    EXPECT_THAT(got.out, testing::Not(HasSubstr("\nidle ")));
-    EXPECT_THAT(got.out, testing::EndsWith("1 idle\n"));
+    EXPECT_THAT(got.out, Not(HasSubstr("\nidle ")));
+    EXPECT_THAT(got.out, EndsWith("1 idle\n"));
     EXPECT_EQ(got.err, "");
-}
-
-TEST(TopCommand, TextHasTheNamedThoughIdle) {
-    auto monitor = busy_and_idle(2);
-    auto options = quick();
-    options.once = true;
-    options.iterations = 1;
+    monitor.at_ = 0;
     options.names = {"idle", "busy"};
     EXPECT_THAT(run(options, monitor).out, HasSubstr("\nidle "));
     EXPECT_THAT(monitor.names_, ElementsAre("idle", "busy"));
@@ -154,57 +141,43 @@ TEST(TopCommand, TextHasTheNamedThoughIdle) {
 TEST(TopCommand, SaysOnceWhatTheKernelLacks) {
     auto monitor = busy_and_idle(4);
     monitor.limits_ = "the lock";
-    auto options = quick();
-    options.iterations = 3;
-    EXPECT_EQ(run(options, monitor).err, "wq-tunectl: not seen: the lock\n");
+    EXPECT_EQ(run(intervals(3), monitor).err, "wq-tunectl: not seen: the lock\n");
     monitor.at_ = 0;
-    options.json = true;
-    const auto got = run(options, monitor);
+    const auto got = run(intervals(3, true), monitor);
     EXPECT_EQ(got.err, "") << "it is in each line there";
-    EXPECT_THAT(got.out, HasSubstr("\"limits\":\"the lock\""));
+    EXPECT_EQ(got.lines().at(2).at("limits"), "the lock");
 }
 
-TEST(TopCommand, AFailureIsOneLineAndNoOutput) {
-    FakeMonitor monitor;
-    monitor.attached_ = fail("BPF is denied");
-    const auto got = run(quick(), monitor);
+TEST(TopCommand, AFailureIsOneLineAfterWhatWasSeen) {
+    FakeMonitor denied;
+    denied.attached_ = fail("BPF is denied");
+    auto got = run({}, denied);
     EXPECT_EQ(got.code, kFailure);
     EXPECT_EQ(got.out, "");
     EXPECT_EQ(got.err, "wq-tunectl: BPF is denied\n");
-}
-
-TEST(TopCommand, AFailureOnTheWayEndsIt) {
-    auto monitor = busy_and_idle(2);
-    const auto got = run(quick(), monitor);
+    auto ends = busy_and_idle(2);
+    got = run({}, ends);
     EXPECT_EQ(got.code, kFailure);
     EXPECT_THAT(got.out, HasSubstr("busy"));
     EXPECT_EQ(got.err, "wq-tunectl: no more samples\n");
+    auto again = busy_and_idle(4);
+    for (unsigned i = 1; i < 100; i++) again.failures_[i] = EAGAIN;
+    got = run({}, again);
+    EXPECT_EQ(got.code, kFailure);
+    EXPECT_EQ(got.err, "wq-tunectl: no luck\n");
 }
 
 TEST(TopCommand, AFailureThatPassesMakesOneIntervalLonger) {
     for (const int code : {EAGAIN, ENOMEM, EINTR}) {
         auto monitor = busy_and_idle(5);
         monitor.failures_ = {{0, code}, {2, code}};
-        auto options = quick();
-        options.json = true;
-        options.iterations = 2;
-        const auto got = run(options, monitor);
+        const auto got = run(intervals(2, true), monitor);
         EXPECT_EQ(got.code, kOk) << code;
         EXPECT_EQ(got.err, "");
-        std::istringstream lines(got.out);
-        std::string line;
         std::vector<double> seconds;
-        while (std::getline(lines, line)) seconds.push_back(json::parse(line).at("seconds"));
+        for (const auto& line : got.lines()) seconds.push_back(line.at("seconds"));
         EXPECT_THAT(seconds, ElementsAre(2, 1)) << code;
     }
-}
-
-TEST(TopCommand, AFailureThatDoesNotPassEndsIt) {
-    auto monitor = busy_and_idle(4);
-    for (unsigned i = 1; i < 100; i++) monitor.failures_[i] = EAGAIN;
-    const auto got = run(quick(), monitor);
-    EXPECT_EQ(got.code, kFailure);
-    EXPECT_EQ(got.err, "wq-tunectl: no luck\n");
 }
 
 TEST(TopCommand, SaysWhatWasLostAndWhatBeganAnew) {
@@ -218,8 +191,153 @@ TEST(TopCommand, SaysWhatWasLostAndWhatBeganAnew) {
     const auto text = interval_text(interval, {}, 80);
     EXPECT_THAT(text, HasSubstr("\nnot timed: 3 items\n"));
     EXPECT_THAT(text, HasSubstr(std::string("\n") + kResetNote + "\n"));
-    interval.lost = 1;
-    EXPECT_THAT(interval_text(interval, {}, 80), HasSubstr("\nnot timed: 1 item\n"));
+}
+
+// Five samples with all kinds of workqueues. The first workqueue has new pools from the third sample on.
+FakeMonitor some_load() {
+    FakeMonitor monitor;
+    for (unsigned i = 0; i < 5; i++) {
+        WorkSample sample;
+        sample.seconds = 1.3 * i;
+        sample.lost = i;
+        sample.workqueues = {workqueue(1, "unbound", 100 + 7 * i), workqueue(2, "per-cpu", 1000 + 333 * i),
+                             workqueue(3, "bh", 10 * i)};
+        auto& unbound = sample.workqueues[0];
+        unbound.unbound = unbound.mem_reclaim = true;
+        unbound.managed = false;
+        unbound.pools = i < 2 ? 5 : 6;
+        unbound.mayday = i;
+        unbound.repatriated = 2 * i;
+        unbound.completed -= 3;
+        sample.workqueues[1].cpu_time_us = 123'457 * i;
+        sample.workqueues[1].cm_wakeup = i;
+        sample.workqueues[2].bh = true;
+        sample.workqueues[2].managed = false;
+        sample.times = {times(1, 7 * i, 60, 77), times(2, 333 * i, 100)};
+        sample.functions = {{2, 9, "work_of_it", 333UL * i, 20'000'003UL * i}};
+        monitor.samples_.push_back(sample);
+    }
+    monitor.limits_ = "it refuses fentry";
+    return monitor;
+}
+
+class TopRecording : public testing::Test {
+  protected:
+    // Returns the output; expects the exit code CODE.
+    std::string printed(const TopOptions& options, int code = kOk) {
+        auto monitor = some_load();
+        auto got = run(options, monitor);
+        EXPECT_EQ(got.code, code);
+        error_ = got.err;
+        return got.out;
+    }
+    std::string record(bool as_json, bool functions) {
+        auto options = intervals(4, as_json, functions);
+        options.record = file_;
+        return printed(options);
+    }
+    [[nodiscard]] TopOptions of_file(bool as_json, bool functions) const {
+        auto options = intervals(4, as_json, functions);
+        options.replay = file_;
+        if (as_json) options.iterations.reset();
+        return options;
+    }
+
+    TempTree tree_;
+    std::string file_ = tree_.path("recording");
+    std::string error_;
+};
+
+TEST_F(TopRecording, ShowsTheSameNumbers) {
+    for (const bool as_json : {true, false})
+        for (const bool functions : {true, false}) {
+            const auto seen = record(as_json, functions);
+            EXPECT_THAT(seen, HasSubstr(functions ? "work_of_it" : "per-cpu"));
+            EXPECT_EQ(printed(of_file(as_json, functions)), seen) << as_json << functions;
+            EXPECT_THAT(printed(of_file(false, true)), HasSubstr("work_of_it")) << "recorded in any case";
+        }
+}
+
+TEST_F(TopRecording, IsTheJsonOfTopWithFunctions) {
+    tree_.write("recording", std::string(100'000, 'x'));
+    const auto seen = record(true, true);
+    EXPECT_EQ(tree_.read("recording"), seen);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 4);
+    tree_.write("recording", printed(intervals(4, true)));
+    printed(of_file(true, true), kFailure);
+    EXPECT_THAT(error_, HasSubstr("the recording has no functions"));
+    EXPECT_NE(printed(of_file(true, false)), "");
+}
+
+TEST_F(TopRecording, ShowsTheNamedAlone) {
+    record(true, true);
+    auto options = of_file(true, true);
+    options.names = {"bh"};
+    const json first = json::parse(printed(options).substr(0, printed(options).find('\n')));
+    ASSERT_EQ(first.at("workqueues").size(), 1U);
+    EXPECT_EQ(first.at("workqueues")[0].at("name"), "bh");
+    EXPECT_EQ(first.at("functions"), json::array());
+    options.names = {"nothing"};
+    printed(options, kFailure);
+    EXPECT_EQ(error_, "wq-tunectl: there is no workqueue 'nothing' in " + file_ + "\n");
+    options.names = {"nothing", "bh"};
+    printed(options);
+    EXPECT_EQ(error_, "");
+}
+
+TEST_F(TopRecording, IsShownUpToWhereItWasCutOff) {
+    const auto seen = record(true, true);
+    const auto third = seen.find('\n', seen.find('\n') + 1) + 1;
+    for (const std::size_t more : {0U, 1U, 20U, 200U}) {
+        tree_.write("recording", seen.substr(0, third + more));
+        EXPECT_EQ(printed(of_file(true, true)), seen.substr(0, third));
+        EXPECT_EQ(error_, more == 0 ? "" : "wq-tunectl: " + file_ + ": the recording is cut off here\n");
+    }
+    tree_.write("recording", seen.substr(0, seen.size() - 1));  // only the newline is missing
+    EXPECT_EQ(printed(of_file(true, true)), seen);
+    EXPECT_EQ(error_, "");
+}
+
+TEST_F(TopRecording, OfSomethingElseIsAnErrorThatNamesTheLine) {
+    const auto seen = record(true, true);
+    const auto first = seen.substr(0, seen.find('\n') + 1);
+    for (const std::string bad : {"{}\n", "7\n", "\n", "{\"time\":\"late\"}\n"}) {
+        tree_.write("recording", first + bad + first);
+        EXPECT_EQ(printed(of_file(true, true), kFailure), first);
+        EXPECT_THAT(error_, HasSubstr("recording:2: not an interval of"));
+    }
+    const auto refused = [&] {
+        printed(of_file(true, true), kFailure);
+        return error_;
+    };
+    json line = json::parse(first);
+    line.at("workqueues")[0].at("wait_ns").erase("p90");
+    for (const std::string& bad : {std::string("not json"), line.dump() + "\n"}) {
+        tree_.write("recording", bad);
+        EXPECT_THAT(refused(), HasSubstr("recording:1: not an interval of"));
+    }
+    tree_.write("recording", "");
+    EXPECT_THAT(refused(), EndsWith("recording: it is empty\n"));
+    tree_.remove("recording");
+    EXPECT_THAT(refused(), HasSubstr("No such file"));
+    tree_.add(test::Dir("recording"));
+    EXPECT_EQ(refused(), "wq-tunectl: " + file_ + ": Is a directory\n");
+}
+
+TEST_F(TopRecording, StaysWhereNothingIsWrittenAndSaysWhereNothingCanBe) {
+    tree_.write("recording", "older\n");
+    TopOptions options = intervals(1);
+    options.record = file_;
+    FakeMonitor denied;
+    denied.attached_ = fail("BPF is denied");
+    EXPECT_EQ(run(options, denied).code, kFailure);
+    EXPECT_EQ(tree_.read("recording"), "older\n");
+    options.record = "/dev/full";
+    printed(options, kFailure);
+    EXPECT_EQ(error_, "wq-tunectl: /dev/full: No space left on device\n");
+    options.record = tree_.path("no/such/folder");
+    printed(options, kFailure);
+    EXPECT_THAT(error_, HasSubstr("No such file"));
 }
 
 }  // namespace

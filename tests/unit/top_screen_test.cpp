@@ -16,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "ctl/observe/top_command.h"
 #include "ctl/observe/top_wait.h"
 #include "ctl/options.h"
 #include "fake_monitor.h"
@@ -221,7 +222,7 @@ TEST(TopScreen, ARecordingHasGraphsToo) {
     one.workqueues[0].per_second = 300;
     one.workqueues[0].p50 = 8000;
     one.workqueues[0].p99 = 84'000;
-    tree.write("recording", interval_json(one, true, "", 1'700'000'000).dump() + "\n");
+    tree.write("recording", interval_json({one, 1'700'000'000, "", true}, true).dump() + "\n");
     OnTerminal process("xterm", 24, [&](const Fd&) {
         TopOptions options;
         options.replay = tree.path("recording");

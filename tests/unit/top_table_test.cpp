@@ -10,6 +10,7 @@ namespace wq::ctl {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,56 +28,72 @@ WorkqueueRow row(const std::string& name, double per_second, std::optional<doubl
     return out;
 }
 
-std::vector<std::string> names_of(const TopTable& table) {
+FunctionRow function(const std::string& name, const std::string& workqueue, unsigned size) {
+    return {1, workqueue, name, 60ULL * size, 30.0 * size, 0.75 * size, 12.5e6 * size};
+}
+
+template <class Row>
+std::vector<std::string> names_of(const std::vector<Row>& rows, const TopOrder& order,
+                                  std::size_t width = 80) {
     std::vector<std::string> out;
-    for (const auto& line : table.rows) out.push_back(line.substr(0, line.find(' ')));
+    for (const auto& line : lay_out(rows, order, width).rows) out.push_back(line.substr(0, line.find(' ')));
     return out;
 }
 
 TEST(TopTable, ShowsMoreWhereThereIsMoreRoom) {
     const std::vector rows{row("kcryptd-254:0-1", 1234, 84'000)};
-    EXPECT_EQ(lay_out(rows, {"rate"}, 40).header, "WORKQUEUE        INFL ITEMS/S   P99");
-    EXPECT_EQ(lay_out(rows, {"rate"}, 40).rows.at(0), "kcryptd-254:0-1     3    1234  84us");
-    EXPECT_EQ(lay_out(rows, {"rate"}, 80).header,
-              "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK CPUTIME");
-    EXPECT_EQ(lay_out(rows, {"rate"}, 80).rows.at(0),
+    const std::vector functions{function("kcryptd_crypt [dm_crypt]", "kcryptd-254:0-1", 2)};
+    const auto text = [&](std::size_t width, bool of_functions = false) {
+        const auto table =
+            of_functions ? lay_out(functions, {"busy"}, width) : lay_out(rows, {"rate"}, width);
+        return table.header + "\n" + table.rows.at(0);
+    };
+    EXPECT_EQ(text(40),
+              "WORKQUEUE        INFL ITEMS/S   P99\n"
+              "kcryptd-254:0-1     3    1234  84us");
+    EXPECT_EQ(text(80),
+              "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK CPUTIME\n"
               "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     -    8.4s");
     EXPECT_EQ(
-        lay_out(rows, {"rate"}, 160).header,
+        text(160),
         "WORKQUEUE         TOTAL  INFL ITEMS/S   CPU%   P50   P90   P99  LOCK CPUTIME  HOGS CMW/RPR MAYDAY "
-        "RESCUED");
-    EXPECT_EQ(
-        lay_out(rows, {"rate"}, 160).rows.at(0),
+        "RESCUED\n"
         "kcryptd-254:0-1    123k     3    1234   25.4  84us  84us  84us     -    8.4s     -      12      - "
         "      -");
+    EXPECT_EQ(text(80, true),
+              "FUNCTION                 WORKQUEUE            ITEMS/S  BUSY%  MEAN   ITEMS\n"
+              "kcryptd_crypt [dm_crypt] kcryptd-254:0-1           60  150.0  25ms     120");
+    EXPECT_EQ(text(40, true),
+              "FUNCTION                 ITEMS/S  BUSY%\n"
+              "kcryptd_crypt [dm_crypt]      60  150.0");
 }
 
 TEST(TopTable, IsNeverWiderThanItMayBe) {
     const std::vector rows{row("a-name-of-31-characters-in-all-", 1e12, 1e18), row("short", 0)};
-    FunctionRow function;
-    function.function = "a_function_with_a_long_name [a_module]";
-    function.workqueue = "a-name-of-31-characters-in-all-";
+    const std::vector functions{
+        function("a_function_with_a_long_name [a_module]", "a-name-of-31-characters-in-all-", 1)};
     for (std::size_t width = 1; width < 170; width++) {
-        for (const auto& table : {lay_out(rows, {"rate"}, width), lay_out({function}, {"busy"}, width)}) {
+        for (const auto& table : {lay_out(rows, {"rate"}, width), lay_out(functions, {"busy"}, width)}) {
             EXPECT_LE(table.header.size(), width);
             for (const auto& line : table.rows) EXPECT_LE(line.size(), width) << line;
         }
     }
 }
 
-TEST(TopTable, KeepsBothEndsOfALongName) {
+TEST(TopTable, NamesAreCutInTheMiddleAndHarmlessToATerminal) {
     const std::vector rows{row("kcryptd_io-254:100-1", 1), row("kcryptd_io-254:101-1", 1)};
-    EXPECT_THAT(names_of(lay_out(rows, {"name"}, 37)), ElementsAre("kcryptd_~54:100-1", "kcryptd_~54:101-1"));
+    EXPECT_THAT(names_of(rows, {"name"}, 37), ElementsAre("kcryptd_~54:100-1", "kcryptd_~54:101-1"));
+    EXPECT_THAT(names_of(std::vector{row("a\x1b[2J", 1)}, {"rate"}), ElementsAre(Not(HasSubstr("\x1b"))));
 }
 
 TEST(TopTable, SortsNumbersDownAndNamesUp) {
     const std::vector rows{row("b", 1, 100), row("a", 3), row("c", 2, 300)};
-    EXPECT_THAT(names_of(lay_out(rows, {"rate"}, 80)), ElementsAre("a", "c", "b"));
-    EXPECT_THAT(names_of(lay_out(rows, {"rate", true}, 80)), ElementsAre("b", "c", "a"));
-    EXPECT_THAT(names_of(lay_out(rows, {"name"}, 80)), ElementsAre("a", "b", "c"));
-    EXPECT_THAT(names_of(lay_out(rows, {"name", true}, 80)), ElementsAre("c", "b", "a"));
-    EXPECT_THAT(names_of(lay_out(rows, {"p99"}, 80)), ElementsAre("c", "b", "a")) << "no wait comes last";
-    EXPECT_THAT(names_of(lay_out(rows, {"total"}, 80)), ElementsAre("a", "b", "c")) << "equals by name";
+    EXPECT_THAT(names_of(rows, {"rate"}), ElementsAre("a", "c", "b"));
+    EXPECT_THAT(names_of(rows, {"rate", true}), ElementsAre("b", "c", "a"));
+    EXPECT_THAT(names_of(rows, {"name"}), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(names_of(rows, {"name", true}), ElementsAre("c", "b", "a"));
+    EXPECT_THAT(names_of(rows, {"p99"}), ElementsAre("c", "b", "a")) << "no wait comes last";
+    EXPECT_THAT(names_of(rows, {"total"}), ElementsAre("a", "b", "c")) << "equals by name";
 }
 
 TEST(TopTable, EveryKeySorts) {
@@ -90,7 +107,13 @@ TEST(TopTable, EveryKeySorts) {
     high.lock = 1;
     for (const auto& key : sort_keys(false)) {
         const auto first = key == "name" ? "a" : "low-by-name";
-        EXPECT_EQ(names_of(lay_out({low, high}, {key}, 160)).at(0), first) << key;
+        EXPECT_EQ(names_of(std::vector{low, high}, {key}, 160).at(0), first) << key;
+    }
+    const std::vector functions{function("a", "a", 1), function("z", "z", 2)};
+    for (const auto& key : sort_keys(true)) {
+        const auto first = key == "name" || key == "workqueue" ? "a" : "z";
+        EXPECT_EQ(names_of(functions, {key}, 160).at(0), first) << key;
+        EXPECT_NE(names_of(functions, {key, true}, 160).at(0), first) << key << " reversed";
     }
 }
 
@@ -102,83 +125,41 @@ TEST(TopTable, TellsWhereTheSortedColumnIs) {
     EXPECT_EQ(lay_out(rows, {"rescued"}, 40).sorted_width, 0U);
 }
 
-TEST(TopTable, MarksATotalThatBeganAnew) {
+TEST(TopTable, WhatCannotHappenIsNotZeroAndATotalThatBeganAnewIsMarked) {
     auto one = row("a", 1);
-    one.was_reset = true;
-    EXPECT_THAT(lay_out({one}, {"rate"}, 80).rows.at(0), HasSubstr("123k*"));
-}
-
-TEST(TopTable, WhatCannotHappenIsNotZero) {
-    auto one = row("a", 1);
+    const auto line = [&] { return lay_out({one}, {"rate"}, 160).rows.at(0); };
     one.now.unbound = false;
-    one.now.managed = true;
-    one.now.mem_reclaim = true;
-    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0), testing::EndsWith("     0       0      0       0"));
+    one.now.managed = one.now.mem_reclaim = true;
+    EXPECT_THAT(line(), EndsWith("     0       0      0       0"));
     one.now.managed = false;  // WQ_CPU_INTENSIVE
-    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0),
-                testing::EndsWith("8.4s     -       -      0       0"));
+    EXPECT_THAT(line(), EndsWith("8.4s     -       -      0       0"));
     one.now.bh = true;
     one.cpu.reset();
-    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0), HasSubstr(" 1      -     -"));
-    EXPECT_THAT(lay_out({one}, {"rate"}, 160).rows.at(0),
-                testing::EndsWith("-     -       -      0       0"));
+    EXPECT_THAT(line(), HasSubstr(" 1      -     -"));
+    EXPECT_THAT(line(), EndsWith("-     -       -      0       0"));
+    EXPECT_THAT(line(), Not(HasSubstr("*")));
+    one.was_reset = true;
+    EXPECT_THAT(line(), HasSubstr("123k*"));
 }
 
-TEST(TopTable, NamesDoNotReachTheTerminalAsTheyAre) {
-    EXPECT_THAT(lay_out({row("a\x1b[2J", 1)}, {"rate"}, 80).rows.at(0), Not(HasSubstr("\x1b")));
+TEST(TopTable, NumbersAreShort) {
+    const std::pair<double, const char*> counts[] = {
+        {0, "0"},          {0.26, "0.3"},    {9.94, "9.9"},     {9.96, "10"},       {9999, "9999"},
+        {9999.6, "10.0k"}, {99'960, "100k"}, {999'600, "1.0M"}, {18.4e18, "18400P"}};
+    for (const auto& [value, text] : counts) EXPECT_EQ(count_text(value), text);
+    const std::pair<double, const char*> times[] = {{0, "0ns"},       {999.4, "999ns"}, {999.6, "1.0us"},
+                                                    {8'440, "8.4us"}, {84'400, "84us"}, {999'600, "1.0ms"},
+                                                    {1e9, "1.0s"},    {84e9, "84s"},    {123'456e9, "123ks"}};
+    for (const auto& [ns, text] : times) EXPECT_EQ(time_text(ns), text);
 }
 
-TEST(TopTable, Functions) {
-    FunctionRow one;
-    one.function = "kcryptd_crypt [dm_crypt]";
-    one.workqueue = "kcryptd-254:0-1";
-    one.items = 120;
-    one.per_second = 60;
-    one.busy = 1.5;
-    one.mean = 25e6;
-    const auto table = lay_out({one}, {"busy"}, 80);
-    EXPECT_EQ(table.header, "FUNCTION                 WORKQUEUE            ITEMS/S  BUSY%  MEAN   ITEMS");
-    EXPECT_EQ(table.rows.at(0), "kcryptd_crypt [dm_crypt] kcryptd-254:0-1           60  150.0  25ms     120");
-    EXPECT_EQ(lay_out({one}, {"busy"}, 40).header, "FUNCTION                 ITEMS/S  BUSY%");
-}
-
-TEST(TopTable, EveryKeyOfFunctionsSorts) {
-    FunctionRow high, low;
-    high.function = high.workqueue = "z";
-    low.function = low.workqueue = "a";
-    high.items = 2;
-    high.per_second = high.busy = high.mean = 2;
-    low.items = 1;
-    low.per_second = low.busy = low.mean = 1;
-    for (const auto& key : sort_keys(true)) {
-        const auto first = key == "name" || key == "workqueue" ? "a" : "z";
-        EXPECT_EQ(names_of(lay_out({low, high}, {key}, 160)).at(0), first) << key;
-        EXPECT_NE(names_of(lay_out({low, high}, {key, true}, 160)).at(0), first) << key << " reversed";
-    }
-}
-
-TEST(TopTable, CountsHaveFourDigits) {
-    EXPECT_EQ(count_text(0), "0");
-    EXPECT_EQ(count_text(0.26), "0.3");
-    EXPECT_EQ(count_text(9.94), "9.9");
-    EXPECT_EQ(count_text(9.96), "10");
-    EXPECT_EQ(count_text(9999), "9999");
-    EXPECT_EQ(count_text(9999.6), "10.0k");
-    EXPECT_EQ(count_text(99'960), "100k");
-    EXPECT_EQ(count_text(999'600), "1.0M");
-    EXPECT_EQ(count_text(18.4e18), "18400P");
-}
-
-TEST(TopTable, Times) {
-    EXPECT_EQ(time_text(0), "0ns");
-    EXPECT_EQ(time_text(999.4), "999ns");
-    EXPECT_EQ(time_text(999.6), "1.0us");
-    EXPECT_EQ(time_text(8'440), "8.4us");
-    EXPECT_EQ(time_text(84'400), "84us");
-    EXPECT_EQ(time_text(999'600), "1.0ms");
-    EXPECT_EQ(time_text(1e9), "1.0s");
-    EXPECT_EQ(time_text(84e9), "84s");
-    EXPECT_EQ(time_text(123'456e9), "123ks");
+TEST(TopTable, HelpFitsA24LineTerminalAndExplainsTheColumns) {
+    const auto lines = help_lines();
+    EXPECT_LE(lines.size(), 22U);
+    for (const auto& line : lines) EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_THAT(lines, testing::Contains("  P50 P90 P99  wait from queueing to start, lock included"));
+    EXPECT_THAT(lines, testing::Contains("               unbound: workers moved back into their scope"));
+    EXPECT_THAT(lines.back(), "  MEAN         of a function: time from start to end");
 }
 
 }  // namespace

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ctl/observe/top_command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cerrno>
+#include <chrono>
 #include <ctime>
+#include <fstream>
 #include <memory>
+#include <set>
+#include <utility>
 
-#include "bpf/work_monitor.h"
+#include "base/file.h"
+#include "bpf/bpf_workqueues.h"
 #include "ctl/json_values.h"
 #include "ctl/machine.h"
-#include "ctl/observe/top_recording.h"
 #include "ctl/observe/top_screen.h"
 #include "ctl/observe/top_wait.h"
 #include "ctl/render/terminal.h"
@@ -28,51 +34,48 @@ constexpr double kLeastInterval = 0.1;  // seconds
 constexpr double kMostInterval = 3600;
 constexpr int kMostMissed = 10;  // failed samples in a row
 
-// The end times of the intervals. A late interval delays the following ones.
-class Schedule {
+std::string json_line(const RecordedInterval& one, bool functions) {
+    return json_text(interval_json(one, functions)) + "\n";
+}
+
+// Writes a recording. Each line is in the file once add() returns.
+class Recorder {
   public:
-    explicit Schedule(double interval) : step_(duration_of(interval)), due_(Clock::now() + step_) {}
-    [[nodiscard]] Clock::time_point due() const { return due_; }
-    void next() { due_ = std::max(due_ + step_, Clock::now() + step_ / 2); }
+    // The first add() truncates the file, so a start that fails keeps an older recording.
+    static Result<Recorder> open(const std::string& path) {
+        Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+        if (!file) return fail_errno(path, errno);
+        return Recorder(path, std::move(file));
+    }
 
-  private:
-    Clock::duration step_;
-    Clock::time_point due_;
-};
-
-// Takes samples one after the other.
-class Looks {
-  public:
-    explicit Looks(WorkMonitor& monitor) : monitor_(monitor) {}
-
-    // The interval from the previous sample to this one. Empty if there was no previous sample, or if this
-    // one failed temporarily; the next interval is then longer.
-    Result<std::optional<TopInterval>> next() {
-        auto sample = monitor_.sample();
-        if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
-        if (!sample) return tl::unexpected(sample.error());
-        missed_ = 0;
-        return rates_.add(std::move(*sample));
+    Status add(const std::string& line) {
+        // EINVAL: a pipe or a device, which cannot be truncated.
+        if (!std::exchange(emptied_, true) && ::ftruncate(file_.get(), 0) != 0 && errno != EINVAL)
+            return fail_errno(path_, errno);
+        for (std::string_view rest = line; !rest.empty();) {
+            const ssize_t done = ::write(file_.get(), rest.data(), rest.size());
+            if (done < 0 && errno == EINTR) continue;
+            if (done < 0) return fail_errno(path_, errno);
+            rest.remove_prefix(static_cast<std::size_t>(done));
+        }
+        return {};
     }
 
   private:
-    WorkMonitor& monitor_;
-    TopRates rates_;
-    int missed_ = 0;  // in a row
+    Recorder(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+    std::string path_;
+    Fd file_;
+    bool emptied_ = false;
 };
-
-std::string json_line(const RecordedInterval& one, bool functions) {
-    return json_text(interval_json(one.interval, functions, one.limits, one.time)) + "\n";
-}
 
 // Where intervals come from.
 class Feed {
   public:
     virtual ~Feed() = default;
-    // The next interval; empty if there is none now: after the first sample, if a sample failed temporarily,
-    // or at the end.
+    // The next interval; empty if there is none now: after the first sample, if a sample failed temporarily
+    // (the next interval is then longer), or at the end.
     virtual Result<std::optional<RecordedInterval>> next() = 0;
-    [[nodiscard]] virtual bool is_over() const = 0;
+    [[nodiscard]] virtual bool is_over() const { return false; }
     // When to call next() again.
     [[nodiscard]] virtual Clock::time_point due() const = 0;
     // A note about the end of the feed; "" if there is none.
@@ -81,39 +84,50 @@ class Feed {
 
 class LiveFeed : public Feed {
   public:
-    LiveFeed(WorkMonitor& monitor, double interval, std::optional<TopRecorder> recorder)
-        : monitor_(monitor), looks_(monitor), schedule_(interval), recorder_(std::move(recorder)) {}
+    LiveFeed(WorkMonitor& monitor, double interval, std::optional<Recorder> recorder)
+        : monitor_(monitor), step_(duration_of(interval)), recorder_(std::move(recorder)) {}
 
     Result<std::optional<RecordedInterval>> next() override {
-        if (begun_) schedule_.next();
+        // A late interval delays the following ones.
+        due_ = begun_ ? std::max(due_ + step_, Clock::now() + step_ / 2) : due_;
         begun_ = true;
-        auto interval = looks_.next();
-        if (!interval) return tl::unexpected(interval.error());
-        if (!*interval) return std::nullopt;
-        RecordedInterval out{std::move(**interval), ::time(nullptr), monitor_.limits(), true};
-        if (recorder_) {
+        auto sample = monitor_.sample();
+        if (!sample && passes(sample.error()) && ++missed_ <= kMostMissed) return std::nullopt;
+        if (!sample) return tl::unexpected(sample.error());
+        missed_ = 0;
+        auto interval = rates_.add(std::move(*sample));
+        if (!interval) return std::nullopt;
+        RecordedInterval out{std::move(*interval), ::time(nullptr), monitor_.limits(), true};
+        if (recorder_)
             if (auto done = recorder_->add(json_line(out, true)); !done) return tl::unexpected(done.error());
-        }
         return out;
     }
-    [[nodiscard]] bool is_over() const override { return false; }
-    [[nodiscard]] Clock::time_point due() const override { return schedule_.due(); }
+    [[nodiscard]] Clock::time_point due() const override { return due_; }
 
   private:
     WorkMonitor& monitor_;
-    Looks looks_;
-    Schedule schedule_;
-    std::optional<TopRecorder> recorder_;
+    Clock::duration step_;
+    Clock::time_point due_ = Clock::now() + step_;
+    std::optional<Recorder> recorder_;
+    TopRates rates_;
+    int missed_ = 0;  // samples in a row
     bool begun_ = false;
 };
 
 class ReplayFeed : public Feed {
   public:
-    ReplayFeed(TopRecording recording, const TopOptions& options)
-        : recording_(std::move(recording)), options_(options) {}
+    static Result<ReplayFeed> open(const TopOptions& options) {
+        struct stat found {};
+        if (::stat(options.replay.c_str(), &found) == 0 && S_ISDIR(found.st_mode))
+            return fail_errno(options.replay, EISDIR);
+        errno = 0;
+        std::ifstream file(options.replay);
+        if (!file) return fail_errno(options.replay, errno != 0 ? errno : EIO);
+        return ReplayFeed(options, std::move(file));
+    }
 
     Result<std::optional<RecordedInterval>> next() override {
-        auto out = recording_.next();
+        auto out = read();
         if (!out) return out;
         if (!*out) {
             over_ = true;
@@ -130,10 +144,30 @@ class ReplayFeed : public Feed {
     [[nodiscard]] bool is_over() const override { return over_; }
     [[nodiscard]] Clock::time_point due() const override { return over_ ? Clock::time_point::max() : due_; }
     [[nodiscard]] std::string end_note() const override {
-        return recording_.cut_off() ? options_.replay + ": the recording is cut off here" : "";
+        return cut_off_ ? options_.replay + ": the recording is cut off here" : "";
     }
 
   private:
+    ReplayFeed(const TopOptions& options, std::ifstream file) : options_(options), file_(std::move(file)) {}
+
+    // The next interval; empty at the end, and for a last line that was cut off. Error: a line is not valid,
+    // or the file is empty or cannot be read.
+    Result<std::optional<RecordedInterval>> read() {
+        std::string text;
+        if (!std::getline(file_, text)) {
+            if (file_.bad()) return fail_errno(options_.replay, EIO);
+            if (line_ == 0) return fail(options_.replay + ": it is empty");
+            return std::nullopt;
+        }
+        line_++;
+        cut_off_ = line_ > 1 && file_.eof();  // only the last line may lack its newline
+        auto out = interval_of(nlohmann::ordered_json::parse(text, nullptr, false), reset_);
+        if (!out && cut_off_) return std::nullopt;
+        cut_off_ = false;
+        if (!out) return fail(fmt::format("{}:{}: {}", options_.replay, line_, out.error().text));
+        return std::optional(std::move(*out));
+    }
+
     void keep_named(TopInterval& interval) {
         const auto& names = options_.names;
         if (names.empty()) return;
@@ -145,10 +179,12 @@ class ReplayFeed : public Feed {
         seen_ = seen_ || !interval.workqueues.empty();
     }
 
-    TopRecording recording_;
     const TopOptions& options_;
+    std::ifstream file_;
+    unsigned line_ = 0;
+    std::set<unsigned> reset_;  // ids of workqueues that were reset so far
     Clock::time_point due_ = Clock::now();
-    bool over_ = false;
+    bool over_ = false, cut_off_ = false;
     bool seen_ = options_.names.empty();  // whether one of the named workqueues was seen so far
 };
 
@@ -248,9 +284,9 @@ void check_order(const TopOptions& options) {
 
 int top(const TopOptions& options, WorkMonitor& monitor) {
     TopWait wait;
-    std::optional<TopRecorder> recorder;
+    std::optional<Recorder> recorder;
     if (!options.record.empty()) {
-        auto opened = TopRecorder::open(options.record);
+        auto opened = Recorder::open(options.record);
         if (!opened) return complain(opened.error().text);
         recorder = std::move(*opened);
     }
@@ -262,10 +298,8 @@ int top(const TopOptions& options, WorkMonitor& monitor) {
 
 int replay(const TopOptions& options) {
     TopWait wait;
-    auto recording = TopRecording::open(options.replay);
-    if (!recording) return complain(recording.error().text);
-    ReplayFeed feed(std::move(*recording), options);
-    return show(options, feed, wait);
+    auto feed = ReplayFeed::open(options);
+    return feed ? show(options, *feed, wait) : complain(feed.error().text);
 }
 
 CommandRun set_up_top(CLI::App& command, const Invocation& invocation) {

@@ -2,7 +2,6 @@
 #include "ctl/observe/top_screen.h"
 
 #include "base/text.h"
-#include "ctl/observe/top_graph.h"
 #include "ctl/render/terminal.h"
 
 #include <curses.h>

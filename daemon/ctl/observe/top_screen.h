@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "ctl/observe/top_command.h"
-#include "ctl/observe/top_history.h"
+#include "ctl/observe/top_rates.h"
+#include "ctl/observe/top_table.h"
 
 namespace wq::ctl {
 

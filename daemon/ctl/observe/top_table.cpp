@@ -2,101 +2,188 @@
 #include "ctl/observe/top_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
+#include <cmath>
 #include <span>
 
 #include "base/text.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
 namespace {
 
+using Json = nlohmann::ordered_json;
+using W = WorkqueueRow;
+using F = FunctionRow;
+
 constexpr std::size_t kLeastName = 16;  // width of the first column, if the terminal is wide enough
 
-// The first column of a table is as wide as its longest text, or as the other columns allow.
+// How a field is read from a row (null: it is not known, or cannot apply), and taken from a recording.
 template <class Row>
-struct Column {
-    const char* title;
-    const char* key;
-    std::size_t width;
-    unsigned rank;  // 1 is the most important; 0 is always shown
-    std::string (*text)(const Row&);
-    std::optional<double> (*value)(const Row&);  // null: sorted by text, and left-aligned
+struct Access {
+    Json (*get)(const Row&);
+    void (*set)(Row&, const Json&) = nullptr;
 };
 
-std::string count_of(std::uint64_t value) {
-    return count_text(static_cast<double>(value));
+// One field of a row. Without a path it is a column only, without a title it is in JSON only.
+template <class Row>
+struct Field {
+    const char* path;  // in the JSON of a row, which is also what a recording has
+    Access<Row> value;
+    const char* title = nullptr;
+    const char* key = "";   // for --sort
+    std::size_t width = 0;  // the first column is as wide as its longest text, or as the others allow
+    unsigned rank = 0;      // 1 is the most important; 0 is always shown
+    std::string (*text)(const Row&, double) = nullptr;  // null: the value is a name
+    const char* help = nullptr;                         // "": it shares that of the next field
+};
+
+template <class Row, auto Member>
+constexpr Access<Row> of_row{
+    [](const Row& row) -> Json { return row.*Member; },
+    [](Row& row, const Json& value) { value.get_to(row.*Member); },
+};
+template <class Row, auto Member>
+constexpr Access<Row> number_if_known{
+    [](const Row& row) { return or_null(row.*Member); },
+    [](Row& row, const Json& value) {
+        row.*Member = value.is_null() ? std::nullopt : std::optional(value.get<double>());
+    },
+};
+template <auto Member>
+constexpr Access<W> of_kernel{
+    [](const W& row) -> Json { return row.now.*Member; },
+    [](W& row, const Json& value) { value.get_to(row.now.*Member); },
+};
+// A count of the kernel for workqueues of which APPLIES is true. (Like its wq_monitor.py: '-', not 0.)
+template <auto Member, auto Applies>
+constexpr Access<W> of_kernel_if{
+    [](const W& row) { return row.now.*Applies ? Json(row.now.*Member) : Json(); },
+    [](W& row, const Json& value) {
+        row.now.*Applies = !value.is_null();
+        row.now.*Member = value.is_null() ? 0 : value.get<std::uint64_t>();
+    },
+};
+
+template <class Row>
+std::string count_cell(const Row& /*row*/, double value) {
+    return count_text(value);
 }
-std::string count_if(bool applies, std::uint64_t value) {
-    return applies ? count_of(value) : "-";
+template <class Row>
+std::string time_cell(const Row& /*row*/, double ns) {
+    return time_text(ns);
 }
-std::string time_of(const std::optional<double>& ns) {
-    return ns ? time_text(*ns) : "-";
-}
-std::string percent_of(const std::optional<double>& share) {
-    return share ? fmt::format("{:.1f}", *share * 100) : "-";
-}
-std::optional<double> value_if(bool applies, std::uint64_t value) {
-    return applies ? std::optional(static_cast<double>(value)) : std::nullopt;
-}
-std::optional<double> wakeups(const WorkqueueRow& r) {
-    return value_if(r.now.unbound || r.now.managed, r.now.unbound ? r.now.repatriated : r.now.cm_wakeup);
-}
-std::optional<double> cpu_time(const WorkqueueRow& r) {
-    return value_if(!r.now.bh, r.now.cpu_time_us * 1000);
+template <class Row>
+std::string percent_cell(const Row& /*row*/, double share) {
+    return fmt::format("{:.1f}", share * 100);
 }
 
-using W = WorkqueueRow;
-using Value = std::optional<double>;
-// Like the kernel's wq_monitor.py: a count that cannot apply to a workqueue is '-', not 0.
+using K = KernelWorkqueue;
 constexpr std::array kWorkqueues{
-    Column<W>{"WORKQUEUE", "name", 0, 0, [](const W& r) { return printable(r.now.name); }, nullptr},
-    Column<W>{"TOTAL", "total", 7, 7,
-              [](const W& r) { return count_of(r.now.started) + (r.was_reset ? "*" : ""); },
-              [](const W& r) { return value_if(true, r.now.started); }},
-    Column<W>{"INFL", "inflight", 5, 3, [](const W& r) { return count_of(r.in_flight()); },
-              [](const W& r) { return value_if(true, r.in_flight()); }},
-    Column<W>{"ITEMS/S", "rate", 7, 1, [](const W& r) { return count_text(r.per_second); },
-              [](const W& r) { return Value(r.per_second); }},
-    Column<W>{"CPU%", "cpu", 6, 4, [](const W& r) { return percent_of(r.cpu); },
-              [](const W& r) { return r.cpu; }},
-    Column<W>{"P50", "p50", 5, 5, [](const W& r) { return time_of(r.p50); },
-              [](const W& r) { return r.p50; }},
-    Column<W>{"P90", "p90", 5, 8, [](const W& r) { return time_of(r.p90); },
-              [](const W& r) { return r.p90; }},
-    Column<W>{"P99", "p99", 5, 2, [](const W& r) { return time_of(r.p99); },
-              [](const W& r) { return r.p99; }},
-    Column<W>{"LOCK", "lock", 5, 6, [](const W& r) { return time_of(r.lock); },
-              [](const W& r) { return r.lock; }},
-    Column<W>{"CPUTIME", "cputime", 7, 9, [](const W& r) { return time_of(cpu_time(r)); }, cpu_time},
-    Column<W>{"HOGS", "hogs", 5, 10, [](const W& r) { return count_if(r.now.managed, r.now.cpu_intensive); },
-              [](const W& r) { return value_if(r.now.managed, r.now.cpu_intensive); }},
-    Column<W>{"CMW/RPR", "wakeups", 7, 11,
-              [](const W& r) { return wakeups(r) ? count_text(*wakeups(r)) : "-"; }, wakeups},
-    Column<W>{"MAYDAY", "mayday", 6, 12, [](const W& r) { return count_if(r.now.mem_reclaim, r.now.mayday); },
-              [](const W& r) { return value_if(r.now.mem_reclaim, r.now.mayday); }},
-    Column<W>{"RESCUED", "rescued", 7, 13,
-              [](const W& r) { return count_if(r.now.mem_reclaim, r.now.rescued); },
-              [](const W& r) { return value_if(r.now.mem_reclaim, r.now.rescued); }},
+    Field<W>{"/name", of_kernel<&K::name>, "WORKQUEUE", "name"},
+    Field<W>{"/id", of_row<W, &W::id>},
+    Field<W>{"/kind",
+             {[](const W& r) -> Json { return r.now.unbound ? "unbound" : "per-cpu"; },
+              [](W& r, const Json& v) { r.now.unbound = v.get<std::string>() == "unbound"; }}},
+    Field<W>{"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 7,
+             [](const W& r, double v) { return count_text(v) + (r.was_reset ? "*" : ""); },
+             "items that started so far"},
+    Field<W>{"/in_flight",
+             {[](const W& r) -> Json { return r.in_flight(); },
+              [](W& r, const Json& v) {
+                  r.now.completed = r.now.started - std::min(r.now.started, v.get<std::uint64_t>());
+              }},
+             "INFL",
+             "inflight",
+             5,
+             3,
+             count_cell<W>,
+             "started, not completed"},
+    Field<W>{"/reset", of_row<W, &W::reset>},
+    Field<W>{"/items", of_row<W, &W::items>},
+    Field<W>{"/per_second", of_row<W, &W::per_second>, "ITEMS/S", "rate", 7, 1, count_cell<W>,
+             "items that started, per second"},
+    Field<W>{"/cpu", number_if_known<W, &W::cpu>, "CPU%", "cpu", 6, 4, percent_cell<W>,
+             "CPU time, 100 is one CPU"},
+    Field<W>{"/timed", of_row<W, &W::timed>},
+    Field<W>{"/wait_ns/p50", number_if_known<W, &W::p50>, "P50", "p50", 5, 5, time_cell<W>, ""},
+    Field<W>{"/wait_ns/p90", number_if_known<W, &W::p90>, "P90", "p90", 5, 8, time_cell<W>, ""},
+    Field<W>{"/wait_ns/p99", number_if_known<W, &W::p99>, "P99", "p99", 5, 2, time_cell<W>,
+             "wait from queueing to start, lock included"},
+    Field<W>{"/lock_ns", number_if_known<W, &W::lock>, "LOCK", "lock", 5, 6, time_cell<W>,
+             "mean wait for pool->lock"},
+    Field<W>{
+        "/cpu_seconds",
+        {[](const W& r) { return r.now.bh ? Json() : Json(static_cast<double>(r.now.cpu_time_us) / 1e6); },
+         [](W& r, const Json& v) {
+             r.now.bh = v.is_null();
+             r.now.cpu_time_us =
+                 r.now.bh ? 0 : static_cast<std::uint64_t>(std::llround(v.get<double>() * 1e6));
+         }},
+        "CPUTIME",
+        "cputime",
+        7,
+        9,
+        [](const W&, double v) { return time_text(v * 1e9); },
+        "CPU time so far"},
+    Field<W>{"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 10, count_cell<W>,
+             "items that held a CPU too long"},
+    Field<W>{nullptr,
+             {[](const W& r) -> Json {
+                 if (!r.now.unbound && !r.now.managed) return nullptr;
+                 return r.now.unbound ? r.now.repatriated : r.now.cm_wakeup;
+             }},
+             "CMW/RPR",
+             "wakeups",
+             7,
+             11,
+             count_cell<W>,
+             "per-CPU: workers woken because another slept or hogged the CPU;\n"
+             "unbound: workers moved back into their scope"},
+    Field<W>{"/cm_wakeups", of_kernel_if<&K::cm_wakeup, &K::managed>},
+    Field<W>{"/repatriated", of_kernel_if<&K::repatriated, &K::unbound>},
+    Field<W>{"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 12, count_cell<W>,
+             "calls for the rescuer"},
+    Field<W>{"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 13,
+             count_cell<W>, "items that it ran"},
 };
 
-using F = FunctionRow;
 constexpr std::array kFunctions{
-    Column<F>{"FUNCTION", "name", 0, 0, [](const F& r) { return printable(r.function); }, nullptr},
-    Column<F>{"WORKQUEUE", "workqueue", 20, 3, [](const F& r) { return printable(r.workqueue); }, nullptr},
-    Column<F>{"ITEMS/S", "rate", 7, 2, [](const F& r) { return count_text(r.per_second); },
-              [](const F& r) { return Value(r.per_second); }},
-    Column<F>{"BUSY%", "busy", 6, 1, [](const F& r) { return percent_of(r.busy); },
-              [](const F& r) { return Value(r.busy); }},
-    Column<F>{"MEAN", "mean", 5, 4, [](const F& r) { return time_text(r.mean); },
-              [](const F& r) { return Value(r.mean); }},
-    Column<F>{"ITEMS", "items", 7, 5, [](const F& r) { return count_of(r.items); },
-              [](const F& r) { return value_if(true, r.items); }},
+    Field<F>{"/function", of_row<F, &F::function>, "FUNCTION", "name"},
+    Field<F>{"/workqueue", of_row<F, &F::workqueue>, "WORKQUEUE", "workqueue", 20, 3},
+    Field<F>{"/id", of_row<F, &F::id>},
+    Field<F>{"/per_second", of_row<F, &F::per_second>, "ITEMS/S", "rate", 7, 2, count_cell<F>},
+    Field<F>{"/busy", of_row<F, &F::busy>, "BUSY%", "busy", 6, 1, percent_cell<F>,
+             "of a function: workers kept busy, 100 is one, with sleep"},
+    Field<F>{"/mean_ns", of_row<F, &F::mean>, "MEAN", "mean", 5, 4, time_cell<F>,
+             "of a function: time from start to end"},
+    Field<F>{"/items", of_row<F, &F::items>, "ITEMS", "items", 7, 5, count_cell<F>},
 };
+
+template <class Row>
+std::span<const Field<Row>> fields_of() {
+    if constexpr (std::is_same_v<Row, W>)
+        return kWorkqueues;
+    else
+        return kFunctions;
+}
+
+template <class Row>
+std::optional<double> number_of(const Field<Row>& field, const Row& row) {
+    const Json value = field.value.get(row);
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
+template <class Row>
+std::string text_of(const Field<Row>& field, const Row& row) {
+    if (field.text == nullptr) return printable(field.value.get(row).template get<std::string>());
+    const auto number = number_of(field, row);
+    return number ? field.text(row, *number) : "-";
+}
 
 // Keeps both ends of a long name, to tell it from others.
 std::string shortened(const std::string& text, std::size_t width) {
@@ -107,100 +194,142 @@ std::string shortened(const std::string& text, std::size_t width) {
 }
 
 template <class Row>
-void sort_rows(std::vector<Row>& rows, std::span<const Column<Row>> columns, const TopOrder& order) {
-    const auto at =
-        std::ranges::find_if(columns, [&](const auto& column) { return order.key == column.key; });
-    const Column<Row>& by = at != columns.end() ? *at : columns.front();
-    const Column<Row>& name = columns.front();
+void sort_rows(std::vector<Row>& rows, const TopOrder& order) {
+    const auto fields = fields_of<Row>();
+    const auto at = std::ranges::find_if(
+        fields, [&](const auto& field) { return field.title != nullptr && order.key == field.key; });
+    const Field<Row>& name = fields.front();
+    const Field<Row>& by = at != fields.end() ? *at : name;
     const auto before = [&](const Row& a, const Row& b) {
-        if (by.value == nullptr) return natural_less(by.text(a), by.text(b));
-        return by.value(a) > by.value(b);  // rows without a value come last
+        if (by.text == nullptr) return natural_less(text_of(by, a), text_of(by, b));
+        return number_of(by, a) > number_of(by, b);  // rows without a value come last
     };
     std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
         const Row& first = order.reverse ? b : a;
         const Row& second = order.reverse ? a : b;
         if (before(first, second)) return true;
         if (before(second, first)) return false;
-        return natural_less(name.text(a), name.text(b));
+        return natural_less(text_of(name, a), text_of(name, b));
     });
 }
 
-// The columns that fit beside a first column of width NAME, in the order of ALL.
+// The columns that fit beside a first column of width NAME, in the order of the table.
 template <class Row>
-std::vector<const Column<Row>*> that_fit(std::span<const Column<Row>> all, std::size_t name,
-                                         std::size_t columns) {
-    std::vector<const Column<Row>*> ranked;
-    for (const auto& column : all) ranked.push_back(&column);
-    std::ranges::sort(ranked, {}, &Column<Row>::rank);
+std::vector<const Field<Row>*> that_fit(std::size_t name, std::size_t columns) {
+    std::vector<const Field<Row>*> ranked;
+    for (const auto& field : fields_of<Row>())
+        if (field.title != nullptr) ranked.push_back(&field);
+    std::ranges::sort(ranked, {}, &Field<Row>::rank);
     std::size_t used = name;
     std::size_t fit = 1;
     for (; fit < ranked.size() && used + 1 + ranked[fit]->width <= columns; fit++)
         used += 1 + ranked[fit]->width;
     ranked.resize(fit);
-    std::ranges::sort(ranked);  // by address, which is the order in ALL
+    std::ranges::sort(ranked);  // by address
     return ranked;
 }
 
 template <class Row>
-TopTable lay_out_by(std::vector<Row> rows, std::span<const Column<Row>> all, const TopOrder& order,
-                    std::size_t columns) {
-    sort_rows(rows, all, order);
-    const Column<Row>& name = all.front();
+TopTable lay_out_by(std::vector<Row> rows, const TopOrder& order, std::size_t columns) {
+    sort_rows(rows, order);
+    const Field<Row>& name = fields_of<Row>().front();
     std::size_t longest = std::string_view(name.title).size();
-    for (const Row& row : rows) longest = std::max(longest, name.text(row).size());
-    const auto shown = that_fit(all, std::min({longest, kLeastName, columns}), columns);
+    for (const Row& row : rows) longest = std::max(longest, text_of(name, row).size());
+    const auto shown = that_fit<Row>(std::min({longest, kLeastName, columns}), columns);
     std::size_t others = 0;
-    for (const auto* column : shown) others += column == &name ? 0 : 1 + column->width;
+    for (const auto* field : shown) others += field == &name ? 0 : 1 + field->width;
     const std::size_t name_width = std::min(longest, columns - others);
 
     TopTable table;
-    const auto append = [&](std::string& line, const Column<Row>& column, const std::string& text) {
-        if (&column == &name) {
-            line += fmt::format("{:<{}}", shortened(text, name_width), name_width);
-        } else if (column.value == nullptr) {
-            line += fmt::format(" {:<{}}", shortened(text, column.width), column.width);
-        } else {
-            line += fmt::format(" {:>{}}", text, column.width);
-        }
+    const auto append = [&](std::string& line, const Field<Row>& field, const std::string& text) {
+        const std::size_t width = &field == &name ? name_width : field.width;
+        if (&field != &name) line += ' ';
+        if (field.text == nullptr)
+            line += fmt::format("{:<{}}", shortened(text, width), width);
+        else
+            line += fmt::format("{:>{}}", text, width);
     };
-    for (const auto* column : shown) {
-        if (order.key == column->key) table.sorted_at = table.header.size() + (column == &name ? 0 : 1);
-        append(table.header, *column, column->title);
-        if (order.key == column->key) table.sorted_width = table.header.size() - table.sorted_at;
+    for (const auto* field : shown) {
+        if (order.key == field->key) table.sorted_at = table.header.size() + (field == &name ? 0 : 1);
+        append(table.header, *field, field->title);
+        if (order.key == field->key) table.sorted_width = table.header.size() - table.sorted_at;
     }
     for (const Row& row : rows) {
         std::string line;
-        for (const auto* column : shown) append(line, *column, column->text(row));
+        for (const auto* field : shown) append(line, *field, text_of(*field, row));
         table.rows.push_back(std::move(line));
         table.keys.push_back(key_of(row));
     }
     return table;
 }
 
-template <class Columns>
-std::vector<std::string> keys_of(const Columns& columns) {
+template <class Row>
+std::vector<std::string> keys_of() {
     std::vector<std::string> out;
-    out.reserve(std::size(columns));
-    for (const auto& column : columns) out.emplace_back(column.key);
+    for (const auto& field : fields_of<Row>())
+        if (field.title != nullptr) out.emplace_back(field.key);
     return out;
+}
+
+template <class Row>
+void add_help(std::vector<std::string>& out) {
+    std::string titles;
+    for (const auto& field : fields_of<Row>()) {
+        if (field.help == nullptr) continue;
+        titles += field.title;
+        for (std::string_view rest = field.help; !rest.empty(); titles.clear()) {
+            const auto end = std::min(rest.find('\n'), rest.size());
+            out.push_back(fmt::format("  {:<12} {}", titles, rest.substr(0, end)));
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+        if (!titles.empty()) titles += ' ';
+    }
+}
+
+template <class Row>
+Json rows_json(const std::vector<Row>& rows) {
+    Json out = Json::array();
+    for (const Row& row : rows) {
+        Json& one = out.emplace_back();
+        for (const auto& field : fields_of<Row>())
+            if (field.path != nullptr) one[Json::json_pointer(field.path)] = field.value.get(row);
+    }
+    return out;
+}
+
+template <class Row>
+std::vector<Row> rows_of(const Json& rows) {
+    std::vector<Row> out;
+    for (const auto& one : rows)
+        for (Row& row = out.emplace_back(); const auto& field : fields_of<Row>())
+            if (field.path != nullptr) field.value.set(row, one.at(Json::json_pointer(field.path)));
+    return out;
+}
+
+bool is_idle(const WorkqueueRow& row) {
+    return row.items == 0 && row.timed == 0 && row.in_flight() == 0;
+}
+
+std::string text_of(const TopTable& table) {
+    return fmt::format("{}\n{}{}", table.header, fmt::join(table.rows, "\n"), table.rows.empty() ? "" : "\n");
 }
 
 }  // namespace
 
 std::vector<std::string> sort_keys(bool functions) {
-    return functions ? keys_of(kFunctions) : keys_of(kWorkqueues);
+    return functions ? keys_of<F>() : keys_of<W>();
 }
 
 TopTable lay_out(std::vector<WorkqueueRow> rows, const TopOrder& order, std::size_t columns) {
-    return lay_out_by<WorkqueueRow>(std::move(rows), kWorkqueues, order, columns);
+    return lay_out_by(std::move(rows), order, columns);
 }
 
 TopTable lay_out(std::vector<FunctionRow> rows, const TopOrder& order, std::size_t columns) {
-    return lay_out_by<FunctionRow>(std::move(rows), kFunctions, order, columns);
+    return lay_out_by(std::move(rows), order, columns);
 }
 
 std::vector<std::string> help_lines() {
-    return {
+    std::vector<std::string> out{
         "Keys",
         "  q            quits; in a graph it goes back",
         "  Enter        opens the selected row's last minutes as a graph; Esc goes back",
@@ -208,20 +337,11 @@ std::vector<std::string> help_lines() {
         "  f            workqueues or functions, with --functions",
         "  arrows, page keys, Home, End   select a row; Home: always the first one",
         "",
-        "Columns; - where a number cannot be known",
-        "  ITEMS/S      items that started, per second      INFL  started, not completed",
-        "  CPU%         CPU time, 100 is one CPU            TOTAL, CPUTIME  so far",
-        "  P50 P90 P99  wait from queueing to start, lock included",
-        "  LOCK         mean wait for pool->lock",
-        "  HOGS         items that held a CPU too long",
-        "  CMW/RPR      per-CPU: workers woken because another slept or hogged the CPU;",
-        "               unbound: workers moved back into their scope",
-        "  MAYDAY       calls for the rescuer               RESCUED  items that it ran",
-        "  BUSY%        of a function: workers kept busy, 100 is one, with sleep",
-        "  MEAN         of a function: time from start to end",
-        "",
-        "wq-tunectl(1), section TOP, has the details.",
+        "Columns (wq-tunectl(1), section TOP); - where a number cannot be known",
     };
+    add_help<W>(out);
+    add_help<F>(out);
+    return out;
 }
 
 std::string summary(const TopInterval& interval) {
@@ -234,27 +354,52 @@ std::string summary(const TopInterval& interval) {
                        plural(interval.workqueues.size(), "workqueue"), count_text(rate), cpu);
 }
 
-std::string count_text(double value) {
-    if (value < 9.95 && value != static_cast<double>(static_cast<int>(value)))
-        return fmt::format("{:.1f}", value);
-    if (value < 9999.5) return fmt::format("{:.0f}", value);
-    for (const char unit : {'k', 'M', 'G', 'T'}) {
-        value /= 1000;
-        if (value < 99.95) return fmt::format("{:.1f}{}", value, unit);
-        if (value < 999.5) return fmt::format("{:.0f}{}", value, unit);
+std::string interval_text(const TopInterval& interval, const TopOptions& options, std::size_t columns) {
+    TopOrder order = options.order;
+    if (order.key.empty()) order.key = options.functions ? "busy" : "rate";
+    std::string out = summary(interval) + "\n";
+    if (options.functions) {
+        out += text_of(lay_out(interval.functions, order, columns));
+    } else {
+        auto rows = interval.workqueues;
+        const std::size_t idle = options.names.empty() ? std::erase_if(rows, is_idle) : 0;
+        const bool reset = std::ranges::any_of(rows, &WorkqueueRow::was_reset);
+        out += text_of(lay_out(std::move(rows), order, columns));
+        if (idle > 0) out += fmt::format("{} idle\n", idle);
+        if (reset) out += std::string(kResetNote) + "\n";
     }
-    return fmt::format("{:.0f}P", value / 1000);
+    if (interval.lost > 0) out += fmt::format("not timed: {}\n", plural(interval.lost, "item"));
+    return out + (options.once ? "" : "\n");
 }
 
-std::string time_text(double ns) {
-    double value = ns;
-    for (const char* unit : {"ns", "us", "ms"}) {
-        if (value < 9.95 && value > 0 && unit[0] != 'n') return fmt::format("{:.1f}{}", value, unit);
-        if (value < 999.5) return fmt::format("{:.0f}{}", value, unit);
-        value /= 1000;
+Json interval_json(const RecordedInterval& one, bool functions) {
+    Json out{{"time", one.time},
+             {"seconds", one.interval.seconds},
+             {"lost", one.interval.lost},
+             {"limits", one.limits},
+             {"workqueues", rows_json(one.interval.workqueues)}};
+    if (functions) out["functions"] = rows_json(one.interval.functions);
+    return out;
+}
+
+Result<RecordedInterval> interval_of(const Json& line, std::set<unsigned>& reset_before) {
+    try {
+        RecordedInterval out;
+        line.at("time").get_to(out.time);
+        line.at("limits").get_to(out.limits);
+        line.at("seconds").get_to(out.interval.seconds);
+        line.at("lost").get_to(out.interval.lost);
+        out.interval.workqueues = rows_of<W>(line.at("workqueues"));
+        for (WorkqueueRow& row : out.interval.workqueues) {
+            if (row.reset) reset_before.insert(row.id);
+            row.was_reset = reset_before.contains(row.id);
+        }
+        out.has_functions = line.contains("functions");
+        if (out.has_functions) out.interval.functions = rows_of<F>(line.at("functions"));
+        return out;
+    } catch (const Json::exception&) {  // a key is missing, or a value has the wrong type
+        return fail("not an interval of `wq-tunectl top --json`");
     }
-    if (value < 9.95) return fmt::format("{:.1f}s", value);
-    return count_text(std::max(value, 10.0)) + "s";
 }
 
 }  // namespace wq::ctl

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "ctl/observe/top_history.h"
+#include "base/result.h"
 #include "ctl/observe/top_rates.h"
 
 namespace wq::ctl {
@@ -15,6 +19,17 @@ namespace wq::ctl {
 struct TopOrder {
     std::string key;
     bool reverse = false;
+};
+
+struct TopOptions {
+    std::vector<std::string> names;  // workqueues, as in sysfs; empty: all
+    double interval = 1;             // seconds
+    std::optional<unsigned> iterations;
+    bool json = false;
+    bool once = false;
+    bool functions = false;
+    std::string record, replay;  // files; "": none
+    TopOrder order;              // empty key: "rate", for functions "busy"
 };
 
 // A table as text lines, not wider than the columns given to lay_out().
@@ -40,10 +55,21 @@ inline constexpr const char* kResetNote = "* count restarted: its pools were rep
 
 // Returns "1.0 s: 12 workqueues, 3400 items/s, 0.43 CPUs".
 std::string summary(const TopInterval& interval);
+// One interval as text, COLUMNS wide. Idle workqueues are only counted, unless OPTIONS name workqueues.
+std::string interval_text(const TopInterval& interval, const TopOptions& options, std::size_t columns);
 
-// VALUE with at most four digits: "0.3", "9999", "12.3k".
-std::string count_text(double value);
-// Formats nanoseconds: "840ns", "8.4us", "84ms", "840s".
-std::string time_text(double ns);
+struct RecordedInterval {
+    TopInterval interval;
+    std::int64_t time = 0;  // its end, in seconds since 1970
+    std::string limits;     // what the kernel did not show
+    bool has_functions = false;
+};
+
+// One interval in the format of `top --json`, with FUNCTIONS also that of a recording.
+nlohmann::ordered_json interval_json(const RecordedInterval& one, bool functions);
+// The inverse. Restores what a table or interval_json() shows of the interval. RESET_BEFORE: ids of
+// workqueues that were reset in earlier intervals; those of this interval are added. Error: LINE is not such
+// a line.
+Result<RecordedInterval> interval_of(const nlohmann::ordered_json& line, std::set<unsigned>& reset_before);
 
 }  // namespace wq::ctl
