@@ -37,6 +37,7 @@ check "lines that the daemon links" "$daemon_lines" $most_daemon
 check "lines in tests/, without corpora" "$test_lines" $most_test_lines
 
 # CLASS <file> <name> <data members> <member functions>; FUNCTION <file> <line> <lines> <name>
+# shellcheck disable=SC2016  # awk's variables
 measured=$(git ls-files 'daemon/*.h' 'daemon/*.cpp' | xargs awk '
   function indent(line) { match(line, /^ */); return RLENGTH }
   FNR == 1 { depth = 0; in_function = 0; pending = "" }
