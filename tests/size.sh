@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Prints the size of the project: lines and files of daemon/ by folder, what the daemon links, lines of tests/, the
-# largest classes, the longest functions. Fails above the limits below. `./dev size` runs it, `./dev lint` too.
+# largest classes, the longest functions. Fails above the limits below. `./dev size` runs it.
 # Classes and functions are found by their layout (clang-format): a class or a function ends at the line with the
 # indentation of its first line. A nested class counts for itself.
 set -euo pipefail

@@ -73,7 +73,7 @@ class WorkCounters {
     // lacks something, or a workqueue does not exist; then nothing is attached.
     virtual Status attach(const std::vector<std::string>& targets, bool tails) = 0;
     // From the next begin() on, times every N-th item (1 to 65535, initially 1) of target T that is queued on
-    // a CPU. Both windows of a pair need the same N: see counters/sampling.h.
+    // a CPU. Both windows of a pair need the same N: see sampled_every() in counters/counter_table.h.
     virtual void sample(unsigned t, unsigned n) = 0;
     // Items of target T queued from now on belong to its window SLOT (0 or 1), which starts empty. The other
     // window is settled first if it was not read yet. So items of the first window can end between pause()

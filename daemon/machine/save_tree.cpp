@@ -27,7 +27,7 @@ constexpr std::array kOfCpu = {"topology/thread_siblings",     "topology/core_si
                                "topology/cluster_cpus",        "topology/core_id",
                                "topology/physical_package_id", "online"};
 constexpr std::array kOfCache = {"level", "type", "size", "shared_cpu_map", "shared_cpu_list"};
-// Those that holds_back() of probe.cpp and KernelInfo need, and isolation.
+// Those that holds_back() of kernel_info.cpp and KernelInfo need, and isolation.
 constexpr std::array<std::string_view, 7> kOptions = {"l1tf=",     "maxcpus=",   "mitigations=", "workqueue.",
                                                       "isolcpus=", "nohz_full=", "wq_tuned="};
 

@@ -39,7 +39,7 @@ std::string read_evidence(TomlTable& table);
 nlohmann::ordered_json candidates_json(const ScopeWish& wish);
 
 // The cpumask of a rule or of [default_mask]; empty if there is none or it is invalid. Whether this host has
-// the CPUs is not known here, see policy/mask_places.h.
+// the CPUs is not known here, see names_cpus() in policy/policy_tables.h.
 std::optional<MaskWish> read_mask(TomlTable& table);
 
 }  // namespace wq

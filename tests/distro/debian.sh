@@ -23,7 +23,7 @@ get_suite() { # PACKAGE...
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     "$suite" "$tree.new" - >"$cache/debian/$suite.log" 2>&1 ||
     { tail -n 20 "$cache/debian/$suite.log"; die "$suite could not be unpacked"; }
-  as_root mkdir -p "$tree.new"/work/{main,shared} "$tree.new/ccache"
+  as_root mkdir -p "$tree.new"/work/main "$tree.new/ccache"
   as_root mv -T "$tree.new" "$tree"
 }
 
@@ -34,7 +34,6 @@ in_suite() {
     PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -euc '
       mount --bind "$TREE" "$TREE"
       mount --bind "$SOURCE" "$TREE/work/main"
-      [ ! -d "$SOURCE/../shared" ] || mount --bind "$SOURCE/../shared" "$TREE/work/shared"
       mount --bind "$CCACHE" "$TREE/ccache"
       mount --rbind /dev "$TREE/dev"
       mount --rbind --make-rslave /sys "$TREE/sys"
