@@ -192,10 +192,10 @@ Status replace_file(const std::string& path, const std::string& text, unsigned m
     return sync_directory_of(path).map_error([&](const Error& e) { return e.in(path); });
 }
 
-Status replace_state_file(const std::string& path, const std::string& text) {
+Status replace_state_file(const std::string& path, const std::string& text, unsigned mode) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    return replace_file(path, text);
+    return replace_file(path, text, mode);
 }
 
 Status remove_file(const std::string& path) {

@@ -45,7 +45,7 @@ Status replace_file(const std::string& path, const std::string& text, unsigned m
 
 // Like replace_file(), but also creates the folder. systemd creates it for the unit (StateDirectory=), but
 // not for a daemon that is started by hand.
-Status replace_state_file(const std::string& path, const std::string& text);
+Status replace_state_file(const std::string& path, const std::string& text, unsigned mode = 0644);
 
 // Removes PATH if it exists.
 Status remove_file(const std::string& path);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "base/result.h"
+
+namespace wq {
+
+// A place in a JSON document that is written or read. A struct is described once, by a function that names
+// each member; it serves both directions:
+//
+//     void describe(JsonPlace& at, Coin& coin) {
+//         at("target", coin.target);
+//         at("weight", coin.weight, 0.0, 1.0);  // a number has to be in this range
+//         at("arms", coin.arms);                // of described structs, strings, numbers, bools; optional,
+//     }                                         // vector, deque, array of these; optional is null or a value
+//
+// Reading is strict: a missing, unknown or wrong-typed member and a number out of its range or type are
+// refused with their place ("members[2].weight: out of range"). Checks of more than one member follow the
+// members: `if (coin.weight > limit) at.refuse("...")`. A type that is no object uses at.value(), at.word().
+class JsonPlace {
+  public:
+    // The first refusal is in ERROR, which is empty before. WRITES: a description does not change what it
+    // writes.
+    JsonPlace(bool writes, nlohmann::json& json, std::string& error)
+        : json_(json), writes_(writes), error_(error) {}
+    [[nodiscard]] bool writes() const { return writes_; }
+    [[nodiscard]] bool refused() const { return !error_.empty(); }
+    void refuse(std::string_view why);
+    void end_object();  // refuses members that no description named; for the outermost object
+
+    template <class T, class... Range>
+    void operator()(std::string_view name, T& part, Range... range) {
+        if (JsonPlace inner = member(name); !refused()) inner.value(part, range...);
+        if (!writes_) drop(name);
+    }
+    // A list whose elements are not in a vector: ALL is the range to write; ADD takes each element that was
+    // read.
+    template <class T, class All, class Add>
+    void list(std::string_view name, All&& all, Add add) {
+        JsonPlace inner = member(name);
+        if (writes_)
+            inner.write_list(all);
+        else if (!refused())
+            inner.template read_list<T>(add);
+        if (!writes_) drop(name);
+    }
+
+    void value(bool& value);
+    void value(std::string& value);
+    void value(double& value, double low = std::numeric_limits<double>::lowest(),
+               double high = std::numeric_limits<double>::max());
+    template <class T>
+    void value(T& value) {
+        if constexpr (std::is_integral_v<T>)
+            value_in(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+        else
+            value_of(value);
+    }
+    template <class T>
+    requires std::is_integral_v<T>
+    void value(T& value, T low, T high) { value_in(value, low, high); }
+    // One of ALL, by the text that NAME gives it.
+    template <class T, class Name>
+    void word(T& value, std::initializer_list<T> all, Name name) {
+        std::string text = writes_ ? std::string(name(value)) : "";
+        this->value(text);
+        if (writes_ || refused()) return;
+        for (const T each : all)
+            if (text == name(each)) return void(value = each);
+        refuse("unknown word");
+    }
+
+  private:
+    template <class T>
+    static constexpr bool kIsList = requires {
+        typename T::value_type;
+    };
+    template <class T>
+    static constexpr bool kIsFixed = requires {
+        std::tuple_size<T>::value;
+    };
+
+    JsonPlace member(std::string_view name);
+    JsonPlace element(std::size_t index);
+    void begin_object();
+    void drop(std::string_view name);  // a member that was read; what is left at the end is unknown
+    void begin_list();
+    std::size_t list_size();  // refuses what is no list
+    bool null(bool writes_null);
+    void whole(std::int64_t& value, std::int64_t low, std::int64_t high);
+    void whole(std::uint64_t& value, std::uint64_t low, std::uint64_t high);
+    [[nodiscard]] std::string where() const;
+
+    template <class T>
+    void value_in(T& value, T low, T high) {
+        std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = value;
+        whole(wide, low, high);
+        value = static_cast<T>(wide);
+    }
+    template <class T>
+    void value_of(std::optional<T>& value) {
+        if (null(!value)) return value.reset();
+        if (!value) value.emplace();
+        this->value(*value);
+    }
+    template <class T>
+    void value_of(T& value) {
+        if constexpr (kIsList<T>) {
+            if (writes_) return write_list(value);
+            if constexpr (kIsFixed<T>) {
+                if (list_size() != value.size()) return refuse("wrong number of elements");
+                for (std::size_t i = 0; i < value.size(); i++) element(i).value(value[i]);
+            } else {
+                value.clear();
+                read_list<typename T::value_type>(
+                    [&](typename T::value_type&& each) { value.push_back(std::move(each)); });
+            }
+        } else {
+            if (writes_) begin_object();
+            describe(*this, value);
+            end_object();
+        }
+    }
+    template <class All>
+    void write_list(All&& all) {
+        begin_list();
+        std::size_t at = 0;
+        for (auto& each : all) element(at++).value(const_cast<std::remove_cvref_t<decltype(each)>&>(each));
+    }
+    template <class T, class Add>
+    void read_list(Add add) {
+        const std::size_t size = list_size();
+        for (std::size_t i = 0; i < size && !refused(); i++) {
+            T each{};
+            element(i).value(each);
+            if (!refused()) add(std::move(each));
+        }
+    }
+
+    nlohmann::json& json_;
+    bool writes_;
+    std::string& error_;
+    const JsonPlace* outer_ = nullptr;
+    std::string_view name_;  // in the outer one; empty for an element
+    std::size_t index_ = 0;
+};
+
+// TEXT as JSON, or how it is not: "empty", "cut off", "not JSON" (EBADMSG).
+Result<nlohmann::json> parse_json(std::string_view text);
+
+}  // namespace wq

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "state/described.h"
+
+// Every file of state of this project is a StateFile (replaced as a whole) or an AppendLog (grows by lines).
+// A new one takes three steps:
+//   1. void describe(JsonPlace& at, Coins& coins);  members and their ranges, see described.h
+//   2. a StateFile<Coins> with {limit, version, what becomes of a broken file}
+//   3. load() at the start of the only writer, save() at each change; read() for whoever only looks.
+// The restorer (wq-tuned-restore) uses them too: nothing here needs more than the C library.
+
+namespace wq {
+
+enum class IfBroken {
+    set_aside,  // renamed to PATH.broken by load(); the owner begins anew
+    refuse,     // stays, and is never replaced: what it says is still to be done
+};
+
+struct StateRules {
+    std::size_t limit;  // bytes; a larger file is broken
+    int version = 1;    // a file of another version is broken
+    IfBroken if_broken = IfBroken::set_aside;
+    unsigned mode = 0644;
+    // Whether text that is not UTF-8 may be replaced by U+FFFD; else saving it fails, because the file could
+    // not be read back as the same bytes.
+    bool may_replace_bytes = false;
+};
+
+using StateDescription = std::function<void(JsonPlace&)>;
+
+// The part that does not depend on the content.
+class StateFileBase {
+  public:
+    StateFileBase(std::string path, StateRules rules) : path_(std::move(path)), rules_(rules) {}
+    [[nodiscard]] const std::string& path() const { return path_; }
+    // False after a load() that found a file which must not be replaced. Only for those who save the text()
+    // themselves, outside of the event loop.
+    [[nodiscard]] bool may_save() const { return !refused_; }
+    // Removes the file; the next save() writes it.
+    Status remove();
+
+  protected:
+    // Whether there is a file that DESCRIPTION accepts. Errors: EFBIG, EBADMSG (broken); of the disk.
+    [[nodiscard]] Result<bool> read_by(const StateDescription& description) const;
+    Result<bool> load_by(const StateDescription& description);
+    [[nodiscard]] Result<std::string> text_by(const StateDescription& description) const;
+    Status save_text(const std::string& text);
+
+  private:
+    std::string path_;
+    StateRules rules_;
+    bool refused_ = false;                // load() found a file that must not be replaced
+    std::optional<std::uint64_t> saved_;  // hash of the text that is in the file
+};
+
+template <class T>
+class StateFile : public StateFileBase {
+  public:
+    using StateFileBase::StateFileBase;
+    // What the file holds; nullopt: there is none.
+    [[nodiscard]] Result<std::optional<T>> read() const {
+        T out{};
+        return to_optional(read_by(reader(out)), out);
+    }
+    // For the only writer. After an error, the file was set aside (the text says so) and save() may begin
+    // anew, or it stays: one that must not be replaced, or that the disk did not give. Then save() fails.
+    Result<std::optional<T>> load() {
+        T out{};
+        return to_optional(load_by(reader(out)), out);
+    }
+    // The file's text. Errors: EILSEQ for bytes that are not UTF-8; a number that could not be read again.
+    [[nodiscard]] Result<std::string> text(const T& state) const {
+        return text_by([&](JsonPlace& at) { describe(at, const_cast<T&>(state)); });
+    }
+    // Writes a temporary file, fsync, rename. Does nothing if the file holds this already.
+    Status save(const T& state) {
+        const auto out = text(state);
+        return out ? save_text(*out) : tl::unexpected(out.error());
+    }
+
+  private:
+    static StateDescription reader(T& out) {
+        return [&out](JsonPlace& at) { describe(at, out); };
+    }
+    static Result<std::optional<T>> to_optional(const Result<bool>& found, T& out) {
+        if (!found) return tl::unexpected(found.error());
+        return *found ? std::optional(std::move(out)) : std::nullopt;
+    }
+};
+
+// A file of numbered lines: JSON objects with "number", "version" and the members of a described struct. The
+// last line is torn if a crash cut it off: it has no newline, and nobody sees it.
+class AppendLogBase {
+  public:
+    // RULES.limit: above this, append() rewrites the file. One that is four times as large is broken.
+    AppendLogBase(std::string path, StateRules rules) : path_(std::move(path)), rules_(rules) {}
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+  protected:
+    struct Text {
+        std::uint64_t number;
+        std::string line;
+    };
+    using Take = std::function<void(std::uint64_t number, JsonPlace&)>;
+    [[nodiscard]] Status read_by(const Take& take) const;
+    [[nodiscard]] Status load_by(const Take& take) const;
+    [[nodiscard]] Result<Text> text_by(std::uint64_t number, const StateDescription& description) const;
+    // Returns whether the file is above the limit afterwards.
+    [[nodiscard]] Result<bool> append_texts(const std::vector<Text>& lines) const;
+    [[nodiscard]] Status replace_by(const std::vector<Text>& lines) const;
+
+  private:
+    std::string path_;
+    StateRules rules_;
+};
+
+template <class T>
+class AppendLog : public AppendLogBase {
+  public:
+    using AppendLogBase::AppendLogBase;
+    struct Line {
+        std::uint64_t number = 0;  // rises from line to line
+        T value = {};
+    };
+    // All lines, oldest first. Errors: as StateFile::read(), with the number of the broken line.
+    [[nodiscard]] Result<std::vector<Line>> read() const {
+        std::vector<Line> out;
+        if (auto done = read_by(taker(out)); !done) return tl::unexpected(done.error());
+        return out;
+    }
+    // For the only writer. Cuts a torn line off. A broken file is set aside, as by StateFile::load().
+    [[nodiscard]] Result<std::vector<Line>> load() const {
+        std::vector<Line> out;
+        if (auto done = load_by(taker(out)); !done) return tl::unexpected(done.error());
+        return out;
+    }
+    // Adds those LINES whose numbers are above the last one in the file, and syncs them to disk: what failed
+    // or ran twice can be repeated. Above the limit the file is replaced by what SHRINK leaves of its lines.
+    // Of an object that no longer exists, a copy may do this: there is no other state than the file.
+    template <class Shrink>
+    [[nodiscard]] Status append(const std::vector<Line>& lines, Shrink shrink) const {
+        auto texts = texts_of(lines);
+        if (!texts) return tl::unexpected(texts.error());
+        const auto large = append_texts(*texts);
+        if (!large) return tl::unexpected(large.error());
+        if (!*large) return {};
+        auto all = read();
+        if (!all) return tl::unexpected(all.error());
+        shrink(*all);
+        texts = texts_of(*all);
+        return texts ? replace_by(*texts) : tl::unexpected(texts.error());
+    }
+
+  private:
+    static Take taker(std::vector<Line>& out) {
+        return [&out](std::uint64_t number, JsonPlace& at) {
+            out.push_back({number, {}});
+            describe(at, out.back().value);
+        };
+    }
+    [[nodiscard]] Result<std::vector<Text>> texts_of(const std::vector<Line>& lines) const {
+        std::vector<Text> out;
+        for (const Line& line : lines) {
+            auto text =
+                text_by(line.number, [&](JsonPlace& at) { describe(at, const_cast<T&>(line.value)); });
+            if (!text) return tl::unexpected(text.error());
+            out.push_back(std::move(*text));
+        }
+        return out;
+    }
+};
+
+}  // namespace wq
