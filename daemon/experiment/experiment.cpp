@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Which targets take part, and when. The running slot is in experiment_slot.cpp, the result of a pair in
-// experiment_pair.cpp.
 #include "experiment/experiment.h"
 
 #include <fmt/format.h>
@@ -8,89 +6,62 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
+#include <functional>
+#include <utility>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "counters/counter_table.h"
 #include "machine/isolation.h"
-#include "targets/candidates.h"
-#include "targets/keys.h"
 
 namespace wq {
 namespace {
 
 constexpr std::uint64_t kLookTime = 5 * kSecond;  // between two looks at the traffic
-constexpr std::uint64_t kFreshRate = 12 * kSecond;
-constexpr std::uint64_t kFactsTime = 60 * kSecond;
-constexpr std::uint64_t kSystemTime = 600 * kSecond;  // once systemd has started, its state seldom changes
+constexpr std::uint64_t kLongEvery = 4;
 constexpr std::size_t kMostSaid = 100;
 
-bool any_work_counter(const std::vector<JudgedCounter>& counters) {
-    return std::ranges::any_of(counters, [](const auto& c) { return is_work_counter(c.name); });
+// Whether error CODE is transient, so that the next try may succeed.
+bool passes(int code) {
+    return kind_of_error(code) == Outcome::Kind::transient;
 }
 
 }  // namespace
 
 Experiment::Experiment(Edges edges)
-    : edges_(std::move(edges)), ledger_(edges_.paths.ledger(), edges_.record, edges_.log) {
-    ledger_.load();
-    recover();
+    : edges_(std::move(edges)),
+      ledger_(edges_.paths.ledger(), edges_.record, edges_.log),
+      books_(edges_, book_, ledger_),
+      counting_(edges_.counters),
+      host_(edges_.paths, edges_.clock) {}
+
+Scheduler Experiment::scheduler() const {
+    const Engine& engine = edges_.engine;
+    const std::uint64_t now = edges_.clock.now();
+    return Scheduler({engine.targets(), engine.ownership(), engine.keys(), engine.kernel(), engine.policy(),
+                      ledger_.ledger(), book_, why_no_slot(), engine.observing(), ledger_.why_not(now),
+                      counting_.works(), now, edges_.clock.wall()});
 }
 
-Experiment::~Experiment() {
-    edges_.counters.detach();
-}
-
-// The window that ran when the daemon was killed counts against its arm, once.
-void Experiment::recover() {
-    const auto coins = take_coins(edges_.paths.slot());
-    if (!coins)
-        return edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    if (!*coins || !(*coins)->running) return;
-    for (const Coins::Member& member : (*coins)->members) {
-        const auto found = ledger_.ledger().entries().find(member.comparison);
-        if (found == ledger_.ledger().entries().end()) continue;
-        LedgerEntry entry = found->second;
-        add_lost_window(entry, (*coins)->side_of(member));
-        entry.updated = edges_.wall();
-        totals_.windows_lost++;
-        ledger_.change().put(std::move(entry));
-    }
-}
-
+// Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
+// other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
     if (ledger_.ledger().lacks != lacks) ledger_.change().lacks = lacks;
-    edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, no_counters_.empty(), lacks,
+    edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
-    waiting_.unjudged = why_unjudged();
+    waiting_.unjudged = books_.can_judge() ? "" : "no counter can be measured: " + counting_.why_not();
 }
 
 void Experiment::policy_changed() {
-    no_counters_.clear();
+    counting_.set_why_not("");
     said_.clear();
-    for (auto& [name, notes] : notes_) {
-        notes.rests.clear();
-        notes.failures = 0;
-        notes.not_before = 0;
-    }
+    book_.policy_changed();
     const Judging& judge = edges_.engine.policy().judge;
     measure_by(ledger_.ledger().lacks);
-    // The counters are part of a comparison's key. Whether work can be counted must be known before the first
-    // look.
-    if (any_work_counter(judge.counters) &&
-        !std::ranges::all_of(judge.counters, is_work_counter, &JudgedCounter::name))
-        if (auto traffic = edges_.counters.traffic(); !traffic && !passes(traffic.error().code))
-            no_counters(traffic.error());
+    // Whether work can be counted must be known before the first look, if something else can be measured.
+    const auto of_work = std::ranges::count_if(judge.counters, is_work_counter, &JudgedCounter::name);
+    if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
     edges_.engine.name_only(read_named_only(edges_.paths));
-    find_before_upgrade();
-    if (judge.jitter != jitter_) draw_delay();
-    jitter_ = judge.jitter;
-    look_at_.reset();
-}
-
-// An arm that was kept for a class under an older kernel is the first candidate under this one.
-void Experiment::find_before_upgrade() {
+    // An arm that was kept for a class under an older kernel is the first candidate under this one.
     const std::string kernel = edges_.engine.keys().ledger_key({}, {}, false).kernel;
     std::map<std::string, std::int64_t> latest;
     for (const auto& [text, entry] : ledger_.ledger().entries()) {
@@ -101,289 +72,80 @@ void Experiment::find_before_upgrade() {
         latest[key.kind] = entry.updated;
         before_upgrade_[key.kind] = key.candidate;
     }
-}
-
-// Draws a random delay, so that hosts of a fleet do not begin at the same time if they start, or their hours
-// begin, at the same time.
-void Experiment::draw_delay() {
-    const std::uint64_t most = us(edges_.engine.policy().judge.jitter);
-    not_before_ = edges_.now() + (most == 0 ? 0 : edges_.random() % most);
-}
-
-// Work is not counted until a reload. The counters that are left make comparisons with other keys.
-void Experiment::no_counters(const Error& why) {
-    no_counters_ = why.text;
-    edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + no_counters_});
-    measure_by("work is not counted");
+    host_.policy_changed(judge);
+    look_at_.reset();
 }
 
 Step Experiment::step(const StepInput& in) const {
     const Ledger& ledger = ledger_.ledger();
     const std::string kind = class_of(in.target.name);
     const auto previous = before_upgrade_.find(kind);
-    return next_step(in,
-                     {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
-                                         : std::function<const LedgerEntry*(const LedgerKey&)>(),
-                      [&](const Arms& arms) { return rest_of(in.target.name, arms); },
-                      previous == before_upgrade_.end() ? "" : previous->second, is_spent(in.target.name)});
-}
-
-// Asks the firmware and systemd only now and then, because that takes time.
-void Experiment::refresh_facts() {
-    memory_is_short_ = is_memory_short(edges_.paths);
-    if (scheduler_in_force(edges_.paths) != edges_.engine.keys().measures().scheduler) {
-        measure_by(
-            edges_.engine.keys().measures().lacks);  // evidence is used only under the scheduler it is from
-        edges_.engine.step_all();
-    }
-    const std::uint64_t now = edges_.now();
-    if (facts_at_ != 0 && now - facts_at_ < kFactsTime) return;
-    facts_at_ = now;
-    on_battery_ = is_on_battery(edges_.paths);
-    const bool settled = system_state_ == "running" || system_state_ == "degraded";
-    if (!edges_.system_state || (settled && now - asked_system_at_ < kSystemTime)) return;
-    asked_system_at_ = now;
-    system_state_ = edges_.system_state();
+    const std::string& name = in.target.name;
+    return next_step(in, {ledger.knows(kind) ? [&](const LedgerKey& key) { return ledger.find(key); }
+                                             : std::function<const LedgerEntry*(const LedgerKey&)>(),
+                          [&](const Arms& arms) { return book_.rest_of(name, arms, edges_.clock.now()); },
+                          previous == before_upgrade_.end() ? "" : previous->second,
+                          book_.is_spent(name, edges_.clock.wall(), edges_.engine.policy().judge)});
 }
 
 std::string Experiment::why_no_slot() const {
-    const Judging& judge = edges_.engine.policy().judge;
-    const std::uint64_t now = edges_.now();
-    return wq::why_no_slot({.observing = edges_.engine.observing(),
-                            .pods_unknown = edges_.engine.inventory().pods_unknown(),
-                            .ledger_error = ledger_.why_not(now),
-                            .paused = paused_,
-                            .in_hours = judge.hours.contains(edges_.minute_of_day()),
-                            .system_state = system_state_,
-                            .uptime = edges_.uptime(),
-                            .settle = judge.settle,
-                            .delay = now < not_before_ ? (not_before_ - now) / kSecond + 1 : 0,
-                            .memory_is_short = memory_is_short_,
-                            .on_battery = on_battery_,
-                            .hotplug = now < hotplug_until_});
+    Conditions host = host_.conditions(edges_.engine.policy().judge);
+    host.observing = edges_.engine.observing();
+    host.pods_unknown = edges_.engine.inventory().pods_unknown();
+    host.ledger_error = ledger_.why_not(edges_.clock.now());
+    return wq::why_no_slot(host);
 }
 
-ArmRest Experiment::rest_of(const std::string& name, const Arms& arms) const {
-    const auto notes = notes_.find(name);
-    if (notes == notes_.end()) return {};
-    const auto rest = notes->second.rests.find(arms.key());
-    if (rest == notes->second.rests.end() || rest->second.until <= edges_.now()) return {};
-    return {rest->second.why, rest->second.suspect};
-}
-
-// Why no pair of TARGET is measured now, for any arms.
-std::string Experiment::why_not(const Target& target) const {
-    const Holder holder = edges_.engine.ownership().holder_of(target);
-    if (target.unread) return "cannot be read now";
-    if (holder == Holder::external) return "external";
-    if (is_order(holder)) return "held by an operator's order";
-    if (const auto found = notes_.find(target.now.name); found != notes_.end()) {
-        const Notes& notes = found->second;
-        if (edges_.now() < notes.not_before) return "its last slot gave no result: " + notes.why;
-        if (is_spent(target.now.name)) return "its judge.budget for today is used up";
-    }
-    switch (target.state) {
-        case State::waiting:
-        case State::comparing:
-        case State::set:
-        case State::kept:
-        case State::reverted:
-        case State::as_planned:
-            return "";
-        default:
-            return target.reason;
-    }
-}
-
-bool Experiment::is_spent(const std::string& name) const {
-    const auto notes = notes_.find(name);
-    const auto budget = static_cast<double>(edges_.engine.policy().judge.budget.count());
-    return notes != notes_.end() && notes->second.lost.on(edges_.wall() / 86'400) >= budget;
-}
-
-// An arm with the word `default` means the scope that @default holds. If that is not the scope by which the
-// arm is named, a pair would measure something else than its name says.
-bool Experiment::means_another(const Arms& arms) const {
-    const auto parameter = edges_.engine.targets().find(kDefaultTarget);
-    if (parameter == edges_.engine.targets().end() || parameter->second.in_slot) return false;
-    const auto now = parameter->second.now.scope.effective;
-    const auto moved = [&](const Arm& arm) { return arm.word == "default" && now && arm.scope != *now; };
-    return moved(arms.reference) || moved(arms.candidate);
-}
-
-bool Experiment::in_doubt(const Target& target, const Arms& arms) const {
-    const LedgerEntry* entry =
-        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, arms, false));
-    return entry != nullptr && watch_log(*entry) > std::log(kDoubt);
-}
-
-std::vector<Experiment::Taker> Experiment::takers() const {
-    std::vector<Taker> out;
-    for (const auto& item : edges_.engine.targets()) {
-        const std::string& name = item.first;
-        const Target& target = item.second;
-        const Step& step = target.step;
-        const auto order = orders_.find(name);
-        if (!step.next && !step.watch && order == orders_.end()) continue;
-        const auto found = notes_.find(name);
-        const Notes none;
-        const Notes& notes = found == notes_.end() ? none : found->second;
-        Taker taker;
-        taker.name = name;
-        taker.candidates = step.candidates;
-        taker.served = notes.served;
-        const auto add = [&](const Arms& arms, Course course, bool by_hand, std::uint64_t due) {
-            if (target.refuses(arms.candidate.word) || means_another(arms)) return;
-            taker.arms = arms;
-            taker.course = course;
-            taker.by_hand = by_hand;
-            taker.due = due;
-            taker.candidate_holds = step.holds(arms.candidate);
-            taker.from_policy = step.holds(arms.reference);
-            out.push_back(taker);
-        };
-        if (order != orders_.end()) {
-            add(order->second.arms, Course::dense, true, 0);
-            continue;
-        }
-        if (!why_not(target).empty()) continue;
-        if (step.next && step.course == Course::dense) add(*step.next, step.course, false, 0);
-        if (step.next && step.course == Course::sparse)
-            add(*step.next, step.course, false, in_doubt(target, *step.next) ? 0 : notes.next_sparse);
-        const bool at_once = step.watch && notes.missed < kMostDropped && in_doubt(target, *step.watch);
-        if (step.watch) add(*step.watch, Course::watched, false, at_once ? 0 : notes.next_watch);
-    }
-    return out;
-}
-
-std::optional<std::uint64_t> Experiment::next_due(const std::vector<Taker>& takers) const {
-    std::optional<std::uint64_t> out;
-    for (const Taker& taker : takers) out = std::min(out.value_or(UINT64_MAX), taker.due);
-    return out;
-}
-
-bool Experiment::is_busy(const std::string& name) const {
-    if (!no_counters_.empty()) return true;
-    const Judging& judge = edges_.engine.policy().judge;
-    const auto notes = notes_.find(name);
-    if (notes == notes_.end() || edges_.now() - notes->second.rate_at > kFreshRate) return false;
-    const double counted = std::chrono::duration<double>(judge.window - judge.washout).count();
-    return notes->second.rate * counted >= static_cast<double>(judge.settings.min_items);
-}
-
-// Returns whether rates are known now: a rate needs two looks. Error: nothing can be measured.
+// Returns whether rates are known now: a rate needs two looks. Error: nothing can be measured. If work cannot
+// be counted, nobody counts it until a reload. The counters that are left make comparisons with other keys.
 Result<bool> Experiment::look_at_traffic() {
-    if (no_counters_.empty()) {
-        const std::uint64_t now = edges_.now();
-        auto traffic = edges_.counters.traffic();
-        if (!traffic && passes(traffic.error().code)) return tl::unexpected(traffic.error());
-        if (!traffic) no_counters(traffic.error());
-        if (traffic) {
-            const std::uint64_t passed = now - traffic_at_;
-            const bool fresh = traffic_at_ > 0 && passed >= kSecond && passed <= kFreshRate;
-            std::map<std::string, std::uint64_t> seen;
-            for (const auto& [name, one] : *traffic) {
-                seen[name] = one.completed;
-                const auto before = traffic_.find(name);
-                if (!fresh || before == traffic_.end() || !edges_.engine.targets().contains(name)) continue;
-                Notes& notes = notes_[name];
-                // What a slot counted since the last look is better: its writes reset the kernel's counts to
-                // zero.
-                if (notes.rate_at > traffic_at_) continue;
-                const std::uint64_t more =
-                    one.completed >= before->second ? one.completed - before->second : one.completed;
-                notes.rate = static_cast<double>(more) * kSecond / static_cast<double>(passed);
-                notes.rate_at = now;
-            }
-            traffic_ = std::move(seen);
-            traffic_at_ = now;
-            return fresh;
+    bool known = true;
+    if (counting_.works()) {
+        const std::uint64_t last = counting_.looked_at();
+        const std::uint64_t now = edges_.clock.now();
+        const auto rates = counting_.rates(now);
+        known = rates && *rates;
+        if (known) book_.see(**rates, last, now);
+        if (!rates && passes(rates.error().code)) return tl::unexpected(rates.error());
+        if (!rates) {
+            counting_.set_why_not(rates.error().text);
+            edges_.log.write({LOG_NOTICE, Event::none, "work is not counted: " + counting_.why_not()});
+            measure_by("work is not counted");
         }
     }
-    if (const std::string why = why_unjudged(); !why.empty()) return fail(why);
-    return true;
+    if (!waiting_.unjudged.empty()) return fail(waiting_.unjudged);
+    return known;
 }
 
-// Guards alone decide nothing. If the first counter is a guard, there are only guards.
-std::string Experiment::why_unjudged() const {
-    const auto& counters = edges_.engine.keys().measures().counters;
-    return counters.empty() || counters.front().guard ? "no counter can be measured: " + no_counters_ : "";
-}
-
-void Experiment::explain(const std::string& why) {
-    waiting_.why = "waiting: " + why;
-}
-
-// No slot begins: detaches the counters and releases the memory.
+// No slot begins: detaches the counters.
 void Experiment::idle() {
     waiting_.compared.clear();
-    edges_.counters.detach();
-    attached_.clear();
-    if (held_ && edges_.hold_memory) edges_.hold_memory(false);
+    counting_.detach();
     held_ = false;
-}
-
-// Returns either all targets that may share a slot, or one target that must be alone in its slot: whichever
-// waited longer. Orders come first.
-std::vector<Experiment::Taker> Experiment::choose(std::vector<Taker> ready) const {
-    std::ranges::stable_sort(ready, [](const Taker& a, const Taker& b) {
-        return a.by_hand != b.by_hand ? a.by_hand : a.served < b.served;
-    });
-    const auto is_alone = [](const Taker& t) {
-        return t.name == kDefaultTarget || t.course == Course::watched;
-    };
-    std::vector<Taker> group;
-    std::set<std::string> names;
-    std::set<std::string> comparisons;
-    bool dense = false;
-    for (const Taker& taker : ready) {
-        if (is_alone(taker) || names.contains(taker.name)) continue;
-        // Only one target per comparison. If two targets disturb each other, the coin of one influences the
-        // difference of the other, and both differences would be evidence in the same comparison.
-        const Target& target = edges_.engine.targets().at(taker.name);
-        if (!comparisons
-                 .insert(edges_.engine.keys().ledger_key(target.now, taker.arms, taker.from_policy).text())
-                 .second)
-            continue;
-        names.insert(taker.name);
-        group.push_back(taker);
-        dense = dense || taker.course == Course::dense;
-    }
-    const Taker* alone = nullptr;
-    for (const Taker& taker : ready)
-        if (is_alone(taker) && alone == nullptr &&
-            !(taker.name == kDefaultTarget && taker.course == Course::dense && dense && !taker.by_hand))
-            alone = &taker;
-    if (alone == nullptr) return group;
-    const bool first = group.empty() || (alone->by_hand && !group.front().by_hand) ||
-                       (alone->by_hand == group.front().by_hand && alone->served <= group.front().served);
-    return first ? std::vector{*alone} : group;
 }
 
 void Experiment::look() {
     look_at_.reset();
-    if (slot_) return;
-    refresh_facts();
-    const std::string why = why_no_slot();
-    auto all = takers();
-    // These reasons do not stop orders. What makes the pair of an order impossible is checked below and in
-    // Engine::may_try().
-    const bool only_orders = !why.empty();
-    if (only_orders) std::erase_if(all, [](const Taker& t) { return !t.by_hand; });
-    if (only_orders) explain(why);
-    const auto due = next_due(all);
-    const std::uint64_t now = edges_.now();
-    // An order waits for the ledger's disk, too: its result could not be saved.
-    if (!due || !edges_.engine.observing().empty() || !ledger_.why_not(now).empty()) return idle();
-    if (*due > now + kLookTime) {
-        idle();
-        look_at_ = *due - kLookTime;
-        return;
+    host_.look();
+    const Measures& measures = edges_.engine.keys().measures();
+    if (scheduler_in_force(edges_.paths) != measures.scheduler) {
+        measure_by(measures.lacks);  // evidence is used only under the scheduler it is from
+        edges_.engine.step_all();
+    }
+    const std::uint64_t now = edges_.clock.now();
+    const Scheduler scheduler = this->scheduler();
+    const std::vector<Taker> all = scheduler.takers();
+    const std::string host = why_no_slot();
+    if (!host.empty()) waiting_.why = "waiting: " + host;
+    if (all.empty()) return idle();
+    if (const auto due = std::ranges::min(all, {}, &Taker::due).due; due > now + kLookTime) {
+        look_at_ = due - kLookTime;
+        return idle();
     }
     const auto known = look_at_traffic();
     if (!known) {
-        explain(known.error().text);
-        check_orders();
+        waiting_.why = "waiting: " + known.error().text;
+        check();
         return idle();
     }
     look_at_ = now + kLookTime;
@@ -391,197 +153,190 @@ void Experiment::look() {
     waiting_.compared.clear();
     std::vector<Taker> ready;
     for (const Taker& taker : all) {
-        if (!taker.by_hand && !is_busy(taker.name)) continue;
+        if (!taker.by_hand && !scheduler.is_busy(taker.name)) continue;
         if (taker.course == Course::dense) waiting_.compared.insert(taker.name);
         if (taker.due <= now) ready.push_back(taker);
     }
-    if (!only_orders) explain("not busy, or its next pair is not due");
-    const bool dense = std::ranges::any_of(all, [](const Taker& t) { return t.course == Course::dense; });
-    if (!dense && ready.empty()) look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
-    if (ready.empty()) return idle();
-    begin_slot(choose(std::move(ready)));
+    if (host.empty()) waiting_.why = "waiting: not busy, or its next pair is not due";
+    if (!ready.empty()) return begin_slot(scheduler.choose(std::move(ready)));
+    if (std::ranges::find(all, Course::dense, &Taker::course) == all.end())
+        look_at_ = now + us(edges_.engine.policy().judge.recheck) / 2;
+    idle();
 }
 
-// A target whose slots give no result (its load stops, its file cannot be written) is skipped for a while,
-// twice as long each time, because switching has a cost.
-void Experiment::put_off(const std::string& name, const std::string& why) {
-    constexpr unsigned kMostDoublings = 11;  // of 10 s: 5.7 hours
-    Notes& notes = notes_[name];
-    notes.not_before = edges_.now() + ((10 * kSecond) << std::min(notes.failures, kMostDoublings));
-    notes.failures++;
-    notes.why = why;
+// If the counters cannot be attached to all targets, tries only the first one, because the error does not say
+// which target caused it.
+void Experiment::begin_slot(std::vector<Taker> takers) {
+    Engine& engine = edges_.engine;
+    const Judging& judge = engine.policy().judge;
+    std::vector<std::uint64_t> writes;
+    for (const Taker& taker : takers) writes.push_back(book_.of(taker.name).load.write);
+    const SlotSize size = size_of_slot(writes, us(judge.window), judge.concurrent);
+    takers.resize(size.targets);
+    std::vector<Member> members;
+    for (const Taker& taker : takers) members.push_back(member_of(taker, engine));
+    const auto attach = [&] {
+        std::vector<Counting::Attached> targets;
+        for (const Member& member : members) targets.push_back({member.taker.name, member.inode});
+        const bool tails = std::ranges::any_of(engine.keys().measures().counters,
+                                               [](const ComparedCounter& c) { return c.name == "tail"; });
+        return counting_.attach(targets, tails, read_isolation(edges_.paths).cpus());
+    };
+    Status attached = attach();
+    if (!attached && members.size() > 1) {
+        members.resize(1);
+        attached = attach();
+    }
+    if (!attached) return cannot_begin(members.front(), attached.error());
+    if (const std::string limits = counting_.limits();
+        counting_.works() && limits != engine.keys().measures().lacks) {
+        measure_by(limits);  // work is counted differently than before: these are other comparisons
+        return engine.step_all();
+    }
+    std::vector<std::string> names;
+    for (const Member& member : members) names.push_back(member.taker.name);
+    const auto entered = engine.enter_slot(names);
+    std::vector<Member> able;
+    for (std::size_t i = 0; i < members.size(); i++) {
+        if (entered[i])
+            able.push_back(std::move(members[i]));
+        else
+            cannot_begin(members[i], entered[i].error());
+    }
+    if (able.empty()) return;
+    held_ = true;
+    const Taker& first = able.front().taker;
+    const LedgerEntry* watched = first.course == Course::watched ? ledger().find(first.key) : nullptr;
+    const bool is_long = watched != nullptr && pairs_of(*watched) % kLongEvery == kLongEvery - 1;
+    slot_ = std::make_unique<SlotRun>(edges_, counting_, book_, std::move(able),
+                                      times_of_slot(judge, size.window, is_long));
+    books_.begun(slot_->members());
 }
 
 // A transient error is logged only if the comparison was ordered.
-void Experiment::could_not_begin(const Member& member, const Error& why) {
+void Experiment::cannot_begin(const Member& member, const Error& why) {
     const Taker& taker = member.taker;
-    put_off(taker.name, why.text);
-    explain(why.text);
+    book_.put_off(taker.name, why.text, edges_.clock.now());
+    waiting_.why = "waiting: " + why.text;
     const bool news = !passes(why.code) && said_.size() < kMostSaid && said_.insert(why.text).second;
     if (news || taker.by_hand)
         edges_.log.write({LOG_NOTICE, Event::none, "no slot could begin: " + why.text});
     if (!taker.by_hand) return;
-    give_up(member, why.text);
-    if (!slot_) write_verdicts();
+    books_.give_up(member, why.text);
+    books_.write();
 }
 
-// What begins to serve swap is left at the next tick.
-void Experiment::look_at_swap() {
-    auto swap = swap_devices(edges_.paths);
-    if (swap == edges_.engine.named_only().swap) return;
-    edges_.engine.name_only({edges_.engine.named_only().host, std::move(swap)});
-    edges_.engine.step_all();
+// At the end of a slot its targets are returned to what the ledger decides before anything that takes time.
+void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::vector<SlotRun::Done>& done) {
+    std::vector<std::string> names;
+    for (const SlotRun::Left& one : left) {
+        books_.left(one);
+        names.push_back(one.member->taker.name);
+    }
+    for (const SlotRun::Done& one : done) {
+        books_.take(one, slot_->times());
+        names.push_back(one.member->taker.name);
+    }
+    if (!names.empty()) edges_.engine.leave_slot(names);
+    if (!slot_->is_over()) return;
+    if (books_.turned()) edges_.engine.step_all();
+    slot_.reset();
+    forget_coins(edges_.paths.slot());
+    books_.write();
+    ledger_.save_in_time(edges_.clock.now());
+    look_at_ = edges_.clock.now();
 }
 
-void Experiment::tick() {
-    look_at_swap();
-    const Judging& judge = edges_.engine.policy().judge;
-    const bool in_hours = judge.hours.contains(edges_.minute_of_day());
-    if (in_hours && !in_hours_ && judge.hours != Hours{}) draw_delay();
-    in_hours_ = in_hours;
+void Experiment::tick(const std::string& system_state) {
+    Engine& engine = edges_.engine;
+    // What begins to serve swap is left from now on.
+    if (auto swap = swap_devices(edges_.paths); swap != engine.named_only().swap) {
+        engine.name_only({engine.named_only().host, std::move(swap)});
+        engine.step_all();
+    }
+    host_.tick(engine.policy().judge, system_state);
     check();
-    if (!slot_) ledger_.save_in_time(edges_.now());
-    const auto& targets = edges_.engine.targets();
-    std::erase_if(notes_, [&](const auto& item) { return !targets.contains(item.first); });
-    std::erase_if(orders_, [&](const auto& item) { return !targets.contains(item.first); });
-    std::erase_if(begun_,
-                  [&](const std::string& one) { return !targets.contains(one.substr(0, one.find('\n'))); });
-    if (!slot_ && !look_at_) look();
-}
-
-std::optional<std::uint64_t> Experiment::due() const {
-    return slot_ ? std::optional(slot_->clock.due()) : look_at_;
+    if (!slot_) ledger_.save_in_time(edges_.clock.now());
+    book_.forget_others(engine.targets());
+    books_.forget_others(engine.targets());
+    if (!due()) look();
 }
 
 void Experiment::on_time() {
     const auto when = due();
-    if (!when || edges_.now() < *when) return;
-    slot_ ? act() : look();
+    if (!when || edges_.clock.now() < *when) return;
+    if (!slot_) return look();
+    std::vector<SlotRun::Done> done;
+    const auto left = slot_->act(done);
+    after_act(left, done);
 }
 
 void Experiment::cpus_changed() {
-    hotplug_until_ = edges_.now() + kLookTime;
-    if (slot_ && slot_->spoilt.empty()) slot_->spoilt = "CPUs came or went";
+    host_.cpus_changed();
+    if (slot_) slot_->spoil("CPUs came or went");
 }
 
-// Why no pair of an order on TARGET can be measured, now or later.
-std::string Experiment::why_no_order(const Target& target, const Arms& arms) const {
-    if (const std::string why = edges_.engine.observing(); !why.empty()) return "nothing is written: " + why;
-    if (const Refusal* why = target.refusal_of(arms.candidate.word)) return why->reason;
-    return means_another(arms) ? "@default has another scope than this comparison assumes" : "";
+void Experiment::check() {
+    const Engine& engine = edges_.engine;
+    const Scheduler scheduler = this->scheduler();
+    if (slot_) after_act(slot_->check(scheduler));
+    for (const auto& [name, order] : std::map(book_.orders)) {
+        const auto found = engine.targets().find(name);
+        if (found == engine.targets().end() || (slot_ && slot_->member(name) != nullptr)) continue;
+        const Target& target = found->second;
+        std::string why = waiting_.unjudged;
+        if (why.empty()) why = scheduler.why_no_order(target, order.arms);
+        if (is_order(engine.ownership().holder_of(target))) why = "an operator's order";
+        if (why.empty()) continue;
+        books_.give_up(member_of(taker_of(target, order.arms, Course::dense, engine.keys()), engine), why);
+    }
+    if (!slot_) books_.write();
 }
 
 Status Experiment::order(const std::string& name, const std::string& scope) {
-    if (auto may = edges_.engine.may_try(name); !may) return may;
-    if (orders_.contains(name)) return fail(name + ": an order compares it already", EBUSY);
-    if (const std::string why = ledger_.why_not(edges_.now()); !why.empty())
+    Engine& engine = edges_.engine;
+    const std::uint64_t now = edges_.clock.now();
+    if (auto may = engine.may_try(name); !may) return may;
+    if (book_.orders.contains(name)) return fail(name + ": an order compares it already", EBUSY);
+    if (const std::string why = ledger_.why_not(now); !why.empty())
         return fail(fmt::format("{}: the ledger cannot be written: {}", name, why), EIO);
-    if (const std::string why = why_unjudged(); !why.empty()) return fail(name + ": " + why, EOPNOTSUPP);
-    edges_.engine.reconcile();
-    const auto found = edges_.engine.targets().find(name);
-    if (found == edges_.engine.targets().end()) return fail(name + ": vanished", ENOENT);
-    const Target& target = found->second;
-    const Workqueue before = edges_.engine.ownership().as_before_us(target);
-    Arms arms{baseline_arm(before, target.plan), planned_arm(before, target.plan)};
-    if (!scope.empty()) {
-        const auto wanted = scope_named(scope);
-        if (!wanted) return fail(fmt::format("'{}' is not a scope", scope), EINVAL);
-        if (!edges_.engine.kernel().has(*wanted))
-            return fail(fmt::format("this kernel has no {}", scope), EOPNOTSUPP);
-        arms.candidate = arm_of(target.plan, *wanted);
-    } else if (target.step.next) {
-        arms = *target.step.next;
-    } else if (arms.candidate == arms.reference) {
-        return fail(name + ": the planned scope is in force already; name another one with --with", EINVAL);
-    }
-    // The arm in force is the reference.
-    const auto& held = target.step.hold;
-    if (held && target.step.holds(*held) && arms.candidate != *held) arms.reference = *held;
-    if (const std::string why = why_no_order(target, arms); !why.empty())
-        return fail(name + ": " + why, EAGAIN);
+    if (!waiting_.unjudged.empty()) return fail(name + ": " + waiting_.unjudged, EOPNOTSUPP);
+    engine.reconcile();
+    const auto found = engine.targets().find(name);
+    if (found == engine.targets().end()) return fail(name + ": vanished", ENOENT);
+    const auto arms = scheduler().arms_of_order(found->second, scope);
+    if (!arms) return tl::unexpected(arms.error());
+    Notes::Aside& aside = book_.of(name).aside;
     // A suspect stays out of force meanwhile.
-    std::erase_if(notes_[name].rests,
-                  [&](const auto& one) { return one.first == arms.key() && !one.second.suspect; });
-    notes_[name].not_before = 0;
-    orders_[name] = {arms};
-    if (!slot_) look_at_ = edges_.now();
+    if (const auto rest = aside.rests.find(arms->key()); rest != aside.rests.end() && !rest->second.suspect)
+        aside.rests.erase(rest);
+    aside.not_before = 0;
+    book_.orders[name] = {*arms};
+    if (!slot_) look_at_ = now;
     return {};
 }
 
-double Experiment::lost_today() const {
-    double out = 0;
-    for (const auto& [name, notes] : notes_) out += notes.lost.on(edges_.wall() / 86'400);
-    return out;
+void Experiment::cancel_all(const std::string& why) {
+    if (slot_) after_act(slot_->leave_all(why));
+    book_.orders.clear();
+    look_at_.reset();
+    idle();
+    ledger_.save(edges_.clock.now());
 }
 
 std::optional<ComparisonView> Experiment::view_of(const std::string& name) const {
-    const auto found = edges_.engine.targets().find(name);
-    if (found == edges_.engine.targets().end()) return {};
-    const Target& target = found->second;
-    const auto notes = notes_.find(name);
-    const auto order = orders_.find(name);
-    const Member* member = nullptr;
-    if (slot_)
-        for (const Member& each : slot_->members)
-            if (each.taker.name == name && !each.left) member = &each;
-    ComparisonView out;
-    bool from_policy = false;
-    if (member != nullptr) {
-        out.arms = member->taker.arms;
-        out.course = member->taker.course;
-        from_policy = member->taker.from_policy;
-    } else if (order != orders_.end()) {
-        out.arms = order->second.arms;
-        out.course = Course::dense;
-        from_policy = target.step.holds(out.arms.reference);
-    } else if (target.step.next && (target.step.course == Course::dense || !target.step.watch)) {
-        out.arms = *target.step.next;
-        out.course = target.step.course;
-        from_policy = target.step.holds(out.arms.reference);
-    } else if (target.step.watch) {
-        out.arms = *target.step.watch;
-        out.course = Course::watched;
-    } else {
-        return {};
-    }
-    out.measuring = member != nullptr;
-    out.by_order = order != orders_.end();
-    const LedgerEntry* entry =
-        ledger_.ledger().find(edges_.engine.keys().ledger_key(target.now, out.arms, from_policy));
-    if (entry != nullptr) {
-        out.judgement = entry->judgement;
-        out.decision =
-            decision_of(*entry, edges_.engine.policy().judge.settings.alpha, target.step.candidates);
-        out.effect = Comparison(entry->columns).effect(out.decision.column);
-    }
-    if (notes != notes_.end()) out.lost_seconds = notes->second.lost.on(edges_.wall() / 86'400);
-    if (out.measuring) return out;
-    const std::uint64_t now = edges_.now();
-    const auto wall_of = [&](std::uint64_t at) {
-        return edges_.wall() + static_cast<std::int64_t>(at > now ? (at - now) / kSecond : 0);
-    };
-    if (out.course == Course::resting) {
-        out.waits = rest_of(name, out.arms).why;
-        if (!out.waits.empty())
-            out.next_pair = wall_of(notes->second.rests.at(out.arms.key()).until);
-        else if (entry != nullptr)
-            out.next_pair = entry->decided + edges_.engine.policy().judge.retry_after.count();
-        if (out.waits.empty()) out.waits = "it regressed";
-        return out;
-    }
-    out.waits = why_no_slot();
-    if (out.waits.empty()) out.waits = why_not(target);
-    if (!out.waits.empty()) return out;
-    const std::uint64_t next = notes == notes_.end()           ? 0
-                               : out.course == Course::sparse  ? notes->second.next_sparse
-                               : out.course == Course::watched ? notes->second.next_watch
-                                                               : 0;
-    if (next > now) {
-        out.waits = "its next pair is not due";
-        out.next_pair = wall_of(next);
-    } else {
-        out.waits = is_busy(name) ? "it is another target's turn" : "not busy";
-    }
+    const Member* measured = slot_ ? slot_->member(name) : nullptr;
+    const auto taker = measured != nullptr ? std::optional(measured->taker) : scheduler().answer(name);
+    if (!taker) return {};
+    ComparisonView out{*taker};
+    out.measuring = measured != nullptr;
+    out.by_hand = book_.orders.contains(name);
+    out.lost_seconds = book_.lost(name, edges_.clock.wall());
+    const LedgerEntry* entry = ledger().find(taker->key);
+    if (entry == nullptr) return out;
+    out.judgement = entry->judgement;
+    out.decision = decision_of(*entry, edges_.engine.policy().judge.settings.alpha, taker->candidates);
+    out.effect = Comparison(entry->columns).effect(out.decision.column);
     return out;
 }
 

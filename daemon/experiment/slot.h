@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "evidence/comparison.h"
+#include "evidence/verdicts.h"
+#include "experiment/scheduler.h"
+#include "experiment/target_pair.h"
+#include "state/record_writer.h"
+#include "targets/engine.h"
 
 namespace wq {
 
@@ -22,6 +24,9 @@ struct SlotTimes {
     std::uint64_t drain = 500'000;    // time for work that was queued in the second window to end
     [[nodiscard]] std::uint64_t counted() const { return window - washout; }
 };
+
+// Every fourth pair of the watch is long: effects such as dirty throttling take longer than two seconds.
+SlotTimes times_of_slot(const Judging& judge, std::uint64_t window, bool is_long);
 
 // The next action. Windows are numbered by their place in time, 0 or 1.
 enum class SlotAction : std::uint8_t { put, open, look, close, finish };
@@ -78,8 +83,6 @@ struct Coins {
 
     // The side whose arm is in place for MEMBER.
     [[nodiscard]] Side side_of(const Member& member) const;
-    [[nodiscard]] std::string text() const;
-    static Result<Coins> from_text(std::string_view text);
 };
 
 // Replaces the file with fsync. PATH is in /run (a tmpfs), like the baseline, so it does not wait for a disk.
@@ -88,5 +91,97 @@ Status keep_coins(const std::string& path, const Coins& coins);
 // once. Error: the file cannot be read or parsed; it is removed then, too.
 Result<std::optional<Coins>> take_coins(const std::string& path);
 void forget_coins(const std::string& path);
+
+struct ExperimentEdges {
+    Engine& engine;
+    WorkCounters& counters;
+    VerdictStore& verdicts;  // the history of verdicts; it decides nothing
+    RecordWriter& record;
+    Log& log;
+    Paths paths;
+    HostClock clock;
+};
+
+// A target that takes part in a slot, or whose order ends.
+struct Member {
+    Taker taker;
+    VerdictKey record_key;
+    ino_t inode = 0;
+    std::string before;  // the word of the target's baseline
+    bool candidate_first = false;
+    std::optional<TargetPair> pair;
+    std::optional<unsigned> in_place;  // the window whose arm was last written
+    double rate = 0;                   // completions per s in the first window, when it was looked at
+    bool left = false;
+    [[nodiscard]] bool runs_candidate(unsigned window) const { return (window == 0) == candidate_first; }
+    [[nodiscard]] const Arm& arm(unsigned window) const {
+        return runs_candidate(window) ? taker.arms.candidate : taker.arms.reference;
+    }
+    [[nodiscard]] Side side(unsigned window) const {
+        return runs_candidate(window) ? Side::candidate : Side::reference;
+    }
+};
+Member member_of(const Taker& taker, const Engine& engine);
+
+// The slot that runs. Each of its targets has a pair of windows, whose order its own coin decides.
+class SlotRun {
+  public:
+    // A target that left before the end. OURS: the daemon caused it, so the window that is cut off counts
+    // against its arm. The caller returns it to the engine.
+    struct Left {
+        const Member* member;
+        std::string why;
+        bool ours = false;
+    };
+    struct Done {
+        const Member* member;
+        PairResult result;
+        std::vector<double> others;  // differences in time of the slot's other targets
+    };
+
+    // MEMBERS have entered the slot of the engine. Draws their coins.
+    SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& book, std::vector<Member> members,
+            const SlotTimes& times);
+    SlotRun(const SlotRun&) = delete;  // Left and Done point to the members
+    SlotRun& operator=(const SlotRun&) = delete;
+
+    [[nodiscard]] std::uint64_t due() const { return clock_.due(); }
+    [[nodiscard]] const SlotTimes& times() const { return clock_.times(); }
+    [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+    // The member that has not left; nullptr if there is none.
+    [[nodiscard]] const Member* member(const std::string& name) const;
+    // Whether the last action was done, or all targets have left.
+    [[nodiscard]] bool is_over() const;
+    // Each of these returns who left. DONE gets the results of the last action.
+    [[nodiscard]] std::vector<Left> act(std::vector<Done>& done);
+    // Targets whose conditions do not hold any more leave.
+    [[nodiscard]] std::vector<Left> check(const Scheduler& scheduler);
+    [[nodiscard]] std::vector<Left> leave_all(const std::string& why);
+    // No pair of it counts.
+    void spoil(const std::string& why);
+
+  private:
+    void put(unsigned window);
+    void put_failed(Member& member, const Outcome& outcome);
+    void look_into(unsigned window);
+    void cut(Member& member, unsigned window);
+    void finish(std::vector<Done>& done);
+    void leave(Member& member, const std::string& why, bool ours = false);
+    [[nodiscard]] std::string why_spoilt() const;
+    [[nodiscard]] std::string why_moved(const Member& member) const;
+    [[nodiscard]] Left why_leave(const Member& member, const Scheduler& scheduler) const;
+
+    const ExperimentEdges& edges_;
+    OrderBook& book_;
+    std::vector<Member> members_;
+    SlotClock clock_;
+    Coins coins_;
+    CpuSet online_;
+    Clocks clocks_;
+    CpuTimes cpu_times_;
+    std::string spoilt_;  // why no pair counts; "" if they count
+    std::vector<Left> left_;
+    bool finished_ = false;
+};
 
 }  // namespace wq

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/clock.h"
 #include "counters/counter_table.h"
 #include "counters/machine_counter.h"
 #include "experiment/accrue.h"
@@ -174,6 +175,59 @@ PairResult TargetPair::finish() {
     }
     take_values(out);
     out.drop = spoilt_;
+    return out;
+}
+
+Status Counting::attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched) {
+    if (!works()) return {};
+    const auto is_attached = [&](const Attached& one) {
+        return std::ranges::find(attached_, one) != attached_.end();
+    };
+    if (!attached_.empty() && std::ranges::all_of(targets, is_attached)) return {};
+    attached_.clear();
+    std::vector<std::string> names;
+    for (const Attached& one : targets) names.push_back(one.name);
+    counters_.watch(watched);
+    if (auto attached = counters_.attach(names, tails); !attached) return attached;
+    attached_ = targets;
+    return {};
+}
+
+void Counting::detach() {
+    counters_.detach();
+    attached_.clear();
+}
+
+// N (every N-th item is timed) is the same in both windows of a pair: it comes from the rate before the pair.
+Meters Counting::meters_of(const std::string& name, double items) {
+    Meters out;
+    if (!works()) return out;
+    out.work = &counters_;
+    out.index =
+        static_cast<unsigned>(std::ranges::find(attached_, name, &Attached::name) - attached_.begin());
+    counters_.sample(out.index, sampled_every(items));
+    return out;
+}
+
+Result<std::optional<std::map<std::string, double>>> Counting::rates(std::uint64_t now) {
+    constexpr std::uint64_t kOldest = 12 * kSecond;
+    const auto traffic = counters_.traffic();
+    if (!traffic) return tl::unexpected(traffic.error());
+    const std::uint64_t passed = now - looked_at_;
+    std::optional<std::map<std::string, double>> out;
+    if (looked_at_ > 0 && passed >= kSecond && passed <= kOldest) out.emplace();
+    std::map<std::string, std::uint64_t> seen;
+    for (const auto& [name, one] : *traffic) {
+        seen[name] = one.completed;
+        const auto before = seen_.find(name);
+        if (!out || before == seen_.end()) continue;
+        // A write of a scope resets the kernel's counts to zero.
+        const std::uint64_t more =
+            one.completed >= before->second ? one.completed - before->second : one.completed;
+        (*out)[name] = static_cast<double>(more) * kSecond / static_cast<double>(passed);
+    }
+    seen_ = std::move(seen);
+    looked_at_ = now;
     return out;
 }
 

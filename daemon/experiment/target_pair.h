@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
-#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +46,7 @@ class TargetPair {
     void close(unsigned window, std::uint64_t now, std::uint64_t planned);
     // Ends WINDOW, because the load starved in it.
     void cut(unsigned window, std::uint64_t now);
+    [[nodiscard]] bool counts_work() const { return meters_.work != nullptr; }
     [[nodiscard]] bool is_cut(unsigned window) const { return windows_.at(window).cut; }
     // The pair must not be used. WHY is the reason, unless there is one already.
     void spoil(const std::string& why);
@@ -79,6 +82,42 @@ class TargetPair {
     Meters meters_;
     std::array<Window, 2> windows_;
     std::string spoilt_;
+};
+
+// Counts the work of the targets of slots, and looks for traffic between them.
+class Counting {
+  public:
+    struct Attached {
+        std::string name;
+        ino_t inode = 0;
+        friend bool operator==(const Attached&, const Attached&) = default;
+    };
+    explicit Counting(WorkCounters& counters) : counters_(counters) {}
+    ~Counting() { detach(); }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+
+    // Why BPF counts nothing here, until a reload; "" if it counts.
+    [[nodiscard]] const std::string& why_not() const { return why_not_; }
+    [[nodiscard]] bool works() const { return why_not_.empty(); }
+    void set_why_not(const std::string& why) { why_not_ = why; }
+    // The programs stay attached as long as TARGETS are attached already. WATCHED: as in
+    // WorkCounters::watch().
+    Status attach(const std::vector<Attached>& targets, bool tails, const CpuSet& watched);
+    void detach();
+    // The meters of target NAME, which is attached. ITEMS: that a window is expected to have.
+    [[nodiscard]] Meters meters_of(const std::string& name, double items);
+    // Completions per second of each workqueue since the last call; empty if that was not 1 to 12 s ago.
+    Result<std::optional<std::map<std::string, double>>> rates(std::uint64_t now);
+    [[nodiscard]] std::uint64_t looked_at() const { return looked_at_; }  // the last call of rates()
+    [[nodiscard]] std::string limits() const { return counters_.limits(); }
+
+  private:
+    WorkCounters& counters_;
+    std::string why_not_;
+    std::vector<Attached> attached_;             // by index
+    std::map<std::string, std::uint64_t> seen_;  // completions at the last look
+    std::uint64_t looked_at_ = 0;
 };
 
 // The values of a pair by arm: CANDIDATE_FIRST is what the coin chose.

@@ -189,7 +189,7 @@ void add_running(Exposition& out, const MetricsInput& in) {
     out.gauge("wq_tuned_targets_measured", "Targets in the slot that runs.");
     out.sample(number(measured));
     out.gauge("wq_tuned_lost_seconds_today", "Time that all targets lost to experiments today (UTC).");
-    out.sample(in.experiment.lost_today());
+    out.sample(in.experiment.totals().lost_today);
 }
 
 // Writes only the workqueues with the most items.

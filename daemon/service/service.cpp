@@ -335,7 +335,7 @@ void Service::tick() {
     look_at_dates();
     if (metrics_.is_wanted() && !experiment_->is_measuring()) isolated_.tick(*counters_);
     reconcile();
-    experiment_->tick();
+    experiment_->tick(system_state());
     arm_slot();
     publish();
     show_summary();
@@ -344,12 +344,14 @@ void Service::tick() {
 }
 
 Experiment::Edges Service::experiment_edges() {
-    return {.engine = *engine_,
-            .counters = *counters_,
-            .verdicts = verdicts_,
-            .record = writer_,
-            .log = log_,
-            .paths = paths_,
+    return {
+        .engine = *engine_,
+        .counters = *counters_,
+        .verdicts = verdicts_,
+        .record = writer_,
+        .log = log_,
+        .paths = paths_,
+        .clock = {
             .random = random_number,
             .clocks =
                 [] {
@@ -358,14 +360,14 @@ Experiment::Edges Service::experiment_edges() {
             .now = monotonic_us,
             .wall = wall_clock,
             .minute_of_day = minute_of_day,
-            .uptime = [] { return static_cast<std::uint64_t>(clock_ns(CLOCK_BOOTTIME) / 1'000'000'000); },
-            .system_state = [this] { return system_state(); },
-            .hold_memory = [this](bool hold) { hold_memory(hold); }};
+            .uptime = [] { return static_cast<std::uint64_t>(clock_ns(CLOCK_BOOTTIME) / 1'000'000'000); }}};
 }
 
 // If memory cannot be locked, restoring may need pages from a disk that does not answer. That is a risk, but
 // no reason to stop.
-void Service::hold_memory(bool hold) {
+void Service::hold_memory() {
+    const bool hold = experiment_->holds_memory();
+    if (std::exchange(memory_held_, hold) == hold) return;
     if (!hold) return let_go_of_memory();
     const auto held = wq::hold_memory();
     const std::string why = held ? "" : held.error().text;
@@ -400,7 +402,7 @@ std::size_t Service::essence() const {
 
 // What may be late in status.json: counts, and what comparisons wait for.
 std::size_t Service::counts() const {
-    const ExperimentTotals& totals = experiment_->totals();
+    const ExperimentTotals totals = experiment_->totals();
     std::size_t out = totals.slots + totals.pairs + totals.pairs_dropped + totals.windows_lost +
                       engine_->writes() + engine_->inventory().topology_reads();
     mix_in(out, experiment_->why_no_slot());
@@ -444,6 +446,7 @@ void Service::publish() {
 }
 
 void Service::arm_slot() {
+    hold_memory();  // before the first write of a slot
     const auto due = experiment_->due();
     if (due) ::sd_event_source_set_time(slot_source_, *due);
     ::sd_event_source_set_enabled(slot_source_, due ? SD_EVENT_ONESHOT : SD_EVENT_OFF);

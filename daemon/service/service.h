@@ -51,7 +51,7 @@ class Service {
     void warn_of_bus(const std::string& why);
     BusHandlers bus_handlers();
     Status ordered(Status done);
-    [[nodiscard]] std::string system_state() const;
+    const std::string& system_state();
     [[nodiscard]] bool is_restarted() const;
 
     // service.cpp: the rest.
@@ -77,7 +77,7 @@ class Service {
     void stop();
     void leave();
     void finish_records();
-    void hold_memory(bool hold);
+    void hold_memory();
     void show_summary();
     Experiment::Edges experiment_edges();
     void arm_slot();
@@ -137,8 +137,11 @@ class Service {
     std::string shown_;                    // STATUS= as last sent by a tick or an event
     bool switched_off_ = false;            // by a kill switch
     std::optional<std::string> observed_;  // Engine::observing() at the last check; empty at the start
-    std::string not_held_;                 // last logged reason why memory could not be locked
-    bool bus_warned_ = false;              // logged that there is no bus; reset once there is one
+    std::string system_state_;
+    std::uint64_t asked_system_at_ = 0;  // us
+    bool memory_held_ = false;
+    std::string not_held_;     // last logged reason why memory could not be locked
+    bool bus_warned_ = false;  // logged that there is no bus; reset once there is one
 };
 
 }  // namespace wq

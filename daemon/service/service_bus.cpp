@@ -83,11 +83,19 @@ void Service::warn_of_bus(const std::string& why) {
         log_.write({LOG_WARNING, Event::none, "no D-Bus interface yet: " + why});
 }
 
-// Uses its own connection, like is_restarted().
-std::string Service::system_state() const {
-    if (!bus_ || bus_->state() != BusServer::State::serving) return "";
+// Uses its own connection, like is_restarted(). Asks only now and then, because that takes time; once systemd
+// has started, its state seldom changes.
+const std::string& Service::system_state() {
+    const bool settled = system_state_ == "running" || system_state_ == "degraded";
+    const std::uint64_t now = monotonic_us();
+    if (asked_system_at_ != 0 && now - asked_system_at_ < (settled ? 600 : 60) * kSecond)
+        return system_state_;
+    asked_system_at_ = now;
+    system_state_.clear();
+    if (!bus_ || bus_->state() != BusServer::State::serving) return system_state_;
     const auto bus = open_system_bus();
-    return bus ? state_of_system(bus->get()) : "";
+    if (bus) system_state_ = state_of_system(bus->get());
+    return system_state_;
 }
 
 // Uses its own connection: waiting on the connection with our well-known name would queue orders meanwhile.

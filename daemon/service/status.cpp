@@ -59,7 +59,7 @@ json comparison_json(const std::optional<ComparisonView>& view, const Judging& j
     return {{"reference", v.arms.reference.name()},
             {"candidate", v.arms.candidate.name()},
             {"course", name_of(v.course)},
-            {"by_order", v.by_order},
+            {"by_order", v.by_hand},
             {"verdict", name_of(v.judgement)},
             {"pair", d.pairs + 1},
             {"pairs", d.pairs},
@@ -111,7 +111,7 @@ json experiments_json(const Experiment* experiment, const std::vector<Comparison
     std::optional<std::int64_t> next;
     for (const ComparisonView& view : views)
         if (view.next_pair && (!next || *view.next_pair < *next)) next = view.next_pair;
-    const ExperimentTotals& totals = experiment->totals();
+    const ExperimentTotals totals = experiment->totals();
     return {{"reason", word_or_null(experiment->why_no_slot())},
             {"measuring", std::ranges::count(views, true, &ComparisonView::measuring)},
             {"next_pair", value_or_null(next)},

@@ -60,16 +60,16 @@ void Daemon::build() {
         .record = record_,
         .log = host_.log,
         .paths = Paths{host_.tree.root()},
-        .random =
-            [this] {
-                return host_.coin = host_.coin * 6364136223846793005U + 1442695040888963407U,
-                       host_.coin >> 33;
-            },
-        .clocks = [] { return Clocks{}; },
-        .now = [this] { return host_.now; },
-        .wall = [this] { return host_.wall; },
-        .minute_of_day = [] { return 12U * 60; },
-        .uptime = [] { return std::uint64_t{3600}; }});
+        .clock = {.random =
+                      [this] {
+                          return host_.coin = host_.coin * 6364136223846793005U + 1442695040888963407U,
+                                 host_.coin >> 33;
+                      },
+                  .clocks = [] { return Clocks{}; },
+                  .now = [this] { return host_.now; },
+                  .wall = [this] { return host_.wall; },
+                  .minute_of_day = [] { return 12U * 60; },
+                  .uptime = [] { return std::uint64_t{3600}; }}});
 }
 
 void Daemon::reconcile() {
@@ -80,7 +80,7 @@ void Daemon::reconcile() {
 void Daemon::tick() {
     host_.pass(15'000'000);
     reconcile();
-    experiment_->tick();
+    experiment_->tick("");
 }
 
 // Runs the experiment up to the next verdict. Afterwards a kept candidate is watched, another target rests.

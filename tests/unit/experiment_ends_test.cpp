@@ -449,7 +449,7 @@ TEST_F(ExperimentEnds, AnOrderOnWhatWasKeptEnds) {
         run_until([this] { return view("kcryptd") && view("kcryptd")->arms.reference.name() != "cache"; }));
     const std::size_t before = verdicts_->records().size();
     ASSERT_TRUE(experiment_->order("kcryptd", ""));
-    ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_order; }, 1200));
+    ASSERT_TRUE(run_until([&] { return !view("kcryptd") || !view("kcryptd")->by_hand; }, 1200));
     EXPECT_EQ(verdicts_->records().size(), before + 1);
     EXPECT_TRUE(last().judged);
 }
@@ -512,7 +512,7 @@ TEST_F(ExperimentEnds, AnOrderThatALaterOrderEndsBeforeItsSlotIsToldOf) {
     EXPECT_FALSE(last().judged);
     EXPECT_EQ(last().key.candidate, "numa");
     EXPECT_EQ(last().reason, "an operator's order");
-    EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_order);
+    EXPECT_FALSE(view("kcryptd") && view("kcryptd")->by_hand);
 }
 
 TEST_F(ExperimentEnds, AChangingLoadIsNoLostWindowOfAnyArm) {

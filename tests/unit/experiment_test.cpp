@@ -91,7 +91,7 @@ TEST_F(ExperimentTest, TheBaselineIsOnDiskBeforeTheFirstWriteAndGoneAfterTheSlot
         return 0;
     };
     ASSERT_TRUE(run_to_slot());
-    EXPECT_TRUE(held_);
+    EXPECT_TRUE(experiment_->holds_memory());
     step();
     step();
     EXPECT_GT(asked(), 0U);
@@ -114,7 +114,7 @@ TEST_F(ExperimentTest, ARegressionGoesBackToTheBaselineAndRests) {
     EXPECT_THAT(reason("kcryptd"), HasSubstr("smt against cache: regressed, latency "));
     EXPECT_EQ(log_.count(Event::verdict), 2U) << "of each target's class";
     EXPECT_FALSE(counters_.attached);
-    EXPECT_FALSE(held_);
+    EXPECT_FALSE(experiment_->holds_memory());
     EXPECT_EQ(view("kcryptd")->course, Course::resting);
     EXPECT_TRUE(view("kcryptd")->next_pair);
     EXPECT_EQ(experiment_->totals().regressed, 2U);

@@ -170,7 +170,7 @@ TEST_F(ExperimentWatch, WhatIsFarWorseIsDecidedWithinTheBudget) {
     start(smt_alone());
     ASSERT_TRUE(run_until([this] { return experiment_->totals().regressed > 0; }, 5 * 3600));
     EXPECT_LE(entry("kcryptd", "cache", "smt")->columns[0].worse.count, 9U);
-    EXPECT_LT(experiment_->lost_today(), 60);
+    EXPECT_LT(experiment_->totals().lost_today, 60);
 }
 
 }  // namespace

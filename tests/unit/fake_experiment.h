@@ -52,21 +52,19 @@ class ExperimentRig : public Rig {
         next_step_ = [](const StepInput&) { return Step(); };
         waiting_ = [] { return Waiting(); };
         restart();
-        experiment_ = std::make_unique<Experiment>(
-            Experiment::Edges{.engine = *engine_,
-                              .counters = counters_,
-                              .verdicts = *verdicts_,
-                              .record = *record_,
-                              .log = log_,
-                              .paths = Paths{tree_.root()},
-                              .random = [this] { return random_.bits(); },
-                              .clocks = [this] { return clocks_; },
-                              .now = [this] { return now_++; },  // no two calls return the same time
-                              .wall = [this] { return wall_; },
-                              .minute_of_day = [this] { return minute_; },
-                              .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; },
-                              .system_state = [this] { return system_state_; },
-                              .hold_memory = [this](bool hold) { held_ = hold; }});
+        experiment_ = std::make_unique<Experiment>(Experiment::Edges{
+            .engine = *engine_,
+            .counters = counters_,
+            .verdicts = *verdicts_,
+            .record = *record_,
+            .log = log_,
+            .paths = Paths{tree_.root()},
+            .clock = {.random = [this] { return random_.bits(); },
+                      .clocks = [this] { return clocks_; },
+                      .now = [this] { return now_++; },  // no two calls return the same time
+                      .wall = [this] { return wall_; },
+                      .minute_of_day = [this] { return minute_; },
+                      .uptime = [this] { return uptime_ + (now_ - began_) / 1'000'000; }}});
         next_step_ = [this](const StepInput& in) { return experiment_->step(in); };
         waiting_ = [this] { return experiment_->waiting(); };
         use(policy);
@@ -84,7 +82,7 @@ class ExperimentRig : public Rig {
     }
     void tick() {
         reconcile();
-        experiment_->tick();
+        experiment_->tick(system_state_);
         next_tick_ = now_ + tick_;
     }
     void move_to(std::uint64_t when) {
@@ -167,7 +165,6 @@ class ExperimentRig : public Rig {
     std::uint64_t uptime_ = 3600;
     std::string system_state_ = "running";
     Clocks clocks_;
-    bool held_ = false;    // whether memory is locked
     double noise_ = 0.01;  // log-sd of a window
     std::uint64_t stuck_ = 0;
     // By target and the word in its file: cost of an item (1 is 1000 ns), and completions per second.

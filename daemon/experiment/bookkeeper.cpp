@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "experiment/bookkeeper.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "counters/counter_table.h"
+
+namespace wq {
+namespace {
+
+constexpr std::uint64_t kHour = 3600 * kSecond;
+constexpr std::uint64_t kDay = 24 * kHour;
+constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
+constexpr unsigned kMostStarved = 2;      // consecutive pairs
+constexpr std::size_t kMostReadings = 64;
+constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
+
+// The largest extra cost of one arm in the pair that was added, over all judged counters, as a difference of
+// logarithms: of the candidate for SIGN 1, of the reference for SIGN -1. Empty if no counter was added.
+std::optional<double> added(const LedgerEntry& before, const LedgerEntry& after, double sign) {
+    std::optional<double> out;
+    for (std::size_t i = 0; i < after.columns.size(); i++) {
+        const Comparison::Column& column = after.columns[i];
+        if (column.counter.guard || column.last.empty()) continue;
+        if (i < before.columns.size() && before.columns[i].worse.count == column.worse.count) continue;
+        out = std::max(out.value_or(sign * column.last.back()), sign * column.last.back());
+    }
+    return out;
+}
+
+// A value near zero in both windows is no cost: on an idle disk, tasks stall for 0 us in one window, and for
+// 40 us in the next.
+bool is_next_to_nothing(const ComparedCounter& counter, const PairValues& values) {
+    const CounterKind* kind = find_counter(counter.name);
+    return kind != nullptr && std::max(values.reference, values.candidate) < kind->least_alarming;
+}
+
+// Whether a judged counter is three times worse, beyond the noise of the pairs BEFORE.
+bool costs_too_much(const LedgerEntry& before, const PairEvidence& evidence) {
+    if (evidence.lost) return false;
+    for (std::size_t i = 0; i < evidence.values.size(); i++) {
+        const Comparison::Column& column = before.columns[i];
+        const auto& values = evidence.values[i];
+        if (!column.counter.guard && values && !is_next_to_nothing(column.counter, *values) &&
+            is_beyond_noise(column.last, log_ratio(column.counter, *values)))
+            return true;
+    }
+    return false;
+}
+
+// The pause until the next pair of a watch. While the kept arm is clearly better, it doubles, up to a day. A
+// pair that does not agree ends that.
+std::uint64_t pause_after(std::uint64_t pause, const LedgerEntry& entry, std::uint64_t recheck) {
+    const auto interval = Comparison(entry.columns).effect(0).interval;
+    const auto& last = entry.columns.front().last;
+    const bool agrees = !last.empty() && last.back() < 0;
+    const bool clear = agrees && interval && interval->high < kClearGain;
+    return clear ? std::min(2 * std::max(pause, recheck), std::max(kDay, recheck)) : recheck;
+}
+
+std::string text_of(const Arms& arms) {
+    return fmt::format("{} against {}", arms.candidate.name(), arms.reference.name());
+}
+
+}  // namespace
+
+Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)
+    : edges_(edges), book_(book), ledger_(ledger) {
+    ledger_.load();
+    const auto coins = take_coins(edges_.paths.slot());
+    if (!coins)
+        edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
+    if (!coins || !*coins || !(*coins)->running) return;
+    const auto& entries = ledger_.ledger().entries();
+    for (const Coins::Member& member : (*coins)->members)
+        if (const auto found = entries.find(member.comparison); found != entries.end())
+            lose_window(found->second, (*coins)->side_of(member));
+}
+
+ExperimentTotals Bookkeeper::totals() const {
+    ExperimentTotals out = totals_;
+    out.lost_today = book_.lost(edges_.clock.wall());
+    return out;
+}
+
+bool Bookkeeper::can_judge() const {
+    const auto& counters = edges_.engine.keys().measures().counters;
+    return !counters.empty() && !counters.front().guard;
+}
+
+LedgerEntry Bookkeeper::entry_of(const LedgerKey& key) const {
+    if (const LedgerEntry* known = ledger_.ledger().find(key); known != nullptr) return *known;
+    LedgerEntry out;
+    out.key = key;
+    out.columns = Comparison(edges_.engine.keys().measures().counters).columns();
+    return out;
+}
+
+void Bookkeeper::lose_window(const LedgerEntry& known, Side side) {
+    LedgerEntry entry = known;
+    add_lost_window(entry, side);
+    entry.updated = edges_.clock.wall();
+    totals_.windows_lost++;
+    ledger_.change().put(std::move(entry));
+}
+
+// Logs the begin of each comparison of a target once.
+void Bookkeeper::begun(const std::vector<Member>& members) {
+    totals_.slots++;
+    for (const Member& member : members) {
+        const Taker& taker = member.taker;
+        if (!begun_.insert(taker.name + "\n" + taker.key.text()).second) continue;
+        say(LOG_INFO, Event::comparison_begun, taker,
+            fmt::format("{} is compared with {}", taker.arms.candidate.name(), taker.arms.reference.name()));
+    }
+}
+
+void Bookkeeper::left(const SlotRun::Left& left) {
+    const Member& member = *left.member;
+    const Taker& taker = member.taker;
+    totals_.cut_off++;
+    // In the first pair of a comparison it does not count: there is no largest difference yet.
+    const LedgerEntry* known = ledger_.ledger().find(taker.key);
+    if (left.ours && member.in_place && known != nullptr) lose_window(*known, member.side(*member.in_place));
+    if (taker.by_hand)
+        give_up(member, left.why);
+    else
+        book_.put_off(taker.name, left.why, edges_.clock.now());
+    say(LOG_INFO, Event::comparison_cut_off, taker, text_of(taker.arms) + ": cut off: " + left.why, left.why);
+}
+
+void Bookkeeper::take(const SlotRun::Done& done, const SlotTimes& times) {
+    const Member& member = *done.member;
+    const PairResult& result = done.result;
+    Notes& notes = book_.of(member.taker.name);
+    const std::uint64_t now = edges_.clock.now();
+    if (member.pair->counts_work() && result.counted) {
+        notes.load.expected =
+            static_cast<double>(result.items) * 1e6 / static_cast<double>(2 * times.counted());
+        notes.load.rate = notes.load.expected;
+        notes.load.rate_at = now;
+    }
+    if (member.taker.course == Course::watched)
+        notes.turns.next_watch = now + std::max(notes.turns.pause, us(judge().recheck));
+    else
+        notes.turns.next_sparse = now + us(judge().recheck);
+    if (is_stuck(member, result)) return;
+    if (!result.drop.empty()) return drop(member, result.drop);
+    PairEvidence evidence{by_arm(result, member.candidate_first), {}};
+    const auto& counters = edges_.engine.keys().measures().counters;
+    for (std::size_t i = 0; i < counters.size(); i++)
+        if (counters[i].name == kOthers)
+            evidence.values[i] = others_by_arm(done.others, member.candidate_first);
+    if (result.lost) evidence.lost = member.side(*result.lost);
+    // Half of lead and drain: only the second window's arm is in place then.
+    use(member, evidence, static_cast<double>(times.window + (times.lead + times.drain) / 2) / 1e6);
+}
+
+// Work that queues itself again stays on its pool. A scope that is written now does not reach it.
+bool Bookkeeper::is_stuck(const Member& member, const PairResult& result) {
+    const Taker& taker = member.taker;
+    auto& sums = book_.of(taker.name).streaks;
+    sums.items += result.items - sums.items / 8;
+    sums.stuck += result.stuck - sums.stuck / 8;
+    if (sums.stuck * kMostStuck <= sums.items || sums.items / 2 < judge().settings.min_items) return false;
+    sums.items = sums.stuck = 0;
+    if (taker.course == Course::watched) {  // goes on: the arm in force can still become worse
+        drop(member, kStuckReason);
+        return true;
+    }
+    totals_.pairs_dropped++;
+    rest(member, us(judge().retry_after), kStuckReason);
+    VerdictRecord record = record_of(member, {}, {}, entry_of(taker.key).alarms + 1);
+    record.reason = kStuckReason;
+    keep(std::move(record), taker.key.text());
+    if (taker.by_hand) book_.orders.erase(taker.name);
+    return true;
+}
+
+// A watch never rests. If it gets no pairs, this is logged once.
+void Bookkeeper::drop(const Member& member, const std::string& why) {
+    constexpr unsigned kMost = OrderBook::kMostDropped;
+    totals_.pairs_dropped++;
+    const Taker& taker = member.taker;
+    const bool watched = taker.course == Course::watched;
+    auto& streaks = book_.of(taker.name).streaks;
+    if (++(watched ? streaks.missed : streaks.dropped) != kMost) return;
+    const std::string text = fmt::format("{} consecutive pairs were dropped: {}", kMost, why);
+    if (watched)
+        return say(LOG_NOTICE, Event::none, taker,
+                   fmt::format("the watch of {} gets no data: {}", taker.arms.candidate.name(), text), why);
+    streaks.dropped = 0;
+    rest(member, kHour, text);
+    if (taker.by_hand) give_up(member, why);
+}
+
+void Bookkeeper::use(const Member& member, const PairEvidence& evidence, double in_place) {
+    const Taker& taker = member.taker;
+    const bool watched = taker.course == Course::watched;
+    Notes& notes = book_.of(taker.name);
+    const LedgerEntry before = entry_of(taker.key);
+    LedgerEntry entry = before;
+    if (!evidence.lost)
+        if (const std::string why = Comparison(entry.columns).why_refused(evidence.values); !why.empty())
+            return drop(member, why);
+    const std::int64_t wall = edges_.clock.wall();
+    const Accrual accrual = accrue(entry, evidence,
+                                   {judge().settings.alpha, taker.candidates, judge().settings.max_pairs,
+                                    judge().run_length, taker.candidate_holds, wall});
+    (watched ? notes.streaks.missed : notes.streaks.dropped) = 0;
+    notes.aside.failures = 0;
+    totals_.pairs++;
+    if (evidence.lost) totals_.windows_lost++;
+    // A candidate that has not improved may cost time. While it is in force, the reference may cost time,
+    // too.
+    const bool spent = book_.is_spent(taker.name, wall, judge());
+    if (const auto d = added(before, entry, 1); d && !watched) notes.lost.add(wall / 86'400, *d, in_place);
+    if (const auto d = added(before, entry, -1); d && taker.candidate_holds)
+        notes.lost.add(wall / 86'400, *d, in_place);
+    // What was set first may go back.
+    if (!spent && book_.is_spent(taker.name, wall, judge())) turned_ = true;
+    if (!evidence.lost && taker.course == Course::dense) add_readings(entry, evidence);
+    ledger_.change().put(entry);
+    if (watched) {
+        notes.turns.pause = pause_after(notes.turns.pause, entry, us(judge().recheck));
+        notes.turns.next_watch = edges_.clock.now() + notes.turns.pause;
+    } else if (accrual.turn == Turn::none || accrual.turn == Turn::undecided) {
+        be_cautious(member, before, evidence);
+    }
+    std::optional<VerdictRecord> verdict;
+    if (accrual.turn != Turn::none) verdict = turn(member, entry, accrual);
+    count_orders(member, verdict);
+}
+
+void Bookkeeper::add_readings(const LedgerEntry& entry, const PairEvidence& evidence) {
+    const std::string key = entry.key.text();
+    ComparisonReadings& readings = readings_[key];
+    // Limits the size: comparisons that ended because of hotplug or a new policy never get a verdict.
+    if (readings_.size() > kMostReadings)
+        readings_.erase(readings_.begin()->first == key ? std::next(readings_.begin()) : readings_.begin());
+    if (readings.counters.empty())
+        for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
+            if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
+    std::vector<PairValues> pair;
+    for (std::size_t i = 0; i < evidence.values.size(); i++)
+        if (!entry.columns[i].counter.guard && evidence.values[i])
+            pair.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
+    readings.add(std::move(pair));
+}
+
+// Sets the candidate aside for an hour, without a verdict.
+void Bookkeeper::be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence) {
+    unsigned& starved = book_.of(member.taker.name).streaks.starved;
+    const bool cut = evidence.lost == Side::candidate && member.pair->is_cut(member.candidate_first ? 0 : 1);
+    starved = cut ? starved + 1 : 0;
+    std::string why;
+    if (starved >= kMostStarved)
+        why = "in two consecutive pairs its work completed at less than a third of the expected rate";
+    else if (costs_too_much(before, evidence))
+        why = "its cost was more than three times the reference's, more than noise explains";
+    if (why.empty()) return;
+    starved = 0;
+    rest(member, kHour, why, true);
+    if (member.taker.by_hand) give_up(member, why);
+}
+
+void Bookkeeper::rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect) {
+    const Taker& taker = member.taker;
+    book_.of(taker.name).aside.rests[taker.arms.key()] = {edges_.clock.now() + time, why, suspect};
+    totals_.rests++;
+    turned_ = true;
+    say(LOG_NOTICE, Event::none, taker,
+        fmt::format("the comparison of {} with {} is paused for {}: {}", taker.arms.candidate.name(),
+                    taker.arms.reference.name(), rough_time(time / kSecond), why),
+        why);
+}
+
+VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual) {
+    turned_ = true;
+    const bool taken_back = accrual.turn == Turn::taken_back;
+    // If the watch took the candidate back, the entry already belongs to the next comparison.
+    VerdictRecord record = record_of(member, accrual.decision, accrual.effect,
+                                     taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
+    if (accrual.turn == Turn::improved) totals_.improved++;
+    if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
+    if (accrual.turn == Turn::undecided) {
+        totals_.undecided++;
+        record.reason = kMaxPairsReason;
+    }
+    if (taken_back) {
+        totals_.taken_back++;
+        record.outcome = Judgement::regressed;
+        if (pairs_of(entry) == 0) record.reason = kWatchReason;  // an alarm began the evidence anew
+    }
+    book_.of(member.taker.name).turns.next_watch = 0;
+    keep(record, member.taker.key.text());
+    return record;
+}
+
+VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decision, const Effect& effect,
+                                    unsigned number) const {
+    VerdictRecord out;
+    out.key = member.record_key;
+    out.target = member.taker.name;
+    out.time = edges_.clock.wall();
+    out.comparison = number;
+    out.outcome = decision.judgement;
+    out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
+                    decision.log_better, effect};
+    out.settings = judge().settings;
+    out.settings.alpha = alpha_after(out.settings.alpha, number - 1);
+    return out;
+}
+
+VerdictRecord Bookkeeper::record_so_far(const Member& member) const {
+    if (!can_judge()) return record_of(member, {}, {}, 1);  // an entry would have only guards
+    const LedgerEntry entry = entry_of(member.taker.key);
+    const Decision decision = decision_of(entry, judge().settings.alpha, member.taker.candidates);
+    return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
+}
+
+// Adds RECORD to the history at once. The journal and the disk get it after the slot.
+void Bookkeeper::keep(VerdictRecord record, const std::string& key) {
+    edges_.verdicts.add(record);
+    to_write_.push_back({std::move(record), key});
+}
+
+void Bookkeeper::give_up(const Member& member, const std::string& why) {
+    VerdictRecord record = record_so_far(member);
+    record.judged = false;
+    record.reason = why;
+    keep(std::move(record), member.taker.key.text());
+    book_.orders.erase(member.taker.name);
+}
+
+// An order ends with a verdict, or after max_pairs pairs. Pairs of all targets with the same comparison
+// count, because these targets take turns.
+void Bookkeeper::count_orders(const Member& member, const std::optional<VerdictRecord>& verdict) {
+    for (auto& [name, order] : std::map(book_.orders)) {
+        const bool own = name == member.taker.name;
+        const auto target = edges_.engine.targets().find(name);
+        if ((own && !member.taker.by_hand) || target == edges_.engine.targets().end()) continue;
+        const Taker taker = taker_of(target->second, order.arms, Course::dense, edges_.engine.keys());
+        if (taker.key != member.taker.key) continue;
+        const bool ended = ++book_.orders.at(name).pairs >= judge().settings.max_pairs;
+        if (!verdict && !ended) continue;
+        book_.orders.erase(name);
+        if (verdict && own) continue;  // turn() reported it
+        const Member ordered = member_of(taker, edges_.engine);
+        VerdictRecord record = verdict.value_or(record_so_far(ordered));
+        // Without a new decision, the record has the earlier one.
+        if (!verdict) record.outcome = entry_of(taker.key).judgement;
+        record.target = name;
+        record.key = ordered.record_key;
+        if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
+        keep(std::move(record), taker.key.text());
+    }
+}
+
+void Bookkeeper::write() {
+    if (to_write_.empty()) return;
+    const auto saved = [this](const Status& done) {
+        if (!done) edges_.log.write({LOG_WARNING, Event::none, done.error().text});
+    };
+    for (const auto& [r, key] : std::exchange(to_write_, {})) {
+        const bool notable = r.judged && r.outcome != Judgement::undecided;
+        edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
+                          r.judged ? Event::verdict : Event::comparison_cut_off,
+                          fmt::format("{}: {} against {}: {}{}: {}", r.target, r.key.candidate,
+                                      r.key.reference, name_of(r.outcome),
+                                      r.reason.empty() ? "" : " (" + r.reason + ")", wq::text_of(r.standing)),
+                          {{"WQ_NAME", r.target},
+                           {"WQ_ARM_REFERENCE", r.key.reference},
+                           {"WQ_ARM_CANDIDATE", r.key.candidate},
+                           {"WQ_VERDICT", std::string(name_of(r.outcome))},
+                           {"WQ_REASON", r.reason},
+                           {"WQ_COUNTER", r.standing.counter},
+                           {"WQ_PAIRS", std::to_string(r.standing.pairs)},
+                           {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
+        const auto found = readings_.find(key);
+        if (found == readings_.end() || found->second.pairs.empty()) continue;
+        // After an order that was cut off the comparison may go on, and its verdict is about all pairs: keeps
+        // them.
+        ComparisonReadings readings = found->second;
+        if (r.judged) readings_.erase(found);
+        edges_.record.put(
+            fmt::format("{}: {} of {}", edges_.paths.readings(), r.target, r.time),
+            [paths = edges_.paths, record = r, readings = std::move(readings)]() -> Status {
+                return keep_readings(paths, record, readings).map_error([](const Error& error) {
+                    return error.in("the pairs of a comparison cannot be saved");
+                });
+            },
+            saved);
+    }
+    const std::string& path = edges_.verdicts.path();
+    edges_.record.put(
+        path, [path, text = edges_.verdicts.text()] { return VerdictStore::write(path, text); }, saved);
+    ledger_.save(edges_.clock.now());
+}
+
+void Bookkeeper::say(int priority, Event event, const Taker& taker, const std::string& text,
+                     const std::optional<std::string>& why) {
+    LogLine line{priority,
+                 event,
+                 taker.name + ": " + text,
+                 {{"WQ_NAME", taker.name},
+                  {"WQ_ARM_REFERENCE", taker.arms.reference.name()},
+                  {"WQ_ARM_CANDIDATE", taker.arms.candidate.name()}}};
+    if (why) line.fields.emplace_back("WQ_REASON", *why);
+    edges_.log.write(line);
+}
+
+void Bookkeeper::forget_others(const std::map<std::string, Target>& targets) {
+    std::erase_if(begun_,
+                  [&](const std::string& one) { return !targets.contains(one.substr(0, one.find('\n'))); });
+}
+
+}  // namespace wq

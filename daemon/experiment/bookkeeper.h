@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/ledger_file.h"
+#include "experiment/slot.h"
+
+namespace wq {
+
+// Totals of all experiments since the start of the daemon.
+struct ExperimentTotals {
+    std::uint64_t slots = 0;
+    std::uint64_t pairs = 0;
+    std::uint64_t pairs_dropped = 0;
+    std::uint64_t windows_lost = 0;
+    std::uint64_t improved = 0;    // verdicts
+    std::uint64_t regressed = 0;   //
+    std::uint64_t undecided = 0;   // comparisons that max_pairs pairs did not decide
+    std::uint64_t taken_back = 0;  // by the watch
+    std::uint64_t rests = 0;       // candidates that were set aside for a time
+    std::uint64_t cut_off = 0;     // targets that left a slot before its end
+    double lost_today = 0;         // s that all targets lost to experiments today (UTC)
+};
+
+// What a pair, or the end of a comparison without one, means: evidence in the ledger, a verdict in the
+// history, a rest or an ended order in the order book. Writes nothing to the kernel's files.
+class Bookkeeper {
+  public:
+    // Reads the ledger, and counts the lost windows of a slot that a crash cut off.
+    Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger);
+
+    [[nodiscard]] ExperimentTotals totals() const;
+    // Guards alone decide nothing. If the first counter is a guard, there are only guards.
+    [[nodiscard]] bool can_judge() const;
+    // Whether a verdict or a rest came since the last call: other arms may have to be in force.
+    [[nodiscard]] bool turned() { return std::exchange(turned_, false); }
+
+    void begun(const std::vector<Member>& members);
+    void left(const SlotRun::Left& left);
+    void take(const SlotRun::Done& done, const SlotTimes& times);
+    // Reports that the ordered comparison ended without a verdict, and ends the order.
+    void give_up(const Member& member, const std::string& why);
+    // Writes the verdicts since the last call. Takes time: not before the targets are as the ledger decides.
+    void write();
+    void forget_others(const std::map<std::string, Target>& targets);
+
+  private:
+    void lose_window(const LedgerEntry& known, Side side);
+    bool is_stuck(const Member& member, const PairResult& result);
+    void drop(const Member& member, const std::string& why);
+    void use(const Member& member, const PairEvidence& evidence, double in_place);
+    void add_readings(const LedgerEntry& entry, const PairEvidence& evidence);
+    void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
+    void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
+    VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
+    void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
+    [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
+                                          const Effect& effect, unsigned number) const;
+    [[nodiscard]] VerdictRecord record_so_far(const Member& member) const;
+    void keep(VerdictRecord record, const std::string& key);
+    void say(int priority, Event event, const Taker& taker, const std::string& text,
+             const std::optional<std::string>& why = {});
+    [[nodiscard]] LedgerEntry entry_of(const LedgerKey& key) const;
+    [[nodiscard]] const Judging& judge() const { return edges_.engine.policy().judge; }
+
+    const ExperimentEdges& edges_;
+    OrderBook& book_;
+    LedgerFile& ledger_;
+    ExperimentTotals totals_;
+    std::map<std::string, ComparisonReadings> readings_;           // by comparison, since its last verdict
+    std::vector<std::pair<VerdictRecord, std::string>> to_write_;  // with the keys of their comparisons
+    std::set<std::string> begun_;  // "TARGET\nCOMPARISON" whose begin was logged
+    bool turned_ = false;
+};
+
+}  // namespace wq
