@@ -6,7 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "ctl/observe/diagnose_command.h"
+#include "ctl/observe/diagnosis.h"
 #include "ctl/options.h"
 #include "fake_look.h"
 #include "fake_monitor.h"
@@ -18,11 +18,9 @@ namespace {
 
 using nlohmann::json;
 using test::TempTree;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using testing::StartsWith;
 using testing::internal::CaptureStderr;
 using testing::internal::CaptureStdout;
 using testing::internal::GetCapturedStderr;
@@ -36,8 +34,14 @@ Result<KernelDump> no_dump() {
 }
 
 class DiagnoseCommand : public testing::Test {
-  protected:
-    DiagnoseCommand() {
+  public:
+    DiagnoseCommand() { set_up(); }
+
+    void set_up() {
+        monitor_ = statistics_ = {};
+        profile_ = {};
+        dump_ = dump;
+        tree_.write("sys/devices/system/cpu/isolated", "\n");
         tree_.write("sys/devices/system/cpu/online", "0-7\n");
         tree_.write("proc/103/comm", "kworker/u9:3+kcryptd-254:0-1\n");
         tree_.write("proc/103/stat",
@@ -59,18 +63,18 @@ class DiagnoseCommand : public testing::Test {
         int code = 0;
         std::string out, err;
     };
-    Run run(bool as_json, Result<KernelDump> (*dump_of)() = dump) {
+    Run run(bool as_json) {
         CaptureStdout();
         CaptureStderr();
         Run got;
         got.code = diagnose(DiagnoseOptions{0.02, as_json},
-                            {Paths{tree_.root()}, monitor_, statistics_, profile_, dump_of});
+                            {Paths{tree_.root()}, monitor_, statistics_, profile_, dump_});
         got.out = GetCapturedStdout();
         got.err = GetCapturedStderr();
         return got;
     }
-    json found(Result<KernelDump> (*dump_of)() = dump) {
-        const auto got = run(true, dump_of);
+    json found() {
+        const auto got = run(true);
         EXPECT_EQ(got.code, kOk);
         EXPECT_EQ(got.err, "");
         return json::parse(got.out);
@@ -79,6 +83,7 @@ class DiagnoseCommand : public testing::Test {
     TempTree tree_;
     FakeMonitor monitor_, statistics_;
     FakeProfile profile_;
+    Result<KernelDump> (*dump_)() = dump;
 };
 
 TEST_F(DiagnoseCommand, PutsTogetherWhatTheToolsKnow) {
@@ -101,67 +106,59 @@ TEST_F(DiagnoseCommand, PrintsPlainWords) {
 
 TEST_F(DiagnoseCommand, WatchesTheIsolatedCpus) {
     tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
-    EXPECT_EQ(found().at("isolated").at("cpus"), "4-5");
-    EXPECT_EQ(profile_.isolated_.list(), "4-5");
-}
-
-TEST_F(DiagnoseCommand, SaysThatTheLockIsNotSeen) {
-    monitor_.limits_ = "the wait for pool->lock (this kernel refuses fentry)";
-    EXPECT_EQ(found().at("missing"), json({monitor_.limits_}));
-}
-
-TEST_F(DiagnoseCommand, GoesOnWithoutSamples) {
-    profile_.attached_ = fail("this kernel refuses fentry");
-    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
-    const json all = found();
-    EXPECT_EQ(all.at("attributed"), "statistics");
-    EXPECT_EQ(all.at("work")[0].at("cpu"), 0.5);
-    EXPECT_EQ(all.at("missing"), json({"which kworker runs which function: this kernel refuses fentry",
-                                       "work on isolated CPUs: this kernel refuses fentry"}));
-}
-
-TEST_F(DiagnoseCommand, GoesOnWithWorkOnIsolatedCpusAlone) {
     profile_.samples_ = false;
     profile_.limits_ = "this kernel refuses fentry";
     profile_.sample_->isolated = {{10, "kcryptd_crypt [dm_crypt]", 3, {}}};
-    tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
     const json all = found();
-    EXPECT_EQ(all.at("attributed"), "statistics");
+    EXPECT_EQ(all.at("isolated").at("cpus"), "4-5");
     EXPECT_EQ(all.at("isolated").at("work")[0].at("items"), 3);
+    EXPECT_EQ(all.at("attributed"), "statistics") << "there are no samples of kworkers";
     EXPECT_THAT(all.at("missing"), SizeIs(1));
+    EXPECT_EQ(profile_.isolated_.list(), "4-5");
 }
 
-TEST_F(DiagnoseCommand, GoesOnWithTheKernelsStatistics) {
-    monitor_.attached_ = fail("no tracepoints");
-    const json all = found();
-    EXPECT_EQ(all.at("attributed"), "ticks") << "the sampler still works";
-    EXPECT_EQ(all.at("missing"), json({"functions and waits: no tracepoints"}));
-}
-
-TEST_F(DiagnoseCommand, GoesOnWithNamesInProc) {
-    monitor_.attached_ = statistics_.attached_ = profile_.attached_ = fail("BPF is denied");
-    const json all = found(no_dump);
-    EXPECT_EQ(all.at("attributed"), "names");
-    EXPECT_EQ(all.at("missing"),
-              json({"functions, waits and all that the kernel counts of each workqueue: BPF is denied"}));
-    EXPECT_TRUE(profile_.isolated_.empty());
-}
-
-TEST_F(DiagnoseCommand, SaysThatThePoolsAreNotKnown) {
-    const json all = found(no_dump);
-    EXPECT_EQ(all.at("missing"), json({"pools and scopes: BPF is denied"}));
-    EXPECT_EQ(all.at("workqueues")[0].at("finer"), json::array());
-}
-
-TEST_F(DiagnoseCommand, SaysWhatItLost) {
-    profile_.sample_->lost_ticks = 1;
-    profile_.sample_->lost_items = 7;
-    monitor_.samples_[0].lost = 5;
-    monitor_.samples_[1].lost = 8;
-    const json missing = {"1 sample of kworkers: there was no room",
-                          "7 items that started on isolated CPUs: there was no room",
-                          "3 items: not timed (no room, or queued again before the start)"};
-    EXPECT_EQ(found().at("missing"), missing);
+// Each tool fails in turn: the others go on, and what is not seen is said.
+TEST_F(DiagnoseCommand, GoesOnWithWhatIsLeft) {
+    const std::string refused = "this kernel refuses fentry";
+    const auto check = [&](const char* attributed, const std::vector<std::string>& missing, auto change) {
+        set_up();
+        change();
+        const json all = found();
+        SCOPED_TRACE(all.dump());
+        EXPECT_EQ(all.at("attributed"), attributed);
+        EXPECT_EQ(all.at("missing"), json(missing));
+        const bool is_named = std::string(attributed) == "ticks";
+        EXPECT_EQ(all.at("work")[0].at("function").is_null(), !is_named);
+    };
+    check("ticks", {"the wait for pool->lock"}, [&] { monitor_.limits_ = "the wait for pool->lock"; });
+    check("statistics",
+          {"which kworker runs which function: " + refused, "work on isolated CPUs: " + refused}, [&] {
+              profile_.attached_ = fail(refused);
+              tree_.write("sys/devices/system/cpu/isolated", "4-5\n");
+          });
+    check("ticks", {"functions and waits: no"}, [&] { monitor_.attached_ = fail("no"); });
+    check("names", {"functions, waits and all that the kernel counts of each workqueue: no"}, [&] {
+        monitor_.attached_ = statistics_.attached_ = profile_.attached_ = fail("no");
+        dump_ = no_dump;
+    });
+    check("ticks", {"pools and scopes: BPF is denied"}, [&] { dump_ = no_dump; });
+    check("ticks",
+          {"1 sample of kworkers: there was no room",
+           "7 items that started on isolated CPUs: there was no room",
+           "3 items: not timed (no room, or queued again before the start)"},
+          [&] {
+              profile_.sample_->lost_ticks = 1;
+              profile_.sample_->lost_items = 7;
+              monitor_.samples_[0].lost = 5;
+              monitor_.samples_[1].lost = 8;
+          });
+    check("ticks", {}, [&] {  // it fails for a moment
+        monitor_.samples_.insert(monitor_.samples_.begin() + 1, WorkSample{});
+        monitor_.failures_ = {{1, EAGAIN}};
+    });
+    const std::string none = "what the kernel counts of each workqueue: no more samples";
+    check("ticks", {none}, [&] { monitor_.samples_.pop_back(); });
+    check("ticks", {none}, [&] { monitor_.samples_.clear(); });
 }
 
 TEST_F(DiagnoseCommand, FailsWhereNothingCanBeSeen) {
@@ -171,26 +168,6 @@ TEST_F(DiagnoseCommand, FailsWhereNothingCanBeSeen) {
     EXPECT_EQ(got.code, kFailure);
     EXPECT_EQ(got.out, "");
     EXPECT_EQ(got.err, "wq-tunectl: nothing can be seen: BPF is denied, and /proc shows no kworkers\n");
-}
-
-TEST_F(DiagnoseCommand, TriesASampleAgainThatFailsForAMoment) {
-    monitor_.samples_.insert(monitor_.samples_.begin() + 1, WorkSample{});
-    monitor_.failures_ = {{1, EAGAIN}};
-    EXPECT_EQ(found().at("missing"), json::array());
-}
-
-TEST_F(DiagnoseCommand, GoesOnWithoutASampleThatFails) {
-    monitor_.samples_.pop_back();
-    const json all = found();
-    EXPECT_EQ(all.at("missing"), json({"what the kernel counts of each workqueue: no more samples"}));
-    EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
-}
-
-TEST_F(DiagnoseCommand, GoesOnWithoutAFirstSample) {
-    monitor_.samples_.clear();
-    const json all = found();
-    EXPECT_EQ(all.at("missing"), json({"what the kernel counts of each workqueue: no more samples"}));
-    EXPECT_EQ(all.at("work")[0].at("function"), "kcryptd_crypt [dm_crypt]");
 }
 
 TEST_F(DiagnoseCommand, ASignalEndsItEarlyWithWhatWasSeen) {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "ctl/observe/diagnose_command.h"
+#include "ctl/observe/diagnosis.h"
 #include "fake_look.h"
 
 namespace wq::ctl {
@@ -13,8 +13,7 @@ namespace {
 
 using nlohmann::json;
 using test::busy_look;
-using testing::AllOf;
-using testing::EndsWith;
+using test::idle_look;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -27,61 +26,126 @@ std::string words_of(const DiagnoseLook& look) {
     return out;
 }
 
-DiagnoseLook idle_look() {
-    auto look = busy_look();
-    look.profile->ran.clear();
-    look.work->functions.clear();
-    look.kworkers.clear();
-    return look;
+TEST(DiagnosisText, IsPlain) {
+    EXPECT_THAT(diagnosis_text(diagnose(busy_look()), 80),
+                StartsWith("1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"
+                           "    kworker/u9:3 0.80, kworker/u9:4 0.40, allowed on CPUs 0-7\n"
+                           "    1000 items/s, 1.5ms each from start to end; one item was seen to use"));
+    EXPECT_EQ(
+        words_of(busy_look()),
+        "1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) kworker/u9:3 0.80, kworker/u9:4 "
+        "0.40, allowed on CPUs 0-7 1000 items/s, 1.5ms each from start to end; one item was seen to use "
+        "34ms of CPU without a sleep 50% of the time in the queue is waiting for pool->lock (20us per "
+        "item, 0.02 CPUs spin for it). Up to 4 CPUs share a pool, and 1 other workqueue. A finer scope "
+        "may shorten this; a comparison under your load tells: wq-tunectl ab --target kcryptd-254:0-1 "
+        "--arms cache,smt -- COMMAND 0.25 CPUs in vmstat_update of mm_percpu_wq (per-CPU) kworker/0:1 "
+        "0.25, allowed on CPU 0 50 items/s, 5.0ms each from start to end Per-CPU work runs on the CPU "
+        "that it is queued on; affinity scopes and the masks of unbound workqueues do not reach it. "
+        "0.05 CPUs in tasklet_work of bh_wq (in soft interrupts) 5 items/s, 10ms each from start to end "
+        "It runs in soft interrupts of the CPU that it is queued on, and no kworker shows it. All "
+        "kworkers used 1.05 of 7 CPUs in 2.0 s. ");
+    EXPECT_EQ(diagnosis_text(diagnose(idle_look()), 80),
+              "Nothing keeps kworkers busy: kworkers used 0.00 of 7 CPUs in 2.0 s.\n");
 }
 
-TEST(DiagnosisText, BeginsWithWhatCostsMost) {
-    const auto text = diagnosis_text(diagnose(busy_look()), 80);
-    EXPECT_THAT(text, StartsWith("1.20 CPUs in kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound)\n"
-                                 "    kworker/u9:3 0.80, kworker/u9:4 0.40, allowed on CPUs 0-7\n"
-                                 "    1000 items/s, 1.5ms each from start to end; one item was seen to use"));
-    const auto words = words_of(busy_look());
-    EXPECT_THAT(words,
-                HasSubstr("50% of the time in the queue is waiting for pool->lock (20us per item, 0.02 "
-                          "CPUs spin for it). Up to 4 CPUs share a pool, and 1 other workqueue."));
-    EXPECT_THAT(words,
-                HasSubstr("0.25 CPUs in vmstat_update of mm_percpu_wq (per-CPU) kworker/0:1 0.25, "
-                          "allowed on CPU 0 50 items/s, 5.0ms each from start to end Per-CPU work runs "
-                          "on the CPU that it is queued on;"));
-    EXPECT_THAT(words, HasSubstr("0.05 CPUs in tasklet_work of bh_wq (in soft interrupts)"));
-    EXPECT_THAT(words, EndsWith("All kworkers used 1.05 of 7 CPUs in 2.0 s. "));
+struct Case {
+    void (*change)(DiagnoseLook&);
+    std::vector<const char*> has, has_not;
+};
+
+TEST(DiagnosisText, ExplainsWhatWasFound) {
+    const Case cases[] = {
+        {[](auto& look) { look.work->workqueues[0].lock = 1000; },  // ns, of a mean wait of 40000 ns
+         {},
+         {"wq-tunectl", "pool->lock"}},
+        {[](auto& look) { look.work->workqueues[0].lock.reset(); },
+         {"Waiting for pool->lock is not seen here; a comparison"},
+         {}},
+        {[](auto& look) { look.dump->workqueues[0].max_active = 1; }, {"One item at a time"}, {"wq-tunectl"}},
+        {[](auto& look) { look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt]; },
+         {"Each core has a pool of its own, since `cache` is one core here", "--arms cache,numa -- COMMAND"},
+         {}},
+        {[](auto& look) {  // in addition to 500 ms of vmstat_update in the same kworker
+             for (unsigned i = 0; i < 9; i++)
+                 look.profile->ran.push_back(
+                     {20, "small" + std::to_string(i), 104, "kworker/0:1", 15'000'000, 0});
+         },
+         {"Another 9 functions used 0.05 together."},
+         {"small"}},
+        {[](auto& look) { look.profile->ran.erase(look.profile->ran.begin() + 1); },
+         {"in 2.0 s. Of the total, 0.25 was used by kworkers that no scheduler tick found running."},
+         {}},
+        {[](auto& look) {
+             auto& crypt = look.work->workqueues[0].now;
+             crypt.mem_reclaim = true;
+             crypt.mayday = 3;
+             crypt.rescued = 12;
+             crypt.repatriated = 400;
+             auto& percpu = look.work->workqueues[1].now;
+             percpu.cpu_intensive = 2;
+             percpu.cm_wakeup = 50;
+         },
+         {"called the rescuer (3 calls, 12 items rescued)", "200 times a second a kworker was brought back",
+          "2 items held a CPU for more than 10ms. The kernel may log \"hogged CPU ... consider switching to "
+          "WQ_UNBOUND\"",
+          "25 times a second another kworker was woken"},
+         {}},
+        {[](auto& look) { look.work->workqueues[1].now.cm_wakeup = 5; },  // of 100 items
+         {},
+         {"another kworker was woken"}},
+        {[](auto& look) {
+             look = idle_look();
+             look.work->workqueues[1].now.cpu_intensive = 1;
+         },
+         {"mm_percpu_wq (per-CPU) 1 item held a CPU for more than 10ms."},
+         {}},
+        {[](auto& look) {
+             look = idle_look();
+             look.isolated = {6, 7};
+             look.profile->isolated = {{20,
+                                        "vmstat_update",
+                                        40,
+                                        {{true, 6, "", 25},
+                                         {false, 0, "bash", 9},
+                                         {false, 1, "a\nb", 4},
+                                         {false, 2, "c", 1},
+                                         {false, 4, "d", 1}}},
+                                       {10, "kcryptd_crypt [dm_crypt]", 2, {}}};
+         },
+         {"40 items of vmstat_update of mm_percpu_wq (per-CPU) on isolated CPUs 6-7 25 queued by a timer on "
+          "CPU 6 9 queued on CPU 0, where bash ran 4 queued on CPU 1, where a?b ran and from 2 places more ",
+          "2 items of kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) on isolated CPUs 6-7 The cpumask "
+          "of this workqueue and the mask of all unbound workqueues decide where it runs."},
+         {}},
+        {[](auto& look) {
+             look = idle_look();
+             look.kworkers.push_back(test::stuck_kworker());
+         },
+         {"kworker/3:1 did not run at all: it sleeps in the middle of an item of md_misc It waits in "
+          "blk_mq_freeze_queue_wait. It uses no CPU but counts in the load average."},
+         {}},
+        {[](auto& look) { look.missing = {"pools and scopes: BPF is denied"}; },
+         {"Not seen: pools and scopes: BPF is denied "},
+         {}},
+    };
+    for (const Case& one : cases) {
+        auto look = busy_look();
+        one.change(look);
+        const auto words = words_of(look);
+        for (const char* text : one.has) EXPECT_THAT(words, HasSubstr(text));
+        for (const char* text : one.has_not) EXPECT_THAT(words, Not(HasSubstr(text)));
+    }
 }
 
-TEST(DiagnosisText, HasACommandToCopyWhereAFinerScopeExists) {
-    constexpr auto kCommand = "\n      wq-tunectl ab --target kcryptd-254:0-1 --arms cache,smt -- COMMAND\n";
-    auto look = busy_look();
-    EXPECT_THAT(diagnosis_text(diagnose(look), 80), HasSubstr(kCommand));
-    EXPECT_THAT(diagnosis_text(diagnose(look), 40), HasSubstr(kCommand)) << "it is not wrapped";
-    auto& row = look.work->workqueues.at(0);
-    row.lock = 1000;  // ns, of a mean wait of 40000 ns
-    EXPECT_THAT(words_of(look), AllOf(Not(HasSubstr("wq-tunectl")), Not(HasSubstr("pool->lock"))));
-    row.lock.reset();
-    EXPECT_THAT(words_of(look), HasSubstr("Waiting for pool->lock is not seen here; a comparison"));
-    look.dump->workqueues.at(0).max_active = 1;
-    EXPECT_THAT(words_of(look), AllOf(Not(HasSubstr("wq-tunectl")), HasSubstr("One item at a time")));
-}
-
-TEST(DiagnosisText, QuotesWhatAShellWouldObey) {
+TEST(DiagnosisText, HasACommandToCopyThatIsQuotedAndNotWrapped) {
+    constexpr auto kCommand = "\n      wq-tunectl ab --target 'a $(reboot)' --arms cache,smt -- COMMAND\n";
     auto look = busy_look();
     look.work->workqueues.at(0).now.name = look.dump->workqueues.at(0).name = "a $(reboot)";
-    EXPECT_THAT(diagnosis_text(diagnose(look), 80),
-                HasSubstr("wq-tunectl ab --target 'a $(reboot)' --arms cache,smt -- COMMAND\n"));
+    for (const unsigned columns : {80U, 40U})
+        EXPECT_THAT(diagnosis_text(diagnose(look), columns), HasSubstr(kCommand));
 }
 
-TEST(DiagnosisText, SaysWhereACoarserScopeMayHelp) {
-    auto look = busy_look();
-    look.dump->scopes[Scope::cache] = look.dump->scopes[Scope::smt];
-    EXPECT_THAT(words_of(look),
-                AllOf(HasSubstr("Each core has a pool of its own, since `cache` is one core here"),
-                      HasSubstr("--arms cache,numa -- COMMAND")));
-}
-
-TEST(DiagnosisText, FitsIntoEightyColumns) {
+TEST(DiagnosisText, FitsIntoItsColumns) {
     auto look = busy_look();
     look.isolated = {6, 7};
     look.profile->isolated = {{20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}}};
@@ -93,140 +157,43 @@ TEST(DiagnosisText, FitsIntoEightyColumns) {
     }
 }
 
-TEST(DiagnosisText, OfAnIdleMachineIsOneLine) {
-    EXPECT_EQ(diagnosis_text(diagnose(idle_look()), 80),
-              "Nothing keeps kworkers busy: kworkers used 0.00 of 7 CPUs in 2.0 s.\n");
-}
-
-TEST(DiagnosisText, CountsTheSmallOnes) {
-    auto look = busy_look();
-    for (unsigned i = 0; i < 9; i++)  // in addition to 500 ms of vmstat_update in the same kworker
-        look.profile->ran.push_back({20, "small" + std::to_string(i), 104, "kworker/0:1", 15'000'000, 0});
-    const auto words = words_of(look);
-    EXPECT_THAT(words, Not(HasSubstr("small")));
-    EXPECT_THAT(words, HasSubstr("Another 9 functions used 0.05 together."));
-}
-
-TEST(DiagnosisText, SaysHowMuchNoTickFound) {
-    auto look = busy_look();
-    look.profile->ran.erase(look.profile->ran.begin() + 1);
-    EXPECT_THAT(words_of(look), HasSubstr("in 2.0 s. Of the total, 0.25 was used by kworkers that no "
-                                          "scheduler tick found running."));
-}
-
-TEST(DiagnosisText, ExplainsRescuersHogsAndWorkers) {
-    auto look = busy_look();
-    EXPECT_THAT(words_of(look), AllOf(Not(HasSubstr("rescuer")), Not(HasSubstr("WQ_UNBOUND"))));
-    auto& crypt = look.work->workqueues.at(0).now;
-    crypt.mem_reclaim = true;
-    crypt.mayday = 3;
-    crypt.rescued = 12;
-    crypt.repatriated = 400;
-    auto& percpu = look.work->workqueues.at(1).now;
-    percpu.cpu_intensive = 2;
-    percpu.cm_wakeup = 50;
-    const auto words = words_of(look);
-    EXPECT_THAT(words, HasSubstr("called the rescuer (3 calls, 12 items rescued)"));
-    EXPECT_THAT(words, HasSubstr("200 times a second a kworker was brought back"));
-    EXPECT_THAT(words, HasSubstr("2 items held a CPU for more than 10ms. The kernel may log \"hogged CPU ... "
-                                 "consider switching to WQ_UNBOUND\""));
-    EXPECT_THAT(words, HasSubstr("25 times a second another kworker was woken"));
-    percpu.cm_wakeup = 5;  // of 100 items
-    EXPECT_THAT(words_of(look), Not(HasSubstr("another kworker was woken")));
-}
-
-TEST(DiagnosisText, ExplainsAQuietWorkqueuesEventsToo) {
-    auto look = idle_look();
-    look.work->workqueues.at(1).now.cpu_intensive = 1;
-    EXPECT_THAT(words_of(look), StartsWith("mm_percpu_wq (per-CPU) 1 item held a CPU for more than 10ms."));
-}
-
-TEST(DiagnosisText, NamesWhoDisturbsIsolatedCpus) {
-    auto look = idle_look();
-    look.isolated = {6, 7};
-    look.profile->isolated = {{20,
-                               "vmstat_update",
-                               40,
-                               {{true, 6, "", 25},
-                                {false, 0, "bash", 9},
-                                {false, 1, "a\nb", 4},
-                                {false, 2, "c", 1},
-                                {false, 4, "d", 1}}},
-                              {10, "kcryptd_crypt [dm_crypt]", 2, {}}};
-    const auto words = words_of(look);
-    EXPECT_THAT(words,
-                StartsWith("40 items of vmstat_update of mm_percpu_wq (per-CPU) on isolated CPUs 6-7 25 "
-                           "queued by a timer on CPU 6 9 queued on CPU 0, where bash ran 4 queued on "
-                           "CPU 1, where a?b ran and from 2 places more "));
-    EXPECT_THAT(words,
-                HasSubstr("2 items of kcryptd_crypt [dm_crypt] of kcryptd-254:0-1 (unbound) on isolated "
-                          "CPUs 6-7 The cpumask of this workqueue and the mask of all unbound workqueues "
-                          "decide where it runs."));
-}
-
-TEST(DiagnosisText, ExplainsWhoIsStuck) {
-    auto look = idle_look();
-    KworkerUse stuck;
-    stuck.name = "kworker/3:1";
-    stuck.work = "md_misc";
-    stuck.stuck = true;
-    stuck.sleeps_in = "blk_mq_freeze_queue_wait";
-    look.kworkers.push_back(stuck);
-    EXPECT_THAT(
-        words_of(look),
-        StartsWith("kworker/3:1 did not run at all: it sleeps in the middle of an item of md_misc It "
-                   "waits in blk_mq_freeze_queue_wait. It uses no CPU but counts in the load average."));
-}
-
-TEST(DiagnosisText, SaysWhatIsMissing) {
-    auto look = busy_look();
-    look.missing = {"pools and scopes: BPF is denied"};
-    EXPECT_THAT(diagnosis_text(diagnose(look), 80),
-                EndsWith("\nNot seen: pools and scopes: BPF is denied\n"));
-}
-
 TEST(DiagnosisJson, HasAllOfIt) {
     auto look = busy_look();
     look.isolated = {6, 7};
     look.profile->isolated = {{20, "vmstat_update", 40, {{true, 6, "", 25}, {false, 0, "bash", 15}}},
                               {0, "tasklet_work", 2, {}}};
+    look.kworkers.push_back(test::stuck_kworker());
     look.missing = {"a", "b"};
-    const json all = diagnosis_json(diagnose(look));
-    EXPECT_EQ(all.at("seconds"), 2.0);
-    EXPECT_EQ(all.at("online"), 7);
+    json all = diagnosis_json(diagnose(look));
     EXPECT_NEAR(all.at("cpu").get<double>(), 1.05, 1e-9);
-    EXPECT_EQ(all.at("unsampled"), 0.0);
-    EXPECT_EQ(all.at("attributed"), "ticks");
-    EXPECT_EQ(all.at("missing"), json({"a", "b"}));
-    const json& work = all.at("work").at(0);
-    EXPECT_EQ(work.at("function"), "kcryptd_crypt [dm_crypt]");
-    EXPECT_EQ(work.at("workqueue"), "kcryptd-254:0-1");
-    EXPECT_EQ(work.at("id"), 1);
-    EXPECT_EQ(work.at("kind"), "unbound");
-    EXPECT_EQ(work.at("per_second"), 1000.0);
-    EXPECT_EQ(work.at("kworkers").at(0).at("name"), "kworker/u9:3");
-    EXPECT_EQ(work.at("kworkers").at(0).at("allowed"), "0-7");
-    EXPECT_TRUE(work.at("kworkers").at(1).at("allowed").is_null());
-    const json& crypt = all.at("workqueues").at(0);
-    EXPECT_EQ(crypt.at("scope"), "cache");
-    EXPECT_EQ(crypt.at("finer"), json({"smt"}));
-    EXPECT_EQ(crypt.at("coarser"), json::array());
-    EXPECT_EQ(crypt.at("lock_share"), 0.5);
-    EXPECT_EQ(crypt.at("pool_cpus"), 4);
-    EXPECT_EQ(crypt.at("pool_shared"), 1);
-    EXPECT_TRUE(crypt.at("cpu_hogs").is_null());
-    const json& percpu = all.at("workqueues").at(1);
-    EXPECT_EQ(percpu.at("kind"), "per-cpu");
-    EXPECT_TRUE(percpu.at("scope").is_null());
-    EXPECT_TRUE(percpu.at("pool_cpus").is_null());
-    EXPECT_TRUE(percpu.at("target").is_null());
-    EXPECT_EQ(percpu.at("cpu_hogs"), 0);
-    EXPECT_EQ(all.at("isolated").at("cpus"), "6-7");
-    const json& isolated = all.at("isolated").at("work");
-    EXPECT_EQ(isolated.at(0).at("items"), 40);
-    EXPECT_EQ(isolated.at(0).at("origins").at(0),
-              json({{"timer", true}, {"cpu", 6}, {"task", nullptr}, {"items", 25}}));
-    EXPECT_TRUE(isolated.at(1).at("workqueue").is_null());
+    json work = all.at("work").at(0), crypt = all.at("workqueues").at(0), percpu = all.at("workqueues").at(1);
+    for (const char* key : {"cpu", "work", "workqueues"}) all.erase(key);
+    EXPECT_EQ(all, json::parse(R"({"seconds": 2.0, "online": 7, "unsampled": 0.0, "attributed": "ticks",
+        "stuck": [{"name": "kworker/3:1", "work": "md_misc", "sleeps_in": "blk_mq_freeze_queue_wait"}],
+        "isolated": {"cpus": "6-7", "work": [
+            {"workqueue": "mm_percpu_wq", "kind": "per-cpu", "function": "vmstat_update", "items": 40,
+             "origins": [{"timer": true, "cpu": 6, "task": null, "items": 25},
+                         {"timer": false, "cpu": 0, "task": "bash", "items": 15}]},
+            {"workqueue": null, "kind": null, "function": "tasklet_work", "items": 2, "origins": []}]},
+        "missing": ["a", "b"]})"));
+    EXPECT_NEAR(work.at("cpu").get<double>(), 1.2, 1e-9);
+    work.erase("cpu");
+    for (json& kworker : work.at("kworkers")) kworker.erase("cpu");
+    EXPECT_EQ(work, json::parse(R"({"function": "kcryptd_crypt [dm_crypt]", "workqueue": "kcryptd-254:0-1",
+        "id": 1, "kind": "unbound", "per_second": 1000.0, "mean_ns": 1500000.0, "longest_ns": 34000000.0,
+        "kworkers": [{"name": "kworker/u9:3", "allowed": "0-7"}, {"name": "kworker/u9:4", "allowed": null}]})"));
+    for (json* one : {&crypt, &percpu}) {
+        one->erase("cpu");
+        one->erase("lock_cpu");
+    }
+    EXPECT_EQ(crypt, json::parse(R"({"name": "kcryptd-254:0-1", "id": 1, "kind": "unbound", "max_active": 64,
+        "scope": "cache", "finer": ["smt"], "coarser": [], "target": "kcryptd-254:0-1", "pool_cpus": 4,
+        "pool_shared": 1, "lock_share": 0.5, "lock_ns": 20000.0, "items": 2000, "cpu_hogs": null,
+        "cm_wakeups": null, "repatriated": 0, "mayday": null, "rescued": null})"));
+    EXPECT_EQ(percpu, json::parse(R"({"name": "mm_percpu_wq", "id": 2, "kind": "per-cpu", "max_active": null,
+        "scope": null, "finer": [], "coarser": [], "target": null, "pool_cpus": null, "pool_shared": null,
+        "lock_share": null, "lock_ns": null, "items": 100, "cpu_hogs": 0, "cm_wakeups": 0,
+        "repatriated": null, "mayday": null, "rescued": null})"));
 }
 
 }  // namespace

@@ -8,13 +8,16 @@
 
 #include "ctl/options.h"
 #include "run_command.h"
+#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
 
-using testing::ElementsAre;
+using nlohmann::json;
+using nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Not;
+using testing::SizeIs;
 
 DumpedPool own_pool(int id, unsigned cpu, int nice, bool bh) {
     DumpedPool pool;
@@ -85,12 +88,6 @@ KernelInfo kernel() {
     return kernel;
 }
 
-std::vector<int> ids(const KernelDump& dump) {
-    std::vector<int> out;
-    for (const auto& pool : dump.pools) out.push_back(pool.id);
-    return out;
-}
-
 TEST(Dump, JsonHasAll) {
     const auto json = kernel_dump_json(sample(), kernel());
     EXPECT_EQ(json["kernel"].dump(),
@@ -114,14 +111,9 @@ TEST(Dump, JsonHasAll) {
               R"("pools":{"0":8,"1":9,"2":8},"default_pool":12,"max_active":256,)"
               R"("nodes":[{"node":0,"active":3,"max":16},{"node":null,"active":0,"max":8}],)"
               R"("rescuer":{"name":"kworker/R-write","pid":127,"cpus":"0-2"}})");
-}
-
-TEST(Dump, WhatAWorkqueueDoesNotHaveIsNullOrNotThere) {
-    const auto events = kernel_dump_json(sample(), kernel())["workqueues"][0];
-    EXPECT_FALSE(events.contains("scope"));
-    EXPECT_EQ(events["default_pool"], nullptr);
-    EXPECT_EQ(events["nodes"].dump(), "[]");
-    EXPECT_EQ(events["rescuer"], nullptr);
+    EXPECT_EQ(json["workqueues"][0].dump(),
+              R"({"name":"events","kind":"per-cpu","flags":["percpu"],"pools":{"0":1,"1":4},)"
+              R"("default_pool":null,"max_active":256,"nodes":[],"rescuer":null})");
 }
 
 TEST(Dump, WhatAKernelDoesNotHaveIsNull) {
@@ -129,36 +121,26 @@ TEST(Dump, WhatAKernelDoesNotHaveIsNull) {
     old.requested = old.isolated = std::nullopt;
     old.default_scope = std::nullopt;
     const auto json = kernel_dump_json(old, kernel());
-    EXPECT_EQ(json["masks"]["requested"], nullptr);
-    EXPECT_EQ(json["masks"]["isolated"], nullptr);
+    EXPECT_EQ(json["masks"].dump(), R"({"unbound":"0-1","requested":null,"isolated":null})");
     EXPECT_EQ(json["default_scope"], nullptr);
     EXPECT_THAT(kernel_dump_text(old, kernel(), 80, false), Not(HasSubstr("isolated")));
 }
 
-TEST(Dump, NoNameIsAll) {
-    const auto all = dump_of(sample(), {});
-    ASSERT_TRUE(all);
-    EXPECT_EQ(all->workqueues.size(), 4U);
-    EXPECT_EQ(all->pools.size(), 8U);
-}
-
-TEST(Dump, ANameKeepsItsPoolsAndTheDefaultOne) {
-    const auto one = dump_of(sample(), {"writeback"});
-    ASSERT_TRUE(one);
-    ASSERT_EQ(one->workqueues.size(), 1U);
-    EXPECT_EQ(one->workqueues[0].name, "writeback");
-    EXPECT_THAT(ids(*one), ElementsAre(8, 9, 12));
-    EXPECT_EQ(one->scopes.size(), 2U);
-}
-
-TEST(Dump, SeveralOfAName) {
-    const auto both = dump_of(sample(), {"events"});
-    ASSERT_TRUE(both);
-    EXPECT_EQ(both->workqueues.size(), 2U);
-    EXPECT_THAT(ids(*both), ElementsAre(1, 4));
-}
-
-TEST(Dump, ANameThatNoneHas) {
+TEST(Dump, ANameKeepsItsWorkqueuesTheirPoolsAndTheDefaultOne) {
+    const struct {
+        std::vector<std::string> names;
+        std::size_t workqueues;
+        std::vector<int> pools;
+    } cases[] = {{{}, 4, {0, 1, 2, 4, 5, 8, 9, 12}}, {{"writeback"}, 1, {8, 9, 12}}, {{"events"}, 2, {1, 4}}};
+    for (const auto& one : cases) {
+        const auto some = dump_of(sample(), one.names);
+        ASSERT_TRUE(some);
+        EXPECT_EQ(some->workqueues.size(), one.workqueues);
+        std::vector<int> ids;
+        for (const auto& pool : some->pools) ids.push_back(pool.id);
+        EXPECT_EQ(ids, one.pools);
+        EXPECT_EQ(some->scopes.size(), 2U);
+    }
     const auto none = dump_of(sample(), {"writeback", "writebac"});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().text, "there is no workqueue 'writebac'");
@@ -206,8 +188,9 @@ writeback  kworker/R-write  127  0-2
 TEST(Dump, PerCpuWorkOnAnotherPoolIsShown) {
     KernelDump dump = sample();
     dump.workqueues = {workqueue("mixed", "per-cpu", {{0, 1}, {1, 5}}),
-                       workqueue("moved", "per-cpu", {{0, 4}, {1, 4}})};
+                       workqueue("moved\x1b[2J", "per-cpu", {{0, 4}, {1, 4}})};
     const auto text = kernel_dump_text(dump, kernel(), 80, false);
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no control character reaches the terminal";
     EXPECT_THAT(text, HasSubstr("1: 0  5: 1"));
     EXPECT_THAT(text, HasSubstr("4: 0-1"));
     EXPECT_THAT(text, Not(HasSubstr("own, ")));
@@ -231,14 +214,103 @@ TEST(Dump, FitsATerminalOnALargeMachine) {
     EXPECT_GT(count, 120U);
 }
 
-TEST(Dump, AHostileNameDoesNotReachTheTerminal) {
-    KernelDump dump = sample();
-    dump.workqueues = {workqueue("evil\x1b[2J", "per-cpu", {})};
-    EXPECT_THAT(kernel_dump_text(dump, kernel(), 80, false), Not(HasSubstr("\x1b")));
-}
-
 TEST(Dump, IsOfTheRunningKernelOnly) {
     EXPECT_EQ(test::run_command(set_up_dump, {}, {.root = "/nowhere", .command = {}}), kUsage);
+}
+
+ordered_json old_kernel() {
+    return ordered_json::parse(R"({
+        "kernel": {"release": "6.12.107"}, "default_scope": "cache",
+        "masks": {"unbound": "0-3", "requested": "0-3", "isolated": ""},
+        "scopes": [{"scope": "cache", "nr_pods": 1}, {"scope": "system", "nr_pods": 1}],
+        "pools": [],
+        "workqueues": [
+            {"name": "writeback", "kind": "unbound", "flags": ["unbound", "sysfs"], "scope": "default",
+             "effective": "cache", "strict": false, "nice": 0, "cpus": "0-3",
+             "pools": {"0": 8, "1": 8, "2": 8, "3": 8}, "max_active": 256},
+            {"name": "events", "kind": "per-cpu", "flags": ["percpu"], "pools": {"0": 0, "1": 2},
+             "max_active": 256},
+            {"name": "events", "kind": "per-cpu", "flags": ["percpu", "highpri"], "pools": {"0": 1, "1": 3},
+             "max_active": 256},
+            {"name": "old_wq", "kind": "per-cpu", "flags": ["percpu"], "pools": {"0": 0}, "max_active": 1}]})");
+}
+
+// The pools have different ids; writeback has one pool for each half of the CPUs.
+ordered_json new_kernel() {
+    auto out = old_kernel();
+    out["kernel"]["release"] = "7.2.13";
+    out["default_scope"] = "cache_shard";
+    out["scopes"].push_back({{"scope", "cache_shard"}, {"nr_pods", 2}});
+    auto& all = out["workqueues"];
+    all[0]["effective"] = "cache_shard";
+    all[0]["pools"] = {{"0", 20}, {"1", 20}, {"2", 21}, {"3", 21}};
+    all[1]["pools"] = {{"0", 4}, {"1", 6}};
+    all[2]["kind"] = "unbound";
+    all[2]["flags"] = {"unbound", "highpri"};
+    all[2]["scope"] = "smt";
+    all[3]["name"] = "new_wq";
+    return out;
+}
+
+TEST(DumpDiff, FindsWhatChangedBetweenKernels) {
+    const auto diff = dump_diff(old_kernel(), new_kernel());
+    ASSERT_TRUE(diff);
+    const json all = *diff;
+    EXPECT_EQ(all.at("kernel"), json::parse(R"([{"what": "release", "before": "6.12.107", "after": "7.2.13"},
+                              {"what": "default scope", "before": "cache", "after": "cache_shard"},
+                              {"what": "pods of cache_shard", "before": "", "after": "2"}])"));
+    ASSERT_THAT(all.at("workqueues"), SizeIs(2)) << "the first events differs in its pools' ids alone";
+    EXPECT_EQ(all.at("workqueues")[0], json::parse(R"({"name": "events", "changes": [
+                  {"what": "kind", "before": "per-cpu", "after": "unbound"},
+                  {"what": "flags", "before": "percpu highpri", "after": "unbound highpri"},
+                  {"what": "scope", "before": "", "after": "smt"}]})"));
+    EXPECT_EQ(all.at("workqueues")[1], json::parse(R"json({"name": "writeback", "changes": [
+                  {"what": "scope", "before": "default (cache)", "after": "default (cache_shard)"},
+                  {"what": "pools", "before": "0-3", "after": "0-1 2-3"}]})json"));
+    EXPECT_EQ(all.at("gone"), json({"old_wq"}));
+    EXPECT_EQ(all.at("new"), json({"new_wq"}));
+}
+
+TEST(DumpDiff, IsPlainText) {
+    EXPECT_EQ(dump_diff_text(*dump_diff(old_kernel(), new_kernel()), 80, false),
+              "release: 6.12.107 -> 7.2.13\n"
+              "default scope: cache -> cache_shard\n"
+              "pods of cache_shard: - -> 2\n"
+              "\n"
+              "WORKQUEUE  WHAT   BEFORE -> NOW\n"
+              "events     kind   per-cpu -> unbound\n"
+              "           flags  percpu highpri -> unbound highpri\n"
+              "           scope  - -> smt\n"
+              "writeback  scope  default (cache) -> default (cache_shard)\n"
+              "           pools  0-3 -> 0-1 2-3\n"
+              "\n"
+              "gone: old_wq\n"
+              "new: new_wq\n");
+    EXPECT_EQ(dump_diff_text(*dump_diff(old_kernel(), old_kernel()), 80, false), "no difference\n");
+}
+
+TEST(DumpDiff, NeedsTwoDumps) {
+    auto bad_pool = old_kernel(), bad_name = old_kernel();
+    bad_pool["workqueues"][0]["pools"] = {{"first", 8}};
+    bad_name["workqueues"][0]["name"] = 7;
+    for (const auto& bad : {ordered_json::object(), bad_pool, bad_name}) {
+        EXPECT_FALSE(dump_diff(bad, old_kernel())) << bad;
+        EXPECT_FALSE(dump_diff(old_kernel(), bad)) << bad;
+    }
+}
+
+TEST(DumpFile, HasTheWorkqueuesThatAreAskedForOrAnErrorThatNamesIt) {
+    test::TempTree tree;
+    tree.write("old.json", old_kernel().dump());
+    EXPECT_THAT(read_dump_file(tree.path("old.json"), {}).value().at("workqueues"), SizeIs(4));
+    EXPECT_THAT(read_dump_file(tree.path("old.json"), {"events"}).value().at("workqueues"), SizeIs(2));
+    for (const char* text : {"", "{", "[]", "7", "{}", R"({"workqueues": 7})"}) {
+        tree.write("old.json", text);
+        const auto read = read_dump_file(tree.path("old.json"), {});
+        ASSERT_FALSE(read) << text;
+        EXPECT_THAT(read.error().text, HasSubstr("old.json: not the output of"));
+    }
+    EXPECT_THAT(read_dump_file(tree.path("none.json"), {}).error().text, HasSubstr("none.json"));
 }
 
 }  // namespace

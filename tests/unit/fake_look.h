@@ -79,7 +79,7 @@ inline ctl::DiagnoseLook busy_look() {
     bh.now = workqueue(30, "bh_wq");
     bh.now.bh = true;
     bh.now.managed = false;
-    look.before = {crypt.now, percpu.now, bh.now};
+    for (auto* row : {&crypt, &percpu, &bh}) row->before = row->now;
     look.work.emplace();
     look.work->seconds = 2;
     look.work->workqueues = {crypt, percpu, bh};
@@ -87,6 +87,23 @@ inline ctl::DiagnoseLook busy_look() {
                             {2, "mm_percpu_wq", "vmstat_update", 100, 50, 0.25, 5e6},
                             {3, "bh_wq", "tasklet_work", 10, 5, 0.05, 1e7}};
     return look;
+}
+
+inline ctl::DiagnoseLook idle_look() {
+    auto look = busy_look();
+    look.profile->ran.clear();
+    look.work->functions.clear();
+    look.kworkers.clear();
+    return look;
+}
+
+inline ctl::KworkerUse stuck_kworker() {
+    ctl::KworkerUse out;
+    out.name = "kworker/3:1";
+    out.work = "md_misc";
+    out.stuck = true;
+    out.sleeps_in = "blk_mq_freeze_queue_wait";
+    return out;
 }
 
 }  // namespace wq::test

@@ -18,7 +18,6 @@ namespace {
 using nlohmann::json;
 using test::TempTree;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 using testing::internal::CaptureStderr;
@@ -99,57 +98,41 @@ TEST_F(IsolationCommand, PrintsTheCpusTheWorkAndASum) {
     EXPECT_THAT(got.out, HasSubstr("\n\n43 items started on isolated CPUs 4-5 in 0.0 s.\n"));
 }
 
-TEST_F(IsolationCommand, SaysThatNothingDisturbsThem) {
-    profile_.sample_->isolated.clear();
+TEST_F(IsolationCommand, SaysWhatWasNotSeen) {
+    profile_.sample_->lost_items = 7;
+    profile_.samples_ = false;
+    profile_.limits_ = "this kernel refuses fentry";
+    statistics_.attached_ = fail("no iterators");
+    const json all = found();
+    EXPECT_EQ(all.at("work_lost"), 7);
+    EXPECT_EQ(all.at("work")[0].at("workqueue"), "an unknown workqueue");
+    EXPECT_TRUE(all.at("work")[0].at("kind").is_null());
+    EXPECT_EQ(all.at("missing"), json({"the names of workqueues: no iterators",
+                                       "which work a timer queued: this kernel refuses fentry"}));
+    EXPECT_THAT(run(false).out, HasSubstr("50 items started on isolated CPUs 4-5 in 0.0 s.\n"
+                                          "There was no room for 7 of them.\n"
+                                          "Not seen: the names of workqueues: no iterators\n"));
+    *profile_.sample_ = {};
     EXPECT_THAT(run(false).out, HasSubstr("-\n\nNo work item started on isolated CPUs 4-5 in 0.0 s.\n"));
 }
 
-TEST_F(IsolationCommand, CountsThoseForWhichThereWasNoRoom) {
-    profile_.sample_->lost_items = 7;
-    EXPECT_EQ(found().at("work_lost"), 7);
-    EXPECT_THAT(run(false).out, HasSubstr("50 items started on isolated CPUs 4-5 in 0.0 s.\n"
-                                          "There was no room for 7 of them.\n"));
-}
-
-TEST_F(IsolationCommand, WatchesIsolatedPartitionsToo) {
-    tree_.write("sys/devices/system/cpu/isolated", "\n");
-    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated\n");
-    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3\n");
-    EXPECT_EQ(found().at("cpus"), "2-3");
-    EXPECT_EQ(profile_.isolated_.list(), "2-3");
-}
-
-TEST_F(IsolationCommand, AttachesNothingWhereNoCpuIsIsolated) {
+TEST_F(IsolationCommand, WatchesPartitionsTooAndAttachesNothingWhereNoCpuIsIsolated) {
     tree_.write("sys/devices/system/cpu/isolated", "\n");
     profile_.attached_ = fail("BPF is denied");
-    const json all = found();
-    EXPECT_EQ(all.at("cpus"), "");
-    EXPECT_EQ(all.at("work"), json::array());
+    const json none = found();
+    EXPECT_EQ(none.at("cpus"), "");
+    EXPECT_EQ(none.at("work"), json::array());
     EXPECT_EQ(statistics_.looks_, 0U);
     EXPECT_THAT(run(false).out, StartsWith("No CPU is isolated: "));
-}
-
-TEST_F(IsolationCommand, FailsWhereNothingCanBeSeen) {
-    profile_.attached_ = fail("BPF is denied");
+    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated\n");
+    tree_.write("sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3\n");
     const auto got = run(true);
     EXPECT_EQ(got.code, kFailure);
     EXPECT_EQ(got.out, "");
     EXPECT_EQ(got.err, "wq-tunectl: work on isolated CPUs cannot be seen: BPF is denied\n");
-}
-
-TEST_F(IsolationCommand, GoesOnWithoutNames) {
-    statistics_.attached_ = fail("no iterators");
-    const json all = found();
-    EXPECT_EQ(all.at("work")[0].at("workqueue"), "an unknown workqueue");
-    EXPECT_TRUE(all.at("work")[0].at("kind").is_null());
-    EXPECT_EQ(all.at("missing"), json({"the names of workqueues: no iterators"}));
-}
-
-TEST_F(IsolationCommand, SaysThatTimersAreNotToldApart) {
-    profile_.samples_ = false;
-    profile_.limits_ = "this kernel refuses fentry";
-    EXPECT_EQ(found().at("missing"), json({"which work a timer queued: this kernel refuses fentry"}));
-    EXPECT_THAT(run(false).out, HasSubstr("\nNot seen: which work a timer queued: this kernel refuses"));
+    profile_.attached_ = {};
+    EXPECT_EQ(found().at("cpus"), "2-3");
+    EXPECT_EQ(profile_.isolated_.list(), "2-3");
 }
 
 }  // namespace

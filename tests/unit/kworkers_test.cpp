@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/observe/kworker_watch.h"
+#include <tuple>
+
+#include "ctl/observe/diagnosis.h"
 #include "machine/kworker.h"
 #include "temp_tree.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 using ctl::KworkerWatch;
 using test::TempTree;
+using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
@@ -40,21 +43,12 @@ TEST_F(ReadKworkers, KnowsNameAndWork) {
     task(12, "kworker/u8:0+ext4-rsv-conversion", 'R');
     task(13, "kworker/R-kcryptd-254:0");
     task(14, "kworker/1:0H", 'D');
-    const auto all = read();
-    ASSERT_THAT(all, SizeIs(4));
-    EXPECT_EQ(all[0].pid, 11);
-    EXPECT_EQ(all[0].name, "kworker/0:1");
-    EXPECT_EQ(all[0].work, "events");
-    EXPECT_FALSE(all[0].busy);
-    EXPECT_EQ(all[0].state, 'I');
-    EXPECT_EQ(all[1].name, "kworker/u8:0");
-    EXPECT_EQ(all[1].work, "ext4-rsv-conversion");
-    EXPECT_TRUE(all[1].busy);
-    EXPECT_EQ(all[1].state, 'R');
-    EXPECT_EQ(all[2].name, "kworker/R-kcryptd-254:0");
-    EXPECT_EQ(all[2].work, "kcryptd-254:0");
-    EXPECT_EQ(all[3].name, "kworker/1:0H");
-    EXPECT_EQ(all[3].work, "");
+    std::vector<std::tuple<int, std::string, std::string, bool, char>> all;
+    for (const auto& one : read()) all.emplace_back(one.pid, one.name, one.work, one.busy, one.state);
+    EXPECT_THAT(all, ElementsAre(std::tuple(11, "kworker/0:1", "events", false, 'I'),
+                                 std::tuple(12, "kworker/u8:0", "ext4-rsv-conversion", true, 'R'),
+                                 std::tuple(13, "kworker/R-kcryptd-254:0", "kcryptd-254:0", false, 'I'),
+                                 std::tuple(14, "kworker/1:0H", "", false, 'D')));
 }
 
 TEST_F(ReadKworkers, KnowsTheExactTimeAndTheTicksWithoutIt) {
@@ -120,23 +114,16 @@ TEST(KworkerWatch, AddsUpWhatEachUsedByItsWork) {
     EXPECT_EQ(watch.seen(), 2U);
 }
 
-TEST(KworkerWatch, CountsAllOfOneThatBeganMeanwhileAndKeepsOneThatEnded) {
+// One that began meanwhile counts with all of its time, one that ended is kept, and a PID that is somebody
+// else's begins anew.
+TEST(KworkerWatch, FollowsThoseThatComeAndGo) {
     KworkerWatch watch;
-    watch.add({kworker(1, "a", 100)});
-    watch.add({kworker(1, "a", 110), kworker(2, "b", 40)});
-    watch.add({kworker(2, "b", 50)});
-    const auto uses = watch.uses();
-    ASSERT_THAT(uses, SizeIs(2));
-    EXPECT_EQ(uses[0].cpu_ns, 10U);
-    EXPECT_EQ(uses[1].cpu_ns, 50U);
-}
-
-TEST(KworkerWatch, APidThatIsSomebodyElsesBeginsAnew) {
-    KworkerWatch watch;
-    watch.add({kworker(1, "a", 100)});
-    watch.add({kworker(1, "a", 3)});
-    ASSERT_THAT(watch.uses(), SizeIs(1));
-    EXPECT_EQ(watch.uses()[0].cpu_ns, 3U);
+    watch.add({kworker(1, "a", 100), kworker(3, "c", 100)});
+    watch.add({kworker(1, "a", 110), kworker(2, "b", 40), kworker(3, "c", 3)});
+    watch.add({kworker(2, "b", 50), kworker(3, "c", 3)});
+    std::vector<std::uint64_t> used;
+    for (const auto& one : watch.uses()) used.push_back(one.cpu_ns);
+    EXPECT_THAT(used, ElementsAre(10, 50, 3));
 }
 
 TEST(KworkerWatch, IsStuckOnlyInOneSleepThroughout) {

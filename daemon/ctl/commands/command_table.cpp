@@ -13,7 +13,7 @@
 #include "ctl/fleet/history_ledger.h"
 #include "ctl/lab/ab_command.h"
 #include "ctl/machine.h"
-#include "ctl/observe/diagnose_command.h"
+#include "ctl/observe/diagnosis.h"
 #include "ctl/observe/dump_command.h"
 #include "ctl/observe/isolation_command.h"
 #include "ctl/observe/top_command.h"

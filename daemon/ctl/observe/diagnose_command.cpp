@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/observe/diagnose_command.h"
+#include "ctl/observe/diagnosis.h"
 
 #include <algorithm>
 #include <charconv>
@@ -120,7 +120,6 @@ void Look::first_sample() {
         monitor_ = nullptr;
         return;
     }
-    out_.before = sample->workqueues;
     rates_.add(std::move(*sample));
 }
 

@@ -74,23 +74,20 @@ void add_pools(DiagnosedWorkqueue& out, const KernelDump& dump, const DumpedWork
     }
 }
 
-// The workqueue of DUMP with this name, unbound or not as given; nullptr if there is none or several.
-const DumpedWorkqueue* find_dumped(const KernelDump& dump, const std::string& name, bool unbound) {
+// The unbound workqueue of DUMP with this name; nullptr if there is none or several.
+const DumpedWorkqueue* find_dumped(const KernelDump& dump, const std::string& name) {
     const DumpedWorkqueue* found = nullptr;
     for (const auto& one : dump.workqueues) {
-        if (one.name != name || one.attrs.has_value() != unbound) continue;
+        if (one.name != name || !one.attrs) continue;
         if (found != nullptr) return nullptr;
         found = &one;
     }
     return found;
 }
 
-// PRE: the same workqueue at the start of the look; nullptr if it is new.
-void add_events(DiagnosedWorkqueue& out, const WorkqueueRow& row, const KernelWorkqueue* pre) {
+void add_events(DiagnosedWorkqueue& out, const WorkqueueRow& row) {
     if (row.reset) return;
-    const KernelWorkqueue none;
-    const KernelWorkqueue& before = pre != nullptr ? *pre : none;
-    const KernelWorkqueue& now = row.now;
+    const KernelWorkqueue &before = row.before, &now = row.now;
     const auto since = [&](bool applies, std::uint64_t KernelWorkqueue::*count) {
         return applies && now.*count >= before.*count ? std::optional(now.*count - before.*count)
                                                       : std::nullopt;
@@ -125,7 +122,6 @@ class Diagnoser {
   private:
     using Key = std::pair<std::uint64_t, std::string>;  // address of the workqueue, function
 
-    void attribute();
     void add_ticks();
     void add_statistics();
     void add_names();
@@ -134,7 +130,6 @@ class Diagnoser {
     void collect();
     [[nodiscard]] DiagnosedWorkqueue describe(std::uint64_t address) const;
     std::size_t index_of(std::uint64_t address);
-    void add_isolated();
 
     const DiagnoseLook& look_;
     std::map<std::uint64_t, const WorkqueueRow*> rows_;
@@ -146,7 +141,7 @@ class Diagnoser {
 };
 
 void Diagnoser::add_ticks() {
-    out_.by = Attribution::ticks;
+    out_.by = "ticks";
     std::map<int, std::uint64_t> sampled;  // ns in ticks, by pid
     for (const auto& ran : look_.profile->ran) sampled[ran.pid] += ran.cpu_ns;
     std::map<int, const KworkerUse*> uses;
@@ -172,7 +167,7 @@ void Diagnoser::add_ticks() {
 }
 
 void Diagnoser::add_statistics() {
-    out_.by = Attribution::statistics;
+    out_.by = "statistics";
     std::map<unsigned, double> busy;  // workers, by the id of the workqueue
     for (const auto& row : look_.work->functions) busy[row.id] += row.busy;
     // If the kernel counted more CPU time than the functions took, items that still run used the rest.
@@ -188,7 +183,6 @@ void Diagnoser::add_statistics() {
 
 // The addresses of the workqueues are not known here, so each name gets a number instead: 1, 2, ...
 void Diagnoser::add_names() {
-    out_.by = Attribution::names;
     std::map<std::string, std::uint64_t> addresses;
     for (const auto& use : look_.kworkers)
         for (const auto& [name, ns] : use.by_work) {
@@ -213,6 +207,7 @@ void Diagnoser::add_functions() {
         work.per_second = row.per_second;
         work.mean_ns = row.mean;
     }
+    if (!look_.sampled || !look_.profile) add_kworkers_by_name();
 }
 
 // Without ticks, the names of their work tell which kworkers served a workqueue. They are added to its most
@@ -233,18 +228,6 @@ void Diagnoser::add_kworkers_by_name() {
         }
 }
 
-void Diagnoser::attribute() {
-    if (look_.sampled && look_.profile) {
-        add_ticks();
-    } else if (look_.work) {
-        add_statistics();
-    } else {
-        add_names();
-    }
-    if (look_.work) add_functions();
-    if (out_.by == Attribution::statistics) add_kworkers_by_name();
-}
-
 DiagnosedWorkqueue Diagnoser::describe(std::uint64_t address) const {
     DiagnosedWorkqueue out;
     const auto words = words_.find(address);
@@ -255,13 +238,10 @@ DiagnosedWorkqueue Diagnoser::describe(std::uint64_t address) const {
     out.id = row.id;
     out.name = row.now.name;
     out.kind = row.now.bh ? "bh" : row.now.unbound ? "unbound" : "per-cpu";
-    const auto pre = std::ranges::find_if(look_.before, [&](const KernelWorkqueue& one) {
-        return one.address == address && one.name == row.now.name;
-    });
-    add_events(out, row, pre == look_.before.end() ? nullptr : &*pre);
+    add_events(out, row);
     add_lock(out, row);
     if (!row.now.unbound) return out;
-    const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name, true) : nullptr;
+    const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name) : nullptr;
     if (dumped == nullptr) return out;
     out.kind = dumped->kind;
     out.max_active = dumped->max_active;
@@ -296,13 +276,6 @@ void Diagnoser::collect() {
         if (!index_.contains(address) && describe(address).has_events()) index_of(address);
 }
 
-void Diagnoser::add_isolated() {
-    if (!look_.profile) return;
-    std::map<std::uint64_t, KernelWorkqueue> workqueues;
-    for (const auto& [address, row] : rows_) workqueues[address] = row->now;
-    out_.isolated = isolated_findings(look_.profile->isolated, workqueues);
-}
-
 Diagnosis Diagnoser::all() {
     out_.seconds = look_.seconds;
     out_.online = look_.online.count();
@@ -313,32 +286,58 @@ Diagnosis Diagnoser::all() {
         out_.cpu += cpus_of(use.cpu_ns, look_.seconds);
         if (use.stuck) out_.stuck.push_back({use.name, use.work, use.sleeps_in});
     }
-    attribute();
+    if (look_.sampled && look_.profile)
+        add_ticks();
+    else if (look_.work)
+        add_statistics();
+    else
+        add_names();
+    if (look_.work) add_functions();
     collect();
-    add_isolated();
+    if (look_.profile) {
+        std::map<std::uint64_t, KernelWorkqueue> workqueues;
+        for (const auto& [address, row] : rows_) workqueues[address] = row->now;
+        out_.isolated = isolated_findings(look_.profile->isolated, workqueues);
+    }
     return std::move(out_);
 }
 
 }  // namespace
 
-bool DiagnosedWorkqueue::has_events() const {
-    return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0;
-}
-
-std::string_view name_of(Attribution by) {
-    switch (by) {
-        case Attribution::ticks:
-            return "ticks";
-        case Attribution::statistics:
-            return "statistics";
-        case Attribution::names:
-            break;
-    }
-    return "names";
-}
-
 Diagnosis diagnose(const DiagnoseLook& look) {
     return Diagnoser(look).all();
+}
+
+void KworkerWatch::add(const std::vector<Kworker>& reading) {
+    readings_++;
+    for (const Kworker& now : reading) {
+        const auto [at, is_new] = seen_.try_emplace(now.pid);
+        Seen& seen = at->second;
+        const bool same = !is_new && seen.last.name == now.name && now.cpu_ns >= seen.last.cpu_ns;
+        if (!same) seen = Seen{};
+        // A kworker that is not in the previous readings has started since, so all of its CPU time counts.
+        const bool counts = same || readings_ > 1;
+        const std::uint64_t used = counts ? now.cpu_ns - (same ? seen.last.cpu_ns : 0) : 0;
+        seen.use.pid = now.pid;
+        seen.use.name = now.name;
+        seen.use.work = now.work;
+        seen.use.cpu_ns += used;
+        if (used > 0) seen.use.by_work[now.work] += used;
+        const bool slept_on = seen.readings == 0 || seen.last.runs == now.runs;
+        seen.readings = now.busy && now.state == 'D' ? (slept_on ? seen.readings + 1 : 1) : 0;
+        seen.last = now;
+    }
+}
+
+std::vector<KworkerUse> KworkerWatch::uses() const {
+    std::vector<KworkerUse> out;
+    for (const auto& [pid, seen] : seen_) {
+        const bool stuck = readings_ > 1 && seen.readings == readings_;
+        if (seen.use.cpu_ns == 0 && !stuck) continue;
+        out.push_back(seen.use);
+        out.back().stuck = stuck;
+    }
+    return out;
 }
 
 }  // namespace wq::ctl

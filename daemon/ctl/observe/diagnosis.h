@@ -1,28 +1,65 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "bpf/work_monitor.h"
 #include "bpf/work_profile.h"
+#include "ctl/command.h"
 #include "ctl/observe/isolation_command.h"
-#include "ctl/observe/kworker_watch.h"
 #include "ctl/observe/top_rates.h"
 #include "machine/kernel_dump.h"
+#include "machine/kworker.h"
+#include "machine/paths.h"
 #include "machine/scope.h"
 
 namespace wq::ctl {
+
+// One kworker during a look.
+struct KworkerUse {
+    int pid = 0;
+    std::string name;
+    std::uint64_t cpu_ns = 0;
+    // CPU time by the kernel's name for the work. The time between two readings counts for the name in the
+    // second one, which is a guess for a kworker that serves several workqueues.
+    std::map<std::string, std::uint64_t> by_work;
+    bool stuck = false;     // busy with one item that was in uninterruptible sleep in all readings
+    std::string work;       // at the last reading
+    CpuSet cpus;            // where it may run; filled in by the caller
+    std::string sleeps_in;  // the kernel function, if it is stuck; filled in by the caller
+};
+
+// Adds up readings of all kworkers.
+class KworkerWatch {
+  public:
+    void add(const std::vector<Kworker>& reading);
+    // The kworkers that used CPU time or are stuck. Needs two readings.
+    [[nodiscard]] std::vector<KworkerUse> uses() const;
+    [[nodiscard]] std::size_t seen() const { return seen_.size(); }
+
+  private:
+    struct Seen {
+        Kworker last;
+        KworkerUse use;
+        unsigned readings = 0;  // latest readings in a row that found it in the same sleep
+    };
+    std::map<int, Seen> seen_;
+    unsigned readings_ = 0;
+};
 
 // Everything that was seen in one look at the machine's kworkers. Data that this kernel refused is empty.
 struct DiagnoseLook {
     double seconds = 0;
     CpuSet online;
     std::vector<KworkerUse> kworkers;
-    std::vector<KernelWorkqueue> before;  // the kernel's statistics at the start
-    std::optional<TopInterval> work;      // from the start to the end
+    std::optional<TopInterval> work;  // from the start to the end
     std::optional<ProfileSample> profile;
     double profile_seconds = 0;
     bool sampled = false;  // the profile has RanWork
@@ -74,7 +111,9 @@ struct DiagnosedWorkqueue {
     std::optional<std::uint64_t> items, cpu_hogs, cm_wakeups, repatriated, mayday, rescued;
 
     // Whether the kernel counted something that needs an explanation.
-    [[nodiscard]] bool has_events() const;
+    [[nodiscard]] bool has_events() const {
+        return cpu_hogs.value_or(0) > 0 || mayday.value_or(0) > 0 || rescued.value_or(0) > 0;
+    }
 };
 
 struct StuckKworker {
@@ -82,17 +121,14 @@ struct StuckKworker {
     std::string sleeps_in;  // a kernel function; "" if it is not known
 };
 
-// How CPU time was attributed to work: by samples at scheduler ticks; by the kernel's statistics of each
-// workqueue (and the time that functions took); by the names of the kworkers' work.
-enum class Attribution : std::uint8_t { ticks, statistics, names };
-std::string_view name_of(Attribution by);
-
 struct Diagnosis {
     double seconds = 0;
     std::size_t online = 0;  // CPUs
     double cpu = 0;          // of all kworkers
     double unsampled = 0;    // of kworkers that no tick found running
-    Attribution by = Attribution::names;
+    // How CPU time was attributed to work: by samples at scheduler "ticks"; by the kernel's "statistics" of
+    // each workqueue (and the time that functions took); by the "names" of the kworkers' work.
+    const char* by = "names";
     std::vector<BusyWork> work;                  // the most costly first
     std::vector<DiagnosedWorkqueue> workqueues;  // in the order of their work, then those with events
     std::vector<StuckKworker> stuck;
@@ -104,5 +140,32 @@ struct Diagnosis {
 
 // Finds what keeps the kworkers busy.
 Diagnosis diagnose(const DiagnoseLook& look);
+
+struct DiagnoseOptions {
+    double seconds = 5;
+    bool json = false;
+};
+
+// The data sources of `diagnose`. If one cannot be used, the others still are.
+struct DiagnoseTools {
+    Paths paths;              // of /proc and /sys
+    WorkMonitor& monitor;     // with probes
+    WorkMonitor& statistics;  // without probes; used if the kernel refuses probes
+    WorkProfile& profile;
+    Result<KernelDump> (*dump)();
+};
+
+// `wq-tunectl diagnose`: watches for a while and prints what keeps kworkers busy. A signal ends the look
+// early; then it prints what was seen so far. Fails only if nothing can be seen or printed.
+int diagnose(const DiagnoseOptions& options, const DiagnoseTools& tools);
+
+// The diagnosis in plain words, COLUMNS wide.
+std::string diagnosis_text(const Diagnosis& diagnosis, std::size_t columns);
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
+
+// Adds --seconds, how long to look.
+CLI::Option* add_look_seconds(CLI::App& command, double& seconds);
+
+CommandRun set_up_diagnose(CLI::App& command, const Invocation& invocation);
 
 }  // namespace wq::ctl

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// `dump` for people, and what differs between two dumps.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "base/cpu_set.h"
+#include "base/file.h"
 #include "ctl/observe/dump_command.h"
 #include "ctl/render/terminal.h"
 
 namespace wq::ctl {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of a file
+constexpr auto kNoDump = "not the output of `wq-tunectl dump --json`";
 
 // The kind of a per-CPU pool: whether it is for soft interrupts (BH), and its nice level. Each CPU has one
 // pool of each kind.
@@ -39,26 +50,26 @@ class DumpText {
         own_pools();
         unbound_pools();
         workqueues();
-        nodes();
-        rescuers();
         return std::move(text_);
     }
 
   private:
+    using Rows = std::vector<std::vector<std::string>>;
+
     void head(const KernelInfo& kernel);
     void scopes();
     void own_pools();
     void unbound_pools();
     void workqueues();
-    void nodes();
-    void rescuers();
-
     // Returns "own, NICE 0" if each CPU has its own pool of the same kind, else "50: 0-11  51: 12-23
     // default: 49".
     [[nodiscard]] std::string pools_of(const DumpedWorkqueue& wq) const;
-    // Adds nothing if TABLE has no row.
-    void add(const std::string& title, const Table& table, bool any) {
-        if (any) text_ += fmt::format("\n{}\n{}", title, table.text(columns_, colour_));
+    // Adds nothing if there are no ROWS.
+    void add(const std::string& title, std::vector<std::string> header, Rows rows) {
+        if (rows.empty()) return;
+        Table table(std::move(header));
+        for (auto& row : rows) table.add(std::move(row));
+        text_ += fmt::format("\n{}\n{}", title, table.text(columns_, colour_));
     }
 
     const KernelDump& dump_;
@@ -78,7 +89,7 @@ void DumpText::head(const KernelInfo& kernel) {
 }
 
 void DumpText::scopes() {
-    Table table({"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"});
+    Rows rows;
     for (const auto& [scope, pods] : dump_.scopes) {
         CpuSet nodes;  // node numbers, printed as a list
         std::vector<std::string> lists;
@@ -86,53 +97,48 @@ void DumpText::scopes() {
             if (pod.node >= 0) nodes.add(static_cast<unsigned>(pod.node));
             lists.push_back(pod.cpus.list());
         }
-        table.add({std::string(name_of(scope)), std::to_string(pods.size()),
-                   nodes.empty() ? "-" : nodes.list(), joined(lists, " ")});
+        rows.push_back({std::string(name_of(scope)), std::to_string(pods.size()),
+                        nodes.empty() ? "-" : nodes.list(), joined(lists, " ")});
     }
-    add("Affinity scopes", table, !dump_.scopes.empty());
+    add("Affinity scopes", {"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"}, std::move(rows));
 }
 
 void DumpText::own_pools() {
     std::map<OwnKind, std::map<unsigned, const DumpedPool*>> kinds;
-    std::map<unsigned, std::vector<std::string>> rows;
+    std::map<unsigned, std::vector<std::string>> by_cpu;
     for (const auto& pool : dump_.pools)
         if (pool.cpu) {
             kinds[{pool.bh, -pool.nice}][*pool.cpu] = &pool;
-            rows[*pool.cpu] = {std::to_string(*pool.cpu)};
+            by_cpu[*pool.cpu] = {std::to_string(*pool.cpu)};
         }
     std::vector<std::string> header{"CPU"};
     for (const auto& [kind, pools] : kinds) {
         header.push_back(heading_of({kind.first, -kind.second}));
-        for (auto& [cpu, row] : rows) {
+        for (auto& [cpu, row] : by_cpu) {
             const auto found = pools.find(cpu);
-            if (found == pools.end())
-                row.emplace_back("-");
-            else if (kind.first)
-                row.push_back(std::to_string(found->second->id));
-            else
-                row.push_back(fmt::format("{} ({}/{})", found->second->id, found->second->idle,
-                                          found->second->workers));
+            row.push_back(found == pools.end() ? "-"
+                          : kind.first         ? std::to_string(found->second->id)
+                                       : fmt::format("{} ({}/{})", found->second->id, found->second->idle,
+                                                     found->second->workers));
         }
     }
-    Table table(header);
-    for (const auto& [cpu, row] : rows) table.add(row);
-    add("Pools of one CPU: ID (idle/workers)", table, !rows.empty());
+    Rows rows;
+    for (auto& [cpu, row] : by_cpu) rows.push_back(std::move(row));
+    add("Pools of one CPU: ID (idle/workers)", std::move(header), std::move(rows));
 }
 
 void DumpText::unbound_pools() {
-    Table table({"POOL", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"});
-    bool any = false;
-    for (const auto& pool : dump_.pools) {
-        if (pool.cpu) continue;
-        any = true;
-        const std::string cpus = pool.pod_cpus == pool.cpus
-                                     ? pool.cpus.list()
-                                     : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list());
-        table.add({std::to_string(pool.id), std::to_string(pool.refs), std::to_string(pool.nice),
-                   std::to_string(pool.idle), std::to_string(pool.workers),
-                   pool.node >= 0 ? std::to_string(pool.node) : "-", pool.strict ? "yes" : "no", cpus});
-    }
-    add("Unbound pools", table, any);
+    Rows rows;
+    for (const auto& pool : dump_.pools)
+        if (!pool.cpu)
+            rows.push_back({std::to_string(pool.id), std::to_string(pool.refs), std::to_string(pool.nice),
+                            std::to_string(pool.idle), std::to_string(pool.workers),
+                            pool.node >= 0 ? std::to_string(pool.node) : "-", pool.strict ? "yes" : "no",
+                            pool.pod_cpus == pool.cpus
+                                ? pool.cpus.list()
+                                : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list())});
+    add("Unbound pools", {"POOL", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"},
+        std::move(rows));
 }
 
 std::string DumpText::pools_of(const DumpedWorkqueue& wq) const {
@@ -152,37 +158,128 @@ std::string DumpText::pools_of(const DumpedWorkqueue& wq) const {
 }
 
 void DumpText::workqueues() {
-    Table table({"WORKQUEUE", "KIND", "SCOPE", "POOL: CPUS"});
-    for (const auto& wq : dump_.workqueues)
-        table.add({wq.name, wq.kind, !wq.attrs ? "-" : wq.attrs->scope + (wq.attrs->strict ? " strict" : ""),
-                   pools_of(wq)});
-    add("Workqueues", table, !dump_.workqueues.empty());
-}
-
-void DumpText::nodes() {
-    Table table({"WORKQUEUE", "MAX", "ACTIVE/MAX BY NODE"});
-    bool any = false;
+    Rows all, active, rescuers;
     for (const auto& wq : dump_.workqueues) {
-        if (wq.nodes.empty()) continue;
-        any = true;
-        std::vector<std::string> words;
+        all.push_back({wq.name, wq.kind,
+                       !wq.attrs ? "-" : wq.attrs->scope + (wq.attrs->strict ? " strict" : ""),
+                       pools_of(wq)});
+        std::vector<std::string> nodes;
         for (const auto& node : wq.nodes)
-            words.push_back(fmt::format("{}: {}/{}", node.node < 0 ? "none" : std::to_string(node.node),
+            nodes.push_back(fmt::format("{}: {}/{}", node.node < 0 ? "none" : std::to_string(node.node),
                                         node.active, node.max));
-        table.add({wq.name, std::to_string(wq.max_active), joined(words)});
+        if (!nodes.empty()) active.push_back({wq.name, std::to_string(wq.max_active), joined(nodes)});
+        if (const auto& one = wq.rescuer)
+            rescuers.push_back({wq.name, one->name, std::to_string(one->pid), one->cpus.list()});
     }
-    add("Unbound work that runs", table, any);
+    add("Workqueues", {"WORKQUEUE", "KIND", "SCOPE", "POOL: CPUS"}, std::move(all));
+    add("Unbound work that runs", {"WORKQUEUE", "MAX", "ACTIVE/MAX BY NODE"}, std::move(active));
+    add("Rescuers", {"WORKQUEUE", "RESCUER", "PID", "CPUS"}, std::move(rescuers));
 }
 
-void DumpText::rescuers() {
-    Table table({"WORKQUEUE", "RESCUER", "PID", "CPUS"});
-    bool any = false;
-    for (const auto& wq : dump_.workqueues) {
-        if (!wq.rescuer) continue;
-        any = true;
-        table.add({wq.name, wq.rescuer->name, std::to_string(wq.rescuer->pid), wq.rescuer->cpus.list()});
+// VALUE as text: strings unchanged, lists joined with spaces; "" for null.
+std::string text_of(const Json& value) {
+    if (value.is_null()) return "";
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) return value.dump();
+    std::vector<std::string> words;
+    for (const auto& one : value) words.push_back(text_of(one));
+    return joined(words, " ");
+}
+
+std::string text_at(const Json& object, const char* key) {
+    const auto at = object.find(key);
+    return at == object.end() ? "" : text_of(*at);
+}
+
+// Returns "default (cache)" or "smt"; "" if the workqueue has no scope.
+std::string scope_of(const Json& workqueue) {
+    const std::string word = text_at(workqueue, "scope"), effective = text_at(workqueue, "effective");
+    return word == "default" && !effective.empty() ? fmt::format("default ({})", effective) : word;
+}
+
+// The CPUs of each pool, sorted by the lowest CPU: "0-3 4-7".
+std::string shared_cpus(const Json& workqueue) {
+    std::map<int, CpuSet> by_pool;
+    for (const auto& [cpu, pool] : workqueue.at("pools").items())
+        by_pool[pool.get<int>()].add(static_cast<unsigned>(std::stoul(cpu)));
+    std::vector<CpuSet> pools;
+    for (auto& [id, cpus] : by_pool) pools.push_back(std::move(cpus));
+    std::ranges::sort(pools, {}, &CpuSet::first);
+    std::vector<std::string> lists;
+    for (const auto& cpus : pools) lists.push_back(cpus.list());
+    return joined(lists, " ");
+}
+
+// Adds a change to OUT, unless both are the same. "" for what there was or is not.
+void compare(Json& out, const std::string& what, const std::string& before, const std::string& after) {
+    if (before != after) out.push_back({{"what", what}, {"before", before}, {"after", after}});
+}
+
+Json changes_of(const Json& before, const Json& after) {
+    Json out = Json::array();
+    const auto compare_at = [&](const char* key) {
+        compare(out, key, text_at(before, key), text_at(after, key));
+    };
+    compare_at("kind");
+    compare_at("flags");
+    compare(out, "scope", scope_of(before), scope_of(after));
+    for (const char* key : {"strict", "nice", "cpus", "max_active"}) compare_at(key);
+    compare(out, "pools", shared_cpus(before), shared_cpus(after));
+    return out;
+}
+
+// The workqueues of DUMP by name and, because names are not unique, by their number among those of that name.
+std::map<std::pair<std::string, unsigned>, const Json*> indexed(const Json& dump) {
+    std::map<std::string, unsigned> seen;
+    std::map<std::pair<std::string, unsigned>, const Json*> out;
+    for (const auto& wq : dump.at("workqueues")) {
+        const auto name = wq.at("name").get<std::string>();
+        out[{name, seen[name]++}] = &wq;
     }
-    add("Rescuers", table, any);
+    return out;
+}
+
+Json kernel_changes(const Json& before, const Json& after) {
+    Json out = Json::array();
+    compare(out, "release", text_at(before.at("kernel"), "release"), text_at(after.at("kernel"), "release"));
+    compare(out, "default scope", text_at(before, "default_scope"), text_at(after, "default_scope"));
+    compare(out, "unbound mask", text_at(before.at("masks"), "unbound"),
+            text_at(after.at("masks"), "unbound"));
+    std::map<std::string, std::pair<std::string, std::string>> pods;  // by scope: numbers before and after
+    for (const auto& one : before.at("scopes"))
+        pods[one.at("scope").get<std::string>()].first = text_at(one, "nr_pods");
+    for (const auto& one : after.at("scopes"))
+        pods[one.at("scope").get<std::string>()].second = text_at(one, "nr_pods");
+    for (const auto& [scope, counts] : pods) compare(out, "pods of " + scope, counts.first, counts.second);
+    return out;
+}
+
+Json compared(const Json& before, const Json& after) {
+    Json workqueues = Json::array(), gone = Json::array(), added = Json::array();
+    const auto then = indexed(before), now = indexed(after);
+    for (const auto& [key, wq] : then) {
+        const auto same = now.find(key);
+        if (same == now.end()) {
+            gone.push_back(key.first);
+            continue;
+        }
+        auto changes = changes_of(*wq, *same->second);
+        if (!changes.empty()) workqueues.push_back({{"name", key.first}, {"changes", std::move(changes)}});
+    }
+    for (const auto& [key, wq] : now)
+        if (!then.contains(key)) added.push_back(key.first);
+    return {{"kernel", kernel_changes(before, after)},
+            {"workqueues", workqueues},
+            {"gone", gone},
+            {"new", added}};
+}
+
+std::string arrow_of(const Json& change) {
+    const auto side = [&](const char* key) {
+        const std::string text = text_at(change, key);
+        return text.empty() ? "-" : printable(text);
+    };
+    return side("before") + " -> " + side("after");
 }
 
 }  // namespace
@@ -190,6 +287,49 @@ void DumpText::rescuers() {
 std::string kernel_dump_text(const KernelDump& dump, const KernelInfo& kernel, std::size_t columns,
                              bool colour) {
     return DumpText(dump, columns, colour).all(kernel);
+}
+
+Result<Json> dump_diff(const Json& before, const Json& after) {
+    try {
+        return compared(before, after);
+    } catch (const std::exception&) {  // a key is missing, or a value has the wrong type
+        return fail(kNoDump);
+    }
+}
+
+Result<Json> read_dump_file(const std::string& path, const std::vector<std::string>& names) {
+    const auto text = read_file(path, kMostBytes);
+    if (!text) return tl::unexpected(text.error());
+    auto dump = Json::parse(*text, nullptr, false);
+    const auto at = dump.is_object() ? dump.find("workqueues") : dump.end();
+    if (!dump.is_object() || at == dump.end() || !at->is_array()) return fail(path + ": " + kNoDump);
+    if (names.empty()) return dump;
+    Json some = Json::array();
+    for (const auto& wq : *at)
+        if (std::ranges::find(names, text_at(wq, "name")) != names.end()) some.push_back(wq);
+    *at = std::move(some);
+    return dump;
+}
+
+std::string dump_diff_text(const Json& diff, std::size_t columns, bool colour) {
+    std::string out;
+    for (const auto& one : diff.at("kernel"))
+        out += fmt::format("{}: {}\n", printable(text_at(one, "what")), arrow_of(one));
+    if (!diff.at("workqueues").empty()) {
+        Table table({"WORKQUEUE", "WHAT", "BEFORE -> NOW"});
+        for (const auto& wq : diff.at("workqueues")) {
+            std::string name = printable(text_at(wq, "name"));
+            for (const auto& one : wq.at("changes"))
+                table.add({std::exchange(name, ""), text_at(one, "what"), arrow_of(one)});
+        }
+        out += (out.empty() ? "" : "\n") + table.text(columns, colour);
+    }
+    std::string names;
+    for (const char* key : {"gone", "new"})
+        if (!diff.at(key).empty())
+            names += wrapped(fmt::format("{}: {}", key, printable(text_at(diff, key))), columns);
+    if (!out.empty() && !names.empty()) out += "\n";
+    return out + names + (out.empty() && names.empty() ? "no difference\n" : "");
 }
 
 }  // namespace wq::ctl

@@ -25,6 +25,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostFindings = 12;
+constexpr std::size_t kMostOrigins = 3;
 
 struct IsolationLook {
     Isolation isolation;
@@ -34,51 +38,34 @@ struct IsolationLook {
     std::vector<std::string> missing;  // what cannot be seen here, and why
 };
 
-// The kernel's workqueues at the start and at the end of a look, because some may appear or disappear.
-class Names {
-  public:
-    explicit Names(WorkMonitor& statistics) : statistics_(statistics) {
-        attached_ = statistics.attach({}, false);
-        add();
-    }
-    void add() {
-        if (!attached_) return;
-        const auto sample = statistics_.sample();
-        if (!sample) attached_ = tl::unexpected(sample.error());
-        for (const auto& one : sample ? sample->workqueues : std::vector<KernelWorkqueue>{})
-            known_[one.address] = one;
-    }
-    [[nodiscard]] const std::map<std::uint64_t, KernelWorkqueue>& known() const { return known_; }
-    [[nodiscard]] const Status& attached() const { return attached_; }
-
-  private:
-    WorkMonitor& statistics_;
-    Status attached_;
-    std::map<std::uint64_t, KernelWorkqueue> known_;
-};
-
-void wait_for(double seconds, TopWait& wait) {
-    const auto until = Clock::now() + duration_of(seconds);
-    while (wait.until(until, false) == TopWait::Event::resized) {
-    }
-}
-
 Result<IsolationLook> look(const IsolationOptions& options, const IsolationTools& tools, TopWait& wait) {
     IsolationLook out;
     out.isolation = read_isolation(tools.paths);
     if (out.isolation.cpus().empty()) return out;
-    Names names(tools.statistics);
+    // The workqueues at the start and at the end, because some may appear or disappear.
+    std::map<std::uint64_t, KernelWorkqueue> known;
+    Status named = tools.statistics.attach({}, false);
+    const auto add_names = [&] {
+        if (!named) return;
+        const auto sample = tools.statistics.sample();
+        if (!sample) named = tl::unexpected(sample.error());
+        for (const auto& one : sample ? sample->workqueues : std::vector<KernelWorkqueue>{})
+            known[one.address] = one;
+    };
+    add_names();
     if (const Status done = tools.profile.attach(out.isolation.cpus()); !done)
         return tl::unexpected(done.error());
     const auto began = Clock::now();
-    wait_for(options.seconds, wait);
+    const auto until = began + duration_of(options.seconds);
+    while (wait.until(until, false) == TopWait::Event::resized) {
+    }
     out.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     const auto seen = tools.profile.read();
     if (!seen) return tl::unexpected(seen.error());
-    names.add();
-    out.work = isolated_findings(seen->isolated, names.known());
+    add_names();
+    out.work = isolated_findings(seen->isolated, known);
     out.lost = seen->lost_items;
-    if (!names.attached()) out.missing.push_back("the names of workqueues: " + names.attached().error().text);
+    if (!named) out.missing.push_back("the names of workqueues: " + named.error().text);
     if (!tools.profile.samples())
         out.missing.push_back("which work a timer queued: " + tools.profile.limits());
     return out;
@@ -116,24 +103,6 @@ std::string text_of(const IsolationLook& look, std::size_t columns) {
     for (const auto& one : look.missing) rest.note("Not seen: " + one);
     return out + "\n" + std::move(rest).text();
 }
-
-}  // namespace
-
-int isolation(const IsolationOptions& options, const IsolationTools& tools) {
-    TopWait wait;
-    const auto seen = look(options, tools, wait);
-    if (!seen) return complain("work on isolated CPUs cannot be seen: " + seen.error().text);
-    const auto written =
-        wait.write(options.json ? dump_json(json_of(*seen)) + "\n" : text_of(*seen, terminal_columns()));
-    return written ? kOk : complain(written.error().text);
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMostFindings = 12;
-constexpr std::size_t kMostOrigins = 3;
 
 IsolatedFinding finding_of(const IsolatedWork& one,
                            const std::map<std::uint64_t, KernelWorkqueue>& workqueues) {
@@ -206,6 +175,20 @@ Json isolated_json(const std::vector<IsolatedFinding>& findings) {
                        {"origins", std::move(origins)}});
     }
     return out;
+}
+
+int isolation(const IsolationOptions& options, const IsolationTools& tools) {
+    TopWait wait;
+    const auto seen = look(options, tools, wait);
+    if (!seen) return complain("work on isolated CPUs cannot be seen: " + seen.error().text);
+    const auto written =
+        wait.write(options.json ? dump_json(json_of(*seen)) + "\n" : text_of(*seen, terminal_columns()));
+    return written ? kOk : complain(written.error().text);
+}
+
+void Paragraphs::add(const std::string& text, std::size_t indent) {
+    const std::size_t width = columns_ > indent + 20 ? columns_ - indent : 20;
+    for (const auto& line : wrap(text, width)) text_ += std::string(indent, ' ') + line + '\n';
 }
 
 }  // namespace wq::ctl

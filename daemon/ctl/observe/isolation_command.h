@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
 #include "bpf/bpf_workqueues.h"
 #include "bpf/work_monitor.h"
 #include "bpf/work_profile.h"
-#include "ctl/observe/diagnose_json.h"
 #include "machine/paths.h"
 
 namespace wq::ctl {
@@ -31,6 +32,33 @@ struct IsolationTools {
 // them and who queued it. It needs neither the daemon nor an experiment. A signal ends the look early; then
 // it prints what was seen so far. If no CPU is isolated, it says so and attaches nothing.
 int isolation(const IsolationOptions& options, const IsolationTools& tools);
+
+// Text in paragraphs, wrapped at COLUMNS: a line, and indented lines below it.
+class Paragraphs {
+  public:
+    explicit Paragraphs(std::size_t columns) : columns_(columns) {}
+
+    // Begins a paragraph; an empty line precedes it, unless it is the first.
+    void begin(const std::string& line) {
+        if (!text_.empty()) text_ += '\n';
+        add(line, 0);
+    }
+    void say(const std::string& line) { add(line, kIndent); }
+    // Adds a line that is neither indented nor a new paragraph.
+    void note(const std::string& line) { add(line, 0); }
+    // Adds a command. It is not wrapped, so that the user can copy it.
+    void command(const std::string& line) { text_ += std::string(kIndent + 2, ' ') + line + '\n'; }
+
+    [[nodiscard]] bool empty() const { return text_.empty(); }
+    std::string text() && { return std::move(text_); }
+
+  private:
+    static constexpr std::size_t kIndent = 4;
+    void add(const std::string& text, std::size_t indent);
+
+    std::size_t columns_;
+    std::string text_;
+};
 
 // Work of one function on isolated CPUs.
 struct IsolatedFinding {

@@ -15,7 +15,8 @@ namespace {
 // EARLIER is null for a new workqueue, which started at zero. When pools are replaced, their counts
 // disappear with them, some of them late. Then only the number of timed items is known.
 void add_kernel_counts(WorkqueueRow& row, const KernelWorkqueue* earlier, double seconds) {
-    const KernelWorkqueue before = earlier != nullptr ? *earlier : KernelWorkqueue{};
+    if (earlier != nullptr) row.before = *earlier;
+    const KernelWorkqueue& before = row.before;
     row.reset = earlier != nullptr && (row.now.pools != before.pools || row.now.started < before.started ||
                                        row.now.cpu_time_us < before.cpu_time_us);
     row.items = row.reset ? row.timed : row.now.started - before.started;

@@ -19,6 +19,7 @@ namespace wq::ctl {
 struct WorkqueueRow {
     unsigned id = 0;         // identifies it during this run; names are not unique
     KernelWorkqueue now;     // the kernel's totals at the end of the interval
+    KernelWorkqueue before;  // those at its start; 0 for a new workqueue
     bool reset = false;      // its pools were replaced in this interval, so its counts are not usable
     bool was_reset = false;  // reset in this or an earlier interval: its totals start later than others'
 

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 
@@ -38,27 +37,32 @@ struct Field {
     const char* key = "";   // for --sort
     std::size_t width = 0;  // the first column is as wide as its longest text, or as the others allow
     unsigned rank = 0;      // 1 is the most important; 0 is always shown
-    std::string (*text)(const Row&, double) = nullptr;  // null: the value is a name
-    const char* help = nullptr;                         // "": it shares that of the next field
+    std::string (*text)(double) = nullptr;  // null: the value is a name
+    const char* help = nullptr;             // "": it shares that of the next field
+    bool Row::*starred = nullptr;
 };
 
+template <class T>
+void take(T& to, const Json& value) {
+    value.get_to(to);
+}
+void take(std::optional<double>& to, const Json& value) {
+    to = value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+template <class T>
+Json given(const T& value) {
+    return value;
+}
+Json given(const std::optional<double>& value) {
+    return or_null(value);
+}
+
 template <class Row, auto Member>
-constexpr Access<Row> of_row{
-    [](const Row& row) -> Json { return row.*Member; },
-    [](Row& row, const Json& value) { value.get_to(row.*Member); },
-};
-template <class Row, auto Member>
-constexpr Access<Row> number_if_known{
-    [](const Row& row) { return or_null(row.*Member); },
-    [](Row& row, const Json& value) {
-        row.*Member = value.is_null() ? std::nullopt : std::optional(value.get<double>());
-    },
-};
+constexpr Access<Row> of{[](const Row& row) { return given(row.*Member); },
+                         [](Row& row, const Json& value) { take(row.*Member, value); }};
 template <auto Member>
-constexpr Access<W> of_kernel{
-    [](const W& row) -> Json { return row.now.*Member; },
-    [](W& row, const Json& value) { value.get_to(row.now.*Member); },
-};
+constexpr Access<W> of_kernel{[](const W& row) { return given(row.now.*Member); },
+                              [](W& row, const Json& value) { take(row.now.*Member, value); }};
 // A count of the kernel for workqueues of which APPLIES is true. (Like its wq_monitor.py: '-', not 0.)
 template <auto Member, auto Applies>
 constexpr Access<W> of_kernel_if{
@@ -68,100 +72,78 @@ constexpr Access<W> of_kernel_if{
         row.now.*Member = value.is_null() ? 0 : value.get<std::uint64_t>();
     },
 };
+constexpr Access<W> kKind{
+    [](const W& row) -> Json { return row.now.unbound ? "unbound" : "per-cpu"; },
+    [](W& row, const Json& value) { row.now.unbound = value.get<std::string>() == "unbound"; },
+};
+constexpr Access<W> kInFlight{
+    [](const W& row) -> Json { return row.in_flight(); },
+    [](W& row, const Json& value) {
+        row.now.completed = row.now.started - std::min(row.now.started, value.get<std::uint64_t>());
+    },
+};
+constexpr Access<W> kCpuSeconds{
+    [](const W& row) { return row.now.bh ? Json() : Json(static_cast<double>(row.now.cpu_time_us) / 1e6); },
+    [](W& row, const Json& value) {
+        row.now.bh = value.is_null();
+        row.now.cpu_time_us =
+            row.now.bh ? 0 : static_cast<std::uint64_t>(std::llround(value.get<double>() * 1e6));
+    },
+};
+constexpr Access<W> kWakeups{[](const W& row) -> Json {
+    if (!row.now.unbound && !row.now.managed) return nullptr;
+    return row.now.unbound ? row.now.repatriated : row.now.cm_wakeup;
+}};
 
-template <class Row>
-std::string count_cell(const Row& /*row*/, double value) {
-    return count_text(value);
+std::string seconds_text(double seconds) {
+    return time_text(seconds * 1e9);
 }
-template <class Row>
-std::string time_cell(const Row& /*row*/, double ns) {
-    return time_text(ns);
-}
-template <class Row>
-std::string percent_cell(const Row& /*row*/, double share) {
+std::string percent_text(double share) {
     return fmt::format("{:.1f}", share * 100);
 }
 
 using K = KernelWorkqueue;
-constexpr std::array kWorkqueues{
-    Field<W>{"/name", of_kernel<&K::name>, "WORKQUEUE", "name"},
-    Field<W>{"/id", of_row<W, &W::id>},
-    Field<W>{"/kind",
-             {[](const W& r) -> Json { return r.now.unbound ? "unbound" : "per-cpu"; },
-              [](W& r, const Json& v) { r.now.unbound = v.get<std::string>() == "unbound"; }}},
-    Field<W>{"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 7,
-             [](const W& r, double v) { return count_text(v) + (r.was_reset ? "*" : ""); },
-             "items that started so far"},
-    Field<W>{"/in_flight",
-             {[](const W& r) -> Json { return r.in_flight(); },
-              [](W& r, const Json& v) {
-                  r.now.completed = r.now.started - std::min(r.now.started, v.get<std::uint64_t>());
-              }},
-             "INFL",
-             "inflight",
-             5,
-             3,
-             count_cell<W>,
-             "started, not completed"},
-    Field<W>{"/reset", of_row<W, &W::reset>},
-    Field<W>{"/items", of_row<W, &W::items>},
-    Field<W>{"/per_second", of_row<W, &W::per_second>, "ITEMS/S", "rate", 7, 1, count_cell<W>,
-             "items that started, per second"},
-    Field<W>{"/cpu", number_if_known<W, &W::cpu>, "CPU%", "cpu", 6, 4, percent_cell<W>,
-             "CPU time, 100 is one CPU"},
-    Field<W>{"/timed", of_row<W, &W::timed>},
-    Field<W>{"/wait_ns/p50", number_if_known<W, &W::p50>, "P50", "p50", 5, 5, time_cell<W>, ""},
-    Field<W>{"/wait_ns/p90", number_if_known<W, &W::p90>, "P90", "p90", 5, 8, time_cell<W>, ""},
-    Field<W>{"/wait_ns/p99", number_if_known<W, &W::p99>, "P99", "p99", 5, 2, time_cell<W>,
-             "wait from queueing to start, lock included"},
-    Field<W>{"/lock_ns", number_if_known<W, &W::lock>, "LOCK", "lock", 5, 6, time_cell<W>,
-             "mean wait for pool->lock"},
-    Field<W>{
-        "/cpu_seconds",
-        {[](const W& r) { return r.now.bh ? Json() : Json(static_cast<double>(r.now.cpu_time_us) / 1e6); },
-         [](W& r, const Json& v) {
-             r.now.bh = v.is_null();
-             r.now.cpu_time_us =
-                 r.now.bh ? 0 : static_cast<std::uint64_t>(std::llround(v.get<double>() * 1e6));
-         }},
-        "CPUTIME",
-        "cputime",
-        7,
-        9,
-        [](const W&, double v) { return time_text(v * 1e9); },
-        "CPU time so far"},
-    Field<W>{"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 10, count_cell<W>,
-             "items that held a CPU too long"},
-    Field<W>{nullptr,
-             {[](const W& r) -> Json {
-                 if (!r.now.unbound && !r.now.managed) return nullptr;
-                 return r.now.unbound ? r.now.repatriated : r.now.cm_wakeup;
-             }},
-             "CMW/RPR",
-             "wakeups",
-             7,
-             11,
-             count_cell<W>,
-             "per-CPU: workers woken because another slept or hogged the CPU;\n"
-             "unbound: workers moved back into their scope"},
-    Field<W>{"/cm_wakeups", of_kernel_if<&K::cm_wakeup, &K::managed>},
-    Field<W>{"/repatriated", of_kernel_if<&K::repatriated, &K::unbound>},
-    Field<W>{"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 12, count_cell<W>,
-             "calls for the rescuer"},
-    Field<W>{"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 13,
-             count_cell<W>, "items that it ran"},
+constexpr Field<W> kWorkqueues[] = {
+    {"/name", of_kernel<&K::name>, "WORKQUEUE", "name"},
+    {"/id", of<W, &W::id>},
+    {"/kind", kKind},
+    {"/total", of_kernel<&K::started>, "TOTAL", "total", 7, 7, count_text, "items that started so far",
+     &W::was_reset},
+    {"/in_flight", kInFlight, "INFL", "inflight", 5, 3, count_text, "started, not completed"},
+    {"/reset", of<W, &W::reset>},
+    {"/items", of<W, &W::items>},
+    {"/per_second", of<W, &W::per_second>, "ITEMS/S", "rate", 7, 1, count_text,
+     "items that started, per second"},
+    {"/cpu", of<W, &W::cpu>, "CPU%", "cpu", 6, 4, percent_text, "CPU time, 100 is one CPU"},
+    {"/timed", of<W, &W::timed>},
+    {"/wait_ns/p50", of<W, &W::p50>, "P50", "p50", 5, 5, time_text, ""},
+    {"/wait_ns/p90", of<W, &W::p90>, "P90", "p90", 5, 8, time_text, ""},
+    {"/wait_ns/p99", of<W, &W::p99>, "P99", "p99", 5, 2, time_text,
+     "wait from queueing to start, lock included"},
+    {"/lock_ns", of<W, &W::lock>, "LOCK", "lock", 5, 6, time_text, "mean wait for pool->lock"},
+    {"/cpu_seconds", kCpuSeconds, "CPUTIME", "cputime", 7, 9, seconds_text, "CPU time so far"},
+    {"/cpu_hogs", of_kernel_if<&K::cpu_intensive, &K::managed>, "HOGS", "hogs", 5, 10, count_text,
+     "items that held a CPU too long"},
+    {nullptr, kWakeups, "CMW/RPR", "wakeups", 7, 11, count_text,
+     "per-CPU: workers woken because another slept or hogged the CPU;\n"
+     "unbound: workers moved back into their scope"},
+    {"/cm_wakeups", of_kernel_if<&K::cm_wakeup, &K::managed>},
+    {"/repatriated", of_kernel_if<&K::repatriated, &K::unbound>},
+    {"/mayday", of_kernel_if<&K::mayday, &K::mem_reclaim>, "MAYDAY", "mayday", 6, 12, count_text,
+     "calls for the rescuer"},
+    {"/rescued", of_kernel_if<&K::rescued, &K::mem_reclaim>, "RESCUED", "rescued", 7, 13, count_text,
+     "items that it ran"},
 };
 
-constexpr std::array kFunctions{
-    Field<F>{"/function", of_row<F, &F::function>, "FUNCTION", "name"},
-    Field<F>{"/workqueue", of_row<F, &F::workqueue>, "WORKQUEUE", "workqueue", 20, 3},
-    Field<F>{"/id", of_row<F, &F::id>},
-    Field<F>{"/per_second", of_row<F, &F::per_second>, "ITEMS/S", "rate", 7, 2, count_cell<F>},
-    Field<F>{"/busy", of_row<F, &F::busy>, "BUSY%", "busy", 6, 1, percent_cell<F>,
-             "of a function: workers kept busy, 100 is one, with sleep"},
-    Field<F>{"/mean_ns", of_row<F, &F::mean>, "MEAN", "mean", 5, 4, time_cell<F>,
-             "of a function: time from start to end"},
-    Field<F>{"/items", of_row<F, &F::items>, "ITEMS", "items", 7, 5, count_cell<F>},
+constexpr Field<F> kFunctions[] = {
+    {"/function", of<F, &F::function>, "FUNCTION", "name"},
+    {"/workqueue", of<F, &F::workqueue>, "WORKQUEUE", "workqueue", 20, 3},
+    {"/id", of<F, &F::id>},
+    {"/per_second", of<F, &F::per_second>, "ITEMS/S", "rate", 7, 2, count_text},
+    {"/busy", of<F, &F::busy>, "BUSY%", "busy", 6, 1, percent_text,
+     "of a function: workers kept busy, 100 is one, with sleep"},
+    {"/mean_ns", of<F, &F::mean>, "MEAN", "mean", 5, 4, time_text, "of a function: time from start to end"},
+    {"/items", of<F, &F::items>, "ITEMS", "items", 7, 5, count_text},
 };
 
 template <class Row>
@@ -174,15 +156,16 @@ std::span<const Field<Row>> fields_of() {
 
 template <class Row>
 std::optional<double> number_of(const Field<Row>& field, const Row& row) {
-    const Json value = field.value.get(row);
-    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+    std::optional<double> out;
+    take(out, field.value.get(row));
+    return out;
 }
 
 template <class Row>
 std::string text_of(const Field<Row>& field, const Row& row) {
     if (field.text == nullptr) return printable(field.value.get(row).template get<std::string>());
     const auto number = number_of(field, row);
-    return number ? field.text(row, *number) : "-";
+    return (number ? field.text(*number) : "-") + (field.starred && row.*field.starred ? "*" : "");
 }
 
 // Keeps both ends of a long name, to tell it from others.
