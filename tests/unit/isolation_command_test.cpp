@@ -112,7 +112,7 @@ TEST_F(IsolationCommand, SaysWhatWasNotSeen) {
     EXPECT_THAT(run(false).out, HasSubstr("50 items started on isolated CPUs 4-5 in 0.0 s.\n"
                                           "There was no room for 7 of them.\n"
                                           "Not seen: the names of workqueues: no iterators\n"));
-    *profile_.sample_ = {};
+    profile_.sample_ = ProfileSample{};
     EXPECT_THAT(run(false).out, HasSubstr("-\n\nNo work item started on isolated CPUs 4-5 in 0.0 s.\n"));
 }
 
@@ -130,7 +130,7 @@ TEST_F(IsolationCommand, WatchesPartitionsTooAndAttachesNothingWhereNoCpuIsIsola
     EXPECT_EQ(got.code, kFailure);
     EXPECT_EQ(got.out, "");
     EXPECT_EQ(got.err, "wq-tunectl: work on isolated CPUs cannot be seen: BPF is denied\n");
-    profile_.attached_ = {};
+    profile_.attached_ = Status{};
     EXPECT_EQ(found().at("cpus"), "2-3");
     EXPECT_EQ(profile_.isolated_.list(), "2-3");
 }
