@@ -149,7 +149,7 @@ bool Scheduler::in_doubt(const Taker& taker) const {
 bool Scheduler::is_busy(const std::string& name) const {
     if (!f_.counted) return true;
     const auto& load = f_.book.of(name).load;
-    if (f_.now - load.rate_at > kFreshRate) return false;
+    if (f_.now > load.rate_at + kFreshRate) return false;  // it may be newer than the facts
     const Judging& judge = f_.policy.judge;
     const double counted = std::chrono::duration<double>(judge.window - judge.washout).count();
     return load.rate * counted >= static_cast<double>(judge.settings.min_items);
