@@ -73,12 +73,6 @@ TEST_F(ReportCommand, WritesAFileThatOthersMayRead) {
                             HasSubstr("class=\"dots\""), HasSubstr("not asked"), Not(HasSubstr("a<b"))));
 }
 
-TEST_F(ReportCommand, GoesToStdoutForADash) {
-    ASSERT_EQ(report("-"), kOk) << err_;
-    EXPECT_THAT(out_,
-                AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("No comparison has a verdict here yet.")));
-}
-
 // Like systemd-analyze plot.
 TEST_F(ReportCommand, WithoutAFileItGoesToStdoutButNotToATerminal) {
     const auto all = commands();
@@ -128,17 +122,6 @@ TEST_F(ReportCommand, UnderAnotherPolicyTheDaemonIsNotAsked) {
     EXPECT_THAT(out_, HasSubstr("not asked"));
 }
 
-TEST_F(ReportCommand, BeginsWithTheResult) {
-    learn();
-    ASSERT_EQ(report("-"), kOk) << err_;
-    const auto place = [&](const char* id) { return out_.find(std::string("<section id=\"") + id + "\""); };
-    EXPECT_LT(place("result"), place("trials"));
-    EXPECT_LT(place("trials"), place("plan"));
-    EXPECT_LT(place("plan"), place("machine"));
-    EXPECT_LT(place("machine"), place("history"));
-    EXPECT_NE(place("history"), std::string::npos);
-}
-
 TEST_F(ReportCommand, TellsTheCoresOfAHybridApart) {
     tree_.add(File("sys/devices/cpu_core/cpus", "0-1,4-5\n"));
     tree_.add(File("sys/devices/cpu_atom/cpus", "2-3,6-7\n"));
@@ -163,19 +146,6 @@ TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
     EXPECT_EQ(report("-"), kFailure);
     EXPECT_EQ(out_, "") << "no half page";
     EXPECT_THAT(err_, HasSubstr("verdicts.json"));
-}
-
-TEST_F(ReportCommand, TheHistoryItselfTellsWhenTrialsEnded) {
-    learn();
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(ctl::history(options_, "kcryptd-1"), kOk);
-    EXPECT_THAT(
-        testing::internal::GetCapturedStdout(),
-        AllOf(StartsWith("TIME"), testing::ContainsRegex("\n19[67][0-9-]+ [0-9]+:[0-9]+ +kcryptd-1 ")));
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(ctl::history(options_, "writeback"), kOk);
-    EXPECT_EQ(testing::internal::GetCapturedStdout(),
-              "No comparison of writeback has a verdict on this machine yet.\n");
 }
 
 TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {

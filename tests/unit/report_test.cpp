@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ctl/report/report_page.h"
-#include "ctl/report/report_plan.h"
-#include "ctl/report/report_result.h"
-#include "ctl/report/report_trial.h"
+#include "ctl/report/report_sections.h"
 #include "evidence/comparison.h"
 #include "fake_machine.h"
 #include "report_html.h"

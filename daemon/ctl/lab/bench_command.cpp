@@ -26,7 +26,7 @@
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
-#include "ctl/report/report_plan.h"
+#include "ctl/report/report_sections.h"
 #include "ctl/setting_option.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"

@@ -9,9 +9,7 @@
 #include "base/file.h"
 #include "ctl/machine.h"
 #include "ctl/report/report_page.h"
-#include "ctl/report/report_plan.h"
-#include "ctl/report/report_result.h"
-#include "ctl/report/report_trial.h"
+#include "ctl/report/report_sections.h"
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "service/status.h"
@@ -21,15 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-// The daemon's status is only valid for this machine with its own kernel, policy and shard size.
-bool is_this_machine(const Options& options) {
-    return options.topology == "live" && options.root.empty() && !options.kernel_scopes && !options.config &&
-           !options.shard_size;
-}
-
-// The daemon's status, or null. TEXT gets a description of its state.
+// The daemon's status, or null. TEXT gets a description of its state. The status is only valid for this
+// machine with its own kernel, policy and shard size.
 json daemon_status(const Options& options, std::string& text) {
-    if (!is_this_machine(options)) {
+    if (options.topology != "live" || !options.root.empty() || options.kernel_scopes || options.config ||
+        options.shard_size) {
         text = "not asked: the report is about another machine, kernel or policy";
         return nullptr;
     }

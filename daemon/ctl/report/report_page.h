@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,14 @@ std::string code(std::string_view text);
 std::string prose(std::string_view text);  // text between backquotes becomes code
 std::string quiet(std::string_view text);  // "" for empty text
 std::string cell(std::string_view label, std::string_view html, std::string_view kind = "");
+std::string row(std::initializer_list<std::string> cells);
 // A table. On a narrow screen its rows become cards. ROWS: "<tr>...</tr>".
 struct Heading {
     std::string text;
     bool number = false;  // the column contains numbers
 };
 std::string table(const std::vector<Heading>& headings, std::string_view rows);
+std::string section(std::string_view id, std::string_view title, std::string_view html);
 // HTML that is hidden until the reader opens it.
 std::string folded(std::string_view summary, std::string_view html);
 
@@ -40,8 +43,5 @@ struct ReportHead {
 // links at the top lead to those that exist. The page loads nothing, and forbids it with a
 // Content-Security-Policy.
 std::string report_page(const ReportHead& head, const std::string& body);
-
-// The page's style sheet.
-extern const char* const kReportStyle;
 
 }  // namespace wq::ctl

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/report/report_result.h"
-
+// The result and the plan of a report.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,13 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
+#include "ctl/render/groups.h"
 #include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
-#include "ctl/report/report_plan.h"
-#include "ctl/topology_command.h"
+#include "ctl/report/report_sections.h"
 
 namespace wq::ctl {
 namespace {
@@ -24,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostRows = 12;    // of comparisons; more are folded
-constexpr std::size_t kMostNamed = 4;    // improved targets in the first sentences
+constexpr std::size_t kMostNamed = 4;    // targets in the first sentences
 constexpr double kMostOnScale = 50;      // percent
 constexpr const char* kAnyTarget = "*";  // the only target of a source without workqueues
 
@@ -32,8 +30,49 @@ constexpr const char* kAnyTarget = "*";  // the only target of a source without 
 constexpr std::size_t kDecided = 2;  // the first of them
 constexpr std::size_t kCutOff = 3;
 
-std::size_t place_of(const VerdictRecord& r) {
-    return r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff;
+// The targets in a daemon's status by name.
+using StatusTargets = std::map<std::string, const json*>;
+
+// The string KEY of such a target; "-" if it has none.
+std::string word_of(const json& target, const char* key) {
+    const auto found = target.find(key);
+    return found != target.end() && found->is_string() ? found->get<std::string>() : "-";
+}
+
+// Empty if STATUS is null. The pointers are valid while STATUS exists.
+StatusTargets targets_of(const json& status) {
+    StatusTargets out;
+    if (!status.is_object() || !status.contains("targets")) return out;
+    for (const json& target : status["targets"])
+        if (target.is_object()) out[word_of(target, "name")] = &target;
+    return out;
+}
+
+// The setting in a target's files: "default (cache)", "smt, strict"; "" if it has none.
+std::string setting_text(const Workqueue& target) {
+    std::string out = target.scope.word;
+    if (out == "default" && target.scope.effective)
+        out += fmt::format(" ({})", name_of(*target.scope.effective));
+    if (target.strict == true) out += ", strict";
+    return out;
+}
+
+// NAMES as HTML: the first few, with the others folded.
+std::string names_html(const std::vector<std::string>& names) {
+    static constexpr std::size_t kMost = 6;   // up to this many, all are shown
+    static constexpr std::size_t kFirst = 3;  // else this many are shown
+    const auto list = [&](std::size_t from, std::size_t to) {
+        std::string out;
+        for (std::size_t i = from; i < to; i++) out += (i == from ? "" : " ") + code(names[i]);
+        return out;
+    };
+    if (names.size() <= kMost) return list(0, names.size());
+    return list(0, kFirst) +
+           folded(fmt::format("and {} more", names.size() - kFirst), list(kFirst, names.size()));
+}
+
+std::string strong(std::size_t number) {
+    return fmt::format("<strong>{}</strong> ", number);
 }
 
 // The final result for one target and two arms.
@@ -51,8 +90,7 @@ class ResultSection {
     }
 
     [[nodiscard]] std::string html() const {
-        return "<section id=\"result\">\n<h2>Result</h2>\n" + sentences() + comparisons() + in_force() +
-               "</section>\n";
+        return section("result", "Result", sentences() + comparisons() + in_force());
     }
 
   private:
@@ -62,7 +100,7 @@ class ResultSection {
         std::map<std::tuple<std::string, std::string, std::string>, Row> last;
         for (std::size_t i = 0; i < input_.trials.size(); i++) {
             const VerdictRecord& r = input_.trials[i].record;
-            const Row row{&input_.trials[i], i + 1, place_of(r)};
+            const Row row{&input_.trials[i], i + 1, r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff};
             const auto [place, is_new] = last.try_emplace({r.target, r.key.reference, r.key.candidate}, row);
             if (!is_new && (r.judged || !place->second.trial->record.judged)) place->second = row;
         }
@@ -91,16 +129,15 @@ class ResultSection {
         for (const Row& row : rows_)
             if (row.place == place) these.push_back(&row);
         if (these.empty()) return "";
-        const std::string head =
-            fmt::format("<strong>{}</strong> {}", these.size(), verdict_html(these[0]->trial->record));
-        if (place >= kDecided) return "<li>" + head + "</li>\n";
-        if (these.size() == 1) return "<li>" + head + ": " + told(*these[0]) + "</li>\n";
+        const std::string head = "<li>" + strong(these.size()) + verdict_html(these[0]->trial->record);
+        if (place >= kDecided) return head + "</li>\n";
+        if (these.size() == 1) return head + ": " + told(*these[0]) + "</li>\n";
         std::string list;
         for (std::size_t i = 0; i < std::min(these.size(), kMostNamed); i++)
             list += "<li>" + told(*these[i]) + "</li>\n";
         if (these.size() > kMostNamed)
             list += fmt::format("<li>and {} more</li>\n", these.size() - kMostNamed);
-        return "<li>" + head + ":\n<ul>\n" + list + "</ul></li>\n";
+        return head + ":\n<ul>\n" + list + "</ul></li>\n";
     }
 
     // Returns "kcryptd-1 latency 5.9% better with smt in place of cache (in force now)".
@@ -108,7 +145,7 @@ class ResultSection {
         const VerdictRecord& r = row.trial->record;
         return fmt::format("{} <strong>{}</strong> with {} in place of {} ({})", code(r.target),
                            escape(effect_text(r.standing)), code(r.key.candidate), code(r.key.reference),
-                           is_in_force(r, r.key.candidate) ? "in force now" : "not in force now");
+                           arm_of(r.target) == r.key.candidate ? "in force now" : "not in force now");
     }
 
     [[nodiscard]] std::string on_trial() const {
@@ -125,12 +162,10 @@ class ResultSection {
                                    code(name), escape(odds_text(trial)), pairs, trial.value("max_pairs", 0U));
         }
         if (waiting.empty()) return out;
-        const std::size_t named = std::min(waiting.size(), kMostNamed);
-        out += fmt::format(
-            "<li><strong>No pair yet</strong>: {}",
-            fmt::join(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(named), ", "));
-        if (waiting.size() > named) out += fmt::format(" and {} more", waiting.size() - named);
-        return out + ".</li>\n";
+        const std::size_t more = waiting.size() - std::min(waiting.size(), kMostNamed);
+        waiting.resize(waiting.size() - more);
+        return out + fmt::format("<li><strong>No pair yet</strong>: {}{}.</li>\n", fmt::join(waiting, ", "),
+                                 more == 0 ? "" : fmt::format(" and {} more", more));
     }
 
     // Returns "would change 2 of 6 targets: cache -> smt", only from the plan.
@@ -139,8 +174,8 @@ class ResultSection {
         std::size_t changed = 0;
         for (const PlanLine& line : input_.plan) {
             if (line.action == Action::none || line.action == Action::skip || !line.planned) continue;
-            const auto& now = line.now;
-            changes[fmt::format("{} → {}", code(now ? name_of(*now) : "?"), code(name_of(*line.planned)))]++;
+            changes[fmt::format("{} → {}", code(line.now ? name_of(*line.now) : "?"),
+                                code(name_of(*line.planned)))]++;
             changed++;
         }
         if (input_.plan.empty()) return "";
@@ -149,12 +184,10 @@ class ResultSection {
             which +=
                 (which.empty() ? ": " : ", ") + change + (changes.size() > 1 ? fmt::format(" ({})", n) : "");
         if (is_described())
-            return changed == 0
-                       ? "<li>The source only describes a machine. There, the plan keeps the kernel&#39;s "
-                         "setting for an unbound workqueue.</li>\n"
-                       : "<li>The source only describes a machine. There, the plan would change an unbound "
-                         "workqueue" +
-                             which + ".</li>\n";
+            return "<li>The source only describes a machine. There, the plan " +
+                   (changed == 0 ? "keeps the kernel&#39;s setting for an unbound workqueue"
+                                 : "would change an unbound workqueue" + which) +
+                   ".</li>\n";
         if (changed == 0) return "<li>The <a href=\"#plan\">plan</a> changes nothing.</li>\n";
         return fmt::format(
             "<li>The <a href=\"#plan\">plan</a>, which does not use results, would change {} of "
@@ -175,17 +208,14 @@ class ResultSection {
                (line->target.strict == true ? " strict" : "");
     }
 
-    [[nodiscard]] bool is_in_force(const VerdictRecord& r, const std::string& arm) const {
-        return arm_of(r.target) == arm;
-    }
-
     [[nodiscard]] std::string now_html(const VerdictRecord& r) const {
         const PlanLine* line = line_of(r.target);
         if (line == nullptr) return quiet(is_described() ? "" : "this target is not there now");
-        const char* which = is_in_force(r, r.key.candidate)   ? "what was tried"
-                            : is_in_force(r, r.key.reference) ? "what it was compared with"
-                                                              : "";
-        return escape(scope_text(line->target)) + quiet(which);
+        const std::string arm = arm_of(r.target);
+        return escape(setting_text(line->target)) + quiet(arm == r.key.candidate ? "what was tried"
+                                                          : arm == r.key.reference
+                                                              ? "what it was compared with"
+                                                              : "");
     }
 
     // Percent at each end of the scale: the smallest round number that fits all improved and regressed
@@ -220,29 +250,27 @@ class ResultSection {
             out += folded(fmt::format("{} further comparisons", rows_.size() - kMostRows),
                           table(headings, others));
         return out +
-               "<p class=\"quiet\">Left of the upright line is better. Dot: the "
-               "median of the "
-               "pairs. Bar: its 95% interval. Arrow: beyond the scale. The effect of a comparison that ended "
-               "early tends "
-               "to be overstated.</p>\n";
+               "<p class=\"quiet\">Left of the upright line is better. Dot: the median of the pairs. Bar: "
+               "its "
+               "95% interval. Arrow: beyond the scale. The effect of a comparison that ended early tends to "
+               "be "
+               "overstated.</p>\n";
     }
 
-    [[nodiscard]] std::string row_html(const Row& row, double end, const std::string& axis) const {
-        const VerdictRecord& r = row.trial->record;
+    [[nodiscard]] std::string row_html(const Row& one, double end, const std::string& axis) const {
+        const VerdictRecord& r = one.trial->record;
         std::string target = code(r.target);
-        if (row.trial->readings) target = fmt::format("<a href=\"#trial-{}\">{}</a>", row.number, target);
-        const std::string elsewhere = input_.kernel.empty() || r.key.kernel == input_.kernel
-                                          ? ""
-                                          : quiet("with kernel " + r.key.kernel);
-        return "<tr>" + cell("Target", target) +
-               cell("Tried", escape(r.key.candidate + " against " + r.key.reference) + elsewhere) +
-               cell("Result", verdict_html(r) + quiet(r.reason)) +
-               cell("Effect", escape(effect_text(r.standing)) + quiet(plural(r.standing.pairs, "pair"))) +
-               cell(axis,
-                    r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect_text(r.standing))
-                                         : "",
-                    "bar") +
-               cell("In force", now_html(r)) + "</tr>\n";
+        if (one.trial->readings) target = fmt::format("<a href=\"#trial-{}\">{}</a>", one.number, target);
+        const bool here = input_.kernel.empty() || r.key.kernel == input_.kernel;
+        const std::string effect = effect_text(r.standing);
+        return row(
+            {cell("Target", target),
+             cell("Tried", escape(r.key.candidate + " against " + r.key.reference) +
+                               quiet(here ? "" : "with kernel " + r.key.kernel)),
+             cell("Result", verdict_html(r) + quiet(r.reason)),
+             cell("Effect", escape(effect) + quiet(plural(r.standing.pairs, "pair"))),
+             cell(axis, r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "", "bar"),
+             cell("In force", now_html(r))});
     }
 
     // The current scopes of all targets, grouped.
@@ -252,18 +280,18 @@ class ResultSection {
         std::map<std::tuple<bool, std::string, std::string, std::string>, std::vector<std::string>> groups;
         std::size_t without = 0;
         for (const PlanLine& line : input_.plan) {
-            if (line.finding == Finding::untouchable || line.target.scope.word.empty()) {
+            const Workqueue& target = line.target;
+            if (line.finding == Finding::untouchable || target.scope.word.empty()) {
                 without++;
                 continue;
             }
-            const auto known = targets_.find(line.target.name);
+            const auto known = targets_.find(target.name);
             const auto word = [&](const char* key) {
                 return known == targets_.end() ? std::string() : word_of(*known->second, key);
             };
-            const bool is_default =
-                line.target.scope.word == "default" || line.target.kind == Kind::default_scope;
-            groups[{is_default, scope_text(line.target), word("baseline"), word("state")}].push_back(
-                line.target.name);
+            const bool is_default = target.scope.word == "default" || target.kind == Kind::default_scope;
+            groups[{is_default, setting_text(target), word("baseline"), word("state")}].push_back(
+                target.name);
         }
         if (groups.empty()) return "";
         std::vector<Heading> headings = {{"Scope"}, {"Targets"}};
@@ -271,12 +299,10 @@ class ResultSection {
         std::string rows;
         for (const auto& [key, names] : groups) {
             const auto& [is_default, scope, baseline, state] = key;
-            rows += "<tr>" + cell("Scope", escape(scope), "scope") +
-                    cell("Targets", fmt::format("<strong>{}</strong> ", names.size()) + names_html(names),
-                         "names");
-            if (!targets_.empty())
-                rows += cell("Kernel had", escape(baseline)) + cell("State", escape(state));
-            rows += "</tr>\n";
+            rows += row({cell("Scope", escape(scope), "scope"),
+                         cell("Targets", strong(names.size()) + names_html(names), "names"),
+                         targets_.empty() ? "" : cell("Kernel had", escape(baseline)),
+                         targets_.empty() ? "" : cell("State", escape(state))});
         }
         std::string out = "<h3>In force now</h3>\n" + table(headings, rows);
         if (without > 0)
@@ -288,15 +314,80 @@ class ResultSection {
     }
 
     const ResultInput& input_;
-    std::map<std::string, const json*> targets_;    // targets of the daemon
+    StatusTargets targets_;
     std::map<std::string, const PlanLine*> lines_;  // by target
     std::vector<Row> rows_;
 };
+
+std::string candidates_html(const PlanLine& line) {
+    std::string out;
+    for (const Candidate& c : line.candidates) {
+        const std::string cores = c.min_cores == c.max_cores
+                                      ? std::to_string(c.max_cores)
+                                      : fmt::format("{}\u2013{}", c.min_cores, c.max_cores);
+        out += fmt::format("{}{}: {}\u00d7{}", out.empty() ? "" : "<br>", name_of(c.scope), c.pools, cores);
+    }
+    return out;
+}
+
+// What the daemon says about the target NAME.
+std::string state_cells(const StatusTargets& targets, const std::string& name) {
+    if (targets.empty()) return "";
+    const auto known = targets.find(name);
+    if (known == targets.end()) return cell("Baseline", "") + cell("State", "");
+    const json& target = *known->second;
+    const json comparison = target.value("comparison", json(nullptr));
+    return cell("Baseline", escape(word_of(target, "baseline"))) +
+           cell("State",
+                escape(word_of(target, "state")) +
+                    quiet(comparison.is_object() ? odds_text(comparison) : word_of(target, "reason")));
+}
+
+// All cells of a row but the first.
+std::string plan_cells(const PlanLine& line, const StatusTargets& targets) {
+    const Workqueue& target = line.target;
+    return cell("Now",
+                escape(setting_text(target)) +
+                    quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind))),
+                "short") +
+           cell("Planned", line.planned ? std::string(name_of(*line.planned)) : "") +
+           cell("Action", std::string(name_of(line.action))) +
+           cell("Reason", prose(line.reason) + quiet(line.rule ? line.rule->text() : "")) +
+           cell("Candidates", candidates_html(line), "short") + state_cells(targets, target.name);
+}
 
 }  // namespace
 
 std::string result_html(const ResultInput& input) {
     return ResultSection(input).html();
+}
+
+std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
+    if (plan.empty())
+        return section("plan", "Plan", "<p>There is no workqueue with an affinity scope here.</p>\n");
+    const StatusTargets targets = targets_of(status);
+    Groups<std::pair<int, std::string>> groups;  // what is to be written comes first, what is skipped last
+    for (const PlanLine& line : plan)
+        groups.add(line.target.name, {line.action == Action::skip   ? 2
+                                      : line.action == Action::none ? 1
+                                                                    : 0,
+                                      plan_cells(line, targets)});
+    std::ranges::stable_sort(groups.groups(), {}, [](const auto& group) { return group.cells.first; });
+    std::vector<Heading> headings = {{"Target"}, {"Now"},    {"Planned"},
+                                     {"Action"}, {"Reason"}, {"Candidates"}};
+    if (!targets.empty()) headings.insert(headings.end(), {{"Baseline"}, {"State"}});
+    std::string rows;
+    for (const auto& [cells, names] : groups.groups()) {
+        const bool one = names.size() == 1;
+        rows += row(
+            {cell(one ? "Target" : "Targets", (one ? "" : strong(names.size())) + names_html(names), "names"),
+             cells.second});
+    }
+    return section("plan", "Plan",
+                   "<p>What each target has now, what is planned for it, and why. Targets that differ in "
+                   "their names alone share a row. Candidates are the scopes that make different pools: "
+                   "number of pools \u00d7 cores of each.</p>\n" +
+                       table(headings, rows));
 }
 
 }  // namespace wq::ctl

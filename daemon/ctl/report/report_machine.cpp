@@ -1,140 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/report/report_plan.h"
-
+// The drawing of a machine.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "base/text.h"
-#include "ctl/render/groups.h"
-#include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
+#include "ctl/report/report_sections.h"
 #include "ctl/topology_command.h"
 #include "plan/pods.h"
 
 namespace wq::ctl {
 namespace {
 
-using nlohmann::json;
-
-// The rank of a row, and all its cells but the first.
-using Rows = Groups<std::pair<int, std::string>>;
-
-std::string candidates_html(const PlanLine& line) {
-    std::string out;
-    for (const Candidate& c : line.candidates) {
-        const std::string cores = c.min_cores == c.max_cores
-                                      ? std::to_string(c.max_cores)
-                                      : fmt::format("{}\u2013{}", c.min_cores, c.max_cores);
-        out += fmt::format("{}{}: {}\u00d7{}", out.empty() ? "" : "<br>", name_of(c.scope), c.pools, cores);
-    }
-    return out;
-}
-
-std::string state_cells(const json* target) {
-    if (target == nullptr) return cell("Baseline", "") + cell("State", "");
-    const json comparison = target->value("comparison", json(nullptr));
-    return cell("Baseline", escape(word_of(*target, "baseline"))) +
-           cell("State",
-                escape(word_of(*target, "state")) +
-                    quiet(comparison.is_object() ? odds_text(comparison) : word_of(*target, "reason")));
-}
-
-std::string cells_of(const PlanLine& line) {
-    const Workqueue& target = line.target;
-    return cell("Now",
-                escape(scope_text(target)) +
-                    quiet(target.kind == Kind::unbound ? "" : std::string(name_of(target.kind))),
-                "short") +
-           cell("Planned", line.planned ? std::string(name_of(*line.planned)) : "") +
-           cell("Action", std::string(name_of(line.action))) +
-           cell("Reason", prose(line.reason) + quiet(line.rule ? line.rule->text() : "")) +
-           cell("Candidates", candidates_html(line), "short");
-}
-
-// Groups to be written come first, skipped groups last.
-std::vector<Rows::Group> groups_of(const std::vector<PlanLine>& plan,
-                                   const std::map<std::string, const json*>& targets) {
-    Rows rows;
-    for (const PlanLine& line : plan) {
-        std::string cells = cells_of(line);
-        if (!targets.empty()) {
-            const auto known = targets.find(line.target.name);
-            cells += state_cells(known == targets.end() ? nullptr : known->second);
-        }
-        const int rank = line.action == Action::skip ? 2 : line.action == Action::none ? 1 : 0;
-        rows.add(line.target.name, {rank, std::move(cells)});
-    }
-    std::ranges::stable_sort(rows.groups(), {}, [](const Rows::Group& group) { return group.cells.first; });
-    return rows.groups();
-}
-
-}  // namespace
-
-std::string scope_text(const Workqueue& target) {
-    std::string out = target.scope.word;
-    if (out == "default" && target.scope.effective)
-        out += fmt::format(" ({})", name_of(*target.scope.effective));
-    if (target.strict == true) out += ", strict";
-    return out;
-}
-
-std::map<std::string, const json*> targets_of(const json& status) {
-    std::map<std::string, const json*> out;
-    if (!status.is_object() || !status.contains("targets")) return out;
-    for (const json& target : status["targets"])
-        if (target.is_object()) out[word_of(target, "name")] = &target;
-    return out;
-}
-
-std::string word_of(const json& target, const char* key) {
-    const auto found = target.find(key);
-    return found != target.end() && found->is_string() ? found->get<std::string>() : "-";
-}
-
-std::string names_html(const std::vector<std::string>& names) {
-    static constexpr std::size_t kMost = 6;   // up to this many, all are shown
-    static constexpr std::size_t kFirst = 3;  // else this many are shown
-    const auto list = [&](std::size_t from, std::size_t to) {
-        std::string out;
-        for (std::size_t i = from; i < to; i++) out += (i == from ? "" : " ") + code(names[i]);
-        return out;
-    };
-    if (names.size() <= kMost) return list(0, names.size());
-    return list(0, kFirst) +
-           folded(fmt::format("and {} more", names.size() - kFirst), list(kFirst, names.size()));
-}
-
-std::string plan_html(const std::vector<PlanLine>& plan, const json& status) {
-    const auto targets = targets_of(status);
-    std::string out = "<section id=\"plan\">\n<h2>Plan</h2>\n";
-    if (plan.empty()) return out + "<p>There is no workqueue with an affinity scope here.</p>\n</section>\n";
-    out +=
-        "<p>What each target has now, what is planned for it, and why. Targets that differ in their names "
-        "alone "
-        "share a row. Candidates are the scopes that make different pools: number of pools \u00d7 cores of "
-        "each.</p>\n";
-    std::vector<Heading> headings = {{"Target"}, {"Now"},    {"Planned"},
-                                     {"Action"}, {"Reason"}, {"Candidates"}};
-    if (!targets.empty()) headings.insert(headings.end(), {{"Baseline"}, {"State"}});
-    std::string rows;
-    for (const Rows::Group& group : groups_of(plan, targets))
-        rows += fmt::format(
-            "<tr>{}{}</tr>\n",
-            cell(group.names.size() == 1 ? "Target" : "Targets",
-                 (group.names.size() == 1 ? "" : fmt::format("<strong>{}</strong> ", group.names.size())) +
-                     names_html(group.names),
-                 "names"),
-            group.cells.second);
-    return out + table(headings, rows) + "</section>\n";
-}
-
-namespace {
-
 constexpr std::size_t kMostNumbered = 512;  // CPUs; with more, they are drawn small and without numbers
+constexpr std::size_t kMostUnfolded = 64;   // CPUs; with more, the reader must open the drawing
 constexpr std::size_t kMostPods = 64;       // listed per scope
 
 // One box of the drawing: a package, or several that share an LLC or a core.
@@ -192,7 +75,7 @@ class Drawing {
         if (topology_.present.count() > kMostUnfolded)
             drawing =
                 folded(fmt::format("Drawing of all {}", plural(topology_.present.count(), "CPU")), drawing);
-        return head() + notes() + drawing + "</section>\n";
+        return section("machine", "Machine", head() + notes() + drawing);
     }
 
   private:
@@ -201,10 +84,9 @@ class Drawing {
             topology_.nodes.empty() ? "" : ", " + plural(topology_.nodes.size(), "NUMA node");
         const std::string packages =
             topology_.packages.empty() ? "" : ", " + plural(topology_.packages.size(), "package");
-        std::string out =
-            fmt::format("<section id=\"machine\">\n<h2>Machine</h2>\n<p>{}, {}{}, {}{}{}.{}</p>\n",
-                        plural(topology_.online.count(), "CPU"), plural(topology_.cores.size(), "core"),
-                        kinds_in(topology_.online), plural(llcs_.size(), "LLC"), packages, nodes, sizes());
+        std::string out = fmt::format("<p>{}, {}{}, {}{}{}.{}</p>\n", plural(topology_.online.count(), "CPU"),
+                                      plural(topology_.cores.size(), "core"), kinds_in(topology_.online),
+                                      plural(llcs_.size(), "LLC"), packages, nodes, sizes());
         return out +
                fmt::format("<p>Cores on one last-level cache (LLC) are cut into shards of about {}{}.</p>\n",
                            plural(shard_size_, "core"),
@@ -232,42 +114,45 @@ class Drawing {
         return out + ".";
     }
 
+    // The kinds of cores of a hybrid: name, class in the drawing, CPUs.
+    struct OfKind {
+        const char* name;
+        const char* mark;
+        const CpuSet& cpus;
+    };
+    [[nodiscard]] std::vector<OfKind> kinds() const {
+        if (!kinds_.hybrid()) return {};
+        return {{"P-core", "", kinds_.performance},
+                {"E-core", " e", kinds_.efficient},
+                {"LP E-core", " e lp", kinds_.low_power}};
+    }
+
     // Returns " (6 P-cores, 8 E-cores)" for a hybrid, else "".
     [[nodiscard]] std::string kinds_in(const CpuSet& cpus) const {
-        if (!kinds_.hybrid()) return "";
         std::string out;
-        for (const auto& [name, of_kind] :
-             {std::pair<const char*, const CpuSet&>{"P-core", kinds_.performance},
-              {"E-core", kinds_.efficient},
-              {"LP E-core", kinds_.low_power}})
-            if (const std::size_t n = index_.cores_in(of_kind & cpus); n > 0)
-                out += (out.empty() ? "" : ", ") + plural(n, name);
+        for (const OfKind& kind : kinds())
+            if (const std::size_t n = index_.cores_in(kind.cpus & cpus); n > 0)
+                out += (out.empty() ? "" : ", ") + plural(n, kind.name);
         return out.empty() ? "" : " (" + out + ")";
     }
 
     [[nodiscard]] std::string legend() const {
-        const auto sample = [](const char* kind, const char* mark, const std::string& text) {
-            return fmt::format("<li><span class=\"core{}\"><b{}></b></span> {}</li>\n", kind, mark, text);
-        };
-        const std::string thread = small_ ? "a thread" : "a thread, with its CPU number";
         std::string out = fmt::format("<ul class=\"key{}\">\n", small_ ? " many" : "");
-        const auto add = [&](const char* kind, const char* mark, const char* text, const CpuSet& cpus) {
-            if (!cpus.empty()) out += sample(kind, mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        const auto add = [&](const char* kind, const char* mark, const std::string& text) {
+            out += fmt::format("<li><span class=\"core{}\"><b{}></b></span> {}</li>\n", kind, mark, text);
         };
-        if (kinds_.hybrid()) {
-            add("", "", "P-core", kinds_.performance);
-            add(" e", "", "E-core", kinds_.efficient);
-            add(" e lp", "", "LP E-core", kinds_.low_power);
-        } else {
-            out += sample("", "", thread);
-        }
+        const auto add_set = [&](const char* kind, const char* mark, const char* text, const CpuSet& cpus) {
+            if (!cpus.empty()) add(kind, mark, fmt::format("{}: CPUs {}", text, cpus.list()));
+        };
+        for (const OfKind& kind : kinds()) add_set(kind.mark, "", kind.name, kind.cpus);
+        if (!kinds_.hybrid()) add("", "", small_ ? "a thread" : "a thread, with its CPU number");
         if (topology_.online.count() > topology_.cores.size())
             out += "<li><span class=\"core\"><b></b><b></b></span> a core, its threads side by side</li>\n";
         out += "<li><span class=\"shard sample\"></span> a shard</li>\n";
-        add("", " class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
-        add("", " class=\"p\"", "isolated by a cpuset partition", partitions_);
-        add("", " class=\"n\"", "without the tick (nohz_full)", nohz_full_);
-        add("", " class=\"o\"", "offline", topology_.present - topology_.online);
+        add_set("", " class=\"i\"", "isolated at boot (isolcpus)", isolcpus_);
+        add_set("", " class=\"p\"", "isolated by a cpuset partition", partitions_);
+        add_set("", " class=\"n\"", "without the tick (nohz_full)", nohz_full_);
+        add_set("", " class=\"o\"", "offline", topology_.present - topology_.online);
         return out + "</ul>\n";
     }
 
@@ -300,11 +185,15 @@ class Drawing {
         return out;
     }
 
+    // "NUMA node 1", "NUMA nodes 0-1".
+    static std::string numbered(const char* what, const CpuSet& numbers) {
+        return fmt::format("{}{} {}", what, numbers.count() == 1 ? "" : "s", numbers.list());
+    }
+
     [[nodiscard]] std::string name_of_box(const Box& box) const {
         if (topology_.packages.empty()) return "Machine";
         if (box.packages.empty()) return "CPUs of no known package";
-        return fmt::format("Package{} {}{}", box.packages.count() == 1 ? "" : "s", box.packages.list(),
-                           box.other ? " and CPUs of no known one" : "");
+        return numbered("Package", box.packages) + (box.other ? " and CPUs of no known one" : "");
     }
 
     // The packages of CPUS, if BOX has several packages.
@@ -313,8 +202,7 @@ class Drawing {
         if (box.packages.count() > 1)
             for (const unsigned i : box.packages.cpus())
                 if (topology_.packages[i].intersects(cpus)) packages.add(i);
-        if (packages.empty()) return "";
-        return fmt::format("package{} {} · ", packages.count() == 1 ? "" : "s", packages.list());
+        return packages.empty() ? "" : numbered("package", packages) + " · ";
     }
 
     [[nodiscard]] std::string box(const Box& box) const {
@@ -333,9 +221,7 @@ class Drawing {
         return fmt::format(
             "<section class=\"package\">\n<p><strong>{}</strong> <small>{}{} · CPUs {}</small></p>\n"
             "<div class=\"llcs\">\n{}</div>\n</section>\n",
-            name_of_box(box),
-            nodes.empty() ? ""
-                          : fmt::format("NUMA node{} {} · ", nodes.count() == 1 ? "" : "s", nodes.list()),
+            name_of_box(box), nodes.empty() ? "" : numbered("NUMA node", nodes) + " · ",
             plural(index_.cores_in(cpus), "core") + kinds_in(cpus), cpus.list(), boxes);
     }
 

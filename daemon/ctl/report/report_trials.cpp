@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The comparisons of a report, drawn and as a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "ctl/report/report_page.h"
+#include "ctl/report/report_sections.h"
+#include "evidence/e_process.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr std::size_t kMostInTable = 64;    // pairs
+constexpr std::size_t kMostDrawn = 10;      // trials; more are folded
+constexpr std::size_t kMostInHistory = 20;  // rows; more are folded
+
+std::string evidence_text(double log) {
+    return fmt::format("{:.3g}", evidence_of(log));
+}
+
+std::string figure(const std::string& caption, const std::string& svg, const std::vector<Mark>& marks,
+                   const std::string& which) {
+    return fmt::format("<figure><figcaption><strong>{}</strong>{}</figcaption>\n{}{}</figure>\n", caption,
+                       which, svg, legend_html(marks));
+}
+
+// A comparison with readings, by the counter that decided it.
+class Drawn {
+  public:
+    explicit Drawn(const ReportedComparison& trial)
+        : r_(trial.record), readings_(*trial.readings), tolerance_(r_.settings.tolerance) {
+        const auto& counters = readings_.counters;
+        const auto found = std::ranges::find(counters, r_.standing.counter, &ComparedCounter::name);
+        counter_ = found == counters.end() ? 0 : static_cast<std::size_t>(found - counters.begin());
+        for (const auto& pair : readings_.pairs)
+            percent_.push_back(100 * std::expm1(log_ratio(counters[counter_], pair[counter_])));
+        evidence_ = running_evidence(readings_, counter_, tolerance_);
+        about_ = fmt::format("{} of {}, {} against {}", counters[counter_].name, r_.target, r_.key.candidate,
+                             r_.key.reference);
+        // If not all pairs were kept, say which pairs each figure uses.
+        if (r_.standing.pairs > readings_.pairs.size())
+            which_ = fmt::format(
+                "; the dots and the evidence use the first {} of {} pairs, the median and the band only the "
+                "last ones",
+                readings_.pairs.size(), r_.standing.pairs);
+    }
+
+    [[nodiscard]] std::string html(std::size_t number) const {
+        return fmt::format(
+            "<article class=\"trial\" id=\"trial-{}\">\n<h3><code>{}</code>: {} against {}</h3>\n{}"
+            "<div class=\"plots\">\n{}{}</div>\n{}{}</article>\n",
+            number, escape(r_.target), escape(r_.key.candidate), escape(r_.key.reference), summary(),
+            effects(), evidence(), others(), pairs());
+    }
+
+  private:
+    [[nodiscard]] std::string summary() const {
+        return fmt::format(
+            "<p>{}{}: {}{}.<br><span class=\"quiet\">{}{}, alpha {:.4g}, tolerance {:.4g}%.</span></p>\n",
+            verdict_html(r_), r_.reason.empty() ? "" : fmt::format(" ({})", escape(r_.reason)),
+            escape(text_of(r_.standing)), which_, utc_text(r_.time),
+            r_.comparison > 1 ? fmt::format(", comparison {} of these arms", r_.comparison) : "",
+            r_.settings.alpha, 100 * tolerance_);
+    }
+
+    [[nodiscard]] std::string effects() const {
+        const Effect& effect = r_.standing.effect;
+        std::vector<Mark> marks = {{"dots", "a pair: one window with each setting, in random order"},
+                                   {"median", "median of the pairs"}};
+        if (effect.interval) marks.push_back({"band", "95% interval of the median"});
+        marks.push_back({"zero", "no difference"});
+        if (tolerance_ > 0)
+            marks.push_back(
+                {"limit", fmt::format("tolerated by the policy: up to {:.4g}% worse", 100 * tolerance_)});
+        std::string edge;
+        if (std::ranges::any_of(percent_, [](double p) { return p > kMostPercent; }))
+            edge = fmt::format("; values above {:.0f}% worse are drawn at the edge", kMostPercent);
+        return figure(
+            "Effect of each pair",
+            effects_svg(percent_, effect, tolerance_, "effect on " + readings_.counters[counter_].name,
+                        fmt::format("Effect per pair on {}{}", about_, which_)),
+            marks, edge + which_);
+    }
+
+    // Shows the evidence that any decision needs; guards and further candidates increase it. Uses logarithms
+    // like the judge, because m/alpha may be too large for a double.
+    [[nodiscard]] std::string evidence() const {
+        const double enough =
+            std::log(static_cast<double>(readings_.counters.size())) - std::log(r_.settings.alpha);
+        const std::string value = short_evidence(enough);
+        const std::vector<Mark> marks = {
+            {"worse", "evidence that it is worse"},
+            {"better", "evidence that it is better"},
+            {"limit", fmt::format("below {} nothing is decided: if the change does nothing, a line gets "
+                                  "there with probability 1/{} at most",
+                                  value, value)}};
+        const std::string label = fmt::format(
+            "Evidence by pair: {}{}. At the end {} for worse, {} for better", about_, which_,
+            evidence_text(evidence_.log_regressed.back()), evidence_text(evidence_.log_improved.back()));
+        return figure("Evidence after each pair", evidence_svg(evidence_, enough, label), marks, which_);
+    }
+
+    // Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without
+    // this the dashed line could seem to decide alone.
+    [[nodiscard]] std::string others() const {
+        if (readings_.counters.size() < 2) return "";
+        std::size_t highest = 0;
+        double most = -std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < readings_.counters.size(); i++) {
+            const double log = running_evidence(readings_, i, tolerance_).log_regressed.back();
+            if (log <= most) continue;
+            most = log;
+            highest = i;
+        }
+        return fmt::format(
+            "<p class=\"quiet\">The verdict &quot;improved&quot; requires that no counter&#39;s evidence for "
+            "&quot;worse&quot; is above 1. Highest: {} {}.</p>\n",
+            escape(readings_.counters[highest].name), evidence_text(most));
+    }
+
+    [[nodiscard]] std::string pairs() const {
+        if (percent_.size() > kMostInTable) return "";
+        const auto cells = [](const char* tag, std::initializer_list<std::string> texts) {
+            std::string out;
+            for (const std::string& text : texts)
+                out += fmt::format("<{0} class=\"num\">{1}</{0}>", tag, text);
+            return "<tr>" + out + "</tr>";
+        };
+        std::string out =
+            "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n<div "
+            "class=\"wide\"><table>\n<thead>" +
+            cells("th", {"Pair", "Reference", "Candidate", "Effect", "E worse", "E better"}) +
+            "</thead>\n<tbody>\n";
+        for (std::size_t i = 0; i < percent_.size(); i++) {
+            const PairValues& r = readings_.pairs[i][counter_];
+            out += cells("td", {std::to_string(i + 1), fmt::format("{:.6g}", r.reference),
+                                fmt::format("{:.6g}", r.candidate), effect_text(Effect{percent_[i], {}}),
+                                evidence_text(evidence_.log_regressed[i]),
+                                evidence_text(evidence_.log_improved[i])}) +
+                   "\n";
+        }
+        return out + "</tbody></table></div></details>\n";
+    }
+
+    const VerdictRecord& r_;
+    const ComparisonReadings& readings_;
+    double tolerance_;
+    std::size_t counter_ = 0;
+    std::vector<double> percent_;  // the effect of each pair
+    RunningEvidence evidence_;
+    std::string about_, which_;
+};
+
+std::string history_row(const ReportedComparison& trial, std::size_t number) {
+    const VerdictRecord& r = trial.record;
+    std::string ended = utc_text(r.time);
+    if (trial.readings) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
+    return row({cell("Time", ended, "when"), cell("Target", code(r.target)),
+                cell("Tried", escape(r.key.candidate)), cell("Against", escape(r.key.reference)),
+                cell("Verdict", verdict_html(r)), cell("Pairs", std::to_string(r.standing.pairs), "num"),
+                cell("Effect", escape(effect_text(r.standing))),
+                cell("E worse", evidence_text(r.standing.log_regressed), "num"),
+                cell("E better", evidence_text(r.standing.log_improved), "num"),
+                cell("Reason", escape(r.reason))});
+}
+
+}  // namespace
+
+std::string verdict_html(const VerdictRecord& r) {
+    if (!r.judged) return "<span class=\"cut-off\">cut off</span>";
+    const char* mark = r.outcome == Judgement::regressed  ? "▲ "
+                       : r.outcome == Judgement::improved ? "▼ "
+                                                          : "";
+    return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), mark);
+}
+
+RunningEvidence running_evidence(const ComparisonReadings& readings, std::size_t counter, double tolerance) {
+    RunningEvidence out;
+    EProcess worse;
+    EProcess better;
+    for (const auto& pair : readings.pairs) {
+        const double d = log_ratio(readings.counters[counter], pair[counter]);
+        worse.add(d - std::log1p(tolerance));
+        better.add(-d);
+        out.log_regressed.push_back(worse.log());
+        out.log_improved.push_back(better.log());
+    }
+    return out;
+}
+
+std::string trials_html(const std::vector<ReportedComparison>& trials) {
+    std::string out;
+    std::string older;
+    std::size_t drawn = 0;
+    for (std::size_t i = trials.size(); i-- > 0;) {
+        if (!trials[i].readings || trials[i].readings->pairs.empty()) continue;
+        (drawn++ < kMostDrawn ? out : older) += Drawn(trials[i]).html(i + 1);
+    }
+    if (!older.empty()) out += folded(plural(drawn - kMostDrawn, "older comparison"), older);
+    if (drawn > 0)
+        out =
+            "<p>Two scopes of one target, compared under its own load, in pairs of time windows, one window "
+            "with each scope. The last verdict comes first.</p>\n" +
+            out;
+    else
+        out = trials.empty() ? "<p>No comparison has a verdict here yet.</p>\n"
+                             : "<p>The pairs behind the verdicts here were not kept.</p>\n";
+    return section("trials", "Comparisons", out);
+}
+
+std::string history_html(const std::vector<ReportedComparison>& trials) {
+    if (trials.empty()) return "";
+    const std::vector<Heading> headings = {{"Time"},           {"Target"},      {"Tried"},  {"Against"},
+                                           {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},
+                                           {"E better", true}, {"Reason"}};
+    std::string rows;
+    std::string older;
+    for (std::size_t i = trials.size(); i-- > 0;)
+        (trials.size() - i <= kMostInHistory ? rows : older) += history_row(trials[i], i + 1);
+    std::string out =
+        "<p>Every verdict that is on record. E is the evidence (an e-value).</p>\n" + table(headings, rows);
+    if (!older.empty())
+        out += folded(plural(trials.size() - kMostInHistory, "older verdict"), table(headings, older));
+    return section("history", "History", out);
+}
+
+}  // namespace wq::ctl
