@@ -20,6 +20,8 @@ struct Invocation {
 // Runs a command after its options were parsed; returns its exit code. A CLI::ValidationError is a wrong
 // argument.
 using CommandRun = std::function<int()>;
+// Adds the options to COMMAND. INVOCATION outlives the result and is complete when the result is called.
+using SetUp = std::function<CommandRun(CLI::App& command, const Invocation& invocation)>;
 
 // A command of wq-tunectl. --help and the completions come from this table; a test compares the manual with
 // it.
@@ -27,8 +29,7 @@ struct Command {
     const char* group;  // in --help
     const char* name;
     const char* help;
-    // Adds the options to COMMAND. INVOCATION outlives the result and is complete when the result is called.
-    CommandRun (*set_up)(CLI::App& command, const Invocation& invocation);
+    SetUp set_up;
     bool paged = false;  // on a terminal its output goes through a pager
 };
 std::span<const Command> commands();

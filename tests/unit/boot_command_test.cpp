@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `plan --boot` on a tree: where a shard size comes from, and how past trials change the advice.
+// `plan --boot` on a tree: how past trials change the advice, and for what there are alternatives.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -22,25 +22,19 @@ using test::kernel_tree;
 using test::TempTree;
 using test::workqueue;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 class BootCommand : public testing::Test {
   protected:
     BootCommand() {
         tree_.add(cpu_tree({.cores = 12, .threads = 2}));
-        policy("");
+        tree_.write("etc/wq-tuned/wq-tuned.toml",
+                    "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n[default_scope]\nmanage = false\n");
     }
-    void policy(const std::string& more) {
-        tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"*\"\nscope = \"auto\"\n" + more +
-                                                      "[default_scope]\nmanage = false\n");
-    }
-    [[nodiscard]] json ask(std::optional<unsigned> size = {}) const {
+    [[nodiscard]] json ask() const {
         ctl::Options options;
         options.root = tree_.root();
         options.json = options.boot = true;
-        options.shard_size = size;
         testing::internal::CaptureStdout();
         const int code = ctl::plan_boot(options);
         const json answer = json::parse(testing::internal::GetCapturedStdout());
@@ -48,17 +42,14 @@ class BootCommand : public testing::Test {
         return answer;
     }
     // The advised options.
-    [[nodiscard]] std::vector<std::string> advised(std::optional<unsigned> size = {}) const {
-        const json answer = ask(size);
+    [[nodiscard]] std::vector<std::string> advised() const {
+        const json answer = ask();
         std::vector<std::string> out;
         for (const json& one : answer["boot"]) out.push_back(one["option"]);
         return out;
     }
     void block_device(const std::string& name, const std::map<std::string, std::string>& files) {
         for (const auto& [file, text] : files) tree_.write("sys/block/" + name + "/" + file, text + "\n");
-    }
-    void nvme(const std::string& controller, const std::string& transport) {
-        tree_.write("sys/class/nvme/" + controller + "/transport", transport + "\n");
     }
     void nvme_tcp_parameter(const std::string& unbound) {
         tree_.write("sys/module/nvme_tcp/parameters/wq_unbound", unbound + "\n");
@@ -85,26 +76,6 @@ class BootCommand : public testing::Test {
     TempTree tree_{kernel_tree({workqueue("writeback", {.cpumask = "ffffff"})}, "cache", "8", "ffffff")};
 };
 
-TEST_F(BootCommand, AdvisesNothingThatNobodyAskedFor) {
-    EXPECT_THAT(ask()["boot"], IsEmpty());
-    EXPECT_THAT(ask()["notes"], IsEmpty());
-    EXPECT_EQ(ask()["kernel"]["cache_shard_size"], 8);
-}
-
-TEST_F(BootCommand, NamesThePlaceInThePolicyThatAsks) {
-    policy("[shard]\nsize = 4\n");
-    const json answer = ask();
-    ASSERT_THAT(answer["boot"], SizeIs(1));
-    EXPECT_EQ(answer["boot"][0]["option"], "workqueue.cache_shard_size=4");
-    EXPECT_THAT(answer["boot"][0]["reason"], HasSubstr("wq-tuned.toml:5)"));
-}
-
-TEST_F(BootCommand, TakesTheOptionBeforeThePolicy) {
-    policy("[shard]\nsize = 4\n");
-    EXPECT_THAT(advised(3), ElementsAre("workqueue.cache_shard_size=3"));
-    EXPECT_THAT(advised(8), IsEmpty());
-}
-
 TEST_F(BootCommand, KnowsFromTrialsWhatStaysOnOldPools) {
     const auto advice = ElementsAre("workqueue.default_affinity_scope=cache_shard");
     trial_ended(kStuckReason);
@@ -124,25 +95,8 @@ TEST_F(BootCommand, GoesByNoTrialOfAnotherKernelOrTopologyAndByNoneThatIsOld) {
 
 TEST_F(BootCommand, NamesNoAlternativesForWhatIsNotThere) {
     block_device("dm-0", {{"dm/uuid", "LVM-abc"}, {"dev", "254:0"}});
-    nvme("nvme0", "pcie");
+    tree_.write("sys/class/nvme/nvme0/transport", "pcie\n");
     EXPECT_THAT(ask()["alternatives"], IsEmpty());
-}
-
-TEST_F(BootCommand, NamesWhatDmCryptAndNvmeTcpOffer) {
-    block_device("dm-1", {{"dm/uuid", "CRYPT-LUKS2-abc-disk"}, {"dm/name", "disk"}});
-    nvme("nvme0", "pcie");
-    nvme("nvme1", "tcp");
-    nvme_tcp_parameter("N");
-    const json answer = ask();
-    EXPECT_THAT(answer["boot"], IsEmpty()) << "the plan needs none of them";
-    ASSERT_THAT(answer["alternatives"], SizeIs(3));
-    EXPECT_EQ(answer["alternatives"][0]["option"], "nvme_tcp.wq_unbound=Y");
-    EXPECT_EQ(answer["alternatives"][0]["devices"], json({"nvme1"}));
-    EXPECT_EQ(answer["alternatives"][1]["option"], "no_read_workqueue");
-    EXPECT_EQ(answer["alternatives"][2]["option"], "no_write_workqueue");
-    for (const json& one : answer["alternatives"])
-        for (const char* key : {"for", "against", "how"}) EXPECT_NE(one[key], "") << key;
-    EXPECT_EQ(answer["alternatives"][2]["devices"], json({"disk"}));
 }
 
 TEST_F(BootCommand, KnowsAMappingWithoutAUuidByItsWorkqueue) {

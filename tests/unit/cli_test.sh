@@ -183,111 +183,16 @@ for order in pause "compare one --with smt"; do
   DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere says 3 'the daemon cannot be reached: system bus: ' $order
 done
 
-mkdir -p "$root/learned/var/lib/wq-tuned" "$root/learned/sys"
-ln -s /sys/devices "$root/learned/sys/devices"
-expect 1 --root "$root/learned" history --export-policy
-one_line "history --export-policy without verdicts"
-grep -q 'no verdict' "$root/err" || complain "history --export-policy without verdicts: $(cat "$root/err")"
-[ ! -s "$root/out" ] || complain "history --export-policy without verdicts: $(cat "$root/out")"
-
-# A tree with a workqueue, a broken policy and a broken baseline.
+# A tree with a workqueue.
 tree=$root/tree
-wq=$tree/sys/devices/virtual/workqueue/writeback
+wq=$tree/sys/devices/virtual/workqueue/kcryptd_io-254:0-1-of-31-letters
 mkdir -p "$wq" "$tree/etc/wq-tuned" "$tree/run/wq-tuned"
 echo 'default (cache)' >"$wq/affinity_scope"
 echo 0 >"$wq/affinity_strict"
 echo 0 >"$wq/per_cpu"
 echo 256 >"$wq/max_active"
 echo ff >"$wq/cpumask"
-expect 3 --root "$tree" status --json
-grep -qF '"baseline":"default"' "$root/out" || complain "no baseline: $(cat "$root/out")"
-echo nonsense >"$tree/run/wq-tuned/baseline.json"
-echo nonsense >"$tree/etc/wq-tuned/wq-tuned.toml"
-expect 3 --root "$tree" status --json
-for part in '"baseline":null' '"mode":null' 'the policy is broken' 'the baseline cannot be read'; do
-  grep -qF "$part" "$root/out" || complain "status of a broken tree has no $part: $(cat "$root/out")"
-done
-grep -qF '"policy":{"error":"'"$tree"'/etc/wq-tuned/wq-tuned.toml:1:' "$root/out" || complain "status does not say where: $(cat "$root/out")"
-if grep -qF '"baseline":"' "$root/out"; then complain "a baseline out of nowhere: $(cat "$root/out")"; fi
-expect 1 --root "$tree" undo
-one_line "undo of a broken baseline"
-expect 0 --root "$tree" topology --topology "$synthetic"
-one_line "topology with a broken policy"
-grep -qx 'shard size: 8 cores' "$root/out" || complain "topology with a broken policy: $(cat "$root/out")"
-expect 1 --root "$tree" topology --topology "$synthetic" --config "$tree/etc/wq-tuned/wq-tuned.toml"
-grep -qF "wq-tuned.toml:1:" "$root/err" || complain "topology --config does not say where: $(cat "$root/err")"
-
-# undo quotes what a shell would execute.
-inode=$(stat -c %i "$wq")
-# shellcheck disable=SC2016
-printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"$(reboot)","strict":null,"may_hold":["default"],"may_strict":null,"order":""}]}' \
-  "$inode" >"$tree/run/wq-tuned/baseline.json"
-expect 0 --root "$tree" undo
-# shellcheck disable=SC2016
-grep -qF "echo '\$(reboot)' > '" "$root/out" || complain "undo: $(cat "$root/out")"
-
-printf '{"version":1,"entries":[{"name":"writeback","inode":%s,"scope":"default","strict":false,"may_hold":["smt"],"may_strict":true,"order":""}]}' \
-  "$inode" >"$tree/run/wq-tuned/baseline.json"
-echo smt >"$wq/affinity_scope"
-echo 1 >"$wq/affinity_strict"
-expect 0 --root "$tree" undo --print
-[ "$(cat "$root/out")" = "echo default > '$wq/affinity_scope'
-echo 0 > '$wq/affinity_strict'" ] || complain "undo of a strict scope: $(cat "$root/out")"
-echo 'default (cache)' >"$wq/affinity_scope"
-echo 0 >"$wq/affinity_strict"
-
-# Scripts rely on these keys. The shard size is one with which the shards differ.
-expect 0 plan --json --topology "$synthetic" --shard-size 8 --kernel-scopes cpu,smt,cache,numa,system
-for part in '"planned":"smt"' '"action":"compare"' '"would_compare":["smt","cpu"]' '"effective":"cache"' '"cores_per_pool":[12,12],"pools":2,"scope":"cache"'; do
-  grep -qF "$part" "$root/out" || complain "plan --json has no $part: $(cat "$root/out")"
-done
-expect 0 explain '*' --json --topology 'synthetic:pack:2 l3:1 core:2 pu:2' --kernel-scopes cpu,smt,cache,numa,system
-for part in '"pods":["0-7"],"pools":1,"same":["numa","system"],"scope":"system"' '"pods":["0-1","2-3","4-5","6-7"]'; do
-  grep -qF "$part" "$root/out" || complain "explain --json has no $part: $(cat "$root/out")"
-done
-expect 0 plan --json --kernel-scopes cpu,smt,cache,numa,system
-grep -qF '"release":null' "$root/out" || complain "another kernel has a release: $(cat "$root/out")"
-expect 0 plan --json --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system
-grep -qF '"planned":"cache_shard"' "$root/out" || complain "a kernel with cache_shard: $(cat "$root/out")"
-
-# plan --boot exits with 0 whether a boot option is needed or not.
-expect 0 plan --boot --topology "$synthetic"
-grep -qx 'The plan needs no boot option.' "$root/out" || complain "plan --boot: $(cat "$root/out")"
-expect 0 plan --boot --topology "$synthetic" --kernel-scopes cpu,smt,cache_shard,cache,numa,system --shard-size 4
-grep -qx 'workqueue.cache_shard_size=4' "$root/out" || complain "plan --boot by fours: $(cat "$root/out")"
 expect 2 explain '*' --boot
-
-# A plan that changes nothing, and one that compares nothing.
-expect 0 plan --topology 'synthetic:pack:2 l3:4 core:4 pu:2'
-grep -qx '1 of 1 target would be compared' "$root/out" ||
-  complain "plan of what is in place: $(cat "$root/out")"
-printf '[[workqueue]]\nmatch = "*"\nscope = "leave"\n' >"$root/leave.toml"
-expect 0 plan --topology "$synthetic" --config "$root/leave.toml"
-grep -qx 'None of 1 target would be set or compared.' "$root/out" || complain "plan that leaves all: $(cat "$root/out")"
-expect 0 plan --experiments --topology "$synthetic" --config "$root/leave.toml"
-[ "$(head -n 1 "$root/out")" = 'No target would be compared.' ] || complain "plan --experiments that leaves all: $(cat "$root/out")"
-# Bounds are rounded up: 64 pairs of 5 s are 320 s.
-expect 0 plan --experiments --topology 'synthetic:pack:2 l3:4 core:4 pu:1'
-grep -q ' 6 min  ' "$root/out" || complain "plan --experiments: $(cat "$root/out")"
-printf '[[workqueue]]\nmatch = "*"\nscope = "cache"\nstrict = true\n' >"$root/strict.toml"
-expect 0 plan --topology "$synthetic" --config "$root/strict.toml"
-grep -q '^1 of 1 target would be set first: cache -> cache strict (1);' "$root/out" || complain "plan of a strictness: $(cat "$root/out")"
-
-# A host with isolated CPUs.
-mkdir -p "$tree/sys/devices/system/cpu" "$tree/sys/fs/cgroup/rt.slice"
-echo 4-5 >"$tree/sys/devices/system/cpu/isolated"
-echo '(null)' >"$tree/sys/devices/system/cpu/nohz_full"
-echo isolated >"$tree/sys/fs/cgroup/rt.slice/cpuset.cpus.partition"
-echo 2-3 >"$tree/sys/fs/cgroup/rt.slice/cpuset.cpus.effective"
-expect 3 --root "$tree" status --json
-for part in '"isolcpus":"4-5","nohz_full":"","partitions":[{"cgroup":"/rt.slice","cpus":"2-3","type":"isolated"}]' \
-  '"features":{"cache_shard":false,"deferred_wakeups":null,"exact_parsing":null,"pwlocks":null}'; do
-  grep -qF "$part" "$root/out" || complain "status --json has no $part: $(cat "$root/out")"
-done
-expect 3 --root "$tree" status -v
-for part in 'isolcpus 4-5' 'isolated partition 2-3 /rt.slice' 'cache_shard no, exact_parsing unknown' 'nothing was counted so far'; do
-  tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "status has no $part: $(cat "$root/out")"
-done
 
 interleaved='synthetic:pack:2 l3:2 core:13 pu:2(indexes=52*2:1*52)'
 fits() { # COLUMNS ARGUMENTS...
@@ -297,26 +202,6 @@ fits() { # COLUMNS ARGUMENTS...
   widest=$(wc -L <"$root/out")
   [ "$widest" -le "$columns" ] || complain "$* is $widest wide on $columns columns: $(cat "$root/out")"
 }
-mv "$wq" "${wq%/*}/kcryptd_io-254:0-1-of-31-letters"
-rm "$tree/etc/wq-tuned/wq-tuned.toml" "$tree/run/wq-tuned/baseline.json"
-printf '[[host]]\nname = "small"\nwhen = { cores = "<4", kernel = ">=6.6" }\n[[host]]\nname = "any"\n[[host.workqueue]]\nmatch = "w*"\n' \
-  >"$tree/etc/wq-tuned/wq-tuned.toml"
-expect 0 --root "$tree" explain '*' --topology "$synthetic"
-for part in 'small (' 'does not match: cores is 24, not "<4"; kernel is not known here' '): matches'; do
-  tr -s ' \n' ' ' <"$root/out" | grep -qF "$part" || complain "explain has no $part: $(cat "$root/out")"
-done
-expect 0 --root "$tree" explain '*' --topology "$synthetic" --json
-grep -qF '"matches":true,"name":"any"' "$root/out" || complain "explain --json has no hosts: $(cat "$root/out")"
-expect 0 --root "$tree" check
-# check warns about what is valid but cannot be intended, and exits with 0.
-printf '[[workqueue]]\nmatch = "*"\n[[workqueue]]\nmatch = "kcryptd-["\n' >"$root/odd.toml"
-expect 0 check "$root/odd.toml"
-[ "$(grep -c '^/.*odd.toml:4:1: warning: ' "$root/err")" = 2 ] || complain "check does not warn: $(cat "$root/err")"
-expect 0 check "$root/odd.toml" --json
-[ "$(grep -c '"ok": true\|"message": ' "$root/out")" = 3 ] || complain "check --json: $(cat "$root/out")"
-printf 'mode = "tune"\n' >"$root/odd.toml"
-expect 1 check "$root/odd.toml"
-grep -qF 'odd.toml:1:1: unknown key "mode"; it belongs in [daemon]' "$root/err" || complain "check: $(cat "$root/err")"
 # Exactly TOML 1.0.
 printf '[[judge.counters]]\ncounter = "latency"\n[judge]\nalpha = 0.01\n' >"$root/odd.toml"
 expect 0 check "$root/odd.toml"
@@ -348,15 +233,6 @@ for columns in 40 80; do
   done
   fits $columns 3 --root "$tree" status
 done
-# An encrypted disk. Needs the topology of this machine.
-mkdir -p "$root/learned/sys/block/dm-0/dm"
-echo CRYPT-LUKS2-0123-disk >"$root/learned/sys/block/dm-0/dm/uuid"
-echo disk >"$root/learned/sys/block/dm-0/dm/name"
-if "$bin/wq-tunectl" --root "$root/learned" plan >/dev/null 2>&1; then
-  for columns in 40 80; do fits $columns 0 --root "$root/learned" plan --boot; done
-  grep -qx 'no_write_workqueue (disk)' "$root/out" || complain "plan --boot names no alternatives: $(cat "$root/out")"
-else echo "not tested here: plan --boot of this machine"; fi
-
 # report writes a complete page, or nothing.
 expect 2 report -o ''
 expect 0 report --topology "$synthetic"

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// `plan --experiments`.
-#include "ctl/experiment_plan.h"
+#include "ctl/commands/plan_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "ctl/options.h"
 #include "fake_machine.h"
-#include "temp_tree.h"
 
 namespace wq::ctl {
 namespace {
@@ -22,7 +17,6 @@ using test::leave;
 using test::machine;
 using test::rule_for_all;
 using test::unbound;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -131,72 +125,6 @@ TEST(ExperimentPlan, WhatIsNotComparedSaysWhy) {
     ScopeWish held = fixed(Scope::smt);
     held.hold = true;
     EXPECT_EQ(Rig(held).plan().targets[1].reason, "the rule holds it: compared only by order");
-}
-
-// A host with an LLC of 12 cores (the plan is smt) and with a nohz_full= CPU.
-class NamedOnlyHost : public testing::Test {
-  protected:
-    NamedOnlyHost() {
-        tree_.add(test::cpu_tree({.cores = 12, .threads = 2}));
-        tree_.write("sys/devices/system/cpu/nohz_full", "3\n");
-        options_.root = tree_.root();
-    }
-    // Returns the output of RUN.
-    template <class Run>
-    static std::string printed(const Run& run) {
-        testing::internal::CaptureStdout();
-        EXPECT_EQ(run(), kOk);
-        return testing::internal::GetCapturedStdout();
-    }
-
-    test::TempTree tree_{
-        test::kernel_tree({test::workqueue("kcryptd-1", {.cpumask = "ffffff"})}, "cache", "", "ffffff")};
-    Options options_;
-};
-
-TEST_F(NamedOnlyHost, NothingIsSaidToBeCompared) {
-    constexpr auto kWhy = "nohz_full= is set: only targets";
-    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                AllOf(StartsWith("No target would be compared.\n"), HasSubstr(kWhy)));
-    EXPECT_THAT(printed([&] { return ctl::plan(options_); }), HasSubstr(kWhy));
-    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
-                HasSubstr("  compared   nothing: nohz_full= is set: only targets"));
-}
-
-TEST_F(NamedOnlyHost, WhatARuleNamesIsCompared) {
-    tree_.write("etc/wq-tuned/wq-tuned.toml", "[[workqueue]]\nmatch = \"kcryptd-*\"\nscope = \"auto\"\n");
-    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                StartsWith("1 of 2 targets would be compared, "));
-    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
-                HasSubstr("  compared   cache with smt, then with cpu; at most 64 pairs of 5 s each\n"));
-}
-
-TEST_F(NamedOnlyHost, AKillSwitchIsSaidToHoldTheDaemonBack) {
-    options_.json = true;
-    EXPECT_TRUE(
-        nlohmann::json::parse(printed([&] { return plan_experiments(options_); }))["held_back"].is_null());
-    tree_.write("etc/wq-tuned/disabled", "");
-    const auto all = nlohmann::json::parse(printed([&] { return plan_experiments(options_); }));
-    EXPECT_EQ(all["held_back"], "observing: " + tree_.path("etc/wq-tuned/disabled") + " exists");
-    options_.json = false;
-    EXPECT_THAT(printed([&] { return plan_experiments(options_); }),
-                HasSubstr("Nothing is written or compared now: " + tree_.path("etc/wq-tuned/disabled") +
-                          " exists.\n"));
-    EXPECT_THAT(printed([&] { return explain(options_, "kcryptd-1"); }),
-                HasSubstr("\n  held back  observing: " + tree_.path("etc/wq-tuned/disabled") + " exists\n"));
-}
-
-TEST(ExperimentPlan, JsonHasTheMostThatATargetTakes) {
-    const Rig rig;
-    const ExperimentPlan plan = rig.plan();
-    EXPECT_EQ(experiments_json(rig.machine, plan, plan.targets[1]),
-              (nlohmann::json{{"name", "kcryptd"},
-                              {"reference", "cache"},
-                              {"candidates", {"smt", "cpu"}},
-                              {"pairs", 192},
-                              {"seconds", 960.0},
-                              {"reason", ""}}));
-    EXPECT_TRUE(experiments_json(rig.machine, plan, plan.targets[0]).at("reference").is_null());
 }
 
 }  // namespace

@@ -27,23 +27,6 @@ json isolated(std::size_t kinds_of_work) {
             {"work_seconds", 7.4}, {"work", work},    {"partitions_complete", true}};
 }
 
-TEST(HostText, OfAnOlderDaemonIsNothing) {
-    EXPECT_EQ(text_of(json::object()), "");
-}
-
-TEST(HostText, WorkOnIsolatedCpusHasItsFunctions) {
-    json isolation = isolated(0);
-    isolation["work"] = {
-        {{"items", 41}, {"workqueue", "mm_percpu_wq"}, {"kind", "per-CPU"}, {"function", "vmstat_update"}},
-        {{"items", 3}, {"workqueue", nullptr}, {"kind", nullptr}, {"function", nullptr}}};
-    const std::string text = text_of({{"isolation", isolation}});
-    EXPECT_THAT(text, HasSubstr("counted during experiments, 7 s in all:"));
-    EXPECT_THAT(text, HasSubstr("41     mm_percpu_wq      per-CPU  vmstat_update\n"));
-    EXPECT_THAT(text, HasSubstr("3      (soft interrupt)  -        -\n"));
-    EXPECT_THAT(text, Not(HasSubstr("more")));
-    EXPECT_THAT(text, Not(HasSubstr("no room")));
-}
-
 TEST(HostText, OfMuchWorkTheFirstTwentyAreShown) {
     json isolation = isolated(23);
     isolation["work_lost"] = 12;

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "as_nobody.h"
+#include "bpf/bpf_dump.h"
 #include "ctl/topology_command.h"
 #include "fake_machine.h"
 #include "plan/boot_advice.h"
@@ -211,6 +213,17 @@ TEST(KernelPods, ThatWereNotReadSayWhy) {
     EXPECT_THAT(table, HasSubstr("Computed from sysfs; BPF is denied\n"));
     std::istringstream lines(table);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
+}
+
+TEST(KernelPods, ThatWereNotReadAreNamedOnce) {
+    const std::string text = test::as_nobody([] {
+        KernelInfo kernel;
+        const auto pods = read_kernel_pods();
+        kernel.pods_unread = pods ? "" : pods.error().text;
+        return ctl::why_not_its_own(kernel);
+    });
+    EXPECT_THAT(text, HasSubstr("Computed from sysfs; "));
+    EXPECT_EQ(text.find("pods"), text.rfind("pods")) << text;
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace wq::test {
 
 // Runs a command of wq-tunectl with the arguments WORDS, without its name. Returns the exit code.
-inline int run_command(ctl::CommandRun (*set_up)(CLI::App&, const ctl::Invocation&),
-                       std::vector<std::string> words, const ctl::Invocation& invocation = {}) {
+inline int run_command(const ctl::SetUp& set_up, std::vector<std::string> words,
+                       const ctl::Invocation& invocation = {}) {
     CLI::App app;
     const auto run = set_up(app, invocation);
     std::ranges::reverse(words);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ctl/experiment_plan.h"
+#include "ctl/commands/plan_command.h"
 #include "ctl/machine.h"
 #include "ctl/topology_command.h"
 #include "fake_machine.h"

@@ -182,25 +182,6 @@ TEST_F(StatusFile, ThatIsDamagedIsNeverAnError) {
     }
 }
 
-TEST_F(StatusFile, NamesAreSortedAsNumbersAreWithAndWithoutADaemon) {
-    for (const char* name : {"nvme-10", "nvme-2"})
-        tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue(name)}));
-    for (int i = 0; i < 2; i++) {
-        const std::string text = run_status(tree_, true).out;
-        EXPECT_LT(text.find("nvme-2"), text.find("nvme-10"));
-        tree_.remove(kStatus);
-    }
-}
-
-TEST_F(StatusFile, BeyondTwentyFourEqualRowsAreOne) {
-    for (int i = 0; i < 30; i++)
-        tree_.add(test::Dir("sys/devices/virtual/workqueue", {test::workqueue("nvme-" + std::to_string(i))}));
-    const std::string text = run_status(tree_, false).out;
-    EXPECT_THAT(text, HasSubstr("nvme-0 and "));
-    EXPECT_THAT(text, testing::Not(HasSubstr("nvme-17 ")));
-    EXPECT_THAT(text, HasSubstr("kcryptd"));
-}
-
 using StatusOfDaemon = test::ServiceTest;
 
 // The daemon's file: there as soon as it runs, and for everybody, whatever the umask.

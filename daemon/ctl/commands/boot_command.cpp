@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -19,8 +18,6 @@
 
 namespace wq::ctl {
 namespace {
-
-constexpr const char* kNothingNeeded = "The plan needs no boot option.";
 
 // Returns the targets of classes whose latest trusted trial on this kernel and topology ended with
 // kStuckReason; none if the verdicts cannot be read.
@@ -51,7 +48,7 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
                     machine.pods_unknown,
                     std::nullopt,
                     "",
-                    {}};
+                    on_old_pools(options, machine)};
     const auto set_by = machine.policy.origins.find("shard.size");
     if (options.shard_size) {
         input.shard_size = options.shard_size;
@@ -60,64 +57,47 @@ BootAdvice advice_for(const Options& options, const Machine& machine) {
         input.shard_size = machine.policy.shard_size;
         input.asked_by = set_by->second.text();
     }
-    input.on_old_pools = on_old_pools(options, machine);
     return advise_boot(input);
 }
 
-// Returns none for a source without a /sys, because the devices are read there.
-std::vector<Alternative> alternatives_for(const Options& options) {
-    const auto tree = tree_of(options);
-    return tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
-}
-
-void print(const std::string& text, std::size_t indent) {
-    const std::size_t room = std::max<std::size_t>(terminal_columns(), 20) - indent;
-    for (const std::string& line : wrap(text, room)) fmt::print("{:{}}{}\n", "", indent, line);
-}
-
-void print_advice(const BootAdvice& advice) {
-    if (advice.options.empty()) print(kNothingNeeded, 0);
+void print_advice(const BootAdvice& advice, const std::vector<Alternative>& others) {
+    if (advice.options.empty()) print_text("The plan needs no boot option.");
     for (const BootOption& each : advice.options) {
         fmt::print("{}\n", each.option);
-        print(each.reason, 4);
+        print_text(each.reason, 4);
     }
-    for (const std::string& note : advice.notes) print("Note: " + note, 0);
-}
-
-void print_alternatives(const std::vector<Alternative>& all) {
-    if (all.empty()) return;
+    for (const std::string& note : advice.notes) print_text("Note: " + note);
+    if (others.empty()) return;
     fmt::print("\n");
-    print(
+    print_text(
         "Alternatives that the plan does not need. Only a comparison (`wq-tunectl ab --arm`) shows which is "
-        "better here.",
-        0);
-    for (const Alternative& one : all) {
-        const std::string devices =
-            one.devices.empty() ? "" : fmt::format(" ({})", fmt::join(one.devices, ", "));
+        "better here.");
+    for (const Alternative& one : others) {
         fmt::print("\n");
-        print(one.option + devices, 0);
-        print("For: " + one.speaks_for + ".", 4);
-        print("Against: " + one.against + ".", 4);
-        print("How: " + one.how + ".", 4);
+        print_text(one.devices.empty() ? one.option
+                                       : fmt::format("{} ({})", one.option, fmt::join(one.devices, ", ")));
+        print_text("For: " + one.speaks_for + ".", 4);
+        print_text("Against: " + one.against + ".", 4);
+        print_text("How: " + one.how + ".", 4);
     }
 }
 
 nlohmann::json json_of(const Machine& machine, const BootAdvice& advice,
-                       const std::vector<Alternative>& all) {
+                       const std::vector<Alternative>& others) {
     nlohmann::json options = nlohmann::json::array();
     for (const BootOption& each : advice.options)
         options.push_back({{"option", each.option}, {"reason", each.reason}});
-    nlohmann::json others = nlohmann::json::array();
-    for (const Alternative& one : all)
-        others.push_back({{"option", one.option},
-                          {"devices", one.devices},
-                          {"for", one.speaks_for},
-                          {"against", one.against},
-                          {"how", one.how}});
+    nlohmann::json alternatives = nlohmann::json::array();
+    for (const Alternative& one : others)
+        alternatives.push_back({{"option", one.option},
+                                {"devices", one.devices},
+                                {"for", one.speaks_for},
+                                {"against", one.against},
+                                {"how", one.how}});
     return {{"kernel", kernel_json(machine.kernel)},
             {"boot", std::move(options)},
             {"notes", advice.notes},
-            {"alternatives", std::move(others)}};
+            {"alternatives", std::move(alternatives)}};
 }
 
 }  // namespace
@@ -126,13 +106,13 @@ int plan_boot(const Options& options) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
     const BootAdvice advice = advice_for(options, *machine);
-    const std::vector<Alternative> others = alternatives_for(options);
-    if (options.json) {
+    // The devices are read in /sys.
+    const auto tree = tree_of(options);
+    const auto others = tree ? alternatives(read_io_devices(*tree)) : std::vector<Alternative>{};
+    if (options.json)
         fmt::print("{}\n", dump_json(json_of(*machine, advice, others)));
-        return kOk;
-    }
-    print_advice(advice);
-    print_alternatives(others);
+    else
+        print_advice(advice, others);
     return kOk;
 }
 

@@ -45,11 +45,11 @@ int history(const Options& options, const std::string& target) {
         table.add({local_time(r.time), r.target, r.key.reference + " -> " + r.key.candidate,
                    r.judged ? std::string(name_of(r.outcome)) : "cut off", std::to_string(r.standing.pairs),
                    effect_text(r.standing) + (r.reason.empty() ? "" : "; " + r.reason)});
-    fmt::print("{}", table.text(terminal_columns(), wants_colour()));
-    const std::string note =
+    table.print();
+    print_text(
         "Effects describe the pairs up to the verdict, which came when there was enough evidence, and so "
-        "tend to be overstated.";
-    fmt::print("{}", wrapped(note, terminal_columns()));
+        "tend "
+        "to be overstated.");
     return kOk;
 }
 

@@ -28,86 +28,55 @@ namespace {
 
 constexpr std::size_t kMaxRecording = 64U << 20U;  // bytes
 
-struct Judged {
-    Decision decision;
-    Effect effect;
+// A recording's line of JSON and row of the table.
+struct Answer {
+    nlohmann::ordered_json line;
+    std::vector<std::string> row;
 };
 
-Judged judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
+Answer judge_one(const RecordedComparison& recorded, const JudgeOptions& options) {
     std::vector<ComparedCounter> counters = recorded.counters;
     for (ComparedCounter& counter : counters) counter.tolerance = options.tolerance;
     Comparison comparison(counters);
-    const DecisionRule rule{options.alpha, options.candidates};
-    Decision decision;
+    Decision at;
     for (const auto& pair : recorded.pairs) {
         comparison.add(std::vector<std::optional<PairValues>>(pair.begin(), pair.end()));
-        decision = comparison.decide(rule);
-        if (decision.judgement != Judgement::undecided || decision.pairs >= options.max_pairs) break;
+        at = comparison.decide({options.alpha, options.candidates});
+        if (at.judgement != Judgement::undecided || at.pairs >= options.max_pairs) break;
     }
-    return {decision, comparison.effect(decision.column)};
+    const Effect effect = comparison.effect(at.column);
+    const double worse = evidence_of(at.log_worse);
+    const double better = evidence_of(at.log_better);
+    return {{{"trial", recorded.name},
+             {"verdict", name_of(at.judgement)},
+             {"counter", at.counter},
+             {"pairs", at.pairs},
+             {"e_regressed", worse},
+             {"e_improved", better},
+             {"effect_percent", effect.percent},
+             {"interval_percent", interval_or_null(effect)}},
+            {recorded.name, std::string(name_of(at.judgement)), at.counter, std::to_string(at.pairs),
+             fmt::format("{:.4g}", worse), fmt::format("{:.4g}", better), effect_text(effect)}};
 }
 
-void print_line(const nlohmann::ordered_json& line) {
-    fmt::print("{}\n", json_text(line));
-}
-
-void print_json(const RecordedComparison& recorded, const Judged& judged) {
-    const Decision& at = judged.decision;
-    print_line({{"trial", recorded.name},
-                {"verdict", name_of(at.judgement)},
-                {"counter", at.counter},
-                {"pairs", at.pairs},
-                {"e_regressed", evidence_of(at.log_worse)},
-                {"e_improved", evidence_of(at.log_better)},
-                {"effect_percent", judged.effect.percent},
-                {"interval_percent", interval_or_null(judged.effect)}});
-}
-
-std::vector<std::string> row_of(const RecordedComparison& recorded, const Judged& judged) {
-    const Decision& at = judged.decision;
-    return {recorded.name,
-            std::string(name_of(at.judgement)),
-            at.counter,
-            std::to_string(at.pairs),
-            fmt::format("{:.4g}", evidence_of(at.log_worse)),
-            fmt::format("{:.4g}", evidence_of(at.log_better)),
-            effect_text(judged.effect)};
-}
-
-struct Watched {
-    std::optional<std::size_t> alarm_at;  // pair, from 1
-    double log_m = 0;                     // highest value of all counters, at the end
-};
-
-Watched watch_one(const RecordedComparison& recorded, const JudgeOptions& options) {
+// LN M: the highest value of all counters' e-detectors, at the end.
+Answer watch_one(const RecordedComparison& recorded, const JudgeOptions& options) {
     std::vector<EDetector> detectors(recorded.counters.size());
     const double enough =
         std::log(static_cast<double>(detectors.size()) * static_cast<double>(options.run_length));
-    Watched out;
-    for (std::size_t p = 0; p < recorded.pairs.size() && !out.alarm_at; p++) {
-        out.log_m = -std::numeric_limits<double>::infinity();
+    std::optional<std::size_t> alarm_at;  // pair, from 1
+    double log_m = 0;
+    for (std::size_t p = 0; p < recorded.pairs.size() && !alarm_at; p++) {
+        log_m = -std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < detectors.size(); i++) {
             const PairValues& r = recorded.pairs[p][i];
             detectors[i].add(log_ratio(recorded.counters[i], r) - std::log1p(options.tolerance));
-            out.log_m = std::max(out.log_m, detectors[i].log());
+            log_m = std::max(log_m, detectors[i].log());
         }
-        if (out.log_m >= enough) out.alarm_at = p + 1;
+        if (log_m >= enough) alarm_at = p + 1;
     }
-    return out;
-}
-
-void show_watched(const std::vector<RecordedComparison>& trials, const JudgeOptions& options) {
-    Table table({"COMPARISON", "ALARM AT PAIR", "LN M"});
-    for (const RecordedComparison& trial : trials) {
-        const Watched watched = watch_one(trial, options);
-        if (options.json)
-            print_line(
-                {{"trial", trial.name}, {"alarm_at", or_null(watched.alarm_at)}, {"log_m", watched.log_m}});
-        else
-            table.add({trial.name, watched.alarm_at ? std::to_string(*watched.alarm_at) : "-",
-                       fmt::format("{:.4g}", watched.log_m)});
-    }
-    if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    return {{{"trial", recorded.name}, {"alarm_at", or_null(alarm_at)}, {"log_m", log_m}},
+            {recorded.name, alarm_at ? std::to_string(*alarm_at) : "-", fmt::format("{:.4g}", log_m)}};
 }
 
 // Opening a pipe blocks until there is a writer, as in cat(1).
@@ -125,19 +94,18 @@ int judge(const JudgeOptions& options) {
     const auto trials = read_recording(*text);
     if (!trials)
         return complain(fmt::format("{}:{}: {}", options.file, trials.error().line, trials.error().reason));
-    if (options.watch) {
-        show_watched(*trials, options);
-        return kOk;
-    }
-    Table table({"COMPARISON", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
+    using Header = std::vector<std::string>;
+    Table table(options.watch
+                    ? Header{"COMPARISON", "ALARM AT PAIR", "LN M"}
+                    : Header{"COMPARISON", "VERDICT", "COUNTER", "PAIRS", "E WORSE", "E BETTER", "EFFECT"});
     for (const RecordedComparison& trial : *trials) {
-        const Judged judged = judge_one(trial, options);
+        const Answer answer = options.watch ? watch_one(trial, options) : judge_one(trial, options);
         if (options.json)
-            print_json(trial, judged);
+            fmt::print("{}\n", json_text(answer.line));
         else
-            table.add(row_of(trial, judged));
+            table.add(answer.row);
     }
-    if (!options.json) fmt::print("{}", table.text(terminal_columns(), wants_colour()));
+    if (!options.json) table.print();
     return kOk;
 }
 

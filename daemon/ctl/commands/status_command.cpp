@@ -232,14 +232,14 @@ std::string masks_text(const json& document) {
     for (const json& mask : masks)
         table.add({text_in(mask, "name"), text_in(mask, "cpumask"), text_in(mask, "baseline"),
                    text_in(mask, "planned"), text_in(mask, "state"), text_in(mask, "reason")});
-    return "\n" + table.text(terminal_columns(), wants_colour());
+    return "\n" + table.text();
 }
 
 std::string head_text(const json& document) {
     const json& daemon = document.at("daemon");
     std::string out;
     const auto add = [&out](const std::string& line) {
-        if (!line.empty()) out += wrapped(line, terminal_columns());
+        if (!line.empty()) out += wrapped(line);
     };
     add(policy_text(daemon));
     add(expired_text(daemon));
@@ -265,7 +265,7 @@ std::string status_text_of(const json& document, bool one, bool verbose) {
         table.add({text_in(target, "name"), scope_text(target), text_in(target, "baseline"),
                    text_in(target, "planned"), text_in(target, "state"), reason_text(target)});
     table.group_names();
-    const std::string rows = table.text(terminal_columns(), wants_colour());
+    const std::string rows = table.text();
     return one ? rows : head_text(document) + rows + masks_text(document) + host_text(document, verbose);
 }
 

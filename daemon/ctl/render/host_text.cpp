@@ -22,10 +22,6 @@ std::string text_of(const json& object, const char* key, const char* otherwise =
     return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-std::string on_lines(const std::string& text) {
-    return wrapped(text, terminal_columns());
-}
-
 // The scopes whose pods differ from the model: "smt, cache".
 std::string differing(const json& kernel) {
     std::string out;
@@ -45,9 +41,9 @@ std::string features_text(const json& kernel) {
                                                 : "no");
     }
     text = "\n" +
-           on_lines(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
+           wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
     if (const std::string differ = differing(kernel); !differ.empty())
-        text += on_lines(
+        text += wrapped(
             fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
                         "kernel's pods; `wq-tunectl topology` shows them.",
                         differ));
@@ -57,12 +53,12 @@ std::string features_text(const json& kernel) {
 std::string work_text(const json& isolation) {
     const double seconds = isolation.value("work_seconds", 0.0);
     if (seconds <= 0)
-        return "\n" + on_lines(
+        return "\n" + wrapped(
                           "Work on these CPUs is counted while pairs are measured; nothing was counted so "
                           "far, or no "
                           "daemon runs. `wq-tunectl status --isolation` counts it now.");
     std::string out =
-        "\n" + on_lines(fmt::format(
+        "\n" + wrapped(fmt::format(
                    "Work items that started on them, counted during experiments, {:.0f} s in all:", seconds));
     Table table({"ITEMS", "WORKQUEUE", "KIND", "FUNCTION"});
     const json work = isolation.value("work", json::array());
@@ -70,7 +66,7 @@ std::string work_text(const json& isolation) {
         table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
                    text_of(work[i], "workqueue", "(soft interrupt)"), text_of(work[i], "kind", "-"),
                    text_of(work[i], "function", "-")});
-    out += table.text(terminal_columns(), wants_colour());
+    out += table.text();
     if (work.size() > kMostWork)
         out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
     if (const auto lost = isolation.value("work_lost", std::uint64_t{0}); lost > 0)
@@ -93,9 +89,9 @@ std::string isolated_cpus_text(const json& isolation) {
         add(text_of(partition, "type") + " partition", text_of(partition, "cpus"),
             text_of(partition, "cgroup", "(not found)"));
     if (!any) return "";
-    std::string out = table.text(terminal_columns(), wants_colour());
+    std::string out = table.text();
     if (isolation.value("partitions_complete", true)) return out;
-    return out + wrapped("There are more cgroups than were looked at.", terminal_columns());
+    return out + wrapped("There are more cgroups than were looked at.");
 }
 
 std::string host_text(const json& status, bool verbose) {

@@ -142,6 +142,15 @@ std::string wrapped(const std::string& text, std::size_t width) {
     return out;
 }
 
+std::string wrapped(const std::string& text) {
+    return wrapped(text, terminal_columns());
+}
+
+void print_text(const std::string& text, std::size_t indent) {
+    for (const std::string& line : wrap(text, std::max<std::size_t>(terminal_columns(), 20) - indent))
+        fmt::print("{:{}}{}\n", "", indent, line);
+}
+
 std::vector<std::string> wrap_lists(const std::vector<std::string>& lists, std::size_t width) {
     std::vector<std::string> lines(1);
     const auto append = [&](std::string_view piece, std::string_view gap) {
@@ -216,6 +225,10 @@ std::string Table::text(std::size_t columns, bool colour) const {
             if (!lines[i].empty()) out += fmt::format("{:{}}{}\n", "", at, lines[i]);
     }
     return out;
+}
+
+void Table::print() const {
+    fmt::print("{}", text());
 }
 
 namespace {

@@ -43,6 +43,8 @@ class Table {
     // uses colour. On a terminal, text() shows a last cell that equals the one above as `"`.
     void paint(std::size_t painted, std::string_view (*colour_of)(std::string_view cell));
     [[nodiscard]] std::string text(std::size_t columns, bool colour) const;
+    [[nodiscard]] std::string text() const { return text(terminal_columns(), wants_colour()); }
+    void print() const;  // to stdout
 
   private:
     std::optional<std::size_t> painted_;
@@ -62,6 +64,12 @@ std::string local_time(std::int64_t seconds);
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 // Returns the lines of wrap() as one text, each with a "\n".
 std::string wrapped(const std::string& text, std::size_t width);
+
+// The same, for the terminal.
+std::string wrapped(const std::string& text);
+// Prints TEXT to stdout, indented by INDENT and wrapped for the terminal, for which at least 20 columns are
+// assumed.
+void print_text(const std::string& text, std::size_t indent = 0);
 
 // Joins CPU LISTS with two spaces into lines of at most WIDTH characters. Only a list that is longer than a
 // line is broken, after a comma.

@@ -17,6 +17,7 @@ struct TargetExperiments {
     std::string reference;                // the arm that is in force now
     std::vector<std::string> candidates;  // arms, in the order in which they are compared with it
     std::size_t comparisons = 0;          // at most, including undecided ones against later winners
+    std::size_t pairs = 0;                // of all comparisons, at most, before they are sparse
     std::string reason;                   // why there are no candidates; "" if there are
 };
 
@@ -30,14 +31,14 @@ struct ExperimentPlan {
 };
 ExperimentPlan experiments_of(const Machine& machine, const std::vector<PlanLine>& lines);
 
-// The pairs that all comparisons of TARGET take at most before they are sparse.
-std::size_t most_pairs(const Machine& machine, const TargetExperiments& target);
-
 // LINE in the format of `plan --json`.
 nlohmann::json plan_json(const Machine& machine, const PlanLine& line);
+// TARGET in the format of `plan --experiments --json`; pairs of SLOT_SECONDS.
+nlohmann::json experiments_json(const TargetExperiments& target, double slot_seconds);
 
-// The pairs and seconds that the comparisons of TARGET take at most before they are sparse, and its arms.
-nlohmann::json experiments_json(const Machine& machine, const ExperimentPlan& plan,
-                                const TargetExperiments& target);
+// The setting in a target's files, as the kernel prints it: "default (cache)"; "-" if it has none.
+std::string scope_text(const ScopeFile& scope);
+// "smt", "smt strict"; "-" if nothing is planned.
+std::string planned_text(const PlanLine& line);
 
 }  // namespace wq::ctl

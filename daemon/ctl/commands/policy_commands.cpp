@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+// `check` and `cat-config`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,17 +11,13 @@
 #include "ctl/machine.h"
 #include "ctl/render/terminal.h"
 #include "policy/load_policy.h"
+#include "policy/policy_text.h"
 #include "policy/rule_warnings.h"
 
 namespace wq::ctl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::vector<std::string> files_to_check(const Options& options, const std::vector<std::string>& files) {
-    if (!files.empty()) return files;
-    return policy_files(options.root);
-}
 
 Json to_json(const PolicyErrors& errors) {
     const auto place = [](unsigned number) { return number == 0 ? Json() : Json(number); };
@@ -33,39 +30,23 @@ Json to_json(const PolicyErrors& errors) {
     return out;
 }
 
-void print_json(const std::vector<std::string>& files, const PolicyErrors& errors,
-                const PolicyErrors& warnings, const std::vector<std::string>& notes) {
-    const Json report = {{"ok", errors.empty()},
-                         {"files", files},
-                         {"errors", to_json(errors)},
-                         {"warnings", to_json(warnings)},
-                         {"notes", notes}};
-    fmt::print("{}\n", json_text(report, 2));
-}
-
 // Returns "3 rules, 2 host tables of which 1 matches here": the contents of FILE, and how many host tables
 // match.
 std::string contents(const Policy& policy, const std::string& file) {
     const auto is_here = [&](const auto& part) { return part.origin.file == file; };
     const auto matches = [&](const HostMatch& host) { return is_here(host) && host.matches(); };
     const auto hosts = std::ranges::count_if(policy.hosts, is_here);
-    std::string out = plural(std::ranges::count_if(policy.rules, is_here), "rule");
-    if (hosts == 0) return out;
+    const std::string rules = plural(std::ranges::count_if(policy.rules, is_here), "rule");
+    if (hosts == 0) return rules;
     const auto matching = std::ranges::count_if(policy.hosts, matches);
-    return fmt::format("{}, {} of which {} match{} here", out, plural(hosts, "host table"), matching,
+    return fmt::format("{}, {} of which {} match{} here", rules, plural(hosts, "host table"), matching,
                        matching == 1 ? "es" : "");
-}
-
-void print_accepted(const std::vector<std::string>& files, const Policy& policy) {
-    if (files.empty())
-        fmt::print("no policy file: the built-in policy applies (every workqueue, scope auto)\n");
-    for (const std::string& file : files) fmt::print("{}: ok, {}\n", file, contents(policy, file));
 }
 
 }  // namespace
 
 int check(const Options& options, const std::vector<std::string>& files) {
-    const auto names = files_to_check(options, files);
+    const auto names = files.empty() ? policy_files(options.root) : files;
     PolicyErrors warnings;
     std::vector<std::string> notes;
     auto policy = load_policy(names, facts_of(options), &warnings);
@@ -77,9 +58,15 @@ int check(const Options& options, const std::vector<std::string>& files) {
         if (files.empty()) notes = notes_about(options, *policy);
     }
     const PolicyErrors errors = policy ? PolicyErrors{} : policy.error();
+    const int code = policy ? kOk : kFailure;
     if (options.json) {
-        print_json(names, errors, warnings, notes);
-        return policy ? kOk : kFailure;
+        const Json report = {{"ok", errors.empty()},
+                             {"files", names},
+                             {"errors", to_json(errors)},
+                             {"warnings", to_json(warnings)},
+                             {"notes", notes}};
+        fmt::print("{}\n", json_text(report, 2));
+        return code;
     }
     for (const PolicyError& error : errors) say(error.underlined() + "\n");
     for (PolicyError& warning : warnings) {
@@ -87,8 +74,25 @@ int check(const Options& options, const std::vector<std::string>& files) {
         say(warning.underlined() + "\n");
     }
     for (const std::string& note : notes) say(note + "\n");
-    if (policy) print_accepted(names, *policy);
-    return policy ? kOk : kFailure;
+    if (policy && names.empty())
+        fmt::print("no policy file: the built-in policy applies (every workqueue, scope auto)\n");
+    if (policy)
+        for (const std::string& file : names) fmt::print("{}: ok, {}\n", file, contents(*policy, file));
+    return code;
+}
+
+int cat_config(const Options& options) {
+    const auto files = options.config ? std::vector{*options.config} : policy_files(options.root);
+    const auto policy = load_installed_policy(options.root, options.config, facts_of(options));
+    if (!policy) {
+        print_errors(policy.error());
+        return kFailure;
+    }
+    if (options.json)
+        fmt::print("{}\n", json_text(policy_json(*policy, files), 2));
+    else
+        fmt::print("{}", policy_toml(*policy, files));
+    return kOk;
 }
 
 }  // namespace wq::ctl

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What wq-tunectl prints, word for word. golden/NAME.txt is a session of a shell in the root of a machine's
+// tree:
+// `## ` a comment, `$ ` a command, then its output and, unless it is 0, its exit code. `## machine: NAME`
+// selects the tree. With WQ_TUNED_REWRITE_GOLDEN=1 the outputs are written again instead of compared.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/file.h"
+#include "base/version.h"
+#include "ctl/shell_word.h"
+#include "fake_machine.h"
+
+namespace wq {
+namespace {
+
+namespace fs = std::filesystem;
+using test::workqueue;
+
+constexpr const char* kFolder = SOURCE_DIR "/tests/unit/golden/";
+
+// The functions of a session. daemon_says JSON: status.json of a daemon that runs: this shell.
+constexpr const char* kPrelude = R"sh(
+export COLUMNS=160 LC_ALL=C.UTF-8 TZ=UTC TERM=dumb DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere
+wq-tunectl() { "$BIN" --root . "$@"; }
+daemon_says() {
+  mkdir -p "proc/$$" proc/sys/kernel/random run/wq-tuned
+  cp "/proc/$$/stat" "proc/$$/stat"
+  cp /proc/sys/kernel/random/boot_id proc/sys/kernel/random/boot_id
+  printf '{"process":{"boot_id":"%s","pid":%s,"start_time":%s},%s\n' "$(cat /proc/sys/kernel/random/boot_id)" $$ \
+    "$(cut -d ' ' -f 22 /proc/$$/stat)" "${1#?}" >run/wq-tuned/status.json
+}
+run() {
+  printf '$ %s\n' "$1"
+  eval "$1" </dev/null
+  code=$?
+  [ $code = 0 ] || echo "exit $code"
+}
+)sh";
+
+// One LLC of 12 cores with two threads, and a kernel without shards: from `cache` the plan is smt, and cpu is
+// finer. Or two sockets with four LLCs, and a kernel with shards.
+std::vector<test::Entry> machine_called(const std::string& name) {
+    const bool small = name == "small";
+    const std::string mask = small ? "ffffff" : "ffffffff,ffffffff,ffffffff";
+    const std::string word = small ? "default (cache)" : "default (cache_shard)";
+    std::vector<test::Entry> workqueues;
+    for (const char* each : {"kcryptd-254:0-1", "kcryptd-254:10-2", "writeback"})
+        workqueues.push_back(workqueue(each, {.scope = word, .cpumask = mask}));
+    workqueues.push_back(workqueue("ordered", {.scope = word, .cpumask = mask, .max_active = "1"}));
+    auto out = small ? test::kernel_tree(workqueues, "cache", "", mask)
+                     : test::kernel_tree(workqueues, "cache_shard", "8", mask);
+    out.push_back(small ? test::cpu_tree({.cores = 12, .threads = 2})
+                        : test::cpu_tree({.sockets = 2, .cores = 24, .threads = 2, .llcs = 2}));
+    out.push_back(test::File("proc/sys/kernel/hostname", "a-host\n"));
+    return out;
+}
+
+std::string with_masked(std::string text, const std::string& part, const std::string& mask) {
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + mask.size()))
+        text.replace(at, part.size(), mask);
+    return text;
+}
+
+// The session TEXT with the outputs of today.
+std::string played(const std::string& text) {
+    std::string script = kPrelude;
+    std::string machine;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        constexpr std::string_view kMachine = "## machine: ";
+        if (line.starts_with(kMachine)) machine = line.substr(kMachine.size());
+        if (line.starts_with("## ")) script += "echo " + ctl::shell_quoted(line) + "\n";
+        if (line.starts_with("$ ")) script += "run " + ctl::shell_quoted(line.substr(2)) + "\n";
+    }
+    const test::TempTree tree(machine_called(machine));
+    const test::TempTree scripts{test::File("session", script)};
+    const char* other = ::getenv("WQ_TUNECTL");
+    const fs::path program =
+        other != nullptr ? fs::path(other)
+                         : fs::read_symlink("/proc/self/exe").parent_path() / "../../daemon/wq-tunectl";
+    const std::string command = "cd '" + tree.root() + "' && BIN='" + program.string() + "' bash '" +
+                                scripts.path("session") + "' 2>&1";
+    FILE* output = ::popen(command.c_str(), "re");
+    std::string out;
+    std::array<char, 4096> part{};
+    for (std::size_t n = 0; (n = ::fread(part.data(), 1, part.size(), output)) > 0;)
+        out.append(part.data(), n);
+    if (::pclose(output) != 0) throw std::runtime_error(command + " failed: " + out);
+    return with_masked(with_masked(out, tree.root(), "ROOT"), version(), "VERSION");
+}
+
+std::vector<std::string> sessions() {
+    std::vector<std::string> out;
+    for (const auto& file : fs::directory_iterator(kFolder)) out.push_back(file.path().stem().string());
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, Session) {
+    const std::string file = kFolder + GetParam() + ".txt";
+    const std::string before = read_file(file).value();
+    const std::string now = played(before);
+    if (::getenv("WQ_TUNED_REWRITE_GOLDEN") != nullptr)
+        EXPECT_TRUE(replace_file(file, now));
+    else
+        EXPECT_EQ(before, now) << "see CONTRIBUTING.md, Golden files";
+}
+
+INSTANTIATE_TEST_SUITE_P(Text, Golden, testing::ValuesIn(sessions()),
+                         [](const auto& session) { return session.param; });
+
+}  // namespace
+}  // namespace wq
