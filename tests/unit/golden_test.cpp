@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -40,8 +41,10 @@ daemon_says() {
 }
 run() {
   printf '$ %s\n' "$1"
-  eval "$1" </dev/null
+  eval "$1" </dev/null >"$OUT" 2>&1
   code=$?
+  cat "$OUT"
+  [ -z "$(tail -c 1 "$OUT")" ] || echo
   [ $code = 0 ] || echo "exit $code"
 }
 )sh";
@@ -70,12 +73,18 @@ std::string with_masked(std::string text, const std::string& part, const std::st
     return text;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) out.push_back(line);
+    return out;
+}
+
 // The session TEXT with the outputs of today.
 std::string played(const std::string& text) {
     std::string script = kPrelude;
     std::string machine;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of(text)) {
         constexpr std::string_view kMachine = "## machine: ";
         if (line.starts_with(kMachine)) machine = line.substr(kMachine.size());
         if (line.starts_with("## ")) script += "echo " + ctl::shell_quoted(line) + "\n";
@@ -87,8 +96,8 @@ std::string played(const std::string& text) {
     const fs::path program =
         other != nullptr ? fs::path(other)
                          : fs::read_symlink("/proc/self/exe").parent_path() / "../../daemon/wq-tunectl";
-    const std::string command = "cd '" + tree.root() + "' && BIN='" + program.string() + "' bash '" +
-                                scripts.path("session") + "' 2>&1";
+    const std::string command = "cd '" + tree.root() + "' && OUT='" + scripts.path("out") + "' BIN='" +
+                                program.string() + "' bash '" + scripts.path("session") + "' 2>&1";
     FILE* output = ::popen(command.c_str(), "re");
     std::string out;
     std::array<char, 4096> part{};
@@ -96,6 +105,15 @@ std::string played(const std::string& text) {
         out.append(part.data(), n);
     if (::pclose(output) != 0) throw std::runtime_error(command + " failed: " + out);
     return with_masked(with_masked(out, tree.root(), "ROOT"), version(), "VERSION");
+}
+
+// The first line in which NOW differs from BEFORE; "" if none does.
+std::string unlike(const std::string& before, const std::string& now) {
+    if (before == now) return "";
+    const auto a = lines_of(before), b = lines_of(now);
+    const auto [one, other] = std::ranges::mismatch(a, b);
+    return "line " + std::to_string(one - a.begin() + 1) + "\n-" + (one == a.end() ? "" : *one) + "\n+" +
+           (other == b.end() ? "" : *other);
 }
 
 std::vector<std::string> sessions() {
@@ -114,7 +132,7 @@ TEST_P(Golden, Session) {
     if (::getenv("WQ_TUNED_REWRITE_GOLDEN") != nullptr)
         EXPECT_TRUE(replace_file(file, now));
     else
-        EXPECT_EQ(before, now) << "see CONTRIBUTING.md, Golden files";
+        EXPECT_EQ(unlike(before, now), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Text, Golden, testing::ValuesIn(sessions()),
