@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "bpf/bpf_dump.h"
 #include "ctl/json_values.h"
+#include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
 #include "machine/host_facts.h"
 #include "machine/hwloc_topology.h"
@@ -71,14 +72,12 @@ void read_ownership(const Paths& paths, const Result<json>& status, Machine& mac
     };
     if (status)
         for (const json& target : status->at("targets")) {
-            const auto word = [&target](const char* key) {
-                const json value = target.value(key, json(nullptr));
-                return value.is_string() ? value.get<std::string>() : "";
-            };
-            const bool external = word("state") == "external";
-            if (!external) take(word("name"), word("order"), word("baseline"));
-            if (word("name") == kDefaultTarget && (external || !word("order").empty()))
-                machine.default_held = word("reason");
+            const bool external = text_in(target, "state") == "external";
+            const std::string name = text_in(target, "name");
+            const std::string order = text_in(target, "order");
+            if (!external) take(name, order, text_in(target, "baseline"));
+            if (name == kDefaultTarget && (external || !order.empty()))
+                machine.default_held = text_in(target, "reason");
         }
     BaselineStore store(paths.baseline());
     if (status || !store.load()) return;
@@ -202,8 +201,7 @@ std::string why_held_back(const Options& options, const Machine& machine) {
     if (machine.status.is_object()) {
         const json& daemon = machine.status.at("daemon");
         const json experiments = daemon.value("experiments", json(nullptr));
-        const json why = experiments.is_object() ? experiments.value("reason", json(nullptr)) : json(nullptr);
-        return why.is_string() ? why.get<std::string>() : "";
+        return experiments.is_object() ? text_in(experiments, "reason") : "";
     }
     Conditions conditions =
         read_conditions(*tree, machine.kernel, machine.policy, why_switched_off(machine.kernel, *tree));

@@ -32,16 +32,21 @@ Words workqueues_with(const std::string& root, const char* file) {
     return out;
 }
 
-Words scope_words() {
+// The words for an option or argument of TYPE, for a machine below ROOT.
+Words words_of(std::string_view type, const std::string& root) {
     Words out;
-    for (const Scope scope : kAllScopes) out.emplace_back(name_of(scope));
-    return out;
-}
-
-Words column_words() {
-    Words out = sort_keys(false);
-    for (auto& key : sort_keys(true))
-        if (std::ranges::find(out, key) == out.end()) out.push_back(key);
+    if (type == word::kScope || type == word::kScopes)
+        for (const Scope scope : kAllScopes) out.emplace_back(name_of(scope));
+    if (type == word::kColumn) out = sort_keys(false);
+    if (type == word::kColumn)
+        for (auto& key : sort_keys(true))
+            if (std::ranges::find(out, key) == out.end()) out.push_back(key);
+    if (type == word::kSource) out = {"live", "fsroot:", "xml:", "synthetic:"};
+    if (type == word::kFleetAction) out = {"merge", "show", "policy"};
+    if (type == word::kMetric) out = {"time"};
+    if (type == word::kWorkqueue) out = workqueues_with(root, "max_active");
+    if (type == word::kTarget) out = workqueues_with(root, "affinity_scope");
+    if (type == word::kTarget) out.insert(out.begin(), "@default");
     return out;
 }
 
@@ -141,41 +146,22 @@ class Completion {
         return out;
     }
 
-    [[nodiscard]] Words values(const std::string& type, const std::string& before,
-                               const std::string& part) const {
-        const auto is = [&](std::string_view name) {
-            return type == name || type.starts_with(std::string(name) + ":");
-        };
-        if (is(word::kFile)) return {":file " + before};
-        if (is(word::kDirectory)) return {":dir " + before};
-        if (is(word::kSource)) return sources(before, part);
-        if (is(word::kScopes)) {
-            const auto comma = part.rfind(',');
-            const std::string done = comma == std::string::npos ? "" : part.substr(0, comma + 1);
-            Words out = matching(scope_words(), before + done, part.substr(done.size()));
-            out.insert(out.begin(), ":nospace");
-            return out;
+    // Values of TYPE that begin with PART, each after BEFORE.
+    [[nodiscard]] Words values(std::string type, std::string before, std::string part) const {
+        type = type.substr(0, type.find(':'));  // CLI11 appends the descriptions of checks
+        if (type == word::kFile) return {":file " + before};
+        if (type == word::kDirectory) return {":dir " + before};
+        if (type == word::kSource)
+            for (const std::string kind : {"fsroot:", "xml:"})
+                if (part.starts_with(kind)) return {(kind == "xml:" ? ":file " : ":dir ") + before + kind};
+        if (type == word::kScopes) {
+            const std::size_t done = part.rfind(',') + 1;  // 0 if there is no comma
+            before += part.substr(0, done);
+            part.erase(0, done);
         }
-        if (is(word::kScope)) return matching(scope_words(), before, part);
-        if (is(word::kColumn)) return matching(column_words(), before, part);
-        if (is(word::kFleetAction)) return matching({"merge", "show", "policy"}, before, part);
-        if (is(word::kMetric)) return matching({"time"}, before, part);
-        if (is(word::kWorkqueue)) return matching(workqueues_with(root_, "max_active"), before, part);
-        if (!is(word::kTarget)) return {};
-        Words targets = workqueues_with(root_, "affinity_scope");
-        targets.insert(targets.begin(), "@default");
-        return matching(targets, before, part);
-    }
-    static Words sources(const std::string& before, const std::string& part) {
-        for (const char* kind : {"fsroot:", "xml:"})
-            if (part.starts_with(kind)) return {(*kind == 'f' ? ":dir " : ":file ") + before + kind};
-        Words out = matching({"live", "fsroot:", "xml:", "synthetic:"}, before, part);
-        out.insert(out.begin(), ":nospace");
-        return out;
-    }
-    static Words matching(const Words& words, const std::string& before, const std::string& part) {
         Words out;
-        for (const std::string& word : words)
+        if (type == word::kSource || type == word::kScopes) out.emplace_back(":nospace");
+        for (const std::string& word : words_of(type, root_))
             if (word.starts_with(part)) out.push_back(before + word);
         return out;
     }

@@ -151,23 +151,15 @@ json running_status(const Options& options, json said, bool host) {
     return said;
 }
 
-std::string text_of(const json& value) {
-    return value.is_string() ? value.get<std::string>() : "-";
-}
-
-std::string text_in(const json& object, const char* key) {
-    return text_of(object.value(key, json(nullptr)));
-}
-
 std::string scope_text(const json& target) {
-    const std::string word = text_in(target, "scope");
-    return word == "default" ? fmt::format("default ({})", text_in(target, "effective")) : word;
+    const std::string word = text_in(target, "scope", "-");
+    return word == "default" ? fmt::format("default ({})", text_in(target, "effective", "-")) : word;
 }
 
 // The verdict and the running comparison. If both are about the same arms, only the comparison.
 std::string reason_text(const json& target) {
     const json now = target.value("comparison", json(nullptr));
-    if (!now.is_object()) return text_in(target, "reason");
+    if (!now.is_object()) return text_in(target, "reason", "-");
     const json verdict = target.value("verdict", json(nullptr));
     const bool decided = verdict.is_object() && verdict.value("verdict", "undecided") != "undecided";
     const bool same = decided && now.value("candidate", "") == verdict.value("candidate", "") &&
@@ -184,14 +176,14 @@ std::string time_text(const json& seconds) {
 std::string policy_text(const json& daemon) {
     const json policy = daemon.value("policy", json::object());
     if (policy.value("state", "") != "broken") return "";
-    const bool absent = text_in(daemon, "state") == "absent";
+    const bool absent = text_in(daemon, "state", "-") == "absent";
     const std::string since = absent ? "" : " since " + time_text(policy.value("since", json(nullptr)));
     const json loaded = policy.value("in_force", json(nullptr));
     const std::string in_force = loaded.is_null()
                                      ? "none is in force" + std::string(absent ? "" : ": observing")
                                      : "the policy loaded at " + time_text(loaded) + " stays in force";
-    return fmt::format("the policy on disk is broken{}: {}; {}", since, printable(text_in(policy, "error")),
-                       in_force);
+    return fmt::format("the policy on disk is broken{}: {}; {}", since,
+                       printable(text_in(policy, "error", "-")), in_force);
 }
 
 // Lists the places of the rules that have expired; "" if there are none.
@@ -199,7 +191,8 @@ std::string expired_text(const json& daemon) {
     const json rules = daemon.value("policy", json::object()).value("expired", json::array());
     if (rules.empty()) return "";
     std::vector<std::string> places;
-    for (const json& rule : rules) places.push_back(printable(text_of(rule)));
+    for (const json& rule : rules)
+        places.push_back(printable(rule.is_string() ? rule.get<std::string>() : "-"));
     return fmt::format("{} rule{} expired: {}", rules.size(), rules.size() == 1 ? " has" : "s have",
                        fmt::join(places, ", "));
 }
@@ -208,7 +201,7 @@ std::string expired_text(const json& daemon) {
 std::string summary_of(const json& targets) {
     std::map<std::string, unsigned> states;
     for (const json& target : targets)
-        if (const std::string state = text_in(target, "state"); state != "-") states[state]++;
+        if (const std::string state = text_in(target, "state", "-"); state != "-") states[state]++;
     std::vector<std::string> parts;
     for (const auto& [state, count] : states) parts.push_back(fmt::format("{} {}", count, state));
     return fmt::format("{}{}{}", plural(targets.size(), "target"), parts.empty() ? "" : ": ",
@@ -224,15 +217,17 @@ std::string_view colour_of_state(std::string_view state) {
     return "";
 }
 
-std::string masks_text(const json& document) {
-    const json masks = document.value("masks", json::array());
-    if (masks.empty()) return "";
-    Table table({"MASK", "CPUS", "BASELINE", "PLANNED", "STATE", "REASON"});
+// TARGETS as a table, grouped if there are many; MASKS instead of targets if so.
+std::string states_text(const json& targets, bool masks) {
+    Table table(
+        {masks ? "MASK" : "TARGET", masks ? "CPUS" : "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
     table.paint(4, colour_of_state);
-    for (const json& mask : masks)
-        table.add({text_in(mask, "name"), text_in(mask, "cpumask"), text_in(mask, "baseline"),
-                   text_in(mask, "planned"), text_in(mask, "state"), text_in(mask, "reason")});
-    return "\n" + table.text();
+    for (const json& each : targets)
+        table.add({text_in(each, "name", "-"), masks ? text_in(each, "cpumask", "-") : scope_text(each),
+                   text_in(each, "baseline", "-"), text_in(each, "planned", "-"), text_in(each, "state", "-"),
+                   masks ? text_in(each, "reason", "-") : reason_text(each)});
+    if (!masks) table.group_names();
+    return table.text();
 }
 
 std::string head_text(const json& document) {
@@ -243,14 +238,14 @@ std::string head_text(const json& document) {
     };
     add(policy_text(daemon));
     add(expired_text(daemon));
-    const std::string state = text_in(daemon, "state");
+    const std::string state = text_in(daemon, "state", "-");
     const std::string reason = daemon.value("reason", "");
-    add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version"),
-                    state == "absent" ? "not running" : state, text_in(daemon, "mode"),
+    add(fmt::format("wq-tuned {}: {}, mode {}{}", text_in(daemon, "version", "-"),
+                    state == "absent" ? "not running" : state, text_in(daemon, "mode", "-"),
                     reason.empty() ? "" : " (" + printable(reason) + ")"));
     std::string names;
     for (const json& name : daemon.value("hosts", json::array()))
-        names += (names.empty() ? "" : ", ") + text_of(name);
+        names += (names.empty() ? "" : ", ") + (name.is_string() ? name.get<std::string>() : "-");
     if (!names.empty()) add("Host tables in force: " + names);
     add(comparisons_text(document, wall_clock()));
     add(summary_of(document.at("targets")));
@@ -259,14 +254,11 @@ std::string head_text(const json& document) {
 
 // ONE: the table has one target, and nothing else is shown.
 std::string status_text_of(const json& document, bool one, bool verbose) {
-    Table table({"TARGET", "SCOPE", "BASELINE", "PLANNED", "STATE", "REASON"});
-    table.paint(4, colour_of_state);
-    for (const json& target : document.at("targets"))
-        table.add({text_in(target, "name"), scope_text(target), text_in(target, "baseline"),
-                   text_in(target, "planned"), text_in(target, "state"), reason_text(target)});
-    table.group_names();
-    const std::string rows = table.text();
-    return one ? rows : head_text(document) + rows + masks_text(document) + host_text(document, verbose);
+    const std::string rows = states_text(document.at("targets"), false);
+    if (one) return rows;
+    const json masks = document.value("masks", json::array());
+    return head_text(document) + rows + (masks.empty() ? "" : "\n" + states_text(masks, true)) +
+           host_text(document, verbose);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
 #include "evidence/effect.h"
 #include "machine/kernel_info.h"
@@ -16,11 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostWork = 20;  // lines; --json has all
-
-std::string text_of(const json& object, const char* key, const char* otherwise = "") {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
 
 // The scopes whose pods differ from the model: "smt, cache".
 std::string differing(const json& kernel) {
@@ -41,7 +37,7 @@ std::string features_text(const json& kernel) {
                                                 : "no");
     }
     text = "\n" +
-           wrapped(fmt::format("Kernel {}: {}", text_of(kernel, "release", "of an unknown release"), text));
+           wrapped(fmt::format("Kernel {}: {}", text_in(kernel, "release", "of an unknown release"), text));
     if (const std::string differ = differing(kernel); !differ.empty())
         text += wrapped(
             fmt::format("The kernel's pods of {} differ from those computed from the topology. Plans use the "
@@ -64,8 +60,8 @@ std::string work_text(const json& isolation) {
     const json work = isolation.value("work", json::array());
     for (std::size_t i = 0; i < work.size() && i < kMostWork; i++)
         table.add({std::to_string(work[i].value("items", std::uint64_t{0})),
-                   text_of(work[i], "workqueue", "(soft interrupt)"), text_of(work[i], "kind", "-"),
-                   text_of(work[i], "function", "-")});
+                   text_in(work[i], "workqueue", "(soft interrupt)"), text_in(work[i], "kind", "-"),
+                   text_in(work[i], "function", "-")});
     out += table.text();
     if (work.size() > kMostWork)
         out += fmt::format("and {} more; --json has them\n", work.size() - kMostWork);
@@ -84,10 +80,10 @@ std::string isolated_cpus_text(const json& isolation) {
         any = true;
     };
     for (const char* name : {"isolcpus", "nohz_full"})
-        if (const std::string cpus = text_of(isolation, name); !cpus.empty()) add(name, cpus, "-");
+        if (const std::string cpus = text_in(isolation, name); !cpus.empty()) add(name, cpus, "-");
     for (const json& partition : isolation["partitions"])
-        add(text_of(partition, "type") + " partition", text_of(partition, "cpus"),
-            text_of(partition, "cgroup", "(not found)"));
+        add(text_in(partition, "type") + " partition", text_in(partition, "cpus"),
+            text_in(partition, "cgroup", "(not found)"));
     if (!any) return "";
     std::string out = table.text();
     if (isolation.value("partitions_complete", true)) return out;

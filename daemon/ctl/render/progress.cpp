@@ -20,12 +20,6 @@ using nlohmann::json;
 constexpr double kLeastOdds = 2;      // below this, the text is "no evidence yet"
 constexpr double kMostOdds = 10'000;  // above this, the text is "more than 10000 to 1"
 
-// TRIAL[KEY] if it is a string, else "".
-std::string text(const json& trial, const char* key) {
-    const json value = trial.value(key, json(nullptr));
-    return value.is_string() ? value.get<std::string>() : "";
-}
-
 // "in 4 min", "now".
 std::string in_time(const json& when, std::int64_t now) {
     const auto left = when.get<std::int64_t>() - now;
@@ -38,17 +32,17 @@ std::string pairs_text(const json& trial) {
     if (effect.empty()) return "";
     const auto pairs = trial.value("pairs", 0U);
     const std::string of =
-        text(trial, "course") == "dense" ? fmt::format(" of {}", trial.value("max_pairs", 0U)) : "";
+        text_in(trial, "course") == "dense" ? fmt::format(" of {}", trial.value("max_pairs", 0U)) : "";
     return fmt::format(", {} in {}{} pair{}", effect, pairs, of, pairs == 1 && of.empty() ? "" : "s");
 }
 
 // When the next pair comes, and why it does not come now.
 std::string when_text(const json& trial, std::int64_t now) {
-    if (text(trial, "phase") == "measuring") return "a pair is being measured";
+    if (text_in(trial, "phase") == "measuring") return "a pair is being measured";
     const json next = trial.value("next_pair", json(nullptr));
-    const std::string why = text(trial, "reason");
+    const std::string why = text_in(trial, "reason");
     if (!next.is_number_integer()) return why.empty() ? "" : "waits: " + why;
-    if (text(trial, "course") != "resting") return "next pair " + in_time(next, now);
+    if (text_in(trial, "course") != "resting") return "next pair " + in_time(next, now);
     return fmt::format("rests{}, next pair {}", why.empty() ? "" : " (" + why + ")", in_time(next, now));
 }
 
@@ -57,7 +51,7 @@ std::string what_all_wait_for(const json& targets) {
     std::set<std::string> reasons;
     for (const json& target : targets)
         if (const json trial = target.value("comparison", json(nullptr)); trial.is_object())
-            reasons.insert(text(trial, "reason"));
+            reasons.insert(text_in(trial, "reason"));
     if (reasons.empty()) return "nothing to compare";
     // These end with traffic, or when the pair of another target ends.
     for (const char* passing : {"not busy", "it is another target's turn", ""})
@@ -70,7 +64,7 @@ std::string when_any_text(const json& status, std::int64_t now) {
     const json& experiments = status.at("daemon").at("experiments");
     if (const auto measuring = experiments.value("measuring", 0U); measuring > 0)
         return fmt::format("measuring {} now", measuring);
-    if (const std::string why = text(experiments, "reason"); !why.empty()) return "no pair now: " + why;
+    if (const std::string why = text_in(experiments, "reason"); !why.empty()) return "no pair now: " + why;
     const json next = experiments.value("next_pair", json(nullptr));
     return next.is_number_integer() ? "next pair " + in_time(next, now)
                                     : what_all_wait_for(status.at("targets"));
@@ -78,12 +72,17 @@ std::string when_any_text(const json& status, std::int64_t now) {
 
 }  // namespace
 
+std::string text_in(const json& object, const char* key, const char* otherwise) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
 std::string odds_text(const json& trial) {
     const double better = trial.value("e_improved", 1.0);
     const double worse = trial.value("e_regressed", 1.0);
     const double odds = std::max(better, worse);
-    const std::string candidate = text(trial, "candidate");
-    const std::string reference = text(trial, "reference");
+    const std::string candidate = text_in(trial, "candidate");
+    const std::string reference = text_in(trial, "reference");
     if (odds < kLeastOdds) return fmt::format("{} against {}: no evidence yet", candidate, reference);
     return fmt::format(
         "{} to 1 that {} is {} than {}",
@@ -93,7 +92,7 @@ std::string odds_text(const json& trial) {
 
 std::string progress_text(const json& trial, std::int64_t now) {
     const std::string when = when_text(trial, now);
-    return fmt::format("{}{}{}{}", text(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
+    return fmt::format("{}{}{}{}", text_in(trial, "course") == "watched" ? "watched: " : "", odds_text(trial),
                        pairs_text(trial), when.empty() ? "" : "; " + when);
 }
 
@@ -106,12 +105,12 @@ std::string comparisons_text(const json& status, std::int64_t now) {
     std::ptrdiff_t compared = 0;
     for (const char* outcome : kOutcomes) {
         const auto n =
-            std::ranges::count_if(targets, [&](const json& t) { return text(t, "outcome") == outcome; });
+            std::ranges::count_if(targets, [&](const json& t) { return text_in(t, "outcome") == outcome; });
         if (n > 0) parts.push_back(fmt::format("{} {}", n, outcome));
         compared += n;
     }
     // The output line above this one says why nothing is written.
-    const bool observing = text(status.at("daemon"), "state") == "observing";
+    const bool observing = text_in(status.at("daemon"), "state") == "observing";
     if (observing && compared == 0) return "";
     const std::string came_to =
         compared == 0 ? "nothing compared yet" : fmt::format("{}", fmt::join(parts, ", "));

@@ -11,6 +11,9 @@
 
 namespace wq::ctl {
 
+// The string KEY of OBJECT, a part of a status document; OTHERWISE if it has none.
+std::string text_in(const nlohmann::json& object, const char* key, const char* otherwise = "");
+
 // A comparison as text. TRIAL: a target's `comparison` in a status document, not null. NOW: s since 1970.
 
 // The e-values as odds: "12 to 1 that smt is better than cache".

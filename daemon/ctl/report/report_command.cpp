@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "ctl/machine.h"
+#include "ctl/render/progress.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_sections.h"
 #include "machine/host_facts.h"
@@ -33,12 +34,10 @@ json daemon_status(const Options& options, std::string& text) {
         return nullptr;
     }
     const json& daemon = (*status)["daemon"];
-    const auto word = [&](const char* key) {
-        const json value = daemon.value(key, json(nullptr));
-        return value.is_string() ? value.get<std::string>() : std::string();
-    };
-    text = fmt::format("{}, mode {}, version {}", word("state"), word("mode"), word("version"));
-    if (const std::string reason = word("reason"); !reason.empty()) text += fmt::format(" ({})", reason);
+    text = fmt::format("{}, mode {}, version {}", text_in(daemon, "state"), text_in(daemon, "mode"),
+                       text_in(daemon, "version"));
+    if (const std::string reason = text_in(daemon, "reason"); !reason.empty())
+        text += fmt::format(" ({})", reason);
     return std::move(*status);
 }
 

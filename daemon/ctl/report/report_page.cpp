@@ -46,9 +46,9 @@ dd { margin: 0; overflow-wrap: anywhere; }
 nav { display: flex; flex-wrap: wrap; gap: 0 1.25rem; }
 nav a { padding: .25rem 0; }
 
-ul.result { margin: 0 0 1.5rem; padding: 0; list-style: none; max-width: 60rem; }
-ul.result ul { margin: 0; padding: 0; list-style: none; }
-ul.result ul li { margin: 0; padding: 0; border: 0; }
+ul { padding: 0; list-style: none; }
+ul.result { margin: 0 0 1.5rem; max-width: 60rem; }
+ul.result ul { margin: 0; }
 ul.result > li { margin: .375rem 0; padding-left: .75rem; border-left: 3px solid var(--rule); }
 ul.result > li:has(.improved) { border-color: var(--better); }
 ul.result > li:has(.regressed) { border-color: var(--worse); }
@@ -79,9 +79,9 @@ ul.result > li:has(.regressed) { border-color: var(--worse); }
 .many .shard { gap: 3px; padding: 2px; max-width: 10.5rem; }
 .many .llcs, .many .shards { gap: .375rem; }
 .many .llc { max-width: 12rem; padding: .25rem; }
-.many .llc > p { margin: 0 0 .125rem; font-size: .75rem; }
-.many .llc small { font-size: .75rem; }
-.key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; padding: 0; list-style: none; font-size: .875rem; }
+.many .llc > p { margin: 0 0 .125rem; }
+.many .llc > p, .many .llc small { font-size: .75rem; }
+.key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .75rem 0; font-size: .875rem; }
 .key li { display: flex; align-items: center; gap: .5rem; min-width: 0; overflow-wrap: anywhere; }
 
 .wide { overflow-x: auto; }
@@ -106,27 +106,26 @@ td .quiet { display: block; font-size: .8125rem; }
 figure { flex: 1 1 20rem; min-width: 0; max-width: 34rem; margin: 0; }
 figcaption { margin-bottom: .25rem; color: var(--muted); font-size: .8125rem; }
 figcaption strong { color: var(--ink); font-weight: 600; }
-.marks { display: flex; flex-wrap: wrap; gap: .125rem 1.25rem; margin: .25rem 0 0; padding: 0; list-style: none;
-  color: var(--muted); font-size: .8125rem; }
+.marks { display: flex; flex-wrap: wrap; gap: .125rem 1.25rem; margin: .25rem 0 0; color: var(--muted); font-size: .8125rem; }
 .marks li { display: flex; gap: .5rem; min-width: 0; }
 .marks svg { flex: none; width: 24px; height: 12px; margin-top: .25rem; }
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--muted); font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 svg text.mark { fill: var(--ink); }
 svg .grid { stroke: var(--rule); fill: none; }
-svg .zero { stroke: var(--ink); fill: none; }
-svg .limit { stroke: var(--ink); fill: none; stroke-dasharray: 2 3; }
+svg .zero, svg .limit { stroke: var(--ink); fill: none; }
+svg .limit { stroke-dasharray: 2 3; }
 svg .band { fill: var(--band); }
-svg .median { stroke: var(--line); fill: none; }
-svg .dots { stroke: var(--line); fill: none; stroke-linecap: round; }
-svg .range { stroke: var(--line); fill: none; stroke-width: 3; }
+svg .median, svg .dots, svg .range, svg .point { stroke: var(--line); fill: none; }
+svg .dots, svg .point { stroke-linecap: round; }
+svg .range { stroke-width: 3; }
+svg .point { stroke-width: 8; }
 svg .beyond { fill: var(--line); }
-svg .point { stroke: var(--line); fill: none; stroke-linecap: round; stroke-width: 8; }
 svg .worse { stroke: var(--worse); fill: none; stroke-width: 1.75; }
 svg .better { stroke: var(--better); fill: none; stroke-width: 1.75; stroke-dasharray: 6 3; }
-.regressed { color: var(--worse); font-weight: 600; }
-.improved { color: var(--better); font-weight: 600; }
-.undecided, .cut-off { font-weight: 600; }
+.regressed, .improved, .undecided, .cut-off { font-weight: 600; }
+.regressed { color: var(--worse); }
+.improved { color: var(--better); }
 details { margin-top: .5rem; }
 summary { color: var(--muted); font-size: .875rem; cursor: pointer; }
 details > :not(summary) { margin-top: .5rem; }
@@ -137,17 +136,15 @@ details > :not(summary) { margin-top: .5rem; }
   header dl { display: block; }
   header dl div { display: flex; gap: .75rem; }
   header dt { flex: none; width: 4.5rem; line-height: 1.5rem; }
-  .cards td.bar { width: auto; }
-  .cards td.scope { width: auto; }
+  .cards td.bar, .cards td.scope { width: auto; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .cards tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .cards td, .cards td.num { display: block; position: relative; min-height: 1.75rem; padding: .125rem 0 .125rem 6.5rem;
-    border: 0; text-align: left; white-space: normal; }
-  .cards td.short { white-space: normal; }
+    border: 0; text-align: left; overflow-wrap: anywhere; }
+  .cards td, .cards td.num, .cards td.short { white-space: normal; }
   .cards td::before { content: attr(data-label); position: absolute; left: 0; color: var(--muted);
     font-family: system-ui, sans-serif; font-size: .8125rem; }
   .cards td:empty { display: none; }
-  .cards td { overflow-wrap: anywhere; }
 }
 @media print {
   :root { --ground: #fff; --ink: #000; --muted: #444; --rule: #bbb; --box: #fff; --cell: #e4e9ee; --edge: #777; --cell-ink: #000;
@@ -170,7 +167,7 @@ details > :not(summary) { margin-top: .5rem; }
 
 std::string escape(std::string_view text) {
     std::string out;
-    for (const char c : printable(text)) switch (c) {
+    for (const char c : wq::printable(text)) switch (c) {
             case '&':
                 out += "&amp;";
                 break;

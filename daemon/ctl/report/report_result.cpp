@@ -33,18 +33,12 @@ constexpr std::size_t kCutOff = 3;
 // The targets in a daemon's status by name.
 using StatusTargets = std::map<std::string, const json*>;
 
-// The string KEY of such a target; "-" if it has none.
-std::string word_of(const json& target, const char* key) {
-    const auto found = target.find(key);
-    return found != target.end() && found->is_string() ? found->get<std::string>() : "-";
-}
-
 // Empty if STATUS is null. The pointers are valid while STATUS exists.
 StatusTargets targets_of(const json& status) {
     StatusTargets out;
     if (!status.is_object() || !status.contains("targets")) return out;
     for (const json& target : status["targets"])
-        if (target.is_object()) out[word_of(target, "name")] = &target;
+        if (target.is_object()) out[text_in(target, "name", "-")] = &target;
     return out;
 }
 
@@ -287,7 +281,7 @@ class ResultSection {
             }
             const auto known = targets_.find(target.name);
             const auto word = [&](const char* key) {
-                return known == targets_.end() ? std::string() : word_of(*known->second, key);
+                return known == targets_.end() ? std::string() : text_in(*known->second, key, "-");
             };
             const bool is_default = target.scope.word == "default" || target.kind == Kind::default_scope;
             groups[{is_default, setting_text(target), word("baseline"), word("state")}].push_back(
@@ -337,10 +331,10 @@ std::string state_cells(const StatusTargets& targets, const std::string& name) {
     if (known == targets.end()) return cell("Baseline", "") + cell("State", "");
     const json& target = *known->second;
     const json comparison = target.value("comparison", json(nullptr));
-    return cell("Baseline", escape(word_of(target, "baseline"))) +
+    return cell("Baseline", escape(text_in(target, "baseline", "-"))) +
            cell("State",
-                escape(word_of(target, "state")) +
-                    quiet(comparison.is_object() ? odds_text(comparison) : word_of(target, "reason")));
+                escape(text_in(target, "state", "-")) +
+                    quiet(comparison.is_object() ? odds_text(comparison) : text_in(target, "reason", "-")));
 }
 
 // All cells of a row but the first.
