@@ -95,7 +95,7 @@ TEST_F(IsolationCommand, PrintsTheCpusTheWorkAndASum) {
                                     "40 items of vmstat_update of mm_percpu_wq (per-CPU) on isolated CPUs "
                                     "4-5\n    25 queued by a timer on CPU 4\n"
                                     "    15 queued on CPU 0, where bash ran\n\n2 items of "));
-    EXPECT_THAT(got.out, HasSubstr("\n\n43 items started on isolated CPUs 4-5 in 0.0 s.\n"));
+    EXPECT_THAT(got.out, HasSubstr("\n\n43 items started on isolated CPUs 4-5 in "));
 }
 
 TEST_F(IsolationCommand, SaysWhatWasNotSeen) {
@@ -109,11 +109,12 @@ TEST_F(IsolationCommand, SaysWhatWasNotSeen) {
     EXPECT_TRUE(all.at("work")[0].at("kind").is_null());
     EXPECT_EQ(all.at("missing"), json({"the names of workqueues: no iterators",
                                        "which work a timer queued: this kernel refuses fentry"}));
-    EXPECT_THAT(run(false).out, HasSubstr("50 items started on isolated CPUs 4-5 in 0.0 s.\n"
-                                          "There was no room for 7 of them.\n"
-                                          "Not seen: the names of workqueues: no iterators\n"));
+    const auto text = run(false).out;
+    EXPECT_THAT(text, HasSubstr("50 items started on isolated CPUs 4-5 in "));
+    EXPECT_THAT(text, HasSubstr(" s.\nThere was no room for 7 of them.\n"
+                                "Not seen: the names of workqueues: no iterators\n"));
     profile_.sample_ = ProfileSample{};
-    EXPECT_THAT(run(false).out, HasSubstr("-\n\nNo work item started on isolated CPUs 4-5 in 0.0 s.\n"));
+    EXPECT_THAT(run(false).out, HasSubstr("-\n\nNo work item started on isolated CPUs 4-5 in "));
 }
 
 TEST_F(IsolationCommand, WatchesPartitionsTooAndAttachesNothingWhereNoCpuIsIsolated) {
