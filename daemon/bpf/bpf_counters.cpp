@@ -56,7 +56,7 @@ Result<Skeleton> attached(bool with_entry, bool tails, const CpuSet& watched) {
 // The state of a window.
 struct Window {
     std::uint32_t queued_before = 0;
-    std::optional<KernelLook> begin, end;
+    Result<KernelLook> begin, end;
     std::optional<WorkCount> count;  // set when the window is settled
 };
 
@@ -68,35 +68,292 @@ struct Counted {
     std::array<std::optional<Window>, kSlots> windows;
 };
 
+WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqueue& one) {
+    sum.started += one.started;
+    sum.completed += one.completed;
+    sum.cpu_ns += one.cpu_time_us * 1000;
+    return sum;
+}
+
 class BpfCounters : public WorkCounters {
   public:
     explicit BpfCounters(std::string refusal) : refusal_(std::move(refusal)), limits_(refusal_) {}
-    Status attach(const std::vector<std::string>& targets, bool tails) override;
-    void sample(unsigned t, unsigned n) override;
-    Status begin(unsigned t, unsigned slot) override;
-    void pause(unsigned t) override;
-    Result<WorkCount> read(unsigned t, unsigned slot) override;
-    void detach() override;
-    void watch(const CpuSet& cpus) override;
-    Watched watched() override;
+
+    Status attach(const std::vector<std::string>& targets, bool tails) override {
+        auto found = find(targets);
+        if (!found) {
+            detach();
+            return tl::unexpected(found.error());
+        }
+        if (!skeleton_ || tails_ != tails) {
+            detach();
+            limits_.clear();
+            if (auto done = load(tails); !done) return done;
+        }
+        retarget(std::move(*found));
+        return {};
+    }
+
+    void sample(unsigned t, unsigned n) override {
+        if (t < targets_.size()) targets_[t].every = std::clamp(n, 1U, kMostEach);
+    }
+
+    Status begin(unsigned t, unsigned slot) override {
+        if (auto ok = check(t, slot); !ok) return ok;
+        if (auto settled = settle(t); !settled) return settled;
+        if (auto emptied = empty(t); !emptied) return emptied;
+        const auto before = queued(t);
+        if (!before) return tl::unexpected(before.error());
+        Counted& target = targets_[t];
+        target.windows[slot] = Window{*before, look(), fail("it has not ended"), {}};
+        target.live = slot;
+        target.open = true;
+        numbers_[t] = numbers_[t] % kNumbers + 1;
+        const std::uint32_t tag = numbers_[t] * WQ_TARGETS + t;
+        auto& window = skeleton_->bss->windows[t];
+        window.since = static_cast<std::uint64_t>(
+            std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+        window.n = target.every;
+        set(window.live, tag);
+        set(window.open, tag);
+        return {};
+    }
+
+    void pause(unsigned t) override {
+        if (!check(t, 0) || !targets_[t].open) return;
+        set(skeleton_->bss->windows[t].open, 0);
+        targets_[t].open = false;
+        targets_[t].windows[*targets_[t].live]->end = look();
+    }
+
+    Result<WorkCount> read(unsigned t, unsigned slot) override {
+        if (auto ok = check(t, slot); !ok) return tl::unexpected(ok.error());
+        if (targets_[t].live == slot)
+            if (auto settled = settle(t); !settled) return tl::unexpected(settled.error());
+        const auto& window = targets_[t].windows[slot];
+        if (!window || !window->count)
+            return fail(fmt::format("no window has begun in slot {}", slot), EINVAL);
+        return *window->count;
+    }
+
+    void detach() override {
+        add_watched(watched_);
+        skeleton_.reset();
+        targets_.clear();
+    }
+
+    // Discards the sums, because they are of other CPUs.
+    void watch(const CpuSet& cpus) override {
+        if (cpus == to_watch_) return;
+        detach();
+        watched_ = {};
+        to_watch_ = cpus;
+    }
+
+    Watched watched() override {
+        WatchedSums sums = watched_;
+        add_watched(sums);
+        return sums.sums();
+    }
+
     ~BpfCounters() override { BpfCounters::detach(); }
-    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override;
-    Result<std::map<std::string, Traffic>> traffic() override;
-    Result<Traffic> traffic_of(unsigned t) override;
+
+    Result<std::vector<StartedWork>> started_on(const CpuSet& cpus) override {
+        const auto walk = this->walk();
+        if (!walk) return tl::unexpected(walk.error());
+        const auto all = (*walk)->list_on(cpus);
+        if (!all) return tl::unexpected(all.error());
+        std::vector<StartedWork> out;
+        for (const auto& one : *all)
+            if (one.started > 0) out.push_back({one.address, one.name, one.started});
+        return out;
+    }
+
+    Result<std::map<std::string, Traffic>> traffic() override {
+        const auto walk = this->walk();
+        if (!walk) return tl::unexpected(walk.error());
+        const auto all = (*walk)->list(true);
+        if (!all) return tl::unexpected(all.error());
+        std::map<std::string, Traffic> out{{kDefaultTarget, {}}};
+        for (const auto& one : *all) {
+            if (one.in_sysfs && one.unbound) out[one.name] += one;
+            if (one.follows_default) out[kDefaultTarget] += one;
+        }
+        return out;
+    }
+
+    Result<Traffic> traffic_of(unsigned t) override {
+        if (auto ok = check(t, 0); !ok) return tl::unexpected(ok.error());
+        const auto seen = look();
+        if (!seen) return tl::unexpected(seen.error());
+        const auto& counted = seen->of[t];
+        return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
+    }
+
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    Result<WorkqueueWalk*> walk();
-    Result<std::vector<Counted>> find(const std::vector<std::string>& targets);
-    Status load(bool tails);
-    void retarget(std::vector<Counted> targets);
-    [[nodiscard]] Status check(unsigned t, unsigned slot) const;
-    Result<KernelLook> look();
-    [[nodiscard]] Result<std::uint32_t> queued(unsigned t) const;
-    Status empty(unsigned t);
-    Status settle(unsigned t);
-    [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const;
-    void add_watched(WatchedSums& sums) const;
+    Result<WorkqueueWalk*> walk() {
+        if (!refusal_.empty()) return fail(refusal_, EOPNOTSUPP);
+        if (!walk_) {
+            auto loaded = WorkqueueWalk::load(true);
+            if (!loaded) return tl::unexpected(loaded.error());
+            walk_.emplace(std::move(*loaded));
+        }
+        return &*walk_;
+    }
+
+    Result<std::vector<Counted>> find(const std::vector<std::string>& targets) {
+        if (targets.empty() || targets.size() > kTargets)
+            return fail(fmt::format("{} targets at once; allowed are 1 to {}", targets.size(), kTargets),
+                        EINVAL);
+        const auto walk = this->walk();
+        if (!walk) return tl::unexpected(walk.error());
+        const auto all = (*walk)->list(true);
+        if (!all) return tl::unexpected(all.error());
+        std::vector<Counted> out;
+        for (const auto& target : targets) {
+            Counted& counted = out.emplace_back();
+            if (target == kDefaultTarget) continue;
+            const auto found = find_workqueue(*all, target);
+            if (!found) return tl::unexpected(found.error());
+            counted.address = found->address;
+        }
+        return out;
+    }
+
+    Status load(bool tails) {
+        auto skeleton = attached(!entry_refused_, tails, to_watch_);
+        if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
+            skeleton = attached(false, tails, to_watch_);
+            entry_refused_ = skeleton.has_value();
+        }
+        if (!skeleton) return tl::unexpected(skeleton.error());
+        if (entry_refused_)
+            limits_ =
+                "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and "
+                "tail";
+        skeleton_ = std::move(*skeleton);
+        tails_ = tails;
+        attached_at_ = std::chrono::steady_clock::now();
+        return {};
+    }
+
+    // The programs stay attached, because loading takes long. They count no items while the targets change.
+    void retarget(std::vector<Counted> targets) {
+        auto& kernel = *skeleton_->bss;
+        auto& default_target = skeleton_->data->default_target;
+        set(kernel.nr_targets, 0);
+        std::atomic_ref(default_target).store(-1);
+        for (auto& window : kernel.windows) {
+            set(window.open, 0);
+            set(window.live, 0);
+        }
+        std::ranges::fill(kernel.targets, 0);
+        targets_ = std::move(targets);
+        for (unsigned t = 0; t < targets_.size(); t++) {
+            kernel.targets[t] = targets_[t].address;
+            if (targets_[t].address == 0) std::atomic_ref(default_target).store(static_cast<int>(t));
+        }
+        set(kernel.nr_targets, static_cast<std::uint32_t>(targets_.size()));
+    }
+
+    [[nodiscard]] Status check(unsigned t, unsigned slot) const {
+        if (slot >= kSlots) return fail(fmt::format("there is no slot {}", slot), EINVAL);
+        if (!skeleton_) return fail("the counters are not attached", ENOTCONN);
+        if (t >= targets_.size()) return fail(fmt::format("there is no target {}", t), EINVAL);
+        return {};
+    }
+
+    // Reads all targets, because this takes no longer than one.
+    Result<KernelLook> look() {
+        std::vector<std::uint64_t> addresses;
+        for (const auto& target : targets_) addresses.push_back(target.address);
+        const auto walk = this->walk();
+        return walk ? (*walk)->look(addresses) : tl::unexpected(walk.error());
+    }
+
+    // Number of items of target T that were queued in windows; wraps around.
+    [[nodiscard]] Result<std::uint32_t> queued(unsigned t) const {
+        static_assert(sizeof(wq_cpu) % 8 == 0);  // otherwise the kernel pads each CPU's copy
+        const BpfErrors errors;
+        const std::uint32_t zero = 0;
+        std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
+        if (int code = bpf_map__lookup_elem(skeleton_->maps.cpus, &zero, sizeof(zero), cpus.data(),
+                                            cpus.size() * sizeof(wq_cpu), 0))
+            return errors.fail("reading a window", code);
+        std::uint32_t sum = 0;
+        for (const auto& cpu : cpus) sum += cpu.targets[t].queued;
+        return sum;
+    }
+
+    Status empty(unsigned t) {
+        const BpfErrors errors;
+        std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
+        if (!tails_) return {};
+        const wq_histogram none{};
+        for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
+            if (int code = bpf_map__update_elem(skeleton_->maps.histograms, &key, sizeof(key), &none,
+                                                sizeof(none), BPF_ANY))
+                return errors.fail("emptying a window", code);
+        return {};
+    }
+
+    // Ends the window to which items of target T may still add, if there is one.
+    Status settle(unsigned t) {
+        Counted& target = targets_[t];
+        if (!target.live) return {};
+        pause(t);
+        Window& window = *target.windows[*target.live];
+        target.live.reset();
+        skeleton_->bss->settling = t;
+        if (auto done = run_once(skeleton_->progs.wqt_settle, "ending a window"); !done) return done;
+        const auto after = queued(t);
+        if (!after) return tl::unexpected(after.error());
+        auto count = sums_of(t, *after - window.queued_before);
+        if (!count) return tl::unexpected(count.error());
+        if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
+        window.count = *count;
+        return {};
+    }
+
+    [[nodiscard]] Result<WorkCount> sums_of(unsigned t, std::uint32_t queued) const {
+        const BpfErrors errors;
+        wq_sums sum{};
+        Histogram waited;
+        for (std::uint32_t stripe = 0; stripe < WQ_STRIPES; stripe++) {
+            const wq_sums& one = skeleton_->bss->sums[t][stripe];
+            sum.timed += one.timed;
+            sum.lock += one.lock;
+            sum.latency += one.latency;
+            sum.exec += one.exec;
+            sum.stuck += one.stuck;
+            sum.ended += one.ended;
+            sum.pending += one.pending;
+            sum.running += one.running;
+            if (!tails_) continue;
+            wq_histogram histogram;
+            const std::uint32_t key = t * WQ_STRIPES + stripe;
+            if (int code = bpf_map__lookup_elem(skeleton_->maps.histograms, &key, sizeof(key), &histogram,
+                                                sizeof(histogram), 0))
+                return errors.fail("reading a window", code);
+            for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++)
+                waited.add(bucket, histogram.waited[bucket]);
+        }
+        return count_of(queued, sum, waited);
+    }
+
+    // Adds the current content of the kernel's map. Nothing deletes its entries.
+    void add_watched(WatchedSums& sums) const {
+        if (!skeleton_ || !skeleton_->rodata->watching) return;
+        const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
+        sums.add_seconds(attached.count());
+        sums.add_lost(skeleton_->bss->watched_lost);
+        for_each<wq_watch_key, wq_watched>(
+            skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
+                sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
+            });
+    }
 
     std::string refusal_;  // why nothing may be counted; "" otherwise
     std::optional<WorkqueueWalk> walk_;
@@ -110,284 +367,6 @@ class BpfCounters : public WorkCounters {
     WatchedSums watched_;  // sums of past attachments
     std::chrono::steady_clock::time_point attached_at_;
 };
-
-Result<WorkqueueWalk*> BpfCounters::walk() {
-    if (!refusal_.empty()) return fail(refusal_, EOPNOTSUPP);
-    if (!walk_) {
-        auto loaded = WorkqueueWalk::load(true);
-        if (!loaded) return tl::unexpected(loaded.error());
-        walk_.emplace(std::move(*loaded));
-    }
-    return &*walk_;
-}
-
-Result<std::vector<Counted>> BpfCounters::find(const std::vector<std::string>& targets) {
-    if (targets.empty() || targets.size() > kTargets)
-        return fail(fmt::format("{} targets at once; allowed are 1 to {}", targets.size(), kTargets), EINVAL);
-    const auto walk = this->walk();
-    if (!walk) return tl::unexpected(walk.error());
-    const auto all = (*walk)->list(true);
-    if (!all) return tl::unexpected(all.error());
-    std::vector<Counted> out;
-    for (const auto& target : targets) {
-        Counted& counted = out.emplace_back();
-        if (target == kDefaultTarget) continue;
-        const auto found = find_workqueue(*all, target);
-        if (!found) return tl::unexpected(found.error());
-        counted.address = found->address;
-    }
-    return out;
-}
-
-Status BpfCounters::load(bool tails) {
-    auto skeleton = attached(!entry_refused_, tails, to_watch_);
-    if (!skeleton && !entry_refused_ && !passes(skeleton.error())) {  // some kernels refuse fentry
-        skeleton = attached(false, tails, to_watch_);
-        entry_refused_ = skeleton.has_value();
-    }
-    if (!skeleton) return tl::unexpected(skeleton.error());
-    if (entry_refused_)
-        limits_ =
-            "this kernel refuses fentry: waiting for pool->lock is not seen, nor part of latency and tail";
-    skeleton_ = std::move(*skeleton);
-    tails_ = tails;
-    attached_at_ = std::chrono::steady_clock::now();
-    return {};
-}
-
-// The programs stay attached, because loading takes long. They count no items while the targets change.
-void BpfCounters::retarget(std::vector<Counted> targets) {
-    auto& kernel = *skeleton_->bss;
-    auto& default_target = skeleton_->data->default_target;
-    set(kernel.nr_targets, 0);
-    std::atomic_ref(default_target).store(-1);
-    for (auto& window : kernel.windows) {
-        set(window.open, 0);
-        set(window.live, 0);
-    }
-    std::ranges::fill(kernel.targets, 0);
-    targets_ = std::move(targets);
-    for (unsigned t = 0; t < targets_.size(); t++) {
-        kernel.targets[t] = targets_[t].address;
-        if (targets_[t].address == 0) std::atomic_ref(default_target).store(static_cast<int>(t));
-    }
-    set(kernel.nr_targets, static_cast<std::uint32_t>(targets_.size()));
-}
-
-Status BpfCounters::attach(const std::vector<std::string>& targets, bool tails) {
-    auto found = find(targets);
-    if (!found) {
-        detach();
-        return tl::unexpected(found.error());
-    }
-    if (!skeleton_ || tails_ != tails) {
-        detach();
-        limits_.clear();
-        if (auto done = load(tails); !done) return done;
-    }
-    retarget(std::move(*found));
-    return {};
-}
-
-// Discards the sums, because they are of other CPUs.
-void BpfCounters::watch(const CpuSet& cpus) {
-    if (cpus == to_watch_) return;
-    detach();
-    watched_ = {};
-    to_watch_ = cpus;
-}
-
-void BpfCounters::detach() {
-    add_watched(watched_);
-    skeleton_.reset();
-    targets_.clear();
-}
-
-// Adds the current content of the kernel's map. Nothing deletes its entries.
-void BpfCounters::add_watched(WatchedSums& sums) const {
-    if (!skeleton_ || !skeleton_->rodata->watching) return;
-    const std::chrono::duration<double> attached = std::chrono::steady_clock::now() - attached_at_;
-    sums.add_seconds(attached.count());
-    sums.add_lost(skeleton_->bss->watched_lost);
-    for_each<wq_watch_key, wq_watched>(
-        skeleton_->maps.watched, [&](const wq_watch_key& key, const wq_watched& found) {
-            sums.add({sysfs_name(key.workqueue), key.per_cpu != 0, found.function, found.items});
-        });
-}
-
-Watched BpfCounters::watched() {
-    WatchedSums sums = watched_;
-    add_watched(sums);
-    return sums.sums();
-}
-
-Status BpfCounters::check(unsigned t, unsigned slot) const {
-    if (slot >= kSlots) return fail(fmt::format("there is no slot {}", slot), EINVAL);
-    if (!skeleton_) return fail("the counters are not attached", ENOTCONN);
-    if (t >= targets_.size()) return fail(fmt::format("there is no target {}", t), EINVAL);
-    return {};
-}
-
-// Reads all targets, because this takes no longer than one.
-Result<KernelLook> BpfCounters::look() {
-    std::vector<std::uint64_t> addresses;
-    for (const auto& target : targets_) addresses.push_back(target.address);
-    const auto walk = this->walk();
-    return walk ? (*walk)->look(addresses) : tl::unexpected(walk.error());
-}
-
-std::optional<KernelLook> if_any(Result<KernelLook> look) {
-    return look ? std::optional(std::move(*look)) : std::nullopt;
-}
-
-// Number of items of target T that were queued in windows; wraps around.
-Result<std::uint32_t> BpfCounters::queued(unsigned t) const {
-    static_assert(sizeof(wq_cpu) % 8 == 0);  // otherwise the kernel pads each CPU's copy
-    const BpfErrors errors;
-    const std::uint32_t zero = 0;
-    std::vector<wq_cpu> cpus(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
-    if (int code = bpf_map__lookup_elem(skeleton_->maps.cpus, &zero, sizeof(zero), cpus.data(),
-                                        cpus.size() * sizeof(wq_cpu), 0))
-        return errors.fail("reading a window", code);
-    std::uint32_t sum = 0;
-    for (const auto& cpu : cpus) sum += cpu.targets[t].queued;
-    return sum;
-}
-
-Status BpfCounters::empty(unsigned t) {
-    const BpfErrors errors;
-    std::ranges::fill(skeleton_->bss->sums[t], wq_sums{});
-    if (!tails_) return {};
-    const wq_histogram none{};
-    for (std::uint32_t key = t * WQ_STRIPES; key < (t + 1) * WQ_STRIPES; key++)
-        if (int code = bpf_map__update_elem(skeleton_->maps.histograms, &key, sizeof(key), &none,
-                                            sizeof(none), BPF_ANY))
-            return errors.fail("emptying a window", code);
-    return {};
-}
-
-void BpfCounters::sample(unsigned t, unsigned n) {
-    if (t < targets_.size()) targets_[t].every = std::clamp(n, 1U, kMostEach);
-}
-
-Status BpfCounters::begin(unsigned t, unsigned slot) {
-    if (auto ok = check(t, slot); !ok) return ok;
-    if (auto settled = settle(t); !settled) return settled;
-    if (auto emptied = empty(t); !emptied) return emptied;
-    const auto before = queued(t);
-    if (!before) return tl::unexpected(before.error());
-    Counted& target = targets_[t];
-    target.windows[slot] = Window{*before, if_any(look()), {}, {}};
-    target.live = slot;
-    target.open = true;
-    numbers_[t] = numbers_[t] % kNumbers + 1;
-    const std::uint32_t tag = numbers_[t] * WQ_TARGETS + t;
-    auto& window = skeleton_->bss->windows[t];
-    window.since = static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-    window.n = target.every;
-    set(window.live, tag);
-    set(window.open, tag);
-    return {};
-}
-
-void BpfCounters::pause(unsigned t) {
-    if (!check(t, 0) || !targets_[t].open) return;
-    set(skeleton_->bss->windows[t].open, 0);
-    targets_[t].open = false;
-    targets_[t].windows[*targets_[t].live]->end = if_any(look());
-}
-
-Result<WorkCount> BpfCounters::sums_of(unsigned t, std::uint32_t queued) const {
-    const BpfErrors errors;
-    wq_sums sum{};
-    Histogram waited;
-    for (std::uint32_t stripe = 0; stripe < WQ_STRIPES; stripe++) {
-        const wq_sums& one = skeleton_->bss->sums[t][stripe];
-        sum.timed += one.timed;
-        sum.lock += one.lock;
-        sum.latency += one.latency;
-        sum.exec += one.exec;
-        sum.stuck += one.stuck;
-        sum.ended += one.ended;
-        sum.pending += one.pending;
-        sum.running += one.running;
-        if (!tails_) continue;
-        wq_histogram histogram;
-        const std::uint32_t key = t * WQ_STRIPES + stripe;
-        if (int code = bpf_map__lookup_elem(skeleton_->maps.histograms, &key, sizeof(key), &histogram,
-                                            sizeof(histogram), 0))
-            return errors.fail("reading a window", code);
-        for (unsigned bucket = 0; bucket < WQ_BUCKETS; bucket++) waited.add(bucket, histogram.waited[bucket]);
-    }
-    return count_of(queued, sum, waited);
-}
-
-// Ends the window to which items of target T may still add, if there is one.
-Status BpfCounters::settle(unsigned t) {
-    Counted& target = targets_[t];
-    if (!target.live) return {};
-    pause(t);
-    Window& window = *target.windows[*target.live];
-    target.live.reset();
-    skeleton_->bss->settling = t;
-    if (auto done = run_once(skeleton_->progs.wqt_settle, "ending a window"); !done) return done;
-    const auto after = queued(t);
-    if (!after) return tl::unexpected(after.error());
-    auto count = sums_of(t, *after - window.queued_before);
-    if (!count) return tl::unexpected(count.error());
-    if (window.begin && window.end) add_statistics(*count, *window.begin, *window.end, t);
-    window.count = *count;
-    return {};
-}
-
-Result<WorkCount> BpfCounters::read(unsigned t, unsigned slot) {
-    if (auto ok = check(t, slot); !ok) return tl::unexpected(ok.error());
-    if (targets_[t].live == slot)
-        if (auto settled = settle(t); !settled) return tl::unexpected(settled.error());
-    const auto& window = targets_[t].windows[slot];
-    if (!window || !window->count) return fail(fmt::format("no window has begun in slot {}", slot), EINVAL);
-    return *window->count;
-}
-
-WorkCounters::Traffic& operator+=(WorkCounters::Traffic& sum, const KernelWorkqueue& one) {
-    sum.started += one.started;
-    sum.completed += one.completed;
-    sum.cpu_ns += one.cpu_time_us * 1000;
-    return sum;
-}
-
-Result<std::vector<StartedWork>> BpfCounters::started_on(const CpuSet& cpus) {
-    const auto walk = this->walk();
-    if (!walk) return tl::unexpected(walk.error());
-    const auto all = (*walk)->list_on(cpus);
-    if (!all) return tl::unexpected(all.error());
-    std::vector<StartedWork> out;
-    for (const auto& one : *all)
-        if (one.started > 0) out.push_back({one.address, one.name, one.started});
-    return out;
-}
-
-Result<std::map<std::string, WorkCounters::Traffic>> BpfCounters::traffic() {
-    const auto walk = this->walk();
-    if (!walk) return tl::unexpected(walk.error());
-    const auto all = (*walk)->list(true);
-    if (!all) return tl::unexpected(all.error());
-    std::map<std::string, Traffic> out{{kDefaultTarget, {}}};
-    for (const auto& one : *all) {
-        if (one.in_sysfs && one.unbound) out[one.name] += one;
-        if (one.follows_default) out[kDefaultTarget] += one;
-    }
-    return out;
-}
-
-Result<WorkCounters::Traffic> BpfCounters::traffic_of(unsigned t) {
-    if (auto ok = check(t, 0); !ok) return tl::unexpected(ok.error());
-    const auto seen = look();
-    if (!seen) return tl::unexpected(seen.error());
-    const auto& counted = seen->of[t];
-    return Traffic{counted.started, counted.completed, counted.cpu_time_us * 1000};
-}
 
 }  // namespace
 

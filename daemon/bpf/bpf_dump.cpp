@@ -106,6 +106,23 @@ bool pools_are_there(const KernelDump& dump) {
     });
 }
 
+std::string kind_of(std::uint32_t flags) {
+    if (flags & WQ_DUMP_BH) return "bh";
+    if (flags & WQ_DUMP_ORDERED) return "ordered";
+    return flags & WQ_DUMP_UNBOUND ? "unbound" : "per-cpu";
+}
+
+std::vector<std::string> words_of(std::uint32_t flags) {
+    static constexpr const char* kWords[] = {"unbound",     "bh",        "ordered",
+                                             "mem_reclaim", "highpri",   "cpu_intensive",
+                                             "sysfs",       "freezable", "power_efficient"};
+    std::vector<std::string> out;
+    if (!(flags & (WQ_DUMP_UNBOUND | WQ_DUMP_BH))) out.emplace_back("percpu");
+    for (std::size_t i = 0; i < std::size(kWords); i++)
+        if (flags >> i & 1) out.emplace_back(kWords[i]);
+    return out;
+}
+
 class Reader {
   public:
     Reader(Skeleton skeleton, MaskLayout layout)
@@ -149,9 +166,53 @@ class Reader {
     [[nodiscard]] CpuSet cpus_of(const wq_mask& mask) const {
         return cpus_of_mask(mask.words, layout_.mask_bytes);
     }
-    [[nodiscard]] DumpedPool pool_of(const wq_pool& pool) const;
-    [[nodiscard]] DumpedWorkqueue workqueue_of(const wq_dumped& dumped, std::optional<Scope> dfl) const;
-    [[nodiscard]] DumpedAttrs attrs_of(const wq_dumped& dumped, std::optional<Scope> dfl) const;
+
+    DumpedPool pool_of(const wq_pool& pool) const {
+        DumpedPool out;
+        out.id = pool.id;
+        out.refs = pool.refs;
+        out.nice = pool.nice;
+        out.idle = pool.idle;
+        out.workers = pool.workers;
+        if (pool.cpu >= 0) out.cpu = static_cast<unsigned>(pool.cpu);
+        out.node = pool.node;
+        out.cpus = cpus_of(pool.cpus);
+        out.pod_cpus = cpus_of(pool.pod_cpus);
+        out.strict = pool.strict != 0;
+        out.bh = pool.bh != 0;
+        return out;
+    }
+
+    DumpedAttrs attrs_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
+        DumpedAttrs out;
+        const auto own = scope_at(dumped.scope);
+        out.scope = own ? name_of(*own) : dumped.scope == WQ_SCOPE_DEFAULT ? "default" : "unknown";
+        out.effective = dumped.scope == WQ_SCOPE_DEFAULT ? dfl : own;
+        out.strict = dumped.strict != 0;
+        out.nice = dumped.nice;
+        out.cpus = cpus_of(dumped.cpus);
+        return out;
+    }
+
+    DumpedWorkqueue workqueue_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
+        DumpedWorkqueue out;
+        out.name = sysfs_name(dumped.name);
+        out.kind = kind_of(dumped.flags);
+        out.flags = words_of(dumped.flags);
+        if (dumped.has_attrs) out.attrs = attrs_of(dumped, dfl);
+        for (const unsigned cpu : layout_.possible.cpus())
+            if (dumped.pools[cpu] >= 0) out.pools[cpu] = dumped.pools[cpu];
+        if (dumped.default_pool >= 0) out.default_pool = dumped.default_pool;
+        out.max_active = dumped.max_active;
+        for (int i = 0; i < dumped.nr_nodes; i++)
+            out.nodes.push_back(
+                {i + 1 < dumped.nr_nodes ? i : -1, dumped.nodes[i].active, dumped.nodes[i].max});
+        if (dumped.rescuer_pid != 0)
+            out.rescuer =
+                DumpedRescuer{dumped.rescuer_name, dumped.rescuer_pid, cpus_of(dumped.rescuer_cpus)};
+        return out;
+    }
+
     static std::optional<Scope> scope_at(int index) {
         return index >= 0 ? std::optional(kAllScopes.at(static_cast<std::size_t>(index))) : std::nullopt;
     }
@@ -160,67 +221,6 @@ class Reader {
     dump_bpf::dump_bpf__bss& data_;
     MaskLayout layout_;
 };
-
-DumpedPool Reader::pool_of(const wq_pool& pool) const {
-    DumpedPool out;
-    out.id = pool.id;
-    out.refs = pool.refs;
-    out.nice = pool.nice;
-    out.idle = pool.idle;
-    out.workers = pool.workers;
-    if (pool.cpu >= 0) out.cpu = static_cast<unsigned>(pool.cpu);
-    out.node = pool.node;
-    out.cpus = cpus_of(pool.cpus);
-    out.pod_cpus = cpus_of(pool.pod_cpus);
-    out.strict = pool.strict != 0;
-    out.bh = pool.bh != 0;
-    return out;
-}
-
-std::string kind_of(std::uint32_t flags) {
-    if (flags & WQ_DUMP_BH) return "bh";
-    if (flags & WQ_DUMP_ORDERED) return "ordered";
-    return flags & WQ_DUMP_UNBOUND ? "unbound" : "per-cpu";
-}
-
-std::vector<std::string> words_of(std::uint32_t flags) {
-    static constexpr const char* kWords[] = {"unbound",     "bh",        "ordered",
-                                             "mem_reclaim", "highpri",   "cpu_intensive",
-                                             "sysfs",       "freezable", "power_efficient"};
-    std::vector<std::string> out;
-    if (!(flags & (WQ_DUMP_UNBOUND | WQ_DUMP_BH))) out.emplace_back("percpu");
-    for (std::size_t i = 0; i < std::size(kWords); i++)
-        if (flags >> i & 1) out.emplace_back(kWords[i]);
-    return out;
-}
-
-DumpedAttrs Reader::attrs_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
-    DumpedAttrs out;
-    const auto own = scope_at(dumped.scope);
-    out.scope = own ? name_of(*own) : dumped.scope == WQ_SCOPE_DEFAULT ? "default" : "unknown";
-    out.effective = dumped.scope == WQ_SCOPE_DEFAULT ? dfl : own;
-    out.strict = dumped.strict != 0;
-    out.nice = dumped.nice;
-    out.cpus = cpus_of(dumped.cpus);
-    return out;
-}
-
-DumpedWorkqueue Reader::workqueue_of(const wq_dumped& dumped, std::optional<Scope> dfl) const {
-    DumpedWorkqueue out;
-    out.name = sysfs_name(dumped.name);
-    out.kind = kind_of(dumped.flags);
-    out.flags = words_of(dumped.flags);
-    if (dumped.has_attrs) out.attrs = attrs_of(dumped, dfl);
-    for (const unsigned cpu : layout_.possible.cpus())
-        if (dumped.pools[cpu] >= 0) out.pools[cpu] = dumped.pools[cpu];
-    if (dumped.default_pool >= 0) out.default_pool = dumped.default_pool;
-    out.max_active = dumped.max_active;
-    for (int i = 0; i < dumped.nr_nodes; i++)
-        out.nodes.push_back({i + 1 < dumped.nr_nodes ? i : -1, dumped.nodes[i].active, dumped.nodes[i].max});
-    if (dumped.rescuer_pid != 0)
-        out.rescuer = DumpedRescuer{dumped.rescuer_name, dumped.rescuer_pid, cpus_of(dumped.rescuer_cpus)};
-    return out;
-}
 
 Result<KernelDump> read_once() {
     const auto layout = read_mask_layout();

@@ -80,15 +80,92 @@ std::string why_no_entry(const Error& error) {
 class BpfMonitor : public WorkMonitor {
   public:
     explicit BpfMonitor(bool probes) : probes_(probes) {}
-    Status attach(const std::vector<std::string>& names, bool functions) override;
-    Result<WorkSample> sample() override;
+
+    Status attach(const std::vector<std::string>& names, bool functions) override {
+        skeleton_.reset();
+        walk_.reset();
+        names_ = names;
+        limits_.clear();
+        auto walk = WorkqueueWalk::load();
+        if (!walk) return tl::unexpected(walk.error());
+        walk_.emplace(std::move(*walk));
+        if (!probes_) {
+            limits_ = "waits and functions (no probes)";
+            return {};
+        }
+        const auto there = list_named();
+        if (!there) return tl::unexpected(there.error());
+        for (const auto& name : names)
+            if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
+                return fail("there is no workqueue '" + name + "'", ENOENT);
+        return attach_probes(*there, functions);
+    }
+
+    Result<WorkSample> sample() override {
+        if (!walk_ || (probes_ && !skeleton_)) return fail("nothing is attached", ENOTCONN);
+        WorkSample out;
+        if (probes_) read_probes(out);
+        auto there = list_named();
+        if (!there) return tl::unexpected(there.error());
+        if (probes_) forget_gone(*there, out);
+        if (probes_ && !names_.empty()) add_named(*skeleton_, *there);
+        out.workqueues = std::move(*there);
+        out.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        return out;
+    }
+
     [[nodiscard]] std::string limits() const override { return limits_; }
 
   private:
-    Result<std::vector<KernelWorkqueue>> list_named();
-    Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions);
-    void read_probes(WorkSample& out) const;
-    void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const;
+    Result<std::vector<KernelWorkqueue>> list_named() {
+        auto all = walk_->list();
+        if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
+        return all;
+    }
+
+    Status attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
+        std::optional<Error> refused;  // from the first try, with the entry program
+        for (const bool with_entry : {true, false}) {
+            auto skeleton = load(with_entry, !names_.empty(), functions);
+            if (skeleton && !names_.empty()) add_named(**skeleton, there);
+            Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
+            if (done) {
+                if (!with_entry) limits_ = "the wait for pool->lock (" + why_no_entry(*refused) + ")";
+                skeleton_ = std::move(*skeleton);
+                return {};
+            }
+            if (with_entry) refused = done.error();
+            if (!with_entry || passes(*refused)) return done;
+        }
+        return {};
+    }
+
+    void read_probes(WorkSample& out) const {
+        out.lost = skeleton_->bss->lost;
+        for_each<std::uint64_t, wq_times>(
+            skeleton_->maps.times,
+            [&](std::uint64_t address, const wq_times& one) { out.times.push_back(summed(address, one)); });
+        for_each<wq_function_key, wq_function>(
+            skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
+                out.functions.push_back({key.workqueue, key.function, one.function, one.items, one.busy});
+            });
+    }
+
+    // Deletes the entries of workqueues that no longer exist. SAMPLE was read before the list, so a workqueue
+    // in SAMPLE cannot be newer than the list.
+    void forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
+        std::set<std::uint64_t> alive;
+        for (const auto& one : there) alive.insert(one.address);
+        for (const auto& one : sample.times)
+            if (!alive.contains(one.address))
+                bpf_map__delete_elem(skeleton_->maps.times, &one.address, sizeof(one.address), 0);
+        for (const auto& one : sample.functions) {
+            const wq_function_key key{one.workqueue, one.function};
+            if (!alive.contains(one.workqueue))
+                bpf_map__delete_elem(skeleton_->maps.functions, &key, sizeof(key), 0);
+        }
+    }
 
     bool probes_;
     std::vector<std::string> names_;
@@ -96,88 +173,6 @@ class BpfMonitor : public WorkMonitor {
     Skeleton skeleton_;  // null without probes
     std::string limits_;
 };
-
-Result<std::vector<KernelWorkqueue>> BpfMonitor::list_named() {
-    auto all = walk_->list();
-    if (all) std::erase_if(*all, [this](const auto& one) { return !is_named(one, names_); });
-    return all;
-}
-
-Status BpfMonitor::attach(const std::vector<std::string>& names, bool functions) {
-    skeleton_.reset();
-    walk_.reset();
-    names_ = names;
-    limits_.clear();
-    auto walk = WorkqueueWalk::load();
-    if (!walk) return tl::unexpected(walk.error());
-    walk_.emplace(std::move(*walk));
-    if (!probes_) {
-        limits_ = "waits and functions (no probes)";
-        return {};
-    }
-    const auto there = list_named();
-    if (!there) return tl::unexpected(there.error());
-    for (const auto& name : names)
-        if (std::ranges::find(*there, name, &KernelWorkqueue::name) == there->end())
-            return fail("there is no workqueue '" + name + "'", ENOENT);
-    return attach_probes(*there, functions);
-}
-
-Status BpfMonitor::attach_probes(const std::vector<KernelWorkqueue>& there, bool functions) {
-    std::optional<Error> refused;  // from the first try, with the entry program
-    for (const bool with_entry : {true, false}) {
-        auto skeleton = load(with_entry, !names_.empty(), functions);
-        if (skeleton && !names_.empty()) add_named(**skeleton, there);
-        Status done = skeleton ? attach_all(**skeleton) : tl::unexpected(skeleton.error());
-        if (done) {
-            if (!with_entry) limits_ = "the wait for pool->lock (" + why_no_entry(*refused) + ")";
-            skeleton_ = std::move(*skeleton);
-            return {};
-        }
-        if (with_entry) refused = done.error();
-        if (!with_entry || passes(*refused)) return done;
-    }
-    return {};
-}
-
-// Deletes the entries of workqueues that no longer exist. SAMPLE was read before the list, so a workqueue in
-// SAMPLE cannot be newer than the list.
-void BpfMonitor::forget_gone(const std::vector<KernelWorkqueue>& there, const WorkSample& sample) const {
-    std::set<std::uint64_t> alive;
-    for (const auto& one : there) alive.insert(one.address);
-    for (const auto& one : sample.times)
-        if (!alive.contains(one.address))
-            bpf_map__delete_elem(skeleton_->maps.times, &one.address, sizeof(one.address), 0);
-    for (const auto& one : sample.functions) {
-        const wq_function_key key{one.workqueue, one.function};
-        if (!alive.contains(one.workqueue))
-            bpf_map__delete_elem(skeleton_->maps.functions, &key, sizeof(key), 0);
-    }
-}
-
-void BpfMonitor::read_probes(WorkSample& out) const {
-    out.lost = skeleton_->bss->lost;
-    for_each<std::uint64_t, wq_times>(skeleton_->maps.times, [&](std::uint64_t address, const wq_times& one) {
-        out.times.push_back(summed(address, one));
-    });
-    for_each<wq_function_key, wq_function>(
-        skeleton_->maps.functions, [&](const wq_function_key& key, const wq_function& one) {
-            out.functions.push_back({key.workqueue, key.function, one.function, one.items, one.busy});
-        });
-}
-
-Result<WorkSample> BpfMonitor::sample() {
-    if (!walk_ || (probes_ && !skeleton_)) return fail("nothing is attached", ENOTCONN);
-    WorkSample out;
-    if (probes_) read_probes(out);
-    auto there = list_named();
-    if (!there) return tl::unexpected(there.error());
-    if (probes_) forget_gone(*there, out);
-    if (probes_ && !names_.empty()) add_named(*skeleton_, *there);
-    out.workqueues = std::move(*there);
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    return out;
-}
 
 }  // namespace
 

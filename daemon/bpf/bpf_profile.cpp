@@ -54,50 +54,17 @@ Result<Skeleton> attached(const CpuSet& isolated, bool fentry) {
     return skeleton;
 }
 
-class BpfProfile : public WorkProfile {
-  public:
-    Status attach(const CpuSet& isolated) override;
-    Result<ProfileSample> read() override;
-    [[nodiscard]] bool samples() const override { return samples_; }
-    [[nodiscard]] std::string limits() const override { return limits_; }
-
-  private:
-    [[nodiscard]] std::vector<IsolatedWork> read_isolated() const;
-
-    Skeleton skeleton_;
-    bool samples_ = false;
-    std::string limits_;
-};
-
-Status BpfProfile::attach(const CpuSet& isolated) {
-    skeleton_.reset();
-    limits_.clear();
-    samples_ = true;
-    auto all = attached(isolated, true);
-    if (!all && passes(all.error())) return tl::unexpected(all.error());
-    if (!all) {
-        samples_ = false;
-        limits_ = all.error().text;
-        if (isolated.empty()) return tl::unexpected(all.error());
-        all = attached(isolated, false);
-        if (!all) return tl::unexpected(all.error());
-    }
-    skeleton_ = std::move(*all);
-    return {};
-}
-
-std::vector<IsolatedWork> BpfProfile::read_isolated() const {
+std::vector<IsolatedWork> isolated_work(const bpf_map* map) {
     std::map<std::pair<std::uint64_t, std::uint64_t>, IsolatedWork> by_function;
-    for_each<wq_isolated_key, wq_isolated>(
-        skeleton_->maps.isolated, [&](const wq_isolated_key& key, const wq_isolated& one) {
-            IsolatedWork& work = by_function[{key.workqueue, key.function}];
-            work.workqueue = key.workqueue;
-            work.function = one.function;
-            if (key.event == WQ_ISOLATED_STARTED)
-                work.items += one.items;
-            else
-                work.origins.push_back({key.event == WQ_ISOLATED_BY_TIMER, key.cpu, key.comm, one.items});
-        });
+    for_each<wq_isolated_key, wq_isolated>(map, [&](const wq_isolated_key& key, const wq_isolated& one) {
+        IsolatedWork& work = by_function[{key.workqueue, key.function}];
+        work.workqueue = key.workqueue;
+        work.function = one.function;
+        if (key.event == WQ_ISOLATED_STARTED)
+            work.items += one.items;
+        else
+            work.origins.push_back({key.event == WQ_ISOLATED_BY_TIMER, key.cpu, key.comm, one.items});
+    });
     std::vector<IsolatedWork> out;
     for (auto& [key, work] : by_function) {
         std::ranges::stable_sort(work.origins, std::ranges::greater{}, &WorkOrigin::items);
@@ -106,19 +73,44 @@ std::vector<IsolatedWork> BpfProfile::read_isolated() const {
     return out;
 }
 
-Result<ProfileSample> BpfProfile::read() {
-    if (!skeleton_) return fail("nothing is attached", ENOTCONN);
-    ProfileSample out;
-    const std::uint64_t tick = tick_ns();
-    for_each<wq_ran_key, wq_ran>(skeleton_->maps.ran, [&](const wq_ran_key& key, const wq_ran& one) {
-        out.ran.push_back({key.workqueue, one.function, static_cast<int>(key.pid), one.comm, one.ticks * tick,
-                           one.longest});
-    });
-    out.isolated = read_isolated();
-    out.lost_ticks = skeleton_->bss->lost_ticks;
-    out.lost_items = skeleton_->bss->lost_items;
-    return out;
-}
+class BpfProfile : public WorkProfile {
+  public:
+    Status attach(const CpuSet& isolated) override {
+        skeleton_.reset();
+        limits_.clear();
+        auto all = attached(isolated, true);
+        samples_ = all.has_value();
+        if (!all && (passes(all.error()) || isolated.empty())) return tl::unexpected(all.error());
+        if (!all) {
+            limits_ = all.error().text;
+            all = attached(isolated, false);
+            if (!all) return tl::unexpected(all.error());
+        }
+        skeleton_ = std::move(*all);
+        return {};
+    }
+
+    Result<ProfileSample> read() override {
+        if (!skeleton_) return fail("nothing is attached", ENOTCONN);
+        ProfileSample out;
+        const std::uint64_t tick = tick_ns();
+        for_each<wq_ran_key, wq_ran>(skeleton_->maps.ran, [&](const wq_ran_key& key, const wq_ran& one) {
+            out.ran.push_back({key.workqueue, one.function, static_cast<int>(key.pid), one.comm,
+                               one.ticks * tick, one.longest});
+        });
+        out.isolated = isolated_work(skeleton_->maps.isolated);
+        out.lost_ticks = skeleton_->bss->lost_ticks;
+        out.lost_items = skeleton_->bss->lost_items;
+        return out;
+    }
+    [[nodiscard]] bool samples() const override { return samples_; }
+    [[nodiscard]] std::string limits() const override { return limits_; }
+
+  private:
+    Skeleton skeleton_;
+    bool samples_ = false;
+    std::string limits_;
+};
 
 }  // namespace
 

@@ -63,15 +63,99 @@ class Look {
         began_ = Clock::now();
     }
     void read_workers() { kworkers_.add(read_kworkers(tools_.paths)); }
-    Result<DiagnoseLook> end();
+
+    Result<DiagnoseLook> end() {
+        out_.seconds = seconds_since(began_);
+        read_workers();
+        if (profiles_) {
+            auto profile = tools_.profile.read();
+            out_.profile_seconds = seconds_since(profiled_from_);
+            if (profile)
+                out_.profile = std::move(*profile);
+            else
+                miss("which kworker runs which function", profile.error().text);
+        }
+        if (monitor_ != nullptr) last_sample();
+        const std::size_t seen = kworkers_.seen();
+        if (seen == 0 && !out_.work)
+            return fail("nothing can be seen: " + last_error_ + ", and /proc shows no kworkers");
+        if (seen == 0) out_.missing.emplace_back("kworkers: /proc shows none (a PID namespace of its own?)");
+        add_kworkers();
+        note_lost();
+        if (out_.work) {
+            auto dump = tools_.dump();
+            if (dump)
+                out_.dump = std::move(*dump);
+            else
+                miss("pools and scopes", dump.error().text);
+        }
+        return std::move(out_);
+    }
 
   private:
-    void attach_monitor();
-    void attach_profile();
-    void first_sample();
-    void last_sample();
-    void add_kworkers();
-    void note_lost();
+    void attach_monitor() {
+        const Status probes = tools_.monitor.attach({}, true);
+        if (probes) {
+            monitor_ = &tools_.monitor;
+            if (!monitor_->limits().empty()) out_.missing.push_back(monitor_->limits());
+            return;
+        }
+        if (const Status without = tools_.statistics.attach({}, false); !without) {
+            miss("functions, waits and all that the kernel counts of each workqueue", without.error().text);
+            return;
+        }
+        monitor_ = &tools_.statistics;
+        miss("functions and waits", probes.error().text);
+    }
+
+    void attach_profile() {
+        const Status done = tools_.profile.attach(out_.isolated);
+        profiled_from_ = Clock::now();
+        profiles_ = done.has_value();
+        out_.sampled = profiles_ && tools_.profile.samples();
+        const char* kWhat = "which kworker runs which function";
+        if (!done) miss(kWhat, done.error().text);
+        if (done && !tools_.profile.limits().empty()) miss(kWhat, tools_.profile.limits());
+        if (!done && !out_.isolated.empty()) miss("work on isolated CPUs", done.error().text);
+    }
+
+    void first_sample() {
+        auto sample = sample_of(*monitor_);
+        if (!sample) {
+            miss(kCounts, sample.error().text);
+            monitor_ = nullptr;
+            return;
+        }
+        rates_.add(std::move(*sample));
+    }
+
+    void last_sample() {
+        auto sample = sample_of(*monitor_);
+        if (sample) out_.work = rates_.add(std::move(*sample));
+        if (!sample) miss(kCounts, sample.error().text);
+    }
+
+    void add_kworkers() {
+        out_.kworkers = kworkers_.uses();
+        for (auto& one : out_.kworkers) {
+            one.cpus = cpus_of_task(tools_.paths, one.pid);
+            if (one.stuck) one.sleeps_in = sleeps_in(tools_.paths, one.pid);
+        }
+    }
+
+    // Notes what was seen but could not be counted or timed.
+    void note_lost() {
+        const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
+            if (count > 0) out_.missing.push_back(plural(count, one) + rest);
+        };
+        if (out_.profile) {
+            lost(out_.profile->lost_ticks, "sample", " of kworkers: there was no room");
+            lost(out_.profile->lost_items, "item", " that started on isolated CPUs: there was no room");
+        }
+        if (out_.work)
+            lost(out_.work->lost, "item", ": not timed (no room, or queued again before the start)");
+    }
+
     void miss(const std::string& what, const std::string& why) {
         out_.missing.push_back(what + ": " + why);
         last_error_ = why;
@@ -86,96 +170,6 @@ class Look {
     DiagnoseLook out_;
     std::string last_error_;
 };
-
-void Look::attach_monitor() {
-    const Status probes = tools_.monitor.attach({}, true);
-    if (probes) {
-        monitor_ = &tools_.monitor;
-        if (!monitor_->limits().empty()) out_.missing.push_back(monitor_->limits());
-        return;
-    }
-    if (const Status without = tools_.statistics.attach({}, false); !without) {
-        miss("functions, waits and all that the kernel counts of each workqueue", without.error().text);
-        return;
-    }
-    monitor_ = &tools_.statistics;
-    miss("functions and waits", probes.error().text);
-}
-
-void Look::attach_profile() {
-    const Status done = tools_.profile.attach(out_.isolated);
-    profiled_from_ = Clock::now();
-    profiles_ = done.has_value();
-    out_.sampled = profiles_ && tools_.profile.samples();
-    const char* kWhat = "which kworker runs which function";
-    if (!done) miss(kWhat, done.error().text);
-    if (done && !tools_.profile.limits().empty()) miss(kWhat, tools_.profile.limits());
-    if (!done && !out_.isolated.empty()) miss("work on isolated CPUs", done.error().text);
-}
-
-void Look::first_sample() {
-    auto sample = sample_of(*monitor_);
-    if (!sample) {
-        miss(kCounts, sample.error().text);
-        monitor_ = nullptr;
-        return;
-    }
-    rates_.add(std::move(*sample));
-}
-
-void Look::last_sample() {
-    auto sample = sample_of(*monitor_);
-    if (sample) out_.work = rates_.add(std::move(*sample));
-    if (!sample) miss(kCounts, sample.error().text);
-}
-
-void Look::add_kworkers() {
-    out_.kworkers = kworkers_.uses();
-    for (auto& one : out_.kworkers) {
-        one.cpus = cpus_of_task(tools_.paths, one.pid);
-        if (one.stuck) one.sleeps_in = sleeps_in(tools_.paths, one.pid);
-    }
-}
-
-// Notes what was seen but could not be counted or timed.
-void Look::note_lost() {
-    const auto lost = [this](std::uint64_t count, const char* one, const char* rest) {
-        if (count > 0) out_.missing.push_back(plural(count, one) + rest);
-    };
-    if (out_.profile) {
-        lost(out_.profile->lost_ticks, "sample", " of kworkers: there was no room");
-        lost(out_.profile->lost_items, "item", " that started on isolated CPUs: there was no room");
-    }
-    if (out_.work) lost(out_.work->lost, "item", ": not timed (no room, or queued again before the start)");
-}
-
-Result<DiagnoseLook> Look::end() {
-    out_.seconds = seconds_since(began_);
-    read_workers();
-    if (profiles_) {
-        auto profile = tools_.profile.read();
-        out_.profile_seconds = seconds_since(profiled_from_);
-        if (profile)
-            out_.profile = std::move(*profile);
-        else
-            miss("which kworker runs which function", profile.error().text);
-    }
-    if (monitor_ != nullptr) last_sample();
-    const std::size_t seen = kworkers_.seen();
-    if (seen == 0 && !out_.work)
-        return fail("nothing can be seen: " + last_error_ + ", and /proc shows no kworkers");
-    if (seen == 0) out_.missing.emplace_back("kworkers: /proc shows none (a PID namespace of its own?)");
-    add_kworkers();
-    note_lost();
-    if (out_.work) {
-        auto dump = tools_.dump();
-        if (dump)
-            out_.dump = std::move(*dump);
-        else
-            miss("pools and scopes", dump.error().text);
-    }
-    return std::move(out_);
-}
 
 // Reads all kworkers every second, or every quarter of SECONDS if that is shorter, so that short-lived ones
 // are seen. A signal ends it early.

@@ -117,19 +117,173 @@ class Diagnoser {
         }
     }
 
-    Diagnosis all();
+    Diagnosis all() {
+        out_.seconds = look_.seconds;
+        out_.online = look_.online.count();
+        out_.isolated_cpus = look_.isolated;
+        out_.hog_ns = look_.hog_ns;
+        out_.missing = look_.missing;
+        for (const auto& use : look_.kworkers) {
+            out_.cpu += cpus_of(use.cpu_ns, look_.seconds);
+            if (use.stuck) out_.stuck.push_back({use.name, use.work, use.sleeps_in});
+        }
+        if (look_.sampled && look_.profile)
+            add_ticks();
+        else if (look_.work)
+            add_statistics();
+        else
+            add_names();
+        if (look_.work) add_functions();
+        collect();
+        if (look_.profile) {
+            std::map<std::uint64_t, KernelWorkqueue> workqueues;
+            for (const auto& [address, row] : rows_) workqueues[address] = row->now;
+            out_.isolated = isolated_findings(look_.profile->isolated, workqueues);
+        }
+        return std::move(out_);
+    }
 
   private:
     using Key = std::pair<std::uint64_t, std::string>;  // address of the workqueue, function
 
-    void add_ticks();
-    void add_statistics();
-    void add_names();
-    void add_functions();
-    void add_kworkers_by_name();
-    void collect();
-    [[nodiscard]] DiagnosedWorkqueue describe(std::uint64_t address) const;
-    std::size_t index_of(std::uint64_t address);
+    void add_ticks() {
+        out_.by = "ticks";
+        std::map<int, std::uint64_t> sampled;  // ns in ticks, by pid
+        for (const auto& ran : look_.profile->ran) sampled[ran.pid] += ran.cpu_ns;
+        std::map<int, const KworkerUse*> uses;
+        for (const auto& use : look_.kworkers) {
+            uses[use.pid] = &use;
+            if (!sampled.contains(use.pid)) out_.unsampled += cpus_of(use.cpu_ns, look_.seconds);
+        }
+        for (const auto& ran : look_.profile->ran) {
+            if (!rows_.empty() && !rows_.contains(ran.workqueue)) continue;  // the workqueue is gone
+            const auto at = uses.find(ran.pid);
+            KworkerShare share{ran.kworker, cpus_of(ran.cpu_ns, look_.profile_seconds), {}};
+            if (at != uses.end()) {
+                const double part = static_cast<double>(ran.cpu_ns) / static_cast<double>(sampled[ran.pid]);
+                share = {at->second->name, part * cpus_of(at->second->cpu_ns, look_.seconds),
+                         at->second->cpus};
+            }
+            if (rows_.empty())
+                words_[ran.workqueue] = at != uses.end() ? at->second->work : "an unknown workqueue";
+            BusyWork& work = work_[{ran.workqueue, ran.function}];
+            work.cpu += share.cpu;
+            work.longest_ns = std::max(work.longest_ns.value_or(0), static_cast<double>(ran.longest_ns));
+            work.kworkers.push_back(std::move(share));
+        }
+    }
+
+    void add_statistics() {
+        out_.by = "statistics";
+        std::map<unsigned, double> busy;  // workers, by the id of the workqueue
+        for (const auto& row : look_.work->functions) busy[row.id] += row.busy;
+        // If the kernel counted more CPU time than the functions took, items that still run used the rest.
+        for (const auto& row : look_.work->functions) {
+            const double all = rows_.at(addresses_.at(row.id))->cpu.value_or(0);
+            work_[{addresses_.at(row.id), row.function}].cpu +=
+                busy[row.id] > all ? all * row.busy / busy[row.id] : row.busy;
+        }
+        for (const auto& [address, row] : rows_)
+            if (const double rest = row->cpu.value_or(0) - busy[row->id]; rest > 0)
+                work_[{address, ""}].cpu += rest;
+    }
+
+    // The addresses of the workqueues are not known here, so each name gets a number instead: 1, 2, ...
+    void add_names() {
+        std::map<std::string, std::uint64_t> addresses;
+        for (const auto& use : look_.kworkers)
+            for (const auto& [name, ns] : use.by_work) {
+                const auto address = addresses.try_emplace(name, addresses.size() + 1).first->second;
+                BusyWork& work = work_[{address, ""}];
+                const double cpu = cpus_of(ns, look_.seconds);
+                work.cpu += cpu;
+                work.kworkers.push_back({use.name, cpu, use.cpus});
+                words_[address] = name;
+            }
+    }
+
+    // Adds what the monitor measured of each function. Work in soft interrupts is known from the monitor
+    // only.
+    void add_functions() {
+        for (const auto& row : look_.work->functions) {
+            const std::uint64_t address = addresses_.at(row.id);
+            const bool bh = rows_.at(address)->now.bh;
+            const auto at = work_.find({address, row.function});
+            if (at == work_.end() && !bh) continue;
+            BusyWork& work = work_[{address, row.function}];
+            if (bh) work.cpu = row.busy;
+            work.per_second = row.per_second;
+            work.mean_ns = row.mean;
+        }
+        if (!look_.sampled || !look_.profile) add_kworkers_by_name();
+    }
+
+    // Without ticks, the names of their work tell which kworkers served a workqueue. They are added to its
+    // most costly function.
+    void add_kworkers_by_name() {
+        std::map<std::string, BusyWork*> costly;
+        for (auto& [key, work] : work_) {
+            const auto row = rows_.find(key.first);
+            if (row == rows_.end()) continue;
+            BusyWork*& most = costly[row->second->now.name];
+            if (most == nullptr || work.cpu > most->cpu) most = &work;
+        }
+        for (const auto& use : look_.kworkers)
+            for (const auto& [name, ns] : use.by_work) {
+                const auto at = costly.find(sysfs_name(name));
+                if (at != costly.end())
+                    at->second->kworkers.push_back({use.name, cpus_of(ns, look_.seconds), use.cpus});
+            }
+    }
+
+    void collect() {
+        std::vector<std::pair<std::uint64_t, BusyWork>> sorted;
+        for (auto& [key, work] : work_) {
+            if (work.cpu <= 0) continue;
+            work.function = key.second;
+            std::ranges::stable_sort(work.kworkers, std::ranges::greater{}, &KworkerShare::cpu);
+            sorted.emplace_back(key.first, std::move(work));
+        }
+        std::ranges::stable_sort(sorted, std::ranges::greater{},
+                                 [](const auto& one) { return one.second.cpu; });
+        for (auto& [address, work] : sorted) {
+            work.workqueue = index_of(address);
+            out_.workqueues[work.workqueue].cpu += work.cpu;
+            out_.work.push_back(std::move(work));
+        }
+        for (const auto& [address, row] : rows_)
+            if (!index_.contains(address) && describe(address).has_events()) index_of(address);
+    }
+
+    [[nodiscard]] DiagnosedWorkqueue describe(std::uint64_t address) const {
+        DiagnosedWorkqueue out;
+        const auto words = words_.find(address);
+        if (words != words_.end()) out.name = words->second;
+        const auto at = rows_.find(address);
+        if (at == rows_.end()) return out;
+        const WorkqueueRow& row = *at->second;
+        out.id = row.id;
+        out.name = row.now.name;
+        out.kind = row.now.bh ? "bh" : row.now.unbound ? "unbound" : "per-cpu";
+        add_events(out, row);
+        add_lock(out, row);
+        if (!row.now.unbound) return out;
+        const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name) : nullptr;
+        if (dumped == nullptr) return out;
+        out.kind = dumped->kind;
+        out.max_active = dumped->max_active;
+        if (out.kind == "unbound" && dumped->max_active > 1)  // no scope makes other work faster
+            out.target = row.now.in_sysfs ? out.name : row.now.follows_default ? kDefaultTarget : "";
+        add_scopes(out, *look_.dump, *dumped, look_.online);
+        add_pools(out, *look_.dump, *dumped, look_.online);
+        return out;
+    }
+
+    std::size_t index_of(std::uint64_t address) {
+        const auto [at, is_new] = index_.try_emplace(address, out_.workqueues.size());
+        if (is_new) out_.workqueues.push_back(describe(address));
+        return at->second;
+    }
 
     const DiagnoseLook& look_;
     std::map<std::uint64_t, const WorkqueueRow*> rows_;
@@ -139,168 +293,6 @@ class Diagnoser {
     std::map<std::uint64_t, std::size_t> index_;
     Diagnosis out_;
 };
-
-void Diagnoser::add_ticks() {
-    out_.by = "ticks";
-    std::map<int, std::uint64_t> sampled;  // ns in ticks, by pid
-    for (const auto& ran : look_.profile->ran) sampled[ran.pid] += ran.cpu_ns;
-    std::map<int, const KworkerUse*> uses;
-    for (const auto& use : look_.kworkers) {
-        uses[use.pid] = &use;
-        if (!sampled.contains(use.pid)) out_.unsampled += cpus_of(use.cpu_ns, look_.seconds);
-    }
-    for (const auto& ran : look_.profile->ran) {
-        if (!rows_.empty() && !rows_.contains(ran.workqueue)) continue;  // the workqueue is gone
-        const auto at = uses.find(ran.pid);
-        KworkerShare share{ran.kworker, cpus_of(ran.cpu_ns, look_.profile_seconds), {}};
-        if (at != uses.end()) {
-            const double part = static_cast<double>(ran.cpu_ns) / static_cast<double>(sampled[ran.pid]);
-            share = {at->second->name, part * cpus_of(at->second->cpu_ns, look_.seconds), at->second->cpus};
-        }
-        if (rows_.empty())
-            words_[ran.workqueue] = at != uses.end() ? at->second->work : "an unknown workqueue";
-        BusyWork& work = work_[{ran.workqueue, ran.function}];
-        work.cpu += share.cpu;
-        work.longest_ns = std::max(work.longest_ns.value_or(0), static_cast<double>(ran.longest_ns));
-        work.kworkers.push_back(std::move(share));
-    }
-}
-
-void Diagnoser::add_statistics() {
-    out_.by = "statistics";
-    std::map<unsigned, double> busy;  // workers, by the id of the workqueue
-    for (const auto& row : look_.work->functions) busy[row.id] += row.busy;
-    // If the kernel counted more CPU time than the functions took, items that still run used the rest.
-    for (const auto& row : look_.work->functions) {
-        const double all = rows_.at(addresses_.at(row.id))->cpu.value_or(0);
-        work_[{addresses_.at(row.id), row.function}].cpu +=
-            busy[row.id] > all ? all * row.busy / busy[row.id] : row.busy;
-    }
-    for (const auto& [address, row] : rows_)
-        if (const double rest = row->cpu.value_or(0) - busy[row->id]; rest > 0)
-            work_[{address, ""}].cpu += rest;
-}
-
-// The addresses of the workqueues are not known here, so each name gets a number instead: 1, 2, ...
-void Diagnoser::add_names() {
-    std::map<std::string, std::uint64_t> addresses;
-    for (const auto& use : look_.kworkers)
-        for (const auto& [name, ns] : use.by_work) {
-            const auto address = addresses.try_emplace(name, addresses.size() + 1).first->second;
-            BusyWork& work = work_[{address, ""}];
-            const double cpu = cpus_of(ns, look_.seconds);
-            work.cpu += cpu;
-            work.kworkers.push_back({use.name, cpu, use.cpus});
-            words_[address] = name;
-        }
-}
-
-// Adds what the monitor measured of each function. Work in soft interrupts is known from the monitor only.
-void Diagnoser::add_functions() {
-    for (const auto& row : look_.work->functions) {
-        const std::uint64_t address = addresses_.at(row.id);
-        const bool bh = rows_.at(address)->now.bh;
-        const auto at = work_.find({address, row.function});
-        if (at == work_.end() && !bh) continue;
-        BusyWork& work = work_[{address, row.function}];
-        if (bh) work.cpu = row.busy;
-        work.per_second = row.per_second;
-        work.mean_ns = row.mean;
-    }
-    if (!look_.sampled || !look_.profile) add_kworkers_by_name();
-}
-
-// Without ticks, the names of their work tell which kworkers served a workqueue. They are added to its most
-// costly function.
-void Diagnoser::add_kworkers_by_name() {
-    std::map<std::string, BusyWork*> costly;
-    for (auto& [key, work] : work_) {
-        const auto row = rows_.find(key.first);
-        if (row == rows_.end()) continue;
-        BusyWork*& most = costly[row->second->now.name];
-        if (most == nullptr || work.cpu > most->cpu) most = &work;
-    }
-    for (const auto& use : look_.kworkers)
-        for (const auto& [name, ns] : use.by_work) {
-            const auto at = costly.find(sysfs_name(name));
-            if (at != costly.end())
-                at->second->kworkers.push_back({use.name, cpus_of(ns, look_.seconds), use.cpus});
-        }
-}
-
-DiagnosedWorkqueue Diagnoser::describe(std::uint64_t address) const {
-    DiagnosedWorkqueue out;
-    const auto words = words_.find(address);
-    if (words != words_.end()) out.name = words->second;
-    const auto at = rows_.find(address);
-    if (at == rows_.end()) return out;
-    const WorkqueueRow& row = *at->second;
-    out.id = row.id;
-    out.name = row.now.name;
-    out.kind = row.now.bh ? "bh" : row.now.unbound ? "unbound" : "per-cpu";
-    add_events(out, row);
-    add_lock(out, row);
-    if (!row.now.unbound) return out;
-    const DumpedWorkqueue* dumped = look_.dump ? find_dumped(*look_.dump, out.name) : nullptr;
-    if (dumped == nullptr) return out;
-    out.kind = dumped->kind;
-    out.max_active = dumped->max_active;
-    if (out.kind == "unbound" && dumped->max_active > 1)  // no scope makes other work faster
-        out.target = row.now.in_sysfs ? out.name : row.now.follows_default ? kDefaultTarget : "";
-    add_scopes(out, *look_.dump, *dumped, look_.online);
-    add_pools(out, *look_.dump, *dumped, look_.online);
-    return out;
-}
-
-std::size_t Diagnoser::index_of(std::uint64_t address) {
-    const auto [at, is_new] = index_.try_emplace(address, out_.workqueues.size());
-    if (is_new) out_.workqueues.push_back(describe(address));
-    return at->second;
-}
-
-void Diagnoser::collect() {
-    std::vector<std::pair<std::uint64_t, BusyWork>> sorted;
-    for (auto& [key, work] : work_) {
-        if (work.cpu <= 0) continue;
-        work.function = key.second;
-        std::ranges::stable_sort(work.kworkers, std::ranges::greater{}, &KworkerShare::cpu);
-        sorted.emplace_back(key.first, std::move(work));
-    }
-    std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const auto& one) { return one.second.cpu; });
-    for (auto& [address, work] : sorted) {
-        work.workqueue = index_of(address);
-        out_.workqueues[work.workqueue].cpu += work.cpu;
-        out_.work.push_back(std::move(work));
-    }
-    for (const auto& [address, row] : rows_)
-        if (!index_.contains(address) && describe(address).has_events()) index_of(address);
-}
-
-Diagnosis Diagnoser::all() {
-    out_.seconds = look_.seconds;
-    out_.online = look_.online.count();
-    out_.isolated_cpus = look_.isolated;
-    out_.hog_ns = look_.hog_ns;
-    out_.missing = look_.missing;
-    for (const auto& use : look_.kworkers) {
-        out_.cpu += cpus_of(use.cpu_ns, look_.seconds);
-        if (use.stuck) out_.stuck.push_back({use.name, use.work, use.sleeps_in});
-    }
-    if (look_.sampled && look_.profile)
-        add_ticks();
-    else if (look_.work)
-        add_statistics();
-    else
-        add_names();
-    if (look_.work) add_functions();
-    collect();
-    if (look_.profile) {
-        std::map<std::uint64_t, KernelWorkqueue> workqueues;
-        for (const auto& [address, row] : rows_) workqueues[address] = row->now;
-        out_.isolated = isolated_findings(look_.profile->isolated, workqueues);
-    }
-    return std::move(out_);
-}
 
 }  // namespace
 

@@ -56,14 +56,107 @@ class DumpText {
   private:
     using Rows = std::vector<std::vector<std::string>>;
 
-    void head(const KernelInfo& kernel);
-    void scopes();
-    void own_pools();
-    void unbound_pools();
-    void workqueues();
+    void head(const KernelInfo& kernel) {
+        text_ +=
+            fmt::format("kernel {}, default scope {}\n", kernel.release.empty() ? "unknown" : kernel.release,
+                        dump_.default_scope ? name_of(*dump_.default_scope) : "unknown");
+        std::string masks = "unbound work on CPUs " + list_or_none(dump_.unbound);
+        if (dump_.requested) masks += ", requested " + list_or_none(*dump_.requested);
+        if (dump_.isolated) masks += ", isolated " + list_or_none(*dump_.isolated);
+        text_ += wrapped(masks, columns_);
+    }
+
+    void scopes() {
+        Rows rows;
+        for (const auto& [scope, pods] : dump_.scopes) {
+            CpuSet nodes;  // node numbers, printed as a list
+            std::vector<std::string> lists;
+            for (const auto& pod : pods) {
+                if (pod.node >= 0) nodes.add(static_cast<unsigned>(pod.node));
+                lists.push_back(pod.cpus.list());
+            }
+            rows.push_back({std::string(name_of(scope)), std::to_string(pods.size()),
+                            nodes.empty() ? "-" : nodes.list(), joined(lists, " ")});
+        }
+        add("Affinity scopes", {"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"}, std::move(rows));
+    }
+
+    void own_pools() {
+        std::map<OwnKind, std::map<unsigned, const DumpedPool*>> kinds;
+        std::map<unsigned, std::vector<std::string>> by_cpu;
+        for (const auto& pool : dump_.pools)
+            if (pool.cpu) {
+                kinds[{pool.bh, -pool.nice}][*pool.cpu] = &pool;
+                by_cpu[*pool.cpu] = {std::to_string(*pool.cpu)};
+            }
+        std::vector<std::string> header{"CPU"};
+        for (const auto& [kind, pools] : kinds) {
+            header.push_back(heading_of({kind.first, -kind.second}));
+            for (auto& [cpu, row] : by_cpu) {
+                const auto found = pools.find(cpu);
+                row.push_back(found == pools.end() ? "-"
+                              : kind.first         ? std::to_string(found->second->id)
+                                           : fmt::format("{} ({}/{})", found->second->id, found->second->idle,
+                                                         found->second->workers));
+            }
+        }
+        Rows rows;
+        for (auto& [cpu, row] : by_cpu) rows.push_back(std::move(row));
+        add("Pools of one CPU: ID (idle/workers)", std::move(header), std::move(rows));
+    }
+
+    void unbound_pools() {
+        Rows rows;
+        for (const auto& pool : dump_.pools)
+            if (!pool.cpu)
+                rows.push_back({std::to_string(pool.id), std::to_string(pool.refs), std::to_string(pool.nice),
+                                std::to_string(pool.idle), std::to_string(pool.workers),
+                                pool.node >= 0 ? std::to_string(pool.node) : "-", pool.strict ? "yes" : "no",
+                                pool.pod_cpus == pool.cpus
+                                    ? pool.cpus.list()
+                                    : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list())});
+        add("Unbound pools", {"POOL", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"},
+            std::move(rows));
+    }
+
+    void workqueues() {
+        Rows all, active, rescuers;
+        for (const auto& wq : dump_.workqueues) {
+            all.push_back({wq.name, wq.kind,
+                           !wq.attrs ? "-" : wq.attrs->scope + (wq.attrs->strict ? " strict" : ""),
+                           pools_of(wq)});
+            std::vector<std::string> nodes;
+            for (const auto& node : wq.nodes)
+                nodes.push_back(fmt::format("{}: {}/{}", node.node < 0 ? "none" : std::to_string(node.node),
+                                            node.active, node.max));
+            if (!nodes.empty()) active.push_back({wq.name, std::to_string(wq.max_active), joined(nodes)});
+            if (const auto& one = wq.rescuer)
+                rescuers.push_back({wq.name, one->name, std::to_string(one->pid), one->cpus.list()});
+        }
+        add("Workqueues", {"WORKQUEUE", "KIND", "SCOPE", "POOL: CPUS"}, std::move(all));
+        add("Unbound work that runs", {"WORKQUEUE", "MAX", "ACTIVE/MAX BY NODE"}, std::move(active));
+        add("Rescuers", {"WORKQUEUE", "RESCUER", "PID", "CPUS"}, std::move(rescuers));
+    }
+
     // Returns "own, NICE 0" if each CPU has its own pool of the same kind, else "50: 0-11  51: 12-23
     // default: 49".
-    [[nodiscard]] std::string pools_of(const DumpedWorkqueue& wq) const;
+    [[nodiscard]] std::string pools_of(const DumpedWorkqueue& wq) const {
+        std::map<int, CpuSet> by_pool;
+        std::map<OwnKind, std::size_t> own;
+        for (const auto& [cpu, id] : wq.pools) {
+            by_pool[id].add(cpu);
+            const auto pool = pools_.find(id);
+            if (pool != pools_.end() && pool->second->cpu == cpu)
+                own[{pool->second->bh, pool->second->nice}]++;
+        }
+        if (own.size() == 1 && own.begin()->second == wq.pools.size())
+            return "own, " + heading_of(own.begin()->first);
+        std::vector<std::string> words;
+        for (const auto& [id, cpus] : by_pool) words.push_back(fmt::format("{}: {}", id, cpus.list()));
+        if (wq.default_pool) words.push_back(fmt::format("default: {}", *wq.default_pool));
+        return joined(words);
+    }
+
     // Adds nothing if there are no ROWS.
     void add(const std::string& title, std::vector<std::string> header, Rows rows) {
         if (rows.empty()) return;
@@ -78,103 +171,6 @@ class DumpText {
     std::map<int, const DumpedPool*> pools_;
     std::string text_;
 };
-
-void DumpText::head(const KernelInfo& kernel) {
-    text_ += fmt::format("kernel {}, default scope {}\n", kernel.release.empty() ? "unknown" : kernel.release,
-                         dump_.default_scope ? name_of(*dump_.default_scope) : "unknown");
-    std::string masks = "unbound work on CPUs " + list_or_none(dump_.unbound);
-    if (dump_.requested) masks += ", requested " + list_or_none(*dump_.requested);
-    if (dump_.isolated) masks += ", isolated " + list_or_none(*dump_.isolated);
-    text_ += wrapped(masks, columns_);
-}
-
-void DumpText::scopes() {
-    Rows rows;
-    for (const auto& [scope, pods] : dump_.scopes) {
-        CpuSet nodes;  // node numbers, printed as a list
-        std::vector<std::string> lists;
-        for (const auto& pod : pods) {
-            if (pod.node >= 0) nodes.add(static_cast<unsigned>(pod.node));
-            lists.push_back(pod.cpus.list());
-        }
-        rows.push_back({std::string(name_of(scope)), std::to_string(pods.size()),
-                        nodes.empty() ? "-" : nodes.list(), joined(lists, " ")});
-    }
-    add("Affinity scopes", {"SCOPE", "PODS", "NODES", "CPUS OF EACH POD"}, std::move(rows));
-}
-
-void DumpText::own_pools() {
-    std::map<OwnKind, std::map<unsigned, const DumpedPool*>> kinds;
-    std::map<unsigned, std::vector<std::string>> by_cpu;
-    for (const auto& pool : dump_.pools)
-        if (pool.cpu) {
-            kinds[{pool.bh, -pool.nice}][*pool.cpu] = &pool;
-            by_cpu[*pool.cpu] = {std::to_string(*pool.cpu)};
-        }
-    std::vector<std::string> header{"CPU"};
-    for (const auto& [kind, pools] : kinds) {
-        header.push_back(heading_of({kind.first, -kind.second}));
-        for (auto& [cpu, row] : by_cpu) {
-            const auto found = pools.find(cpu);
-            row.push_back(found == pools.end() ? "-"
-                          : kind.first         ? std::to_string(found->second->id)
-                                       : fmt::format("{} ({}/{})", found->second->id, found->second->idle,
-                                                     found->second->workers));
-        }
-    }
-    Rows rows;
-    for (auto& [cpu, row] : by_cpu) rows.push_back(std::move(row));
-    add("Pools of one CPU: ID (idle/workers)", std::move(header), std::move(rows));
-}
-
-void DumpText::unbound_pools() {
-    Rows rows;
-    for (const auto& pool : dump_.pools)
-        if (!pool.cpu)
-            rows.push_back({std::to_string(pool.id), std::to_string(pool.refs), std::to_string(pool.nice),
-                            std::to_string(pool.idle), std::to_string(pool.workers),
-                            pool.node >= 0 ? std::to_string(pool.node) : "-", pool.strict ? "yes" : "no",
-                            pool.pod_cpus == pool.cpus
-                                ? pool.cpus.list()
-                                : fmt::format("{} of {}", pool.pod_cpus.list(), pool.cpus.list())});
-    add("Unbound pools", {"POOL", "REFS", "NICE", "IDLE", "WORKERS", "NODE", "STRICT", "CPUS"},
-        std::move(rows));
-}
-
-std::string DumpText::pools_of(const DumpedWorkqueue& wq) const {
-    std::map<int, CpuSet> by_pool;
-    std::map<OwnKind, std::size_t> own;
-    for (const auto& [cpu, id] : wq.pools) {
-        by_pool[id].add(cpu);
-        const auto pool = pools_.find(id);
-        if (pool != pools_.end() && pool->second->cpu == cpu) own[{pool->second->bh, pool->second->nice}]++;
-    }
-    if (own.size() == 1 && own.begin()->second == wq.pools.size())
-        return "own, " + heading_of(own.begin()->first);
-    std::vector<std::string> words;
-    for (const auto& [id, cpus] : by_pool) words.push_back(fmt::format("{}: {}", id, cpus.list()));
-    if (wq.default_pool) words.push_back(fmt::format("default: {}", *wq.default_pool));
-    return joined(words);
-}
-
-void DumpText::workqueues() {
-    Rows all, active, rescuers;
-    for (const auto& wq : dump_.workqueues) {
-        all.push_back({wq.name, wq.kind,
-                       !wq.attrs ? "-" : wq.attrs->scope + (wq.attrs->strict ? " strict" : ""),
-                       pools_of(wq)});
-        std::vector<std::string> nodes;
-        for (const auto& node : wq.nodes)
-            nodes.push_back(fmt::format("{}: {}/{}", node.node < 0 ? "none" : std::to_string(node.node),
-                                        node.active, node.max));
-        if (!nodes.empty()) active.push_back({wq.name, std::to_string(wq.max_active), joined(nodes)});
-        if (const auto& one = wq.rescuer)
-            rescuers.push_back({wq.name, one->name, std::to_string(one->pid), one->cpus.list()});
-    }
-    add("Workqueues", {"WORKQUEUE", "KIND", "SCOPE", "POOL: CPUS"}, std::move(all));
-    add("Unbound work that runs", {"WORKQUEUE", "MAX", "ACTIVE/MAX BY NODE"}, std::move(active));
-    add("Rescuers", {"WORKQUEUE", "RESCUER", "PID", "CPUS"}, std::move(rescuers));
-}
 
 // VALUE as text: strings unchanged, lists joined with spaces; "" for null.
 std::string text_of(const Json& value) {
