@@ -4,261 +4,385 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "base/text.h"
-#include "evidence/json_scan.h"
 
 namespace wq {
+
+// hash = i (mod n) and hash = j (mod m) have a common solution if i = j modulo gcd(n, m).
+bool Shard::overlaps(const Shard& other) const {
+    const std::uint32_t common = std::gcd(of, other.of);
+    return (index - 1) % common == (other.index - 1) % common;
+}
+
+bool Shard::is_within(const Shard& other) const {
+    return of % other.of == 0 && overlaps(other);
+}
+
+std::string Shard::text() const {
+    return fmt::format("{}/{}", index, of);
+}
+
+std::optional<Shard> shard_named(std::string_view text) {
+    const auto slash = std::min(text.find('/'), text.size());
+    const auto index = number_of<std::uint32_t>(text.substr(0, slash));
+    const auto of = number_of<std::uint32_t>(text.substr(std::min(slash + 1, text.size())));
+    if (!index || !of || *index < 1 || *index > *of || *of > kMostShards) return std::nullopt;
+    return Shard{*index, *of};
+}
+
+bool Shards::overlaps(const Shard& shard) const {
+    return std::ranges::any_of(shards_, [&](const Shard& each) { return each.overlaps(shard); });
+}
+
+void Shards::add(const Shard& shard) {
+    shards_.insert(std::ranges::upper_bound(shards_, shard), shard);
+    const std::uint32_t of = shards_.front().of;
+    const bool alike = std::ranges::all_of(shards_, [&](const Shard& each) { return each.of == of; });
+    if (alike && shards_.size() == of) shards_ = {Shard{}};
+}
+
+FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
+    take_counts(topology, facts);
+    FleetMachine out{facts.arch, facts.cpu_vendor, "", {}, facts.cores, facts.llc_cores};
+    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
+    if (!topology.packages.empty()) out.packages = topology.packages.size();
+    return out;
+}
+
+std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
+    std::size_t out = 0;
+    const auto mix = [&out](const auto&... parts) {
+        ((out = out * 0x9e3779b97f4a7c15U + std::hash<std::decay_t<decltype(parts)>>()(parts)), ...);
+    };
+    const FleetMachine& m = key.machine;
+    mix(m.arch, m.vendor, m.model, m.packages, m.cores, m.llc_cores);
+    mix(key.kernel, key.topology, key.scheduler, key.kind, key.reference, key.reference_origin, key.candidate,
+        key.partitions[0], key.partitions[1], key.strict, key.counter, key.guard, key.tolerance, key.window);
+    return out;
+}
+
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kLineVersion = 1;
 // A host's numbers have narrower bounds than a sum, so that a sum of hosts can always be read again.
 constexpr std::uint64_t kMostOfHost = UINT32_MAX;  // pairs, alarms; parts of a machine
-constexpr std::uint64_t kMostHosts = 1'000'000'000;
-constexpr double kMostNumber = 1e24;     // of any number
-constexpr double kMostDifference = 20;   // |d|, on average: one arm costs 5e8 times as much
-constexpr double kRounding = 1e-6;       // of a sum, as a fraction
-constexpr std::size_t kMostText = 255;   // bytes
-constexpr std::size_t kMostModel = 128;  // bytes, of a machine's model
-constexpr std::size_t kMostName = 64;    // bytes, of a class, and of a machine's arch and vendor
+constexpr double kMostNumber = 1e24;               // of any number
+constexpr double kMostCount = 9007199254740992.0;  // 2^53: each whole number up to here is a double
+constexpr double kMostDifference = 20;             // |d|, on average: one arm costs 5e8 times as much
+constexpr double kRounding = 1e-6;                 // of a sum, as a fraction
 
-// The values of a line while it is read.
-struct Draft {
-    FleetLine& line;
-    StakeLogs better{};
-    StakeLogs worse{};
-    std::uint64_t version = 0;
-    std::uint64_t at = 0;
-    std::uint64_t hosts = 0;
-    std::uint64_t alarms = 0;
-    std::uint64_t pairs = 0;
-    double sum = 0;
-    double squares = 0;
-    bool has_guard = false;
+// What a value must be, for people, and the bounds of its number, of each of its numbers, or of its length.
+struct Bound {
+    std::string_view what;
+    double least = 0;
+    double most = 0;
+    bool (*accepts)(const std::string&) = nullptr;
 };
+constexpr Bound kText{"a string of at most 255 bytes without control characters", 0, 255};
+constexpr Bound kClass{"a string of 1 to 64 bytes without control characters", 1, 64};
+constexpr Bound kHost{"1 to 64 hex digits in lower case", 1, 64, [](const std::string& text) {
+                          return text.find_first_not_of("0123456789abcdef") == std::string::npos;
+                      }};
+constexpr Bound kOrigin{"kernel or policy", 6, 6,
+                        [](const std::string& text) { return text == "kernel" || text == "policy"; }};
+constexpr Bound kName{"a machine", 0, 64};
+constexpr Bound kModel{"a machine", 0, 128};
+constexpr Bound kParts{"a machine", 0, kMostOfHost};
+constexpr Bound kVersion{"a version", 0, kMostCount};
+constexpr Bound kCount{"a whole number, 0 to 2^53", 0, kMostCount};
+constexpr Bound kHosts{"a whole number, 1 to 10^9", 1, 1e9};
+constexpr Bound kPools{"two counts", 0, kMostCount};
+constexpr Bound kFlag{"true or false"};
+constexpr Bound kTolerance{"a number, 0 to 1", 0, 1};
+constexpr Bound kNumber{"a finite number within bounds", -kMostNumber, kMostNumber};
+constexpr Bound kSquares{"a finite number within bounds", 0, kMostNumber};
+constexpr Bound kLogs{"an array of 7 finite numbers within bounds", -kMostNumber, kMostNumber};
+constexpr Bound kSpread{"seven sums of hosts", -kMostNumber, kMostNumber};
+constexpr Bound kWeight{"seven sums of hosts", 0, kMostNumber};
+constexpr Bound kSpreadHosts{"seven sums of hosts", 0, kMostCount};
+constexpr Bound kShards{R"(an array of shards like "1/4" that do not overlap)"};
 
-bool bounded(JsonScan& in, double& out, double least = -kMostNumber) {
-    return in.number(out) && out >= least && out <= kMostNumber;
-}
-
-bool stakes(JsonScan& in, StakeLogs& out) {
-    std::size_t count = 0;
-    const bool read = in.array([&](std::size_t i) {
-        count = i + 1;
-        return i < out.size() && bounded(in, out[i]);
-    });
-    return read && count == out.size();
-}
-
-bool text_or_null(JsonScan& in, std::string& out, std::size_t most) {
-    if (!in.null()) return in.string(out) && out.size() <= most;
-    out.clear();
-    return true;
-}
-
-bool count_or_null(JsonScan& in, std::optional<std::uint64_t>& out) {
-    out.reset();
-    return in.null() || (in.count(out.emplace()) && *out <= kMostOfHost);
-}
-
-bool read_machine(JsonScan& in, FleetMachine& m) {
-    m = {};
-    return in.object([&](std::string_view key) {
-        if (key == "arch") return text_or_null(in, m.arch, kMostName);
-        if (key == "vendor") return text_or_null(in, m.vendor, kMostName);
-        if (key == "model") return text_or_null(in, m.model, kMostModel);
-        if (key == "packages") return count_or_null(in, m.packages);
-        if (key == "cores") return count_or_null(in, m.cores);
-        if (key == "llc_cores") return count_or_null(in, m.llc_cores);
-        return in.skip();
-    });
-}
-
-bool read_partitions(JsonScan& in, FleetKey& key) {
-    std::size_t count = 0;
-    const bool read = in.array([&](std::size_t i) {
-        count = i + 1;
-        return i < 2 && in.count(key.partitions[i]);
-    });
-    return read && count == 2;
-}
-
-bool read_host(JsonScan& in, std::string& out) {
-    return in.string(out) && !out.empty() && out.size() <= kMostHostDigits &&
-           out.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-bool read_shards(JsonScan& in, Shards& out) {
-    out = {};
-    std::string word;
-    return in.array([&](std::size_t) {
-        if (!in.string(word)) return false;
-        const auto shard = shard_named(word);
-        if (!shard || out.overlaps(*shard)) return false;
-        out.add(*shard);
-        return true;
-    }) && !out.empty();
-}
-
-bool read_spread_host(JsonScan& in, Spread::Host& out) {
-    std::size_t count = 0;
-    const bool read = in.array([&](std::size_t i) {
-        count = i + 1;
-        return i < 2 && (i == 0 ? bounded(in, out.mean) : bounded(in, out.weight, 0));
-    });
-    return read && count == 2;
-}
-
-bool read_spread(JsonScan& in, Spread& out) {
-    Spread::State s;
-    unsigned found = 0;
-    const bool read = in.object([&](std::string_view key) {
-        found++;
-        if (key == "hosts") return in.count(s.hosts);
-        if (key == "weight") return bounded(in, s.weight, 0);
-        if (key == "weight_squares") return bounded(in, s.weight_squares, 0);
-        if (key == "sum") return bounded(in, s.sum);
-        if (key == "squares") return bounded(in, s.squares, 0);
-        if (key == "least") return read_spread_host(in, s.least);
-        if (key == "most") return read_spread_host(in, s.most);
-        found--;
-        return in.skip();
-    });
-    out = Spread(s);
-    return read && found == 7;
-}
-
-enum class In { both, host, merged };
-
-// A key of a line: which lines may have it, a description of its value, and how to read it. The optional keys
-// of merged lines are the results of single hosts.
+using Pair = std::array<std::uint64_t, 2>;
+// Where the value of a key is. The first one stands for an object.
+using Slot =
+    std::variant<std::monostate, std::string*, std::int64_t*, std::uint64_t*, std::optional<std::uint64_t>*,
+                 double*, bool*, StakeLogs*, Pair*, Spread::Host*, Shards*>;
+enum class In {
+    each,     // line, or each object of its kind
+    host,     // each host's line
+    merged,   // each merged line
+    by_host,  // a merged line: a result of single hosts, which lines of other programs may lack
+    some,     // lines; those of other programs may lack it
+    known,    // a machine: absent or null if it is not known
+};
 struct Field {
+    std::string_view object;  // "" for a key of the line itself
     std::string_view name;
-    In where;
-    std::string_view value;
-    bool (*read)(JsonScan& in, Draft& draft);
-    bool required = true;
+    In in;
+    const Bound& bound;
+    Slot slot;
 };
-constexpr bool kOptional = false;
 
-template <std::string FleetKey::*text>
-bool read_text(JsonScan& in, Draft& d) {
-    return in.string(d.line.key.*text) && (d.line.key.*text).size() <= kMostText;
+// The keys, in the order in which lines are written, which is also the order in which most are read. The
+// evidence of a host is in LINE.pooled, too. LINE and VERSION must outlive the result.
+auto fields_of(FleetLine& line, std::uint64_t& version) {
+    FleetKey& k = line.key;
+    Pooled& p = line.pooled;
+    Spread& s = p.spread;
+    using enum In;
+    return std::to_array<Field>({
+        {"", "v", each, kVersion, &version},
+        {"", "host", host, kHost, &line.host},
+        {"", "at", each, kCount, &line.at},
+        {"", "hosts", merged, kHosts, &p.hosts},
+        {"", "machine", each, kName, {}},
+        {"machine", "arch", known, kName, &k.machine.arch},
+        {"machine", "vendor", known, kName, &k.machine.vendor},
+        {"machine", "model", known, kModel, &k.machine.model},
+        {"machine", "packages", known, kParts, &k.machine.packages},
+        {"machine", "cores", known, kParts, &k.machine.cores},
+        {"machine", "llc_cores", known, kParts, &k.machine.llc_cores},
+        {"", "kernel", each, kText, &k.kernel},
+        {"", "topology", each, kText, &k.topology},
+        {"", "scheduler", each, kText, &k.scheduler},
+        {"", "class", each, kClass, &k.kind},
+        {"", "reference", each, kText, &k.reference},
+        {"", "reference_origin", each, kOrigin, &k.reference_origin},
+        {"", "candidate", each, kText, &k.candidate},
+        {"", "partitions", each, kPools, &k.partitions},
+        {"", "strict", each, kFlag, &k.strict},
+        {"", "counter", each, kText, &k.counter},
+        {"", "guard", some, kFlag, &k.guard},
+        {"", "tolerance", each, kTolerance, &k.tolerance},
+        {"", "window", each, kText, &k.window},
+        {"", "n", each, kCount, &p.alarms},
+        {"", "pairs", each, kCount, &p.pairs},
+        {"", "better", each, kLogs, &p.better.sums},
+        {"", "worse", each, kLogs, &p.worse.sums},
+        {"", "sum", each, kNumber, &p.sum},
+        {"", "squares", each, kSquares, &p.squares},
+        {"", "hosts_better", by_host, kCount, &p.better.hosts},
+        {"", "hosts_worse", by_host, kCount, &p.worse.hosts},
+        {"", "hosts_below", by_host, kCount, &p.better.votes},
+        {"", "hosts_above", by_host, kCount, &p.worse.votes},
+        {"", "top_better", by_host, kLogs, &p.better.top},
+        {"", "top_worse", by_host, kLogs, &p.worse.top},
+        {"", "spread", by_host, kSpread, {}},
+        {"spread", "hosts", each, kSpreadHosts, &s.hosts},
+        {"spread", "weight", each, kWeight, &s.weight},
+        {"spread", "weight_squares", each, kWeight, &s.weight_squares},
+        {"spread", "sum", each, kSpread, &s.sum},
+        {"spread", "squares", each, kWeight, &s.squares},
+        {"spread", "least", each, kSpread, &s.least},
+        {"spread", "most", each, kSpread, &s.most},
+        {"", "shards", merged, kShards, &line.shards},
+    });
+}
+using Fields = decltype(fields_of(std::declval<FleetLine&>(), std::declval<std::uint64_t&>()));
+using Seen = std::bitset<std::tuple_size_v<Fields>>;  // which of the fields a line has
+
+// How many values the array in SLOT has; kAny for one or more, 0 if it is no array.
+constexpr std::size_t kAny = SIZE_MAX;
+std::size_t length_of(const Slot& slot) {
+    if (std::holds_alternative<StakeLogs*>(slot)) return kStakes.size();
+    if (std::holds_alternative<Shards*>(slot)) return kAny;
+    return std::holds_alternative<Pair*>(slot) || std::holds_alternative<Spread::Host*>(slot) ? 2 : 0;
 }
 
-bool read_class(JsonScan& in, std::string& out) {
-    return in.string(out) && !out.empty() && out.size() <= kMostName;
+bool has_control_character(std::string_view utf8) {
+    for (std::size_t i = 0; i < utf8.size(); i++) {
+        const auto c = static_cast<unsigned char>(utf8[i]);
+        const auto next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0;
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next < 0xa0)) return true;  // the last ones are C1
+    }
+    return false;
 }
 
-// Changes -0 to 0: a FleetKey with -0 would compare as equal but have another text in FleetMerge.
-bool read_tolerance(JsonScan& in, double& out) {
-    if (!in.number(out) || out < 0 || out > 1) return false;
-    out += 0.0;
-    return true;
-}
+// Puts a value of JSON into the slot of FIELD. For an array, INDEX is that of the value. False if the value
+// is not what the field must be.
+struct Put {
+    const Field& field;
+    std::size_t index;
 
-// In the order in which lines are written, which is also the order in which most of them are read.
-constexpr std::string_view kText = "a string of at most 255 bytes without control characters";
-constexpr std::string_view kCount = "a whole number, 0 to 2^53";
-constexpr std::string_view kStakeText = "an array of 7 finite numbers within bounds";
-constexpr std::string_view kNumberText = "a finite number within bounds";
-const Field kFields[] = {
-    {"v", In::both, "a version", [](auto& in, auto& d) { return in.count(d.version); }},
-    {"host", In::host, "1 to 64 hex digits in lower case",
-     [](auto& in, auto& d) { return read_host(in, d.line.host); }},
-    {"at", In::both, kCount, [](auto& in, auto& d) { return in.count(d.at); }},
-    {"hosts", In::merged, "a whole number, 1 to 10^9",
-     [](auto& in, auto& d) { return in.count(d.hosts) && d.hosts > 0 && d.hosts <= kMostHosts; }},
-    {"machine", In::both, "a machine",
-     [](auto& in, auto& d) { return read_machine(in, d.line.key.machine); }},
-    {"kernel", In::both, kText, read_text<&FleetKey::kernel>},
-    {"topology", In::both, kText, read_text<&FleetKey::topology>},
-    {"scheduler", In::both, kText, read_text<&FleetKey::scheduler>},
-    {"class", In::both, "a string of 1 to 64 bytes without control characters",
-     [](auto& in, auto& d) { return read_class(in, d.line.key.kind); }},
-    {"reference", In::both, kText, read_text<&FleetKey::reference>},
-    {"reference_origin", In::both, "kernel or policy",
-     [](auto& in, auto& d) {
-         std::string& origin = d.line.key.reference_origin;
-         return in.string(origin) && (origin == "kernel" || origin == "policy");
-     }},
-    {"candidate", In::both, kText, read_text<&FleetKey::candidate>},
-    {"partitions", In::both, "two counts", [](auto& in, auto& d) { return read_partitions(in, d.line.key); }},
-    {"strict", In::both, "true or false", [](auto& in, auto& d) { return in.boolean(d.line.key.strict); }},
-    {"counter", In::both, kText, read_text<&FleetKey::counter>},
-    {"guard", In::both, "true or false",
-     [](auto& in, auto& d) { return d.has_guard = in.boolean(d.line.key.guard); }, kOptional},
-    {"tolerance", In::both, "a number, 0 to 1",
-     [](auto& in, auto& d) { return read_tolerance(in, d.line.key.tolerance); }},
-    {"window", In::both, kText, read_text<&FleetKey::window>},
-    {"n", In::both, kCount, [](auto& in, auto& d) { return in.count(d.alarms); }},
-    {"pairs", In::both, kCount, [](auto& in, auto& d) { return in.count(d.pairs); }},
-    {"better", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.better); }},
-    {"worse", In::both, kStakeText, [](auto& in, auto& d) { return stakes(in, d.worse); }},
-    {"sum", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.sum); }},
-    {"squares", In::both, kNumberText, [](auto& in, auto& d) { return bounded(in, d.squares, 0); }},
-    {"hosts_better", In::merged, kCount,
-     [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_better); }, kOptional},
-    {"hosts_worse", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_worse); },
-     kOptional},
-    {"hosts_below", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_below); },
-     kOptional},
-    {"hosts_above", In::merged, kCount, [](auto& in, auto& d) { return in.count(d.line.pooled.hosts_above); },
-     kOptional},
-    {"top_better", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_better); }, kOptional},
-    {"top_worse", In::merged, kStakeText,
-     [](auto& in, auto& d) { return stakes(in, d.line.pooled.top_worse); }, kOptional},
-    {"spread", In::merged, "seven sums of hosts",
-     [](auto& in, auto& d) { return read_spread(in, d.line.pooled.spread); }, kOptional},
-    {"shards", In::merged, R"(an array of shards like "1/4" that do not overlap)",
-     [](auto& in, auto& d) { return read_shards(in, d.line.shards); }},
+    [[nodiscard]] bool is_bounded(double value) const {
+        return value >= field.bound.least && value <= field.bound.most;
+    }
+    template <class Slot, class Value>
+    bool operator()(Slot /*other*/, Value /*type*/) const {
+        return false;
+    }
+    bool operator()(std::string* out, std::string* text) const {
+        if (!is_bounded(static_cast<double>(text->size())) || has_control_character(*text)) return false;
+        *out = *text;
+        return field.bound.accepts == nullptr || field.bound.accepts(*text);
+    }
+    bool operator()(std::string* /*out*/, std::nullptr_t) const { return field.in == In::known; }
+    bool operator()(std::optional<std::uint64_t>* /*out*/, std::nullptr_t) const { return true; }
+    bool operator()(std::optional<std::uint64_t>* out, double value) const {
+        return (*this)(&out->emplace(), value);
+    }
+    template <class Int>
+    requires std::is_same_v<Int, std::uint64_t> || std::is_same_v<Int, std::int64_t>
+    bool operator()(Int* out, double value) const {
+        if (!is_bounded(value) || value != std::floor(value)) return false;
+        *out = static_cast<Int>(value);
+        return true;
+    }
+    // Changes -0 to 0, as which it would not be written.
+    bool operator()(double* out, double value) const {
+        *out = value + 0.0;
+        return is_bounded(value);
+    }
+    bool operator()(bool* out, bool value) const {
+        *out = value;
+        return true;
+    }
+    bool operator()(StakeLogs* out, double value) const {
+        return index < out->size() && (*this)(&(*out)[index], value);
+    }
+    bool operator()(Pair* out, double value) const {
+        return index < out->size() && (*this)(&(*out)[index], value);
+    }
+    bool operator()(Spread::Host* out, double value) const {
+        (index == 0 ? out->mean : out->weight) = value;
+        return index < 2 && is_bounded(value) && out->weight >= 0;
+    }
+    bool operator()(Shards* out, std::string* text) const {
+        const auto shard = shard_named(*text);
+        if (!shard || out->overlaps(*shard)) return false;
+        out->add(*shard);
+        return true;
+    }
 };
-constexpr std::size_t kNone = std::size(kFields);
 
-// Tries GUESS first: the field after the previous one.
-std::size_t find_field(std::string_view name, std::size_t guess) {
-    if (guess < kNone && kFields[guess].name == name) return guess;
-    for (std::size_t i = 0; i < kNone; i++)
-        if (kFields[i].name == name) return i;
-    return kNone;
-}
+// What nlohmann's parser finds in a line goes into FIELDS. A function returns false to stop it.
+class LineHandler {
+  public:
+    using Value = std::variant<std::nullptr_t, bool, double, std::string*>;
+    LineHandler(const Fields& fields, const std::uint64_t& version, std::size_t size)
+        : fields_(fields), version_(version), size_(size) {}
 
-std::string quoted(std::string_view key) {
-    return "\"" + std::string(key) + "\"";
-}
+    bool null() { return take(nullptr); }
+    bool boolean(bool value) { return take(value); }
+    bool number_integer(std::int64_t value) { return take(static_cast<double>(value)); }
+    bool number_unsigned(std::uint64_t value) { return take(static_cast<double>(value)); }
+    bool number_float(double value, const std::string& /*text*/) { return take(value); }
+    bool string(std::string& text) { return take(&text); }
+    bool binary(Json::binary_t& /*value*/) { return false; }
 
-// Why the value of FIELD could not be read. If no brace closes after it, the line was cut off.
-std::string why_not_read(const Field& field, std::string_view text, std::size_t offset) {
-    if (text.find('}', offset) == std::string_view::npos)
-        return fmt::format("cut off after byte {}", text.size());
-    return quoted(field.name) + " is not " + std::string(field.value);
-}
+    bool key(const std::string& name) {
+        if (skipped_ > 0) return true;
+        const auto matches = [&](const Field& f) { return f.name == name && f.object == object_; };
+        // Mostly it is the field after the previous one.
+        if (next_ == fields_.size() || !matches(fields_[next_]))
+            next_ = static_cast<std::size_t>(std::ranges::find_if(fields_, matches) - fields_.begin());
+        field_ = next_ < fields_.size() ? &fields_[next_] : nullptr;
+        if (field_ == nullptr) return true;
+        if (seen[next_]) return refuse(fmt::format("\"{}\" is there twice", name));
+        seen.set(next_++);
+        return true;
+    }
+    bool start_object(std::size_t /*size*/) {
+        if (!std::exchange(begun_, true)) return true;
+        if (field_ == nullptr) return ++skipped_ > 0;
+        if (in_array_ || !std::holds_alternative<std::monostate>(field_->slot)) return refuse();
+        object_ = field_->name;
+        return true;
+    }
+    bool end_object() {
+        if (skipped_ > 0) return --skipped_, true;
+        object_ = {};
+        field_ = nullptr;
+        return true;
+    }
+    bool start_array(std::size_t /*size*/) {
+        if (!begun_) return false;
+        if (field_ == nullptr) return ++skipped_ > 0;
+        if (in_array_ || length_of(field_->slot) == 0) return refuse();
+        in_array_ = true;
+        index_ = 0;
+        return true;
+    }
+    bool end_array() {
+        if (skipped_ > 0) return --skipped_, true;
+        in_array_ = false;
+        const std::size_t length = length_of(field_->slot);
+        return (length == kAny ? index_ > 0 : index_ == length) || refuse();
+    }
+    bool parse_error(std::size_t at, const std::string& /*token*/, const Json::exception& /*error*/) {
+        if (at > size_) return refuse(fmt::format("cut off after byte {}", size_));
+        return refuse(fmt::format("no JSON object, or cut off, at byte {}", at));
+    }
 
-// SEEN: a bit for each field.
-bool has(std::uint64_t seen, std::size_t field) {
-    return (seen >> field & 1U) != 0;
-}
+    Seen seen;
+    std::string why;  // the line is refused; "" if it is not
 
-bool says_what_hosts_found(std::uint64_t seen) {
-    for (std::size_t i = 0; i < kNone; i++)
-        if (kFields[i].where == In::merged && !kFields[i].required && !has(seen, i)) return false;
-    return true;
-}
+  private:
+    bool refuse(std::string reason) {
+        why = std::move(reason);
+        return false;
+    }
+    bool refuse() {
+        return refuse(
+            fmt::format("\"{}\" is not {}", object_.empty() ? field_->name : object_, field_->bound.what));
+    }
+    bool take(const Value& value) {
+        if (field_ == nullptr) return begun_;
+        if (in_array_ != (length_of(field_->slot) > 0)) return refuse();
+        if (!std::visit(Put{*field_, index_}, field_->slot, value)) return refuse();
+        index_++;
+        if (field_ != fields_.data() || version_ == kLineVersion) return true;
+        return refuse(fmt::format("version {}; this program reads {}", version_, kLineVersion));
+    }
 
-std::string why_incomplete(std::uint64_t seen, bool merged) {
-    for (std::size_t i = 0; i < kNone; i++) {
-        const Field& field = kFields[i];
-        const bool wanted = field.where == In::both || (field.where == In::merged) == merged;
-        if (wanted && !has(seen, i) && field.required) return "there is no " + quoted(field.name);
-        if (!wanted && has(seen, i))
-            return fmt::format("{} is not allowed in a {} line", quoted(field.name),
-                               merged ? "merged" : "host's");
+    const Fields& fields_;
+    const std::uint64_t& version_;
+    std::size_t size_;              // of the text
+    bool begun_ = false;            // in the line's object
+    std::string_view object_;       // the name of the object in it; "" outside
+    const Field* field_ = nullptr;  // whose value comes next; nullptr if its key is not known
+    std::size_t next_ = 0;          // the field after it
+    bool in_array_ = false;
+    std::size_t index_ = 0;    // in the array
+    std::size_t skipped_ = 0;  // open brackets of the value of a key that is not known
+};
+
+std::string why_incomplete(const Fields& fields, const Seen& seen, bool merged) {
+    std::string_view object;  // which the line has
+    for (std::size_t i = 0; i < fields.size(); i++) {
+        const auto& [parent, name, in, bound, slot] = fields[i];
+        if (seen[i] && std::holds_alternative<std::monostate>(slot)) object = name;
+        const bool allowed = merged ? in != In::host : in != In::merged && in != In::by_host;
+        if (seen[i] && !allowed)
+            return fmt::format("\"{}\" is not allowed in a {} line", name, merged ? "merged" : "host's");
+        if (seen[i] || !allowed || in == In::by_host || in == In::some || in == In::known) continue;
+        if (parent.empty()) return fmt::format("there is no \"{}\"", name);
+        if (parent == object) return fmt::format("\"{}\" is not {}", parent, bound.what);
     }
     return {};
+}
+
+bool has_results_of_hosts(const Fields& fields, const Seen& seen) {
+    for (std::size_t i = 0; i < fields.size(); i++)
+        if (fields[i].in == In::by_host && !seen[i]) return false;
+    return true;
+}
+
+bool has_guard(const Fields& fields, const Seen& seen) {
+    return seen[static_cast<std::size_t>(std::ranges::find(fields, In::some, &Field::in) - fields.begin())];
 }
 
 // Whether this number of PAIRS can have these sums.
@@ -293,11 +417,11 @@ bool are_shares(const StakeLogs& sums, const StakeLogs& tops, std::uint64_t host
 
 bool is_of_hosts(const Pooled& p) {
     const std::uint64_t most =
-        std::max({p.hosts_better, p.hosts_worse, p.hosts_below, p.hosts_above, p.spread.state().hosts});
+        std::max({p.better.hosts, p.worse.hosts, p.better.votes, p.worse.votes, p.spread.hosts});
     StakeLogs loudest{};  // the upper bound, if the largest shares are not known
     loudest.fill(share_of(kMostLog));
-    return most <= p.hosts && are_shares(p.better, p.by_host ? p.top_better : loudest, p.hosts) &&
-           are_shares(p.worse, p.by_host ? p.top_worse : loudest, p.hosts);
+    return most <= p.hosts && are_shares(p.better.sums, p.by_host ? p.better.top : loudest, p.hosts) &&
+           are_shares(p.worse.sums, p.by_host ? p.worse.top : loudest, p.hosts);
 }
 
 // Whether the pairs and hosts can give the values that were read.
@@ -310,150 +434,72 @@ bool is_possible(const FleetLine& line) {
            are_logs(own.worse, own.pairs);
 }
 
-void put_together(const Draft& d) {
-    FleetLine& line = d.line;
-    line.at = static_cast<std::int64_t>(d.at);
-    if (!line.is_merged()) {
-        line.own = {d.alarms, d.pairs, d.better, d.worse, d.sum, d.squares};
-        return;
+// The value in a slot as JSON.
+struct JsonOf {
+    In in;
+
+    template <class T>
+    Json operator()(T* value) const {
+        return *value;
     }
-    Pooled& p = line.pooled;
-    p.hosts = d.hosts;
-    p.alarms = d.alarms;
-    p.pairs = d.pairs;
-    p.better = d.better;
-    p.worse = d.worse;
-    p.sum = d.sum;
-    p.squares = d.squares;
-}
+    Json operator()(std::monostate) const { return {}; }
+    Json operator()(std::string* text) const {
+        return in == In::known && text->empty() ? Json() : Json(*text);
+    }
+    Json operator()(std::optional<std::uint64_t>* count) const { return *count ? Json(**count) : Json(); }
+    Json operator()(Spread::Host* host) const { return {host->mean, host->weight}; }
+    Json operator()(Shards* shards) const {
+        Json out = Json::array();
+        for (const Shard& shard : shards->all()) out.push_back(shard.text());
+        return out;
+    }
+};
 
 }  // namespace
 
 std::string FleetLineReader::read(std::string_view text) {
     if (text.size() > kMostLine) return fmt::format("longer than {} bytes", kMostLine);
-    JsonScan in(text);
-    Draft draft{line_};
-    line_.host.clear();
+    line_ = {};
     line_.key.guard = true;
-    line_.pooled = {};
-    std::uint64_t seen = 0;
-    std::size_t guess = 0;
-    std::string why;
-    const bool read = in.object([&](std::string_view key) {
-        const std::size_t i = find_field(key, guess);
-        if (i == kNone) return in.skip();
-        guess = i + 1;
-        seen |= std::uint64_t{1} << i;
-        if (!kFields[i].read(in, draft)) why = why_not_read(kFields[i], text, in.offset());
-        if (i == 0 && why.empty() && draft.version != kLineVersion)
-            why = fmt::format("version {}; this program reads {}", draft.version, kLineVersion);
-        return why.empty();
-    });
-    if (!why.empty()) return why;
-    if (!read || !in.at_end()) return fmt::format("no JSON object, or cut off, at byte {}", in.offset() + 1);
-    const bool merged = line_.host.empty();
-    why = why_incomplete(seen, merged);
-    if (!why.empty()) return why;
-    if (draft.at == 0) return "\"at\" is 0";
-    if (static_cast<std::int64_t>(draft.at) > now_ + kClockSlack) return "\"at\" is in the future";
-    put_together(draft);
-    lacks_guard_ = !draft.has_guard;
-    if (merged && !says_what_hosts_found(seen)) line_.pooled.forget_hosts();
+    std::uint64_t version = 0;
+    const Fields fields = fields_of(line_, version);
+    LineHandler handler(fields, version, text.size());
+    const bool read = Json::sax_parse(text.begin(), text.end(), &handler);
+    if (!handler.why.empty()) return handler.why;
+    if (!read) return "no JSON object, or cut off, at byte 1";
+    const bool merged = line_.is_merged();
+    if (std::string why = why_incomplete(fields, handler.seen, merged); !why.empty()) return why;
+    if (line_.at == 0) return "\"at\" is 0";
+    if (line_.at > now_ + kClockSlack) return "\"at\" is in the future";
+    lacks_guard_ = !has_guard(fields, handler.seen);
+    if (!merged) {
+        const Pooled p = std::exchange(line_.pooled, {});
+        line_.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares};
+    } else if (!has_results_of_hosts(fields, handler.seen)) {
+        line_.pooled.forget_hosts();
+    }
     if (!is_possible(line_)) return "evidence out of bounds: the stated pairs and hosts cannot give it";
     return {};
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json text_or_null(const std::string& text) {
-    return text.empty() ? Json() : Json(text);
-}
-
-Json count_or_null(const std::optional<std::uint64_t>& count) {
-    return count ? Json(*count) : Json();
-}
-
-Json to_json(const Spread::State& s) {
-    return {{"hosts", s.hosts},
-            {"weight", s.weight},
-            {"weight_squares", s.weight_squares},
-            {"sum", s.sum},
-            {"squares", s.squares},
-            {"least", {s.least.mean, s.least.weight}},
-            {"most", {s.most.mean, s.most.weight}}};
-}
-
-}  // namespace
-
-Json to_json(const FleetMachine& m) {
-    return {{"arch", text_or_null(m.arch)},    {"vendor", text_or_null(m.vendor)},
-            {"model", text_or_null(m.model)},  {"packages", count_or_null(m.packages)},
-            {"cores", count_or_null(m.cores)}, {"llc_cores", count_or_null(m.llc_cores)}};
-}
-
-FleetMachine fleet_machine(HostFacts facts, const Topology& topology) {
-    const auto count = [](const std::optional<unsigned>& n) {
-        return n ? std::optional<std::uint64_t>(*n) : std::nullopt;
-    };
-    take_counts(topology, facts);
-    FleetMachine out;
-    out.arch = facts.arch;
-    out.vendor = facts.cpu_vendor;
-    if (!facts.cpu_models.empty()) out.model = facts.cpu_models.front();
-    if (!topology.packages.empty()) out.packages = topology.packages.size();
-    out.cores = count(facts.cores);
-    out.llc_cores = count(facts.llc_cores);
+Json to_json(FleetLine line) {
+    const bool merged = line.is_merged();
+    if (const HostEvidence& own = line.own; !merged)
+        line.pooled = {0, own.alarms, own.pairs, {own.better}, {own.worse}, own.sum, own.squares, {}, false};
+    std::uint64_t version = kLineVersion;
+    Json out;
+    for (const auto& [object, name, in, bound, slot] : fields_of(line, version)) {
+        if (in == (merged ? In::host : In::merged)) continue;
+        if ((in == In::by_host || object == "spread") && !line.pooled.by_host) continue;
+        const Json value = std::visit(JsonOf{in}, slot);
+        if (!std::holds_alternative<std::monostate>(slot))
+            (object.empty() ? out : out[std::string(object)])[std::string(name)] = value;
+    }
     return out;
 }
 
-std::string series_of(const std::string& kernel) {
-    return kernel.substr(0, kernel.find(' '));
-}
-
 std::string text_of(const FleetLine& line) {
-    const FleetKey& key = line.key;
-    const Pooled& p = line.pooled;
-    const bool merged = line.is_merged();
-    Json out{{"v", kLineVersion}};
-    if (!merged) out["host"] = line.host;
-    out["at"] = line.at;
-    if (merged) out["hosts"] = p.hosts;
-    out.update(Json{{"machine", to_json(key.machine)},
-                    {"kernel", key.kernel},
-                    {"topology", key.topology},
-                    {"scheduler", key.scheduler},
-                    {"class", key.kind},
-                    {"reference", key.reference},
-                    {"reference_origin", key.reference_origin},
-                    {"candidate", key.candidate},
-                    {"partitions", key.partitions},
-                    {"strict", key.strict},
-                    {"counter", key.counter},
-                    {"guard", key.guard},
-                    {"tolerance", key.tolerance},
-                    {"window", key.window},
-                    {"n", merged ? p.alarms : line.own.alarms},
-                    {"pairs", merged ? p.pairs : line.own.pairs},
-                    {"better", merged ? p.better : line.own.better},
-                    {"worse", merged ? p.worse : line.own.worse},
-                    {"sum", merged ? p.sum : line.own.sum},
-                    {"squares", merged ? p.squares : line.own.squares}});
-    if (merged && p.by_host) {
-        out["hosts_better"] = p.hosts_better;
-        out["hosts_worse"] = p.hosts_worse;
-        out["hosts_below"] = p.hosts_below;
-        out["hosts_above"] = p.hosts_above;
-        out["top_better"] = p.top_better;
-        out["top_worse"] = p.top_worse;
-        out["spread"] = to_json(p.spread.state());
-    }
-    if (merged) {
-        out["shards"] = Json::array();
-        for (const Shard& shard : line.shards.all()) out["shards"].push_back(shard.text());
-    }
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return to_json(line).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace wq

@@ -8,13 +8,45 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evidence/pooled.h"
-#include "evidence/shard.h"
 #include "machine/host_facts.h"
 #include "machine/topology.h"
 
 namespace wq {
+
+// A share of all hosts: those for which XXH64 (seed 0) of the name, modulo `of`, is index - 1. The hash is
+// printed by `printf %s HOST | xxhsum -H64`. 1/1 is all hosts.
+struct Shard {
+    std::uint32_t index = 1;  // 1..of
+    std::uint32_t of = 1;     // at most kMostShards
+
+    [[nodiscard]] bool has(std::uint64_t host_hash) const { return host_hash % of == index - 1; }
+    // Whether some host could be in both.
+    [[nodiscard]] bool overlaps(const Shard& other) const;
+    // Whether each host of this one is in OTHER.
+    [[nodiscard]] bool is_within(const Shard& other) const;
+    [[nodiscard]] std::string text() const;  // "1/4"
+    friend auto operator<=>(const Shard&, const Shard&) = default;
+};
+inline constexpr std::uint32_t kMostShards = 65'536;
+
+// "I/N", with 1 <= I <= N <= kMostShards.
+std::optional<Shard> shard_named(std::string_view text);
+
+// Shards that do not overlap, sorted. All N shards of the same N are stored as 1/1.
+class Shards {
+  public:
+    [[nodiscard]] bool overlaps(const Shard& shard) const;
+    // SHARD must not overlap any of them.
+    void add(const Shard& shard);
+    [[nodiscard]] const std::vector<Shard>& all() const { return shards_; }
+    friend bool operator==(const Shards&, const Shards&) = default;
+
+  private:
+    std::vector<Shard> shards_;
+};
 
 // The kind of a machine, as far as a policy's conditions can name it. Empty fields are not known.
 struct FleetMachine {
@@ -28,6 +60,9 @@ struct FleetMachine {
 };
 // The kind of the host with FACTS, whose current CPUs are those of TOPOLOGY.
 FleetMachine fleet_machine(HostFacts facts, const Topology& topology);
+
+// Follows the scope in the name of an arm whose affinity is strict.
+inline constexpr std::string_view kStrictSuffix = " strict";
 
 // What was compared with what, where, and by which counter. Evidence of hosts is pooled if their keys are
 // equal. Keys sort in the order of the output.
@@ -49,9 +84,9 @@ struct FleetKey {
     friend std::partial_ordering operator<=>(const FleetKey&, const FleetKey&) = default;
     friend bool operator==(const FleetKey&, const FleetKey&) = default;
 };
-
-// "6.12" for "6.12 cpu smt cache numa system": what a policy's condition on the kernel can name.
-std::string series_of(const std::string& kernel);
+struct FleetKeyHash {
+    std::size_t operator()(const FleetKey& key) const;
+};
 
 // A line of `wq-tunectl history --ledger` (the evidence of one host for a key), or of `fleet merge` (the
 // evidence of many hosts). docs/fleet.md describes the format. Lines of another version of the format are
@@ -87,10 +122,9 @@ class FleetLineReader {
 inline constexpr std::int64_t kClockSlack = 300;    // s
 inline constexpr std::size_t kMostLine = 65'536;    // bytes
 inline constexpr std::size_t kLeastHostLine = 350;  // bytes: all keys, with empty values
-inline constexpr std::size_t kMostHostDigits = 64;  // of a host's name
 
-// The line as JSON, without a line feed.
+// The line as JSON; text_of() without a line feed.
+nlohmann::ordered_json to_json(FleetLine line);
 std::string text_of(const FleetLine& line);
-nlohmann::ordered_json to_json(const FleetMachine& machine);
 
 }  // namespace wq

@@ -2,7 +2,7 @@
 #include "evidence/fleet_merge.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -11,69 +11,13 @@
 namespace wq {
 namespace {
 
-// Values of Row::numbers that no hash has.
-constexpr std::uint32_t kCloned = 0;   // there are different lines with this time
-constexpr std::uint32_t kCounted = 1;  // in the second round: the line was added
-constexpr std::uint32_t kLeastHash = 2;
-
-void append(std::string& out, std::string_view text) {
-    out += text;
-    out += '\n';
-}
-
-void append(std::string& out, const std::optional<std::uint64_t>& count) {
-    append(out, count ? std::string_view(std::to_string(*count)) : "?");
-}
-
-// Writes KEY to OUT. Strings of a key have no control characters, so a line feed separates them. Returns the
-// length of the question at the start of OUT: the fields that rules distinguish (evidence/promote.cpp).
-std::size_t set_text(std::string& out, const FleetKey& key) {
-    out.clear();
-    for (const std::string* text : {&key.machine.arch, &key.machine.vendor, &key.machine.model, &key.kind,
-                                    &key.reference, &key.reference_origin, &key.candidate, &key.counter})
-        append(out, *text);
-    append(out, key.machine.cores);
-    append(out, key.machine.llc_cores);
-    append(out, series_of(key.kernel));
-    out += key.strict ? 's' : '-';
-    const std::size_t question = out.size();
-    for (const std::string* text : {&key.kernel, &key.topology, &key.scheduler, &key.window})
-        append(out, *text);
-    append(out, key.machine.packages);
-    append(out, std::to_string(key.partitions[0]));
-    append(out, std::to_string(key.partitions[1]));
-    out += key.guard ? 'g' : '-';
-    char tolerance[sizeof key.tolerance];
-    std::memcpy(tolerance, &key.tolerance, sizeof tolerance);
-    out.append(tolerance, sizeof tolerance);
-    return question;
-}
-
-// A hash of the values that are equal in two lines of one machine with the same key and time.
-std::uint32_t hash_of_numbers(const HostEvidence& e) {
-    static_assert(sizeof e == (2 + 2 * kStakes.size() + 2) * sizeof(double), "without padding");
-    char bytes[sizeof e];
-    std::memcpy(bytes, &e, sizeof bytes);
-    return std::max(static_cast<std::uint32_t>(hash_of({bytes, sizeof bytes})), kLeastHash);
-}
-
-// Grows with each pair, and with each alarm, after which the pairs restart at 0.
-std::uint32_t progress_of(const HostEvidence& e) {
-    constexpr std::uint64_t kPairs = 1U << 24U;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(e.alarms, 255) * kPairs +
-                                      std::min(e.pairs, kPairs - 1));
-}
-
 void merge_into(FleetEntry& sum, const FleetEntry& entry) {
-    if (sum.at == 0) sum.key = entry.key;
+    if (entry.at == 0) return;
+    sum.key = entry.key;
     sum.pooled.add(entry.pooled);
     sum.at = std::max(sum.at, entry.at);
     for (const Shard& shard : entry.shards.all())
         if (!sum.shards.overlaps(shard)) sum.shards.add(shard);
-}
-
-std::uint64_t bucket_of(std::uint64_t host_hash, std::uint64_t buckets) {
-    return (host_hash >> 32U) % buckets;  // --shard uses the lower bits
 }
 
 // The host's name in the text of a line; "" if a simple search does not find it.
@@ -88,29 +32,51 @@ std::string_view host_in(std::string_view line) {
 
 }  // namespace
 
+std::string series_of(const std::string& kernel) {
+    return kernel.substr(0, kernel.find(' '));
+}
+
+void reduce_to_question(FleetKey& key) {
+    key.machine.packages.reset();
+    key.kernel = series_of(key.kernel);
+    key.topology.clear();
+    key.scheduler.clear();
+    key.partitions = {};
+    key.guard = false;
+    key.tolerance = 0;
+    key.window.clear();
+}
+
 FleetMerge::FleetMerge(const Options& options)
     : options_(options),
       reader_(options.now),
-      buckets_(1 + options.bytes / kLeastHostLine / std::max<std::size_t>(options.most_rows, 1)),
-      rows_(1024) {}
+      buckets_(1 + options.bytes / kLeastHostLine / std::max<std::size_t>(options.most_rows, 1)) {}
 
-// Most lines of other buckets and shards are recognized without parsing them.
-bool FleetMerge::skips(std::string_view line) const {
-    if (buckets_ == 1 && options_.shard.of == 1) return false;
-    const std::string_view host = host_in(line);
-    if (host.empty()) return false;
-    const std::uint64_t hash = hash_of(host);
-    return !options_.shard.has(hash) || bucket_of(hash, buckets_) != bucket_;
+// Whether this round takes lines of the HOST with this hash. --shard uses the lower bits.
+bool FleetMerge::has(std::uint64_t host) const {
+    return options_.shard.has(host) && (host >> 32U) % buckets_ == bucket_;
+}
+
+FleetMerge::Known& FleetMerge::known(const FleetKey& key) {
+    const auto [at, is_new] = known_.try_emplace(key);
+    if (is_new) {
+        FleetKey question = key;
+        reduce_to_question(question);
+        at->second.key = key;
+        at->second.question = &questions_[question];
+    }
+    return at->second;
 }
 
 std::string FleetMerge::take(std::string_view text) {
     note_.clear();
-    if (skips(text)) return {};
-    const bool reports = bucket_ == 0 && !repeats_;
+    // Most lines of other buckets and shards are recognized without parsing them.
+    const std::string_view host = host_in(text);
+    if (!host.empty() && !has(hash_of(host))) return {};
+    const bool reports = bucket_ == 0 && !names_;
     if (std::string why = reader_.read(text); !why.empty())
-        return reports || (!repeats_ && !host_in(text).empty()) ? why : "";
+        return reports || (!names_ && !host.empty()) ? why : "";
     const FleetLine& line = reader_.line();
-    question_ = set_text(key_, line.key);
     if (line.is_merged() && !reports) return {};
     std::string why = line.is_merged() ? take_merged_line(line) : take_host_line(line);
     if (why.empty() && note_.empty()) note_ = what_is_missing(line);
@@ -132,128 +98,93 @@ std::string FleetMerge::what_is_missing(const FleetLine& line) {
 
 std::string FleetMerge::take_host_line(const FleetLine& line) {
     const std::uint64_t host = hash_of(line.host);
-    if (!options_.shard.has(host) || bucket_of(host, buckets_) != bucket_) return {};
-    const std::uint64_t id = std::max<std::uint64_t>(host ^ hash_of(question()) * 0x9e3779b97f4a7c15U, 1);
-    const Row seen{id, static_cast<std::uint32_t>(std::min<std::int64_t>(line.at, UINT32_MAX)),
-                   static_cast<std::uint32_t>(hash_of(key_)), hash_of_numbers(line.own),
-                   progress_of(line.own)};
-    if (!repeats_) {
-        if (scan(seen)) count(line);
+    if (!has(host)) return {};
+    Known& known = this->known(line.key);
+    Row& row = known.question->rows[host];
+    const Row seen{&known, line.at, line.own};
+    if (!names_) {
+        keep_newer(row, seen);
         if (!note_.empty()) note_ = "host " + line.host + note_;
         return {};
     }
-    Row& row = row_of(id);
-    if (row.at != seen.at || row.key != seen.key) return {};
-    if (row.numbers == kCloned)
+    if (row.at != seen.at || row.known != seen.known) return {};
+    if (row.cloned)
         return "host " + line.host +
                " has other numbers for the same entry and time elsewhere: two machines " +
                "with one machine id (a cloned image?)";
-    if (is_covered(host)) return "host " + line.host + " is in a shard that a merged line covers";
-    if (row.numbers == kCounted) return {};
-    row.numbers = kCounted;
-    count(line);
+    if (known.question->covers(host)) return "host " + line.host + " is in a shard that a merged line covers";
     return {};
 }
 
-// The first round: whether the line counts, as far as is known. The second round corrects what was wrong.
-bool FleetMerge::scan(const Row& seen) {
-    if (!merged_.empty()) wrong_ = true;
-    Row& row = row_of(seen.id);
-    if (row.id == 0) {
+// Keeps the newer of ROW and SEEN in ROW. Of lines with the same time, that with the largest key counts, so
+// that the order in which they come does not matter.
+void FleetMerge::keep_newer(Row& row, const Row& seen) {
+    if (row.known == nullptr) {
         row = seen;
-        used_++;
-        if (used_ > rows_.size() / 4 * 3) grow();
-        return true;
+        return;
     }
     const Row& older = seen.at < row.at ? seen : row;
     const Row& newer = seen.at < row.at ? row : seen;
-    if (seen.key == row.key && older.at < newer.at && older.progress > newer.progress)
+    const auto progress = [](const HostEvidence& own) { return std::tie(own.alarms, own.pairs); };
+    if (seen.known == row.known && older.at < newer.at && progress(older.own) > progress(newer.own))
         note_ =
             ": two lines of one entry; the later one is used although it has fewer pairs: the ledger was "
             "lost or began anew, or there are two machines with one machine id";
-    const auto order = std::tie(seen.at, seen.key) <=> std::tie(row.at, row.key);
-    if (order < 0 || (order == 0 && seen.numbers == row.numbers)) return false;
-    wrong_ = true;
-    if (order > 0)
+    if (seen.at == row.at && seen.known == row.known)
+        row.cloned = row.cloned || seen.own != row.own;
+    else if (seen.at > row.at || (seen.at == row.at && row.known->key < seen.known->key))
         row = seen;
-    else
-        row.numbers = kCloned;
-    return false;
 }
 
-// Whether a merged line of the question may include this host.
-bool FleetMerge::is_covered(std::uint64_t host) const {
-    const auto found = covered_.find(std::string(question()));
-    return found != covered_.end() &&
-           std::ranges::any_of(found->second, [&](const Shard& shard) { return shard.has(host); });
+bool FleetMerge::Question::covers(std::uint64_t host) const {
+    return std::ranges::any_of(covered, [&](const Shard& shard) { return shard.has(host); });
 }
 
 std::string FleetMerge::take_merged_line(const FleetLine& line) {
+    bool overlaps = false;
     for (const Shard& shard : line.shards.all()) {
         if (!shard.overlaps(options_.shard)) continue;
+        overlaps = true;
         if (!shard.is_within(options_.shard))
             return "a merged line cannot be divided: its shard " + shard.text() + " is not within " +
                    options_.shard.text();
     }
-    if (!line.shards.overlaps(options_.shard)) return {};
-    const auto found = merged_.find(key_);
+    if (!overlaps) return {};
+    Known& known = this->known(line.key);
     for (const Shard& shard : line.shards.all())
-        if (found != merged_.end() && found->second.shards.overlaps(shard))
+        if (known.merged.shards.overlaps(shard))
             return "its shard " + shard.text() +
                    " overlaps those of an earlier merged line of the same entry";
-    merge_into(merged_[key_], {line.key, line.pooled, line.at, line.shards});
-    covered_[std::string(question())].insert(line.shards.all().begin(), line.shards.all().end());
-    if (used_ > 0) wrong_ = true;
+    merge_into(known.merged, {line.key, line.pooled, line.at, line.shards});
+    known.question->covered.insert(line.shards.all().begin(), line.shards.all().end());
     return {};
 }
 
-void FleetMerge::count(const FleetLine& line) {
-    FleetEntry& entry = round_[key_];
-    if (entry.at == 0) entry.key = line.key;
-    entry.pooled.add(pooled(line.own, line.key.tolerance));
-    entry.at = std::max(entry.at, line.at);
-}
-
-FleetMerge::Row& FleetMerge::row_of(std::uint64_t id) {
-    std::size_t at = id & (rows_.size() - 1);
-    while (rows_[at].id != 0 && rows_[at].id != id) at = (at + 1) & (rows_.size() - 1);
-    return rows_[at];
-}
-
-void FleetMerge::grow() {
-    std::vector<Row> old(rows_.size() * 2);
-    old.swap(rows_);
-    for (const Row& row : old)
-        if (row.id != 0) row_of(row.id) = row;
-}
-
-void FleetMerge::end_round() {
-    for (const auto& [text, entry] : round_) merge_into(hosts_[text], entry);
-    round_.clear();
-}
-
 bool FleetMerge::again() {
-    if (wrong_ && !repeats_) {
-        round_.clear();
-        repeats_ = true;
-        return true;
+    const bool named = std::exchange(names_, false);
+    for (auto& [key, question] : questions_)
+        for (const auto& [host, row] : question.rows)
+            if (row.cloned || question.covers(host)) names_ = true;
+    if (!named && names_) return true;
+    names_ = false;
+    for (auto& [key, question] : questions_) {
+        for (const auto& [host, row] : question.rows)
+            if (!row.cloned && !question.covers(host))
+                merge_into(row.known->hosts,
+                           {row.known->key, pooled(row.own, row.known->key.tolerance), row.at, {}});
+        question.rows = {};
     }
-    end_round();
-    repeats_ = wrong_ = false;
-    if (++bucket_ >= buckets_) return false;
-    std::ranges::fill(rows_, Row{});
-    used_ = 0;
-    return true;
+    return ++bucket_ < buckets_;
 }
 
 std::vector<FleetEntry> FleetMerge::entries() const {
     std::map<FleetKey, FleetEntry> sorted;
-    for (const auto& [text, entry] : hosts_) {
-        FleetEntry& out = sorted[entry.key];
-        merge_into(out, entry);
-        if (out.shards.empty()) out.shards.add(options_.shard);  // all merged lines are within it
+    for (const auto& [key, known] : known_) {
+        FleetEntry entry = known.hosts;
+        if (entry.at > 0) entry.shards.add(options_.shard);  // all merged lines are within it
+        merge_into(entry, known.merged);
+        if (entry.at > 0) sorted.emplace(key, std::move(entry));
     }
-    for (const auto& [text, entry] : merged_) merge_into(sorted[entry.key], entry);
     std::vector<FleetEntry> out;
     for (auto& [key, entry] : sorted) out.push_back(std::move(entry));
     return out;

@@ -32,7 +32,7 @@
 //
 // Hosts that differ. The product tests "no host gains". If the candidate is a gain on some hosts and harm on
 // others, this is false and the product grows. But this says nothing about hosts that were not measured, and
-// a rule is for these. So if the effects of hosts visibly differ (evidence/spread.h), hosts are counted
+// a rule is for these. So if the effects of hosts visibly differ (Spread), hosts are counted
 // instead: each has one vote, the sign of its sum. If hosts that gain are not more frequent than others, the
 // votes are at worst fair coins, and a bet on them with the same stakes is an e-value: its factor is 2 / (1 +
 // exp(-k)) for a vote, and 2 / (1 + exp(k)) for a vote against. Its largest value for n hosts is 2^n, so few
@@ -58,19 +58,50 @@ namespace {
 constexpr double kMostEvidence = 1000;
 constexpr double kMostForRule = 8;  // factor per host, on average
 
-StakeLogs shares_of(const StakeLogs& logs) {
-    StakeLogs out{};
-    std::ranges::transform(logs, out.begin(), share_of);
+constexpr std::uint64_t kLeastPairs = 8;
+// Differences between hosts below this do not matter. So this is also the least standard deviation that is
+// assumed for a host's mean.
+constexpr double kLeastDeviation = 1e-3;
+// Limit of |mean| of a host. In a sum with the square of a larger one, the digits of other hosts would be
+// lost.
+constexpr double kMostMean = 10;
+constexpr double kNormal80 = 0.8416;              // 80% quantile of the standard normal distribution
+constexpr std::uint64_t kLeastToLeaveOneOut = 8;  // hosts
+
+// Cochran's Q: the sum of weight * (mean - overall mean)^2.
+double q_of(const Spread& s) {
+    return s.weight <= 0 ? 0 : std::max(0.0, s.squares - s.sum * s.sum / s.weight);
+}
+
+double q_without(Spread s, const Spread::Host& host) {
+    s.weight -= host.weight;
+    s.sum -= host.weight * host.mean;
+    s.squares -= host.weight * host.mean * host.mean;
+    return q_of(s);
+}
+
+// The 80% quantile of chi-squared (Wilson and Hilferty, 1931).
+double chi_squared_80(double degrees) {
+    const double part = 2 / (9 * degrees);
+    return degrees * std::pow(1 - part + kNormal80 * std::sqrt(part), 3);
+}
+
+PooledSide side_of(const StakeLogs& logs, bool votes) {
+    PooledSide out;
+    std::ranges::transform(logs, out.sums.begin(), share_of);
+    std::ranges::transform(out.sums, out.top.begin(), [](double share) { return std::max(share, 0.0); });
+    out.hosts = log_mean(logs) >= std::log(kHostEvidence) ? 1 : 0;
+    out.votes = votes ? 1 : 0;
     return out;
 }
 
-StakeLogs without(StakeLogs sums, const StakeLogs& top) {
-    for (std::size_t i = 0; i < sums.size(); i++) sums[i] -= top[i];
-    return sums;
-}
-
-void add_to(StakeLogs& sums, const StakeLogs& more) {
-    for (std::size_t i = 0; i < sums.size(); i++) sums[i] += more[i];
+void add_to(PooledSide& side, const PooledSide& other) {
+    for (std::size_t i = 0; i < kStakes.size(); i++) {
+        side.sums[i] += other.sums[i];
+        side.top[i] = std::max(side.top[i], other.top[i]);
+    }
+    side.hosts += other.hosts;
+    side.votes += other.votes;
 }
 
 // ln of the e-value of a bet on VOTES of HOSTS, one of the votes left out.
@@ -83,35 +114,58 @@ double log_of_votes(std::uint64_t votes, std::uint64_t hosts) {
     return log_mean(logs);
 }
 
-void raise_to(StakeLogs& top, const StakeLogs& other) {
-    for (std::size_t i = 0; i < top.size(); i++) top[i] = std::max(top[i], other[i]);
-}
-
 }  // namespace
 
+Spread Spread::of_host(std::uint64_t pairs, double sum, double squares) {
+    if (pairs < kLeastPairs) return {};
+    const auto n = static_cast<double>(pairs);
+    const double variance = std::max(0.0, squares - sum * sum / n) / (n * (n - 1));
+    const Host host{std::clamp(sum / n, -kMostMean, kMostMean),
+                    1 / std::max(variance, kLeastDeviation * kLeastDeviation)};
+    const double weighted = host.weight * host.mean;
+    return {1, host.weight, host.weight * host.weight, weighted, weighted * host.mean, host, host};
+}
+
+void Spread::add(const Spread& other) {
+    if (other.hosts == 0) return;
+    if (hosts == 0 || other.least < least) least = other.least;
+    if (hosts == 0 || most < other.most) most = other.most;
+    hosts += other.hosts;
+    weight += other.weight;
+    weight_squares += other.weight_squares;
+    sum += other.sum;
+    squares += other.squares;
+}
+
+double Spread::deviation() const {
+    if (hosts < 2) return 0;
+    const double scale = weight - weight_squares / weight;
+    if (scale <= 0) return 0;
+    return std::sqrt(std::max(0.0, (q_of(*this) - static_cast<double>(hosts - 1)) / scale));
+}
+
+bool Spread::is_visible() const {
+    if (hosts < 3) return false;
+    if (hosts < kLeastToLeaveOneOut) return q_of(*this) > chi_squared_80(static_cast<double>(hosts - 1));
+    const double q = std::min(q_without(*this, least), q_without(*this, most));
+    return q > chi_squared_80(static_cast<double>(hosts - 2));
+}
+
 double share_of(double log_e) {
-    static const double kMostLog = std::log(kMostEvidence);
-    return std::log(0.1 + 0.9 * std::exp(std::min(log_e, kMostLog)));
+    static const double kMostLogOfHost = std::log(kMostEvidence);
+    return std::log(0.1 + 0.9 * std::exp(std::min(log_e, kMostLogOfHost)));
 }
 
 Pooled pooled(const HostEvidence& host, double tolerance) {
-    static const double kEnough = std::log(kHostEvidence);
-    Pooled out;
-    out.hosts = 1;
-    out.alarms = host.alarms;
-    out.pairs = host.pairs;
-    out.better = shares_of(host.better);
-    out.worse = shares_of(host.worse);
-    raise_to(out.top_better, out.better);
-    raise_to(out.top_worse, out.worse);
-    out.hosts_better = log_mean(host.better) >= kEnough ? 1 : 0;
-    out.hosts_worse = log_mean(host.worse) >= kEnough ? 1 : 0;
-    out.hosts_below = host.sum < 0 ? 1 : 0;
-    out.hosts_above = host.sum > static_cast<double>(host.pairs) * std::log1p(tolerance) ? 1 : 0;
-    out.sum = host.sum;
-    out.squares = host.squares;
-    out.spread = Spread::of_host(host.pairs, host.sum, host.squares);
-    return out;
+    const double tolerated = static_cast<double>(host.pairs) * std::log1p(tolerance);
+    return {1,
+            host.alarms,
+            host.pairs,
+            side_of(host.better, host.sum < 0),
+            side_of(host.worse, host.sum > tolerated),
+            host.sum,
+            host.squares,
+            Spread::of_host(host.pairs, host.sum, host.squares)};
 }
 
 void Pooled::add(const Pooled& other) {
@@ -122,45 +176,28 @@ void Pooled::add(const Pooled& other) {
     add_to(worse, other.worse);
     sum += other.sum;
     squares += other.squares;
-    if (!by_host || !other.by_host) return forget_hosts();
-    raise_to(top_better, other.top_better);
-    raise_to(top_worse, other.top_worse);
-    hosts_better += other.hosts_better;
-    hosts_worse += other.hosts_worse;
-    hosts_below += other.hosts_below;
-    hosts_above += other.hosts_above;
     spread.add(other.spread);
+    if (!by_host || !other.by_host) forget_hosts();
 }
 
 void Pooled::forget_hosts() {
     by_host = false;
-    top_better = top_worse = {};
-    hosts_better = hosts_worse = hosts_below = hosts_above = 0;
+    better = {better.sums};
+    worse = {worse.sums};
     spread = {};
 }
 
-double Pooled::log_better_without_one() const {
-    return log_mean(without(better, top_better));
+double PooledSide::log_without_one() const {
+    StakeLogs rest = sums;
+    for (std::size_t i = 0; i < rest.size(); i++) rest[i] -= top[i];
+    return log_mean(rest);
 }
 
-double Pooled::log_worse_without_one() const {
-    return log_mean(without(worse, top_worse));
-}
-
-// LOG (of all hosts but one), limited to what a rule may use.
-double Pooled::log_for_rule(double log, std::uint64_t votes) const {
+double Pooled::log_for_rule(const PooledSide& side) const {
     if (hosts < kLeastHosts || !by_host) return 0;
-    const double most = spread.is_visible() ? log_of_votes(votes, hosts)
+    const double most = spread.is_visible() ? log_of_votes(side.votes, hosts)
                                             : static_cast<double>(hosts - 1) * std::log(kMostForRule);
-    return std::min(log, most);
-}
-
-double Pooled::log_for_rule_better() const {
-    return log_for_rule(log_better_without_one(), hosts_below);
-}
-
-double Pooled::log_for_rule_worse() const {
-    return log_for_rule(log_worse_without_one(), hosts_above);
+    return std::min(side.log_without_one(), most);
 }
 
 double Pooled::effect_percent() const {

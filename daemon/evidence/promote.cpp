@@ -45,54 +45,39 @@ namespace {
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // ln 0
 
 void reduce_to_row(FleetKey& key) {
-    key.topology.clear();
-    key.scheduler.clear();
-    key.partitions = {};
-    key.tolerance = 0;
-    key.window.clear();
-    key.guard = false;
-}
-
-// A host counts once for each of these keys, see set_text() in evidence/fleet_merge.cpp.
-void reduce_to_conditions(FleetKey& key) {
-    reduce_to_row(key);
-    key.machine.packages.reset();
-    key.kernel = series_of(key.kernel);
+    const FleetKey all = key;
+    reduce_to_question(key);
+    key.machine.packages = all.machine.packages;
+    key.kernel = all.kernel;
 }
 
 // Keeps guards apart: what hosts measured as a guard is no evidence for a candidate, even if other hosts
 // judge by this counter.
 void reduce_to_hypothesis(FleetKey& key) {
     const bool guard = key.guard;
-    reduce_to_conditions(key);
+    reduce_to_question(key);
     key.guard = guard;
 }
 
 // The same candidate against the same reference, by any counter.
 FleetKey comparison_of(FleetKey key) {
-    reduce_to_conditions(key);
+    reduce_to_question(key);
     key.counter.clear();
     return key;
 }
 
-FleetKey class_key_of(const FleetKey& key) {
-    FleetKey out;
-    out.machine = key.machine;
-    out.kernel = key.kernel;
-    out.kind = key.kind;
+// The same candidate against the kernel's setting, for any such setting.
+FleetKey candidate_of(const FleetKey& key) {
+    FleetKey out = comparison_of(key);
+    out.reference.clear();
+    out.reference_origin.clear();
     return out;
 }
 
-bool are_many_worse(const Pooled& p) {
-    return p.hosts_worse > 1 &&
-           static_cast<double>(p.hosts_worse) > kMostWorse * static_cast<double>(p.hosts);
-}
-
-// The same candidate against the kernel's setting, for any such setting.
-FleetKey candidate_of(const FleetKey& key) {
-    FleetKey out = class_key_of(comparison_of(key));
-    out.candidate = key.candidate;
-    out.strict = key.strict;
+FleetKey class_key_of(const FleetKey& key) {
+    FleetKey out = candidate_of(key);
+    out.candidate.clear();
+    out.strict = false;
     return out;
 }
 
@@ -100,22 +85,22 @@ FleetKey candidate_of(const FleetKey& key) {
 class Vetoes {
   public:
     explicit Vetoes(const std::vector<FleetEntry>& entries) {
-        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_conditions)) {
-            if (are_many_worse(p))
-                add(key, fmt::format("{} of {} hosts are worse by {}", p.hosts_worse, p.hosts, key.counter));
+        for (const auto& [key, p, at, shards] : regrouped(entries, reduce_to_question)) {
+            if (are_many(p.worse.hosts, p.hosts))
+                add(key, fmt::format("{} of {} hosts are worse by {}", p.worse.hosts, p.hosts, key.counter));
             if (!p.by_host && p.hosts > 1)
                 add(key, "it is not known how many hosts are worse by " + key.counter);
         }
         for (const auto& [key, p, at, shards] : shown_rows(entries))
-            if (p.by_host && p.log_worse_without_one() > 0)
+            if (const double log = p.worse.log_without_one(); p.by_host && log > 0)
                 add(key, fmt::format("there is evidence that it is worse by {} (E {:.2g} without one host)",
-                                     key.counter, std::exp(std::min(p.log_worse_without_one(), 700.0))));
+                                     key.counter, std::exp(std::min(log, 700.0))));
     }
     // "" if there is none.
     [[nodiscard]] std::string of(const FleetKey& key) const {
-        if (const auto found = whys_.find(comparison_of(key)); found != whys_.end()) return found->second;
-        const auto found = whys_.find(candidate_of(key));
-        return found == whys_.end() ? "" : found->second;
+        for (const FleetKey& each : {comparison_of(key), candidate_of(key)})
+            if (const auto found = whys_.find(each); found != whys_.end()) return found->second;
+        return "";
     }
 
   private:
@@ -140,9 +125,9 @@ std::vector<Hypothesis> hypotheses_of(const std::vector<FleetEntry>& sums, const
     std::vector<Hypothesis> out;
     for (const FleetEntry& sum : sums) {
         if (sum.pooled.hosts < kLeastHosts || !sum.pooled.by_host) continue;
-        out.push_back({&sum, true, sum.pooled.log_for_rule_worse(), ""});
+        out.push_back({&sum, true, sum.pooled.log_for_rule(sum.pooled.worse), ""});
         if (sum.key.guard) continue;
-        out.push_back({&sum, false, sum.pooled.log_for_rule_better(), vetoes.of(sum.key)});
+        out.push_back({&sum, false, sum.pooled.log_for_rule(sum.pooled.better), vetoes.of(sum.key)});
     }
     return out;
 }
@@ -164,47 +149,39 @@ bool is_of_kernel(const FleetEntry* entry) {
 }
 
 const FleetEntry* loudest(const std::vector<const FleetEntry*>& found) {
-    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule_better(); };
+    const auto log = [](const FleetEntry* entry) { return entry->pooled.log_for_rule(entry->pooled.better); };
     const auto most = std::ranges::max_element(found, {}, log);
     return most == found.end() ? nullptr : *most;
 }
 
-std::vector<const FleetEntry*> improvements_on(const std::string& arm,
-                                               const std::vector<const FleetEntry*>& better) {
+template <class Pass>
+std::vector<const FleetEntry*> those(const std::vector<const FleetEntry*>& entries, Pass pass) {
     std::vector<const FleetEntry*> out;
-    for (const FleetEntry* entry : better)
-        if (entry->key.reference == arm && !is_of_kernel(entry)) out.push_back(entry);
+    std::ranges::copy_if(entries, std::back_inserter(out), pass);
     return out;
 }
 
-FleetRule rule_of(FleetRule::Kind kind, const FleetKey& key) {
-    return {kind, key.machine, key.kernel, key.kind, {}, false, {}};
-}
-
-FleetRule use_rule(const FleetEntry* first, const std::vector<const FleetEntry*>& better) {
-    FleetRule out = rule_of(FleetRule::Kind::use, first->key);
-    std::set<std::string> been = {first->key.reference};
-    for (const FleetEntry* step = first; step != nullptr && been.insert(step->key.candidate).second;
-         step = loudest(improvements_on(out.arm, better))) {
-        out.arm = step->key.candidate;
-        out.strict = step->key.strict;
+FleetRule use_rule(const FleetEntry* step, const std::vector<const FleetEntry*>& better) {
+    FleetRule out;
+    std::set<std::string> been = {step->key.reference};
+    while (step != nullptr && been.insert(step->key.candidate).second) {
         out.evidence.push_back(*step);
+        step = loudest(those(better, [&](const FleetEntry* entry) {
+            return entry->key.reference == out.key().candidate && !is_of_kernel(entry);
+        }));
     }
     return out;
 }
 
 std::optional<FleetRule> rule_of(const Passed& passed) {
-    std::vector<const FleetEntry*> worse;
-    std::ranges::copy_if(passed.worse, std::back_inserter(worse), is_of_kernel);
-    std::vector<const FleetEntry*> better;
-    for (const FleetEntry* entry : passed.better)
-        if (std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; }))
-            better.push_back(entry);
-    std::vector<const FleetEntry*> first;
-    std::ranges::copy_if(better, std::back_inserter(first), is_of_kernel);
+    const auto worse = those(passed.worse, is_of_kernel);
+    const auto better = those(passed.better, [&](const FleetEntry* entry) {
+        return std::ranges::none_of(worse, [&](auto* w) { return w->key.candidate == entry->key.candidate; });
+    });
+    const auto first = those(better, is_of_kernel);
     if (!better.empty()) return use_rule(loudest(first.empty() ? better : first), better);
     if (worse.empty()) return std::nullopt;
-    FleetRule out = rule_of(FleetRule::Kind::leave, worse.front()->key);
+    FleetRule out{true, {}};
     for (const FleetEntry* entry : worse) out.evidence.push_back(*entry);
     return out;
 }

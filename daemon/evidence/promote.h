@@ -16,29 +16,24 @@ std::vector<FleetEntry> shown_rows(const std::vector<FleetEntry>& entries);
 
 // The result of a fleet for one class of targets, on machines that a policy's conditions cannot distinguish.
 struct FleetRule {
-    enum class Kind {
-        use,    // ARM is better than the kernel's setting, or than an arm that a policy set
-        leave,  // candidates are worse than the kernel's setting, and none is better
-    };
-    Kind kind = Kind::leave;
-    FleetMachine machine;  // packages are empty: there is no condition for them
-    std::string series;    // of the kernel
-    std::string target;    // class of targets
-    std::string arm;       // of `use`: by name
-    bool strict = false;   // of `use`
-    // Of `use`: one entry per step from arm to arm. Of `leave`: all that regressed.
+    // The candidates are worse than the kernel's setting, and none is better. Else the candidate of the last
+    // entry is better than the kernel's setting, or than an arm that a policy set.
+    bool leave = false;
+    // One entry per step from arm to arm; of `leave`, all that regressed. Machines have no packages, because
+    // there is no condition for them; kernels are series.
     std::vector<FleetEntry> evidence;
+    [[nodiscard]] const FleetKey& key() const { return evidence.back().key; }
 };
 
-// A sum that would make a rule without a veto.
+// A sum that makes no rule, and why: "7 of 40 hosts are worse by latency".
 struct FleetDoubt {
-    FleetEntry evidence;  // the sum, which passes e-BH
-    std::string why;      // the veto: "7 of 40 hosts are worse by latency"
+    FleetEntry evidence;
+    std::string why;
 };
 
 struct FleetRules {
     std::vector<FleetRule> rules;
-    std::vector<FleetDoubt> doubts;
+    std::vector<FleetDoubt> doubts;  // sums that pass e-BH, but have a veto
     // Sums without the results of single hosts: it is not known whether one host makes the rule, and whether
     // many hosts are worse. They make no rule, and their counters veto the candidate.
     std::vector<FleetEntry> unclear;

@@ -17,7 +17,7 @@
 #include <random>
 #include <string>
 
-#include "ctl/fleet/fleet_input.h"
+#include "ctl/fleet/ledgers.h"
 
 namespace {
 

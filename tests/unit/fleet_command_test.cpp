@@ -8,8 +8,6 @@
 
 #include "base/file.h"
 #include "ctl/fleet/fleet_command.h"
-#include "ctl/fleet/fleet_policy.h"
-#include "ctl/fleet/fleet_show.h"
 #include "drop_in_plan.h"
 #include "fleet_lines.h"
 #include "run_command.h"

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "evidence/json_scan.h"
 #include "fleet_lines.h"
 
 namespace wq {

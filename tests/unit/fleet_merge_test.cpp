@@ -79,18 +79,18 @@ void expect_same(const Lines& left, const Lines& right) {
         EXPECT_EQ(a[i].key, b[i].key);
         EXPECT_EQ(a[i].at, b[i].at);
         EXPECT_EQ(a[i].shards, b[i].shards);
-        expect_near(p.better, q.better);
-        expect_near(p.worse, q.worse);
-        EXPECT_EQ(p.top_better, q.top_better);
-        EXPECT_EQ(p.top_worse, q.top_worse);
+        expect_near(p.better.sums, q.better.sums);
+        expect_near(p.worse.sums, q.worse.sums);
+        EXPECT_EQ(p.better.top, q.better.top);
+        EXPECT_EQ(p.worse.top, q.worse.top);
         EXPECT_EQ(p.hosts, q.hosts);
         EXPECT_EQ(p.pairs, q.pairs);
         EXPECT_EQ(p.alarms, q.alarms);
         EXPECT_EQ(p.by_host, q.by_host);
-        EXPECT_EQ(p.hosts_better, q.hosts_better);
-        EXPECT_EQ(p.hosts_worse, q.hosts_worse);
-        EXPECT_EQ(p.hosts_below, q.hosts_below);
-        EXPECT_EQ(p.hosts_above, q.hosts_above);
+        EXPECT_EQ(p.better.hosts, q.better.hosts);
+        EXPECT_EQ(p.worse.hosts, q.worse.hosts);
+        EXPECT_EQ(p.better.votes, q.better.votes);
+        EXPECT_EQ(p.worse.votes, q.worse.votes);
         EXPECT_NEAR(p.sum, q.sum, 1e-9);
         EXPECT_NEAR(p.squares, q.squares, 1e-9);
         EXPECT_NEAR(p.spread.deviation(), q.spread.deviation(), 1e-9);
@@ -138,10 +138,10 @@ TEST(FleetMerge, AddsTheSharesOfHosts) {
     EXPECT_DOUBLE_EQ(p.squares, a.squares + b.squares);
     for (std::size_t i = 0; i < kStakes.size(); i++) {
         const auto share = [](double log) { return std::log(0.1 + 0.9 * std::min(std::exp(log), 1000.0)); };
-        EXPECT_NEAR(p.better[i], share(a.better[i]) + share(b.better[i]), 1e-12);
-        EXPECT_NEAR(p.worse[i], share(a.worse[i]) + share(b.worse[i]), 1e-12);
+        EXPECT_NEAR(p.better.sums[i], share(a.better[i]) + share(b.better[i]), 1e-12);
+        EXPECT_NEAR(p.worse.sums[i], share(a.worse[i]) + share(b.worse[i]), 1e-12);
     }
-    EXPECT_EQ(p.hosts_worse, 1U);
+    EXPECT_EQ(p.worse.hosts, 1U);
     EXPECT_THAT(lines[0].shards.all(), ElementsAre(Shard{}));
 }
 

@@ -107,7 +107,7 @@ Cell measure(const FleetWorld& world, double busy, double effect, const std::vec
 using Cells = std::map<std::pair<std::string, std::string>, Cell>;  // by model and class
 
 void count(const FleetRule& rule, const Cell& cell, FleetTally& out) {
-    if (rule.kind == FleetRule::Kind::leave) {
+    if (rule.leave) {
         out.leave++;
         out.leave_wrong += cell.effect <= 0;
         return;
@@ -124,7 +124,8 @@ FleetTally tally(const FleetWorld& world, const Cells& cells, const std::vector<
     for (const auto& [name, cell] : cells) out.gain += std::max(0.0, -cell.effect);
     const FleetRules found = promoted(entries, world.fdr);
     out.doubts = static_cast<unsigned>(found.doubts.size());
-    for (const FleetRule& rule : found.rules) count(rule, cells.at({rule.machine.model, rule.target}), out);
+    for (const FleetRule& rule : found.rules)
+        count(rule, cells.at({rule.key().machine.model, rule.key().kind}), out);
     return out;
 }
 

@@ -6,7 +6,8 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "ctl/fleet/history_ledger.h"
+#include "ctl/fleet/ledgers.h"
+#include "evidence/ledger.h"
 #include "machine/hwloc_topology.h"
 #include "noise.h"
 #include "temp_tree.h"

@@ -58,8 +58,7 @@ class Fleet {
     [[nodiscard]] std::vector<std::string> rules() const {
         std::vector<std::string> out;
         for (const FleetRule& rule : promoted(entries_, kRate).rules)
-            out.push_back(rule.target +
-                          (rule.kind == FleetRule::Kind::leave ? ": leave" : ": use " + rule.arm));
+            out.push_back(rule.key().kind + (rule.leave ? ": leave" : ": use " + rule.key().candidate));
         return out;
     }
     [[nodiscard]] const std::vector<FleetEntry>& entries() const { return entries_; }
@@ -74,6 +73,10 @@ class Fleet {
     Random random_;
     std::vector<FleetEntry> entries_;
 };
+
+double for_rule(const Pooled& pooled) {
+    return pooled.log_for_rule(pooled.better);
+}
 
 FleetKey arms(const std::string& reference, const std::string& candidate,
               const std::string& origin = "kernel") {
@@ -136,10 +139,10 @@ TEST(Promote, EvidenceForARuleIsAtMostWhatIsLeftWithoutAnyOneHost) {
             Pooled rest;
             for (std::size_t i = 0; i < hosts.size(); i++)
                 if (i != left_out) rest.add(hosts[i]);
-            EXPECT_LE(all.log_better_without_one(), rest.log_better() + 1e-12);
-            EXPECT_LE(all.log_worse_without_one(), rest.log_worse() + 1e-12);
+            EXPECT_LE(all.better.log_without_one(), rest.better.log() + 1e-12);
+            EXPECT_LE(all.worse.log_without_one(), rest.worse.log() + 1e-12);
         }
-        EXPECT_LE(all.log_better_without_one(), all.log_better() + 1e-12);
+        EXPECT_LE(all.better.log_without_one(), all.better.log() + 1e-12);
     }
 }
 
@@ -149,11 +152,11 @@ TEST(Promote, AGainOnHalfOfTheHostsAndALossOnTheOtherHalfIsNoRule) {
     EXPECT_THAT(fleet.rules(), IsEmpty());
     const FleetRules found = promoted(fleet.entries(), kRate);
     const Pooled& p = fleet.entries()[0].pooled;
-    EXPECT_EQ(p.hosts_better, 20U);
-    EXPECT_GE(p.hosts_worse, 18U);
+    EXPECT_EQ(p.better.hosts, 20U);
+    EXPECT_GE(p.worse.hosts, 18U);
     EXPECT_TRUE(p.spread.is_visible());
     EXPECT_NEAR(p.spread.deviation(), 0.035, 0.01);
-    EXPECT_GT(p.log_better(), 20) << "though the product has all the evidence";
+    EXPECT_GT(p.better.log(), 20) << "though the product has all the evidence";
 }
 
 TEST(Promote, AFewHostsThatLoseForbidARule) {
@@ -198,7 +201,7 @@ TEST(Promote, WithoutWhatSingleHostsFoundThereIsNoRule) {
     const FleetKey key = fleet_key("a");
     for (const double effect : {-0.02, 0.02}) {
         const Fleet fleet = Fleet(19).hosts(40, effect, key).forget_hosts(key);
-        EXPECT_EQ(fleet.entries()[0].pooled.log_for_rule_better(), 0);
+        EXPECT_EQ(for_rule(fleet.entries()[0].pooled), 0);
         const FleetRules found = promoted(fleet.entries(), kRate);
         EXPECT_THAT(found.rules, IsEmpty());
         EXPECT_THAT(found.unclear, SizeIs(1));
@@ -280,7 +283,7 @@ TEST(Promote, WhatIsVetoedAgainstTheKernelIsNotReachedThroughAPolicy) {
 
 TEST(Promote, ClassesThatOneHostInventsAskNothing) {
     Fleet fleet = Fleet(16).hosts(12, -0.005, fleet_key("a"));
-    const double log = fleet.entries()[0].pooled.log_for_rule_better();
+    const double log = for_rule(fleet.entries()[0].pooled);
     EXPECT_GT(log, std::log(2 / kRate)) << "enough for two questions";
     EXPECT_LT(log, std::log(600 / kRate)) << "but not for 600";
     for (unsigned i = 0; i < 300; i++)
@@ -329,7 +332,7 @@ TEST(Spread, AddsUpInAnyOrderAndSeesWhatNoiseDoesNotExplain) {
     EXPECT_TRUE(forward.is_visible());
     EXPECT_NEAR(forward.deviation(), 0.02, 0.007);
     EXPECT_NEAR(forward.deviation(), backward.deviation(), 1e-12);
-    EXPECT_EQ(forward.state().least, backward.state().least);
+    EXPECT_EQ(forward.least, backward.least);
     EXPECT_EQ(Spread::of_host(7, 1, 1), Spread()) << "too few pairs";
     EXPECT_FALSE(Spread().is_visible());
     EXPECT_EQ(Spread().deviation(), 0);

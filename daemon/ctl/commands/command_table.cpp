@@ -9,7 +9,7 @@
 #include "ctl/command.h"
 #include "ctl/commands/judge_command.h"
 #include "ctl/fleet/fleet_command.h"
-#include "ctl/fleet/history_ledger.h"
+#include "ctl/fleet/ledgers.h"
 #include "ctl/lab/ab_command.h"
 #include "ctl/machine.h"
 #include "ctl/observe/diagnosis.h"

@@ -2,18 +2,287 @@
 #include "ctl/fleet/fleet_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
+#include <string_view>
 
-#include "ctl/fleet/fleet_input.h"
-#include "ctl/fleet/fleet_policy.h"
-#include "ctl/fleet/fleet_show.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "ctl/drop_in.h"
+#include "ctl/fleet/ledgers.h"
+#include "ctl/json_values.h"
 #include "ctl/render/terminal.h"
 #include "ctl/setting_option.h"
+#include "evidence/effect.h"
+#include "evidence/promote.h"
+#include "policy/policy_text.h"
 #include "policy/quantity.h"
 
 namespace wq::ctl {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kPlainLog = 6.907;  // below e^6.907 = 999.3 the number is printed without an exponent
+
+}  // namespace
+
+std::string e_text(double log) {
+    if (std::abs(log) <= kPlainLog) return fmt::format("{:.3g}", std::exp(log));
+    const double log10 = log / std::numbers::ln10;
+    constexpr double kHalfDigit = 0.0021;  // log10(10 / 9.95): 9.95 is written as 10.0
+    const double exponent = std::floor(log10 + kHalfDigit);
+    return fmt::format("{:.1f}e{:+.0f}", std::pow(10, log10 - exponent), exponent);
+}
+
+std::string spread_text(const Pooled& p) {
+    if (!p.by_host) return "not known";
+    const bool mixed = are_many(p.better.hosts, p.hosts) && are_many(p.worse.hosts, p.hosts);
+    return fmt::format("{}{:.2f}%; {} better, {} worse", mixed ? "MIXED: " : "",
+                       100 * std::expm1(p.spread.deviation()), count_text(p.better.hosts),
+                       count_text(p.worse.hosts));
+}
+
+std::string count_text(std::uint64_t count) {
+    const std::string digits = std::to_string(count);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); i++) {
+        if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+        out += digits[i];
+    }
+    return out;
+}
+
+namespace {
+
+// "AMD EPYC 9654, x86_64, 96 cores, 8 per LLC, 2 packages"; unknown parts are left out.
+std::string machine_text(const FleetMachine& m) {
+    std::vector<std::string> parts;
+    parts.push_back(!m.model.empty() ? m.model : !m.vendor.empty() ? m.vendor : "CPU not known");
+    if (!m.arch.empty()) parts.push_back(m.arch);
+    if (m.cores) parts.push_back(plural(*m.cores, "core"));
+    if (m.llc_cores) parts.push_back(fmt::format("{} per LLC", *m.llc_cores));
+    if (m.packages) parts.push_back(plural(*m.packages, "package"));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// "cache -> smt strict", or "smt (policy) -> cpu" if a policy had set the reference.
+std::string arms_text(const FleetKey& key) {
+    const char* origin = key.reference_origin == "policy" ? " (policy)" : "";
+    const bool named = key.candidate.ends_with(kStrictSuffix);
+    return fmt::format("{}{} -> {}{}", key.reference, origin, key.candidate,
+                       key.strict && !named ? " strict" : "");
+}
+
+// "2.3% better".
+std::string effect_text(const Pooled& pooled) {
+    return pooled.pairs == 0 ? "-" : wq::effect_text(Effect{pooled.effect_percent(), {}});
+}
+
+// ---- fleet show
+
+std::string heading(const FleetKey& key, std::size_t columns) {
+    return wrapped(printable(machine_text(key.machine)), columns) +
+           wrapped("kernel " + printable(key.kernel), columns);
+}
+
+std::vector<std::string> cells(const FleetEntry& row) {
+    const auto& [key, p, at, shards] = row;
+    return {key.kind,
+            arms_text(key),
+            key.counter,
+            count_text(p.hosts),
+            count_text(p.pairs),
+            effect_text(p),
+            e_text(p.better.log()),
+            e_text(p.worse.log()),
+            spread_text(p)};
+}
+
+}  // namespace
+
+std::string fleet_show_text(const std::vector<FleetEntry>& entries, std::size_t columns, bool colour) {
+    const auto rows = shown_rows(entries);
+    if (rows.empty()) return "No host has measured anything yet.\n";
+    std::string out;
+    std::optional<Table> table;
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        const FleetKey& key = rows[i].key;
+        if (i == 0 || rows[i - 1].key.machine != key.machine || rows[i - 1].key.kernel != key.kernel) {
+            if (table) out += table->text(columns, colour) + "\n";
+            out += heading(key, columns);
+            table.emplace(std::vector<std::string>{"CLASS", "ARMS", "COUNTER", "HOSTS", "PAIRS", "EFFECT",
+                                                   "E BETTER", "E WORSE", "SPREAD"});
+        }
+        table->add(cells(rows[i]));
+    }
+    out += table->text(columns, colour);
+    const std::string note =
+        "\nEffects are means over all pairs, of the cost of the counter. E is the evidence of all hosts "
+        "together; chance alone reaches E in one of E cases at most. SPREAD "
+        "has the deviation between hosts that noise does not explain, and how many hosts are better or worse "
+        "by evidence of 20 or more of their own.";
+    return out + wrapped(note, columns);
+}
+
+std::string fleet_show_json(const std::vector<FleetEntry>& entries) {
+    std::string out;
+    for (const auto& [key, p, at, shards] : shown_rows(entries)) {
+        const Json whole = to_json(FleetLine{key, at, "", {}, p, {}});
+        Json line;
+        for (const char* name : {"machine", "kernel", "class", "reference", "reference_origin", "candidate",
+                                 "strict", "counter", "hosts", "pairs"})
+            line[name] = whole.at(name);
+        line["log_e_better"] = p.better.log();
+        line["log_e_worse"] = p.worse.log();
+        line["effect_percent"] = p.pairs == 0 ? Json() : Json(p.effect_percent());
+        line["hosts_better"] = p.by_host ? Json(p.better.hosts) : Json();
+        line["hosts_worse"] = p.by_host ? Json(p.worse.hosts) : Json();
+        out += json_text(line) + "\n";
+    }
+    return out;
+}
+
+// ---- fleet policy
+
+namespace {
+
+// Why no table can be written for RULE; "" if it can be written. Without one of these conditions, the table
+// would also match hosts of other kinds.
+std::string why_not_written(const FleetRule& rule) {
+    const FleetMachine& m = rule.key().machine;
+    std::vector<std::string_view> unknown;
+    if (m.arch.empty()) unknown.emplace_back("arch");
+    if (m.model.empty()) unknown.emplace_back("cpu_model");
+    if (!m.llc_cores) unknown.emplace_back("llc_cores");
+    if (!m.cores) unknown.emplace_back("cores");
+    const Numbers numbers = leading_numbers(rule.key().kernel);
+    if (fmt::format("{}", fmt::join(numbers, ".")) != rule.key().kernel || numbers.size() != 2)
+        unknown.emplace_back("kernel x.y");
+    if (!unknown.empty()) return fmt::format("not known of these hosts: {}", fmt::join(unknown, ", "));
+    if (!rule.leave && !arm_named(rule.key().candidate))
+        return "this version does not know the scope " + rule.key().candidate;
+    return "";
+}
+
+std::string evidence_line(const FleetEntry& entry, bool better) {
+    const auto& [key, p, at, shards] = entry;
+    const PooledSide& side = better ? p.better : p.worse;
+    return printable(
+        fmt::format("{}, {}, {}: E {} ({} for the rule) by {} pair{} of {} host{}, effect {}; spread {}",
+                    arms_text(key), key.counter, better ? "better" : "worse", e_text(side.log()),
+                    e_text(p.log_for_rule(side)), count_text(p.pairs), p.pairs == 1 ? "" : "s",
+                    count_text(p.hosts), p.hosts == 1 ? "" : "s", effect_text(p), spread_text(p)));
+}
+
+LearnedRule learned(const FleetRule& rule) {
+    const FleetKey& first = rule.evidence.front().key;
+    LearnedRule out{first.kind, {}, arm_named(first.reference), {}};
+    if (!rule.leave) {
+        out.arm = arm_named(rule.key().candidate);
+        if (rule.key().strict) out.arm->strict = true;
+        if (first.reference_origin == "policy")
+            out.notes.emplace_back("Against what a policy had set, not against the kernel's own setting:");
+    }
+    for (const FleetEntry& entry : rule.evidence) out.notes.push_back(evidence_line(entry, !rule.leave));
+    return out;
+}
+
+LearnedTable empty_table(const FleetKey& key) {
+    const FleetMachine& m = key.machine;
+    return {{{"arch", glob_or_null(m.arch)},
+             {"cpu_vendor", glob_or_null(m.vendor)},
+             {"llc_cores", or_null(m.llc_cores)},
+             {"cores", or_null(m.cores)},
+             {"kernel", key.kernel},
+             {"cpu_model", glob_or_null(m.model)}},
+            {}};
+}
+
+std::string policy_heading(const std::vector<FleetEntry>& entries, const FleetRules& found, std::size_t rules,
+                           double rate, std::int64_t now) {
+    std::int64_t latest = 0;
+    for (const FleetEntry& entry : entries) latest = std::max(latest, entry.at);
+    std::string out =
+        "# wq-tuned's policy for the machines of a fleet: what their experiments found together. For\n"
+        "# /etc/wq-tuned/wq-tuned.toml.d/NAME.toml; see wq-tuned.toml(5).\n"
+        "#\n";
+    out += fmt::format("# Written {} by wq-tunectl {}.\n", utc_text(now), version());
+    if (latest > 0) out += fmt::format("# The latest pair of windows is of {}.\n", utc_text(latest));
+    out += fmt::format(
+        "# Of {} questions, {} rule{} passed. At most {:g}% of such rules are wrong on average.\n",
+        count_text(found.hypotheses), count_text(rules), rules == 1 ? "" : "s", rate * 100);
+    return out +
+           "#\n"
+           "# Each rule has the evidence that it rests on. E is an e-value: chance alone reaches E in one of "
+           "E\n"
+           "# cases at most. The value for the rule leaves out the host with the most evidence. If hosts\n"
+           "# differ, the votes of hosts also limit it. An effect is a mean of all pairs, of the cost of a\n"
+           "# counter; its spread is the deviation between hosts, and how many are\n"
+           "# better or worse by their own evidence.\n";
+}
+
+// Sums that make no rule, as comments.
+class Unmade {
+  public:
+    void add(const FleetEntry& entry, const std::string& why, bool better) {
+        text_ +=
+            toml_comment(fmt::format("  {}, {}, on {}, kernel {}: {}", entry.key.kind, arms_text(entry.key),
+                                     machine_text(entry.key.machine), entry.key.kernel, why)) +
+            "\n" + toml_comment("    " + evidence_line(entry, better)) + "\n";
+    }
+    [[nodiscard]] std::string text(const char* heading) const { return text_.empty() ? "" : heading + text_; }
+
+  private:
+    std::string text_;
+};
+
+}  // namespace
+
+std::string fleet_policy(const std::vector<FleetEntry>& entries, double rate, std::int64_t now) {
+    const FleetRules found = promoted(entries, rate);
+    std::vector<LearnedTable> tables;
+    const FleetKey* last = nullptr;  // of a rule that was written
+    std::size_t rules = 0;
+    Unmade doubts;
+    Unmade unwritten;
+    Unmade unclear;
+    for (const FleetRule& rule : found.rules) {
+        if (const std::string why = why_not_written(rule); !why.empty()) {
+            unwritten.add(rule.evidence.back(), why, !rule.leave);
+            continue;
+        }
+        const FleetKey& key = rule.key();
+        if (last == nullptr || last->machine != key.machine || last->kernel != key.kernel)
+            tables.push_back(empty_table(key));
+        tables.back().rules.push_back(learned(rule));
+        last = &key;
+        rules++;
+    }
+    for (const auto& [entry, why] : found.doubts) doubts.add(entry, why, true);
+    for (const FleetEntry& entry : found.unclear)
+        unclear.add(entry, "it is not known what each host found",
+                    entry.pooled.better.log() >= entry.pooled.worse.log());
+    return drop_in("fleet", policy_heading(entries, found, rules, rate, now), tables, now) +
+           doubts.text("\n# Better on the whole, but not a rule:\n") +
+           unwritten.text("\n# Enough evidence, but not a rule:\n") +
+           unclear.text(
+               "\n# Left out, because merged lines lack some of hosts_better, hosts_worse, hosts_below,\n"
+               "# hosts_above, top_better, top_worse and spread. Without these it is not known whether one "
+               "host\n"
+               "# makes the rule, nor how many hosts are worse:\n");
+}
+
+// ---- the command
+
 namespace {
 
 struct FleetOptions {
@@ -37,22 +306,12 @@ Result<double> parse_fdr(std::string_view text) {
     return rate;
 }
 
-void print_merged(const FleetRead& read) {
-    for (const FleetEntry& entry : read.entries) {
-        FleetLine line;
-        line.key = entry.key;
-        line.at = entry.at;
-        line.pooled = entry.pooled;
-        line.shards = entry.shards;
-        fmt::print("{}\n", text_of(line));
-    }
-}
-
 int run(const FleetOptions& options) {
     const FleetRead read = read_fleet(options.files, options.shard);
     if (read.entries.empty() && !read.whole) return kFailure;  // the errors say why
     if (options.action == "merge")
-        print_merged(read);
+        for (const auto& [key, pooled, at, shards] : read.entries)
+            fmt::print("{}\n", text_of(FleetLine{key, at, "", {}, pooled, shards}));
     else if (options.action == "policy")
         fmt::print("{}", fleet_policy(read.entries, options.fdr, ::time(nullptr)));
     else if (options.json)

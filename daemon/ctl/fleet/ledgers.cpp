@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/fleet/ledgers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "ctl/machine.h"
+#include "evidence/ledger.h"
+#include "machine/hwloc_topology.h"
+#include "machine/paths.h"
+
+namespace wq::ctl {
+namespace {
+
+constexpr std::size_t kChunk = 1U << 20U;       // bytes
+constexpr std::size_t kMostMessages = 20;       // that are printed
+constexpr std::size_t kMaxLedger = 64U << 20U;  // bytes
+
+// A file with lines, which is read several times.
+struct Source {
+    std::string name;
+    Fd copy;  // of input that can be read only once
+};
+
+struct Sources {
+    std::vector<Source> files;
+    std::uint64_t bytes = 0;
+    std::set<std::string> errors;  // why some cannot be used
+};
+
+Fd opened(const std::string& file) {
+    return file == "-" ? Fd(::dup(STDIN_FILENO)) : Fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+// Calls TAKE with the bytes of FD, in chunks.
+Status each_chunk(int fd, const std::function<Status(std::string_view)>& take) {
+    std::string buffer(kChunk, '\0');
+    for (;;) {
+        const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_errno("reading", errno);
+        if (got == 0) return {};
+        const auto size = static_cast<std::size_t>(got);
+        if (const auto taken = take(std::string_view(buffer).substr(0, size)); !taken) return taken;
+    }
+}
+
+// A copy without a name, in $TMPDIR, else in /var/tmp: it may be larger than the memory.
+Result<Fd> copied(int fd, std::uint64_t& bytes) {
+    const char* folder = ::getenv("TMPDIR");
+    std::string path =
+        std::string(folder != nullptr && *folder != '\0' ? folder : "/var/tmp") + "/wq-fleet.XXXXXX";
+    Fd out(::mkostemp(path.data(), O_CLOEXEC));
+    if (!out) return fail_errno(path, errno);
+    ::unlink(path.c_str());
+    const Status status = each_chunk(fd, [&](std::string_view text) {
+        bytes += text.size();
+        return write_all(out.get(), text);
+    });
+    if (!status) return tl::unexpected(status.error());
+    return out;
+}
+
+Status add(const std::string& file, Sources& out) {
+    const Fd fd = opened(file);
+    struct stat info {};
+    if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(file, errno);
+    const std::string name = file == "-" ? "stdin" : file;
+    if (file != "-" && S_ISREG(info.st_mode)) {
+        out.bytes += static_cast<std::uint64_t>(info.st_size);
+        out.files.push_back({name, Fd()});
+        return {};
+    }
+    auto copy = copied(fd.get(), out.bytes);
+    if (!copy) return tl::unexpected(copy.error().in(name));
+    out.files.push_back({name, std::move(*copy)});
+    return {};
+}
+
+bool is_directory(const std::string& file) {
+    struct stat info {};
+    return file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Sources sources_of(const std::vector<std::string>& files) {
+    Sources out;
+    const auto add_or_tell = [&](const std::string& file) {
+        if (const auto added = add(file, out); !added) out.errors.insert(added.error().text);
+    };
+    for (const std::string& file : files) {
+        if (!is_directory(file)) {
+            add_or_tell(file);
+            continue;
+        }
+        const auto names = names_in(file);
+        if (!names) out.errors.insert(names.error().text);
+        for (const std::string& name : names.value_or(std::vector<std::string>{}))
+            if (!name.starts_with('.') && !is_directory(file + "/" + name)) add_or_tell(file + "/" + name);
+    }
+    return out;
+}
+
+// Calls TAKE with each line of FD. A line that is longer than kMostLine bytes may be cut to kMostLine + 1.
+Status each_line(int fd, const std::function<void(std::string_view)>& take) {
+    std::string rest;
+    const auto keep = [&](std::string_view text) {
+        rest += text.substr(0, kMostLine + 1 - std::min(rest.size(), kMostLine + 1));
+    };
+    const Status status = each_chunk(fd, [&](std::string_view text) -> Status {
+        for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+            if (rest.empty()) {
+                take(text.substr(0, end));
+            } else {
+                keep(text.substr(0, end));
+                take(rest);
+                rest.clear();
+            }
+            text.remove_prefix(end + 1);
+        }
+        keep(text);
+        return {};
+    });
+    if (status && !rest.empty()) take(rest);
+    return status;
+}
+
+bool is_blank(std::string_view line) {
+    return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+// Passes each line of SOURCE that is not blank to TAKE, with its number.
+Status read_lines(const Source& source, const std::function<void(std::string_view, std::uint64_t)>& take) {
+    const Fd file = source.copy ? Fd() : opened(source.name);
+    const int fd = source.copy ? source.copy.get() : file.get();
+    if (source.copy ? ::lseek(fd, 0, SEEK_SET) != 0 : fd < 0)
+        return fail_errno(source.name + ": opening", errno);
+    std::uint64_t number = 0;
+    const Status read = each_line(fd, [&](std::string_view line) {
+        number++;
+        if (!is_blank(line)) take(line, number);
+    });
+    if (!read) return tl::unexpected(read.error().in(source.name));
+    return {};
+}
+
+}  // namespace
+
+FleetRead read_fleet(const std::vector<std::string>& files, const Shard& shard) {
+    FleetRead out;
+    std::size_t said = 0;
+    const auto say = [&](const std::string& text) {
+        if (said++ < kMostMessages) complain(text);
+    };
+    Sources sources = sources_of(files);
+    FleetMerge merge({shard, ::time(nullptr), sources.bytes});
+    do {
+        for (const Source& source : sources.files) {
+            const Status read = read_lines(source, [&](std::string_view line, std::uint64_t number) {
+                const std::string why = merge.take(line);
+                for (const std::string& text : {merge.note(), why})
+                    if (!text.empty()) say(fmt::format("{}:{}: {}", source.name, number, text));
+                out.whole = out.whole && why.empty();
+            });
+            if (!read) sources.errors.insert(read.error().text);
+        }
+    } while (merge.again());
+    for (const std::string& error : sources.errors) say(error);
+    if (said > kMostMessages) complain(fmt::format("{} more messages like these", said - kMostMessages));
+    out.whole = out.whole && sources.errors.empty();
+    out.entries = merge.entries();
+    return out;
+}
+
+namespace {
+
+std::string bytes_of(const std::string& hex) {
+    std::string out;
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+        unsigned byte = 0;
+        std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+        out += static_cast<char>(byte);
+    }
+    return out;
+}
+
+// How many pools a partition in a ledger key has: "0-7|8-15" or, if many, "64 pods 0123456789abcdef".
+std::uint64_t pools_of(const std::string& partition) {
+    std::uint64_t count = 0;
+    const auto read = std::from_chars(partition.data(), partition.data() + partition.size(), count);
+    if (read.ec == std::errc{} && std::string_view(read.ptr).starts_with(" pods ")) return count;
+    if (partition.empty()) return 0;
+    return static_cast<std::uint64_t>(std::ranges::count(partition, '|')) + 1;
+}
+
+FleetLine line_of(const LedgerEntry& entry, const Comparison::Column& column, const FleetMachine& machine) {
+    const LedgerKey& key = entry.key;
+    const ComparedCounter& counter = column.counter;
+    FleetLine out;
+    out.key = {machine,
+               key.kernel,
+               key.topology,
+               key.scheduler,
+               key.kind,
+               key.reference,
+               key.reference_origin,
+               key.candidate,
+               {pools_of(key.partitions[0]), pools_of(key.partitions[1])},
+               key.candidate.ends_with(kStrictSuffix),
+               counter.name,
+               counter.guard,
+               counter.tolerance,
+               key.window};
+    out.at = entry.updated;
+    out.own = {entry.alarms,      column.better.count, column.better.logs,
+               column.worse.logs, column.sum,          column.better.squares};
+    return out;
+}
+
+}  // namespace
+
+std::string fleet_host_name(const std::string& machine_id) {
+    Digest id = hmac_sha256(bytes_of(machine_id), bytes_of(kFleetSalt));
+    id[6] = static_cast<std::uint8_t>((id[6] & 0x0fU) | 0x40U);
+    id[8] = static_cast<std::uint8_t>((id[8] & 0x3fU) | 0x80U);
+    std::string out;
+    for (std::size_t i = 0; i < 16; i++) out += fmt::format("{:02x}", id[i]);
+    return out;
+}
+
+int history_ledger(const Options& options) {
+    const std::string path = Paths{options.root}.of_user("/var/lib/wq-tuned/ledger.json");
+    const auto text = read_if_there(path, kMaxLedger);
+    if (!text) return complain(text.error().text);
+    if (!*text) return kOk;
+    const auto ledger = Ledger::from_text(**text);
+    if (!ledger) return complain(path + ": " + ledger.error().text);
+    const auto topology = read_topology(options.topology, options.root);
+    if (!topology) return complain(topology.error().text);
+    const HostFacts facts = facts_of(options, *topology)();
+    if (facts.machine_id.empty())
+        return complain("/etc/machine-id has no machine id, so this host cannot be identified in a fleet");
+    const FleetMachine machine = fleet_machine(facts, *topology);
+    const std::string whole = fingerprint(*topology);
+    const std::string counts = whole.substr(0, whole.rfind(", ") + 2);  // "24 CPUs, 12 cores, 1 LLC, "
+    std::map<FleetKey, FleetLine> lines;
+    for (const auto& [name, entry] : ledger->entries())
+        for (const Comparison::Column& column : entry.columns) {
+            if (!entry.key.topology.starts_with(counts)) continue;
+            FleetLine line = line_of(entry, column, machine);
+            line.host = fleet_host_name(facts.machine_id);
+            FleetLine& kept = lines[line.key];
+            if (line.at > kept.at) kept = std::move(line);
+        }
+    for (const auto& [key, line] : lines)
+        if (line.at > 0) fmt::print("{}\n", text_of(line));
+    return kOk;
+}
+
+}  // namespace wq::ctl
