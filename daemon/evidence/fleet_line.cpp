@@ -7,6 +7,7 @@
 #include <bitset>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
@@ -457,28 +458,40 @@ struct JsonOf {
 
 }  // namespace
 
+// The keys are made once for all lines.
+struct FleetLineReader::Draft {
+    FleetLine line;
+    std::uint64_t version = 0;
+    const Fields fields = fields_of(line, version);
+};
+
+FleetLineReader::FleetLineReader(std::int64_t now) : now_(now), draft_(std::make_unique<Draft>()) {}
+FleetLineReader::~FleetLineReader() = default;
+
+const FleetLine& FleetLineReader::line() const {
+    return draft_->line;
+}
+
 std::string FleetLineReader::read(std::string_view text) {
     if (text.size() > kMostLine) return fmt::format("longer than {} bytes", kMostLine);
-    line_ = {};
-    line_.key.guard = true;
-    std::uint64_t version = 0;
-    const Fields fields = fields_of(line_, version);
+    auto& [line, version, fields] = *draft_;
+    line = {};
+    line.key.guard = true;
     LineHandler handler(fields, version, text.size());
     const bool read = Json::sax_parse(text.begin(), text.end(), &handler);
     if (!handler.why.empty()) return handler.why;
     if (!read) return "no JSON object, or cut off, at byte 1";
-    const bool merged = line_.is_merged();
-    if (std::string why = why_incomplete(fields, handler.seen, merged); !why.empty()) return why;
-    if (line_.at == 0) return "\"at\" is 0";
-    if (line_.at > now_ + kClockSlack) return "\"at\" is in the future";
+    if (std::string why = why_incomplete(fields, handler.seen, line.is_merged()); !why.empty()) return why;
+    if (line.at == 0) return "\"at\" is 0";
+    if (line.at > now_ + kClockSlack) return "\"at\" is in the future";
     lacks_guard_ = !has_guard(fields, handler.seen);
-    if (!merged) {
-        const Pooled p = std::exchange(line_.pooled, {});
-        line_.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares};
+    if (!line.is_merged()) {
+        const Pooled p = std::exchange(line.pooled, {});
+        line.own = {p.alarms, p.pairs, p.better.sums, p.worse.sums, p.sum, p.squares};
     } else if (!has_results_of_hosts(fields, handler.seen)) {
-        line_.pooled.forget_hosts();
+        line.pooled.forget_hosts();
     }
-    if (!is_possible(line_)) return "evidence out of bounds: the stated pairs and hosts cannot give it";
+    if (!is_possible(line)) return "evidence out of bounds: the stated pairs and hosts cannot give it";
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -105,17 +106,19 @@ struct FleetLine {
 class FleetLineReader {
   public:
     // Lines whose time is later than NOW + kClockSlack are refused.
-    explicit FleetLineReader(std::int64_t now) : now_(now) {}
+    explicit FleetLineReader(std::int64_t now);
+    ~FleetLineReader();
     // Reads TEXT into line(). Returns why it is refused; "" if it is not. The reason is safe to print.
     std::string read(std::string_view text);
-    [[nodiscard]] const FleetLine& line() const { return line_; }
+    [[nodiscard]] const FleetLine& line() const;
     // Whether the line has no "guard". It then counts as the line of a guard, because a program that drops
     // this key must not turn a guard's evidence into a rule.
     [[nodiscard]] bool lacks_guard() const { return lacks_guard_; }
 
   private:
+    struct Draft;
     std::int64_t now_;
-    FleetLine line_;
+    std::unique_ptr<Draft> draft_;
     bool lacks_guard_ = false;
 };
 
