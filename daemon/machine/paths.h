@@ -73,6 +73,8 @@ struct Paths {
     [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
     // Contains the path of the metrics textfile that the policy named.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
+    // What `ab` or `bench` must put back; see ctl/lab/left.h.
+    [[nodiscard]] std::string lab() const { return run() + "/lab.json"; }
     [[nodiscard]] std::string lock() const { return run() + "/lock"; }
 };
 

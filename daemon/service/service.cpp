@@ -97,6 +97,13 @@ Status Service::start() {
         return tl::unexpected(lock.error());
     }
     lock_ = std::move(*lock);
+    // A setting that they left must not be taken for the kernel's.
+    if (exists(paths_.lab())) {
+        kept_out_ = true;
+        return fail(
+            paths_.lab() +
+            ": what `wq-tunectl ab` or `bench` left is in force: `wq-tunectl ab --restore` puts it back");
+    }
     started_ = wall_clock();
     remark(mark_restart(paths_, false));
     metrics_.recall();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Tests `ab` with scopes as arms: its runs, output, errors, and settings that an earlier trial left.
+// Tests `ab`: its runs, output, errors, and settings that an earlier run left.
 #include "ctl/lab/ab_command.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 
 #include "ab_rig.h"
 #include "base/file.h"
+#include "ctl/lab/left.h"
 #include "evidence/recording.h"
 
 namespace wq::ctl {
@@ -21,8 +22,8 @@ namespace {
 using nlohmann::json;
 using test::AbCommand;
 using test::Dir;
+using test::File;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::StartsWith;
 
 TEST_F(AbCommand, RunsTheCommandUnderEachArmAndPutsTheBaselineBack) {
@@ -44,7 +45,6 @@ TEST_F(AbCommand, RunsTheCommandUnderEachArmAndPutsTheBaselineBack) {
     const std::string runs = tree_.read("runs");
     EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 6);
     expect_baseline();
-    EXPECT_FALSE(tree_.exists("run/wq-tuned/baseline.json.new"));
 }
 
 TEST_F(AbCommand, WarmUpsRunUnderTheBaselineArmFirst) {
@@ -210,47 +210,37 @@ TEST_F(AbCommand, ARunningDaemonIsInTheWay) {
     EXPECT_FALSE(tree_.exists("ran"));
 }
 
-TEST_F(AbCommand, WhatACutOffRunLeftGoesBackFirst) {
+// Slots of a killed daemon go back first; what wq-tuned keeps is not taken for the kernel's.
+TEST_F(AbCommand, WhatWqTunedLeftIsNotTakenForTheKernels) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
+    const std::string scope = test::wq_path("kcryptd-1"),
+                      strict = test::wq_path("kcryptd-1", "affinity_strict");
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
     store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
-    tree_.write(test::wq_path("kcryptd-1"), "numa\n");
+    tree_.write(scope, "numa\n");
     const auto ran = ab(kTwo, {"true"});
     EXPECT_EQ(ran.code, kOk);
     EXPECT_THAT(ran.err, HasSubstr("kcryptd-1: back to 'default'"));
     expect_baseline();
 
-    store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}});
-    ASSERT_TRUE(store.save());
-    tree_.write(test::wq_path("kcryptd-1"), "numa\n");
-    const auto kept = ab(kTwo, {"true"});
-    EXPECT_EQ(kept.code, kFailure);
-    EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
-    EXPECT_EQ(on_disk().size(), 1U);
-    EXPECT_EQ(word(), "numa");
-    tree_.write(test::wq_path("kcryptd-1"), "default\n");  // as `undo` recommends
-    EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
-    expect_baseline();
-}
-
-// The scope in the file is the baseline; the strictness is one that wq-tuned left there.
-TEST_F(AbCommand, AStrictnessThatWqTunedLeftIsNotTakenForTheKernels) {
-    const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
-    BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
-    store.put({"kcryptd-1", inode, "default", false, {}, true});
-    ASSERT_TRUE(store.save());
-    const std::string file = test::wq_path("kcryptd-1", "affinity_strict");
-    tree_.write(file, "1\n");
-    const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("a setting that wq-tuned left"));
-    EXPECT_FALSE(tree_.exists("ran"));
-    ASSERT_EQ(on_disk().size(), 1U);
-    EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
-    tree_.write(file, "0\n");  // as `undo` recommends
-    EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
-    expect_baseline();
+    // The word and the strictness that wq-tuned left.
+    for (const bool word : {true, false}) {
+        store.put({"kcryptd-1", inode, "default", false,
+                   word ? std::vector<std::string>{"numa"} : std::vector<std::string>{},
+                   word ? std::nullopt : std::optional(true)});
+        ASSERT_TRUE(store.save());
+        tree_.write(word ? scope : strict, word ? "numa\n" : "1\n");
+        const auto kept = ab(kTwo, {"touch", tree_.path("ran")});
+        EXPECT_EQ(kept.code, kFailure);
+        EXPECT_THAT(kept.err, HasSubstr("a setting that wq-tuned left"));
+        EXPECT_FALSE(tree_.exists("ran"));
+        ASSERT_EQ(on_disk().size(), 1U);
+        EXPECT_EQ(on_disk().at("kcryptd-1").strict, false);
+        tree_.write(word ? scope : strict, word ? "default\n" : "0\n");  // as `undo` recommends
+        EXPECT_EQ(ab(kTwo, {"true"}).code, kOk);
+        EXPECT_EQ(on_disk().size(), 1U) << "it is for the daemon to drop";
+    }
 }
 
 TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
@@ -258,7 +248,7 @@ TEST_F(AbCommand, ASomebodyElsesWordEndsItAndStays) {
     EXPECT_EQ(ran.code, kFailure);
     EXPECT_THAT(ran.err, HasSubstr("an external writer wrote 'numa'"));
     EXPECT_EQ(word(), "numa");
-    EXPECT_THAT(on_disk(), IsEmpty());
+    EXPECT_FALSE(tree_.exists(kLeft));
 }
 
 TEST_F(AbCommand, ARoundUnderOtherCpusIsDroppedAndToldOf) {
@@ -271,29 +261,146 @@ TEST_F(AbCommand, ARoundUnderOtherCpusIsDroppedAndToldOf) {
     expect_baseline();
 }
 
-TEST_F(AbCommand, ABaselineThatIsBrokenMeanwhileIsNoSilentLoss) {
-    const std::string baseline = tree_.path("run/wq-tuned/baseline.json");
-    const auto ran = ab(kTwo, {"sh", "-c", "echo nonsense >'" + baseline + "'"});
+TEST_F(AbCommand, ARecordThatIsBrokenMeanwhileIsNoSilentLoss) {
+    const auto ran = ab(kTwo, {"sh", "-c", "echo nonsense >'" + tree_.path(kLeft) + "'"});
     EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: kcryptd-1: not put back\n"));
+    EXPECT_THAT(ran.err, HasSubstr("lab.json: not JSON"));
     EXPECT_NE(word(), "default");
-    EXPECT_EQ(tree_.read("run/wq-tuned/baseline.json"), "nonsense\n") << "kept for people to look at";
+    EXPECT_EQ(tree_.read(kLeft), "nonsense\n") << "kept for people to look at";
+    EXPECT_EQ(ab(kTwo, {"touch", tree_.path("ran")}).code, kFailure);
+    EXPECT_FALSE(tree_.exists("ran"));
 }
 
-TEST_F(AbCommand, NothingRunsWhileAnEarlierTrialIsStillThere) {
+TEST_F(AbCommand, ComparesValuesOfAFile) {
+    const auto ran = ab(with(kValues, {"--json"}),
+                        {"sh", "-c", "cat '" + tree_.path(kFile) + "' >>'" + tree_.path("runs") + "'"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_EQ(report["target"], "/sys/block/sda/queue/nr_requests");
+    EXPECT_EQ(report["rounds"], 3);
+    EXPECT_EQ(report["arms"][0]["arm"], "16");
+    EXPECT_EQ(report["arms"][1]["arm"], "32");
+    EXPECT_TRUE(report["arms"][1]["pools"].is_null());
+    EXPECT_EQ(tree_.read("runs").size(), 12U);
+    expect_baseline();
+}
+
+TEST_F(AbCommand, ValuesWithCommasAreGivenOneByOne) {
+    const auto ran = ab({"--file", "/sys/block/sda/queue/other", "--values", "ff,0", "--values", "0,ff",
+                         "--values", "1", "--pairs", "1", "--json", "--export", tree_.path("pairs.csv")},
+                        {"true"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    ASSERT_EQ(report["arms"].size(), 3U);
+    EXPECT_EQ(report["arms"][1]["arm"], "0,ff");
+    EXPECT_TRUE(read_recording(tree_.read("pairs.csv"))) << tree_.read("pairs.csv");
+    EXPECT_EQ(tree_.read("sys/block/sda/queue/other"), "none");
+}
+
+TEST_F(AbCommand, AFileOutsideOfSysAndProcIsRefused) {
+    const auto ran = ab({"--file", "/etc/nr_requests", "--values", "1,2"}, {"touch", tree_.path("ran")});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_EQ(ran.err, "wq-tunectl: --file: /etc/nr_requests is not below /sys or /proc\n");
+    EXPECT_FALSE(tree_.exists("ran"));
+    EXPECT_FALSE(tree_.exists("run/wq-tuned/lock")) << "nothing was made";
+}
+
+TEST_F(AbCommand, SomebodyElsesValueEndsItAndStays) {
+    const auto ran = ab(kValues, {"sh", "-c", "printf 99 >'" + tree_.path(kFile) + "'"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("an external writer wrote '99'"));
+    EXPECT_EQ(tree_.read(kFile), "99");
+    EXPECT_FALSE(tree_.exists(kLeft));
+}
+
+TEST_F(AbCommand, ComparesCommands) {
+    const auto ran =
+        ab(with(on(), {"--json"}),
+           {"sh", "-c", "[ -e '" + tree_.path("set") + "' ]; echo $? >>'" + tree_.path("runs") + "'"});
+    EXPECT_EQ(ran.code, kOk) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_TRUE(report["target"].is_null());
+    EXPECT_EQ(report["arms"][0]["arm"], "reference");
+    EXPECT_EQ(report["arms"][1]["arm"], "on");
+    const std::string runs = tree_.read("runs");
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), '0'), 3);
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), '1'), 3);
+    expect_baseline();
+}
+
+TEST_F(AbCommand, ACommandThatFailsEndsItAndIsUndone) {
+    const std::string set = tree_.path("set");
+    const auto ran = ab({"--arm", "on", "--do", "touch '" + set + "'; echo no such device; exit 3", "--undo",
+                         "rm '" + set + "'"},
+                        {"true"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("exit code 3: no such device\n"));
+    expect_baseline();
+}
+
+TEST_F(AbCommand, AnUndoThatFailsIsShoutedAboutAndLeftForRestore) {
+    const std::string set = tree_.path("set");
+    const std::string undo =
+        "[ -e '" + tree_.path("repaired") + "' ] || { echo busy; exit 4; }; rm '" + set + "'";
+    const auto ran = ab(on(undo), {"true"});
+    EXPECT_EQ(ran.code, kFailure);
+    EXPECT_THAT(ran.err, HasSubstr("wq-tunectl: arm on IS NOT UNDONE: '" + undo +
+                                   "': exit code 4: busy; "
+                                   "`wq-tunectl ab --restore` tries again\n"));
+    EXPECT_TRUE(tree_.exists("set"));
+    const auto next = ab(kTwo, {"touch", tree_.path("ran")});
+    EXPECT_EQ(next.code, kFailure);
+    EXPECT_THAT(next.err, HasSubstr("arm on: its undo failed; `wq-tunectl ab --restore` runs it again\n"));
+    EXPECT_THAT(next.err, HasSubstr("settings or devices of an earlier ab, bench or comparison"));
+    EXPECT_FALSE(tree_.exists("ran"));
+    const auto again = ab({"--restore"}, {});
+    EXPECT_EQ(again.code, kFailure);
+    EXPECT_THAT(again.err, HasSubstr("IS NOT UNDONE"));
+    tree_.add(File("repaired", ""));
+    const auto restored = ab({"--restore"}, {});
+    EXPECT_EQ(restored.code, kOk) << restored.err;
+    EXPECT_THAT(restored.err, HasSubstr("arm on: undone"));
+    expect_baseline();
+    EXPECT_EQ(ab({"--restore"}, {}).code, kOk) << "nothing is left";
+}
+
+TEST_F(AbCommand, RestorePutsEverythingBack) {
     const auto inode = WorkqueueFs(Paths{tree_.root()}).read("kcryptd-1")->inode;
     BaselineStore store(tree_.path("run/wq-tuned/baseline.json"));
     store.put({"kcryptd-1", inode, "default", false, {"numa"}, {}, Holder::slot});
     ASSERT_TRUE(store.save());
+    tree_.write(test::wq_path("kcryptd-1"), "numa\n");
+    tree_.write(kFile, "32");
+    ASSERT_TRUE(lab::LeftStore(tree_.path(kLeft))
+                    .put(lab::LeftFile{.path = tree_.path(kFile), .original = "64", .ours = {"32"}}));
     tree_.remove(test::wq_path("kcryptd-1"));
     tree_.add(Dir(test::wq_path("kcryptd-1")));  // can be neither read nor written
-    const auto ran = ab(kTwo, {"touch", tree_.path("ran")});
-    EXPECT_EQ(ran.code, kFailure);
-    EXPECT_THAT(
-        ran.err,
-        HasSubstr("wq-tunectl: settings of an earlier ab, bench or comparison could not be restored\n"));
+    const auto stays = ab(kTwo, {"touch", tree_.path("ran")});
+    EXPECT_EQ(stays.code, kFailure);
+    EXPECT_THAT(stays.err, HasSubstr("back to '64'"));
+    EXPECT_THAT(stays.err,
+                HasSubstr("wq-tunectl: settings or devices of an earlier ab, bench or comparison could "
+                          "not be restored or removed\n"));
     EXPECT_FALSE(tree_.exists("ran"));
     EXPECT_EQ(on_disk().size(), 1U);
+    EXPECT_EQ(ab({"--restore"}, {}).code, kFailure);
+    tree_.remove(test::wq_path("kcryptd-1"));
+    tree_.add(File(test::wq_path("kcryptd-1"), "numa\n"));
+    EXPECT_EQ(ab({"--restore"}, {}).code, kOk);
+    expect_baseline();
+}
+
+TEST_F(AbCommand, UndoNamesTheCommandThatPutsTheRestBack) {
+    Options options;
+    options.root = tree_.root();
+    const auto undone = [&] {
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(undo(options), kOk);
+        return testing::internal::GetCapturedStdout();
+    };
+    EXPECT_EQ(undone(), "# nothing to put back\n");
+    ASSERT_TRUE(lab::LeftStore(tree_.path(kLeft)).put(lab::LeftCommand{"on", "true"}));
+    EXPECT_EQ(undone(), "wq-tunectl --root '" + tree_.root() + "' ab --restore\n");
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ inline std::vector<Entry> ab_tree() {
 class AbCommand : public testing::Test {
   protected:
     static constexpr const char* kFile = "sys/block/sda/queue/nr_requests";
+    static constexpr const char* kLeft = "run/wq-tuned/lab.json";
     static inline const std::vector<std::string> kValues{
         "--file", "/sys/block/sda/queue/nr_requests", "--values", "16,32", "--pairs", "3"};
     static inline const std::vector<std::string> kTwo{"--target",  "kcryptd-1", "--arms",
@@ -67,7 +68,7 @@ class AbCommand : public testing::Test {
     void expect_baseline() const {
         EXPECT_EQ(word(), "default");
         EXPECT_THAT(on_disk(), testing::IsEmpty());
-        EXPECT_FALSE(tree_.exists("run/wq-tuned/ab.json"));
+        EXPECT_FALSE(tree_.exists(kLeft));
         EXPECT_EQ(tree_.read(kFile), "64");
         EXPECT_FALSE(tree_.exists("set"));
         EXPECT_TRUE(test::is_let_go(tree_.root())) << "somebody is left";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/lab/bench_command.h"
+#include "ctl/lab/bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "ctl/command.h"
+#include "ctl/lab/guardian.h"
 #include "fake_bench.h"
 #include "fake_counters.h"
 #include "owned/baseline.h"
@@ -28,6 +29,7 @@ using test::File;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 std::vector<test::Entry> entries_of_tree() {
@@ -40,9 +42,10 @@ std::vector<test::Entry> entries_of_tree() {
     return out;
 }
 
+constexpr const char* kLeft = "run/wq-tuned/lab.json";
 constexpr const char* kBaseline = "run/wq-tuned/baseline.json";
 constexpr const char* kNotRestored =
-    "settings or devices of an earlier bench, ab or comparison could not be restored or removed\n";
+    "settings or devices of an earlier ab, bench or comparison could not be restored or removed\n";
 
 struct Ran {
     int code = -1;
@@ -53,7 +56,9 @@ class BenchCommand : public testing::Test {
   protected:
     BenchCommand() { options_.settings = {.seconds = 1, .rounds = 8}; }
 
-    int run_here() { return bench(options_, {Paths{tree_.root()}, devices_, load_, counters_, guarded_}); }
+    int run_here() {
+        return bench(options_, {{Paths{tree_.root()}, processes_, devices_}, load_, counters_});
+    }
     Ran run() {
         Ran ran;
         testing::internal::CaptureStdout();
@@ -89,7 +94,7 @@ class BenchCommand : public testing::Test {
         return store.entries();
     }
     void expect_nothing_left(const std::string& when = "") const {
-        for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", "run/wq-tuned/bench.json"})
+        for (const char* file : {"dev/crypt", "dev/ram", "dev/driver", kLeft})
             EXPECT_FALSE(tree_.exists(file)) << file << " " << when;
         EXPECT_THAT(on_disk(), IsEmpty()) << when;
     }
@@ -98,7 +103,7 @@ class BenchCommand : public testing::Test {
     test::FakeDevices devices_{tree_};
     test::FakeLoad load_{tree_};
     test::FakeCounters counters_;
-    std::function<void(const ab::Guardian*)> guarded_ = [](const ab::Guardian*) {};
+    lab::Processes processes_;
     BenchOptions options_;
 };
 
@@ -193,7 +198,7 @@ TEST_F(BenchCommand, ATableForPeopleAndFiles) {
     EXPECT_THAT(page, HasSubstr("smt against cache, this kernel&#39;s scope: 20% better"));
     EXPECT_THAT(page, HasSubstr("data-core=\"3\"")) << "the page has no drawing of the machine";
     for (const std::string& text : {ran.out, tree_.read("a.json"), page})
-        EXPECT_THAT(text, testing::Not(HasSubstr("secret-host")));
+        EXPECT_THAT(text, Not(HasSubstr("secret-host")));
 }
 
 TEST_F(BenchCommand, ADroppedRoundLeavesNoFigures) {
@@ -210,13 +215,14 @@ TEST_F(BenchCommand, ADroppedRoundLeavesNoFigures) {
 
 TEST_F(BenchCommand, WhatTheWorkqueueHeldIsOnDiskWhileItRuns) {
     load_.at_run = [&](unsigned) {
-        const auto entries = on_disk();
-        EXPECT_EQ(entries.size(), 1U);
-        const auto found = entries.find(test::FakeDevices::kWorkqueue);
-        if (found == entries.end()) return Status(fail("no entry"));
-        EXPECT_EQ(found->second.scope, "default");
-        EXPECT_EQ(found->second.holder, Holder::slot);
-        EXPECT_THAT(found->second.may_hold, ElementsAre(load_.scopes.back()));
+        const auto left = lab::LeftStore(tree_.path(kLeft)).load();
+        if (!left || left->size() != 2) return Status(fail("no entry"));
+        EXPECT_TRUE(std::holds_alternative<lab::LeftDevice>(left->front()));
+        const auto& file = std::get<lab::LeftFile>(left->back());
+        EXPECT_THAT(file.path, testing::EndsWith(test::wq_path(test::FakeDevices::kWorkqueue)));
+        EXPECT_THAT(file.original, StartsWith("default"));
+        EXPECT_THAT(file.ours, ElementsAre(load_.scopes.back()));
+        EXPECT_FALSE(file.any);
         return Status{};
     };
     const Ran ran = run();
@@ -250,7 +256,7 @@ TEST_F(BenchCommand, SettingsThatWqTunedKeptStay) {
     ASSERT_TRUE(store.save());
     const Ran ran = run();
     EXPECT_EQ(ran.code, kOk) << ran.err;
-    EXPECT_THAT(on_disk(), ElementsAre(testing::Key("writeback")));
+    EXPECT_EQ(on_disk().size(), 2U);
 }
 
 TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
@@ -259,7 +265,7 @@ TEST_F(BenchCommand, WhatWasThereBeforeIsKnownOrNothingIsMade) {
     const Ran ran = run();
     EXPECT_EQ(ran.code, kFailure);
     EXPECT_THAT(ran.err, HasSubstr(kNotRestored));
-    EXPECT_THAT(ran.err, testing::Not(HasSubstr("made: ")));
+    EXPECT_THAT(ran.err, Not(HasSubstr("made: ")));
     EXPECT_EQ(tree_.read(kBaseline), "nonsense\n") << "kept for people to look at";
 }
 
@@ -307,18 +313,16 @@ TEST_F(BenchCommand, KilledAtAnyStepItLeavesNothing) {
 }
 
 TEST_F(BenchCommand, KilledWithItsGuardianTheNextOneRemovesWhatIsLeft) {
-    pid_t guardian = 0;
-    guarded_ = [&](const ab::Guardian* g) { guardian = g != nullptr ? g->pid() : 0; };
     load_.at_run = [&](unsigned) {
-        ::kill(guardian, SIGKILL);
+        ::kill(processes_.guardian->pid(), SIGKILL);
         ::raise(SIGKILL);
         return Status{};
     };
     for (const bool restore : {true, false}) {
         run_killed();
         EXPECT_TRUE(tree_.exists("dev/crypt"));
-        EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
-        EXPECT_THAT(on_disk(), ElementsAre(testing::Key(test::FakeDevices::kWorkqueue)));
+        EXPECT_TRUE(tree_.exists(kLeft));
+        EXPECT_THAT(tree_.read(kLeft), HasSubstr(test::FakeDevices::kWorkqueue));
         const auto keep = load_.at_run;
         load_.at_run = [](unsigned) { return Status{}; };
         options_.restore = restore;
@@ -342,9 +346,10 @@ TEST_F(BenchCommand, WhatCannotBeRemovedStaysOnDisk) {
     EXPECT_THAT(ran.err, HasSubstr("IS NOT REMOVED: "));
     EXPECT_THAT(ran.err, HasSubstr("bench --restore"));
     EXPECT_TRUE(tree_.exists("dev/ram")) << "below a device that is there";
-    EXPECT_EQ(tree_.read(test::wq_path(test::FakeDevices::kWorkqueue)), "default\n");
-    EXPECT_THAT(on_disk(), IsEmpty()) << "it is back, though the device is there";
-    EXPECT_TRUE(tree_.exists("run/wq-tuned/bench.json"));
+    EXPECT_EQ(tree_.read(test::wq_path(test::FakeDevices::kWorkqueue)), "default");
+    EXPECT_THAT(tree_.read(kLeft), Not(HasSubstr("affinity_scope")))
+        << "it is back, though the device is there";
+    EXPECT_TRUE(tree_.exists(kLeft));
     ran = run();
     EXPECT_EQ(ran.code, kFailure);
     EXPECT_THAT(ran.err, HasSubstr(kNotRestored));
@@ -375,9 +380,16 @@ TEST_F(BenchCommand, RefusedBeforeADeviceIsMade) {
     options_.save = tree_.path("nowhere/a.json");
     EXPECT_THAT(run().err, StartsWith("wq-tunectl: " + options_.save + ": "));
     options_.save = "";
-    tree_.add(File("run/wq-tuned/bench.json", R"({"version": 1, "name": "../x", "driver": false})"));
+    tree_.add(
+        File("run/wq-tuned/lab.json", R"({"version": 1, "entries": [{"device": "../x", "driver": false}]})"));
     EXPECT_THAT(run().err, HasSubstr("not a name of ours"));
-    tree_.remove("run/wq-tuned/bench.json");
+    tree_.remove(kLeft);
+    load_.installed = fail("fio is not installed");
+    EXPECT_EQ(run().err, "wq-tunectl: fio is not installed\n");
+    options_.restore = true;
+    EXPECT_EQ(run().code, kOk) << "it needs no fio";
+    options_.restore = false;
+    load_.installed = {};
     tree_.remove("sys/module/workqueue");
     tree_.remove("sys/devices/virtual/workqueue");
     EXPECT_THAT(run().err, HasSubstr("has no affinity scopes"));

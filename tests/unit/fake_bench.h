@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ctl/lab/bench_devices.h"
-#include "ctl/lab/bench_load.h"
+#include "ctl/lab/bench.h"
+#include "ctl/lab/devices.h"
 #include "fake_machine.h"
 
 namespace wq::test {
@@ -17,7 +17,7 @@ namespace wq::test {
 //   dev/driver    the driver is loaded
 //   dev/ram       the device below exists; contains its name. dev/crypt: the same for the crypt device
 //   dev/busy      the crypt device cannot be removed
-class FakeDevices : public bench::Devices {
+class FakeDevices : public lab::Devices {
   public:
     static constexpr const char* kWorkqueue = "kcryptd-254:7-1";
 
@@ -34,8 +34,8 @@ class FakeDevices : public bench::Devices {
     Result<std::string> make_ram(const std::string& name, std::uint64_t /*bytes*/) override {
         return change("make ram", [&] { tree_.add(File("dev/ram", name)); }).map([] { return "250:0"; });
     }
-    Result<bench::CryptDevice> make_crypt(const std::string& name, const std::string& /*ram*/,
-                                          std::uint64_t /*bytes*/) override {
+    Result<lab::CryptDevice> make_crypt(const std::string& name, const std::string& /*ram*/,
+                                        std::uint64_t /*bytes*/) override {
         return change("make crypt",
                       [&] {
                           tree_.add(File("dev/crypt", name));
@@ -43,7 +43,7 @@ class FakeDevices : public bench::Devices {
                               tree_.add(Dir("sys/devices/virtual/workqueue", {workqueue(kWorkqueue)}));
                       })
             .map([&] {
-                return bench::CryptDevice{tree_.path("dev/crypt"), "254:7"};
+                return lab::CryptDevice{tree_.path("dev/crypt"), "254:7"};
             });
     }
     Status remove_crypt(const std::string& name) override {
@@ -74,26 +74,25 @@ class FakeDevices : public bench::Devices {
 };
 
 // Reports the MB/s that mb_per_s has for the scope in place.
-class FakeLoad : public bench::Load {
+class FakeLoad : public lab::Load {
   public:
     explicit FakeLoad(TempTree& tree) : tree_(tree) {}
 
     std::map<std::string, double> mb_per_s;  // by scope; 100 for other scopes
     std::function<Status(unsigned run)> at_run = [](unsigned) { return Status{}; };  // RUN from 0
     std::vector<std::string> scopes;                                                 // in place, by run
-    std::vector<bench::LoadJob> jobs;
+    std::vector<lab::LoadJob> jobs;
+    Status installed;
 
-    Result<bench::LoadFigures> run(const bench::LoadJob& job, const std::function<void()>& at_edge) override {
+    [[nodiscard]] Status check() const override { return installed; }
+    Result<lab::LoadFigures> run(const lab::LoadJob& job) override {
         const auto file = parse_scope_file(tree_.read(wq_path(FakeDevices::kWorkqueue)));
         scopes.push_back(file ? file->word : "?");
         jobs.push_back(job);
         if (auto went = at_run(static_cast<unsigned>(jobs.size() - 1)); !went)
             return tl::unexpected(went.error());
-        at_edge();
-        at_edge();
         const auto found = mb_per_s.find(scopes.back());
-        const double mb = found == mb_per_s.end() ? 100 : found->second;
-        return bench::LoadFigures{1, static_cast<std::uint64_t>(mb * 1e6 / bench::kBlock), 1000, 2000, 9000};
+        return lab::LoadFigures{1, found == mb_per_s.end() ? 100 : found->second, 1000, 2000, 9000};
     }
 
   private:

@@ -187,6 +187,14 @@ TEST_F(ServiceTest, ACpuThatComesLaterIsNeverKnown) {
     EXPECT_TRUE(logged("pods unknown: CPUs that were not usable when the daemon first started: 7"));
 }
 
+// It would take a setting that they left for the kernel's.
+TEST_F(ServiceTest, DoesNotStartBeforeWhatAbLeftIsPutBack) {
+    tree_.add(test::File("run/wq-tuned/lab.json", "{}"));
+    EXPECT_EQ(Daemon(tree_).wait(), 1);
+    EXPECT_TRUE(logged("`wq-tunectl ab --restore` puts it back"));
+    EXPECT_EQ(scope(), "default\n");
+}
+
 TEST_F(ServiceTest, IsAloneOnItsTree) {
     Daemon daemon(tree_);
     ASSERT_TRUE(applied());

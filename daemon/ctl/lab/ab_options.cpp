@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/text.h"
 #include "ctl/help_text.h"
 #include "ctl/lab/ab_command.h"
-#include "ctl/lab/ab_report.h"
 #include "ctl/lab/arms.h"
 #include "ctl/setting_option.h"
 
 namespace wq::ctl {
 namespace {
+
+std::string message_of(int code) {
+    std::array<PCRE2_UCHAR, 256> text{};
+    ::pcre2_get_error_message(code, text.data(), text.size());
+    return reinterpret_cast<const char*>(text.data());
+}
+
+// A command's text for an error message: one short line of printable ASCII.
+std::string shown(std::string_view text) {
+    constexpr std::size_t kMost = 40;
+    std::string out(text.substr(0, kMost));
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+    return out + (text.size() > kMost ? "..." : "");
+}
 
 constexpr unsigned kMostWarmups = 1000;
 constexpr const char* kReferenceArm = "reference";  // if only one --arm is given; has no commands
@@ -114,6 +138,41 @@ void check_arms(AbOptions& what) {
 
 }  // namespace
 
+Result<Metric> Metric::parse(const std::string& pattern) {
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    auto* code = ::pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                 PCRE2_MULTILINE | PCRE2_NEVER_UTF, &error, &offset, nullptr);
+    if (code == nullptr) return fail(fmt::format("character {}: {}", offset + 1, message_of(error)), EINVAL);
+    Metric metric(std::shared_ptr<const void>(
+        code, [](const void* c) { ::pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(c))); }));
+    std::uint32_t groups = 0;
+    ::pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    if (groups != 1)
+        return fail(fmt::format("it has {} groups; exactly one, (...), must hold the number", groups),
+                    EINVAL);
+    return metric;
+}
+
+Result<double> Metric::read(std::string_view output) const {
+    const auto* code = static_cast<const pcre2_code*>(code_.get());
+    const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
+        ::pcre2_match_data_create_from_pattern(code, nullptr), ::pcre2_match_data_free);
+    const int found = ::pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(output.data()), output.size(), 0, 0,
+                                    match.get(), nullptr);
+    if (found == PCRE2_ERROR_NOMATCH) return fail("nothing in its output matches --metric");
+    if (found < 0) return fail("--metric: " + message_of(found));
+    const PCRE2_SIZE* ends = ::pcre2_get_ovector_pointer(match.get());
+    if (found < 2 || ends[2] == PCRE2_UNSET) return fail("the group of --metric has no part in the match");
+    const std::string_view group = output.substr(ends[2], ends[3] - ends[2]);
+    const auto value = number_of<double>(group);
+    if (!value || !std::isfinite(*value))
+        return fail(fmt::format("--metric found '{}', which is not a number", shown(group)));
+    if (*value <= 0)
+        return fail(fmt::format("--metric found {}; only numbers above 0 are compared", shown(group)));
+    return *value;
+}
+
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
     int at = 1;
     for (; at < argc && *argv[at] == '-'; at++)
@@ -127,6 +186,56 @@ int cut_command(int argc, char** argv, std::vector<std::string>& command) {
     return static_cast<int>(dashes - argv);
 }
 
+namespace {
+
+// Adds the options for the command, its number and the statistics.
+void add_measuring(CLI::App& ab, AbOptions& what) {
+    const auto take_metric = [&what](const std::string& text) {
+        if (text == kTimeCounter) return;
+        auto metric = Metric::parse(text);
+        if (!metric) throw CLI::ValidationError("--metric", metric.error().text);
+        what.metric = text;
+        what.pattern = std::move(*metric);
+    };
+    ab.add_option_function<std::string>("--metric", take_metric,
+                                        "time, or a pattern with one group: a number in the command's output")
+        ->type_name(word::kMetric);
+    ab.add_flag("--higher-is-better", what.higher_is_better, "More of the metric is better");
+    add_setting(ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
+                what.settings.max_pairs);
+    ab.add_flag("--all-pairs", what.all_pairs, "Do not stop at verdicts");
+    add_setting(ab, "--alpha",
+                "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
+                parse_alpha_word, what.settings.alpha);
+    add_setting(ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%", parse_tolerance,
+                what.settings.tolerance);
+    take_number(ab.add_option("--warmup", what.warmup, "Runs before the first that counts; default 0"), 0U,
+                kMostWarmups);
+    ab.add_flag("--ignore-failure", what.ignore_failure, "Runs that fail count too");
+    ab.add_flag("--show-output", what.show_output, "The command's output, to stderr");
+    ab.add_option("--export", what.recording, "A CSV file to write: the pairs, for `wq-tunectl judge`")
+        ->type_name(word::kFile)
+        ->check(not_empty);
+    ab.add_flag("--json", what.json, kJsonHelp);
+}
+
+// Throws a ValidationError for options that do not go together.
+void check_options(const CLI::App& ab, AbOptions& what, const Invocation& invocation) {
+    check_arms(what);
+    if (what.higher_is_better && !what.pattern)
+        throw CLI::ValidationError("--higher-is-better",
+                                   "needs --metric with a pattern, because a longer time is not better");
+    if (what.restore && !invocation.command.empty())
+        throw CLI::ValidationError("--restore", "it runs no command");
+    for (const CLI::Option* other : ab.get_options())
+        if (what.restore && other->count() > 0 && other->get_name() != "--restore")
+            throw CLI::ValidationError("--restore", "it cannot be used with " + other->get_name());
+    if (!what.restore && invocation.command.empty())
+        throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
+}
+
+}  // namespace
+
 CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     const auto what = std::make_shared<AbOptions>();
     CLI::App* const ab = &command;
@@ -135,7 +244,7 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
                        ->type_name(word::kTarget)
                        ->check(not_empty);
     const auto take_arms = [what](const std::string& text) {
-        auto arms = ab::parse_arms(text);
+        auto arms = lab::parse_arms(text);
         if (!arms) throw CLI::ValidationError("--arms", arms.error().text);
         what->arms = std::move(*arms);
     };
@@ -147,49 +256,11 @@ CommandRun set_up_ab(CLI::App& command, const Invocation& invocation) {
     arms->excludes(sweep)->needs(target);
     sweep->needs(target);
     add_other_arms(*ab, *what, target);
-    const auto take_metric = [what](const std::string& text) {
-        if (text == kTimeCounter) return;
-        auto metric = ab::Metric::parse(text);
-        if (!metric) throw CLI::ValidationError("--metric", metric.error().text);
-        what->metric = text;
-        what->pattern = std::move(*metric);
-    };
-    ab->add_option_function<std::string>(
-          "--metric", take_metric, "time, or a pattern with one group: a number in the command's output")
-        ->type_name(word::kMetric);
-    ab->add_flag("--higher-is-better", what->higher_is_better, "More of the metric is better");
-    add_setting(*ab, "--pairs", "Runs of each arm, at most; default 16", parse_max_pairs,
-                what->settings.max_pairs);
-    ab->add_flag("--all-pairs", what->all_pairs, "Do not stop at verdicts");
-    add_setting(*ab, "--alpha",
-                "Chance of a wrong verdict on a harmless arm, at most, on each side; default 0.05",
-                parse_alpha_word, what->settings.alpha);
-    add_setting(*ab, "--tolerance", "Cost increase that is tolerated, such as 5%; default 0%",
-                parse_tolerance, what->settings.tolerance);
-    take_number(ab->add_option("--warmup", what->warmup, "Runs before the first that counts; default 0"), 0U,
-                kMostWarmups);
-    ab->add_flag("--ignore-failure", what->ignore_failure, "Runs that fail count too");
-    ab->add_flag("--show-output", what->show_output, "The command's output, to stderr");
-    ab->add_option("--export", what->recording, "A CSV file to write: the pairs, for `wq-tunectl judge`")
-        ->type_name(word::kFile)
-        ->check(not_empty);
-    ab->add_flag("--json", what->json, kJsonHelp);
+    add_measuring(*ab, *what);
     return [what, ab, &invocation] {
-        check_arms(*what);
-        if (what->higher_is_better && !what->pattern)
-            throw CLI::ValidationError("--higher-is-better",
-                                       "needs --metric with a pattern, because a longer time is not better");
-        if (what->restore && !invocation.command.empty())
-            throw CLI::ValidationError("--restore", "it runs no command");
-        for (const CLI::Option* other : ab->get_options())
-            if (what->restore && other->count() > 0 && other->get_name() != "--restore")
-                throw CLI::ValidationError("--restore", "it cannot be used with " + other->get_name());
-        if (!what->restore && invocation.command.empty())
-            throw CLI::ValidationError("ab", "the command to run is missing: ab ... -- COMMAND...");
+        check_options(*ab, *what, invocation);
         what->command = invocation.command;
-        Options options;
-        options.root = invocation.root;
-        return ctl::ab(options, *what);
+        return ctl::ab(invocation.root, *what);
     };
 }
 

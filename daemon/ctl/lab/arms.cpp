@@ -7,10 +7,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text.h"
 #include "machine/topology.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
+#include "owned/scope_writer.h"
 #include "plan/pods.h"
 
-namespace wq::ab {
+namespace wq::lab {
 namespace {
 
 constexpr std::string_view kStrict = ":strict";
@@ -74,6 +78,11 @@ PlanLine plan_by_cpus(const Topology& topology, const KernelInfo& kernel, Workqu
         .front();
 }
 
+std::optional<std::size_t> pools_of(const PlanLine& line, Scope scope) {
+    const Candidate* candidate = candidate_with(line, scope);
+    return candidate != nullptr ? std::optional(candidate->pools) : std::nullopt;
+}
+
 std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const KernelInfo& kernel) {
     if (!line.target.untouchable.empty()) return line.target.untouchable;
     const bool parameter = line.target.kind == Kind::default_scope;
@@ -85,4 +94,152 @@ std::string why_not(const PlanLine& line, const std::vector<Arm>& arms, const Ke
     return "";
 }
 
-}  // namespace wq::ab
+Status check_not_set(const Paths& paths, const std::string& target) {
+    BaselineStore store(paths.baseline());
+    if (auto loaded = store.load(); !loaded) return loaded;
+    const BaselineEntry* entry = store.find(target);
+    if (entry == nullptr || is_back(WorkqueueFs(paths), *entry)) return {};
+    return fail(target + ": it may hold a setting that wq-tuned left; `wq-tunectl undo` prints the way back");
+}
+
+std::vector<Setting> scope_settings(const Paths& paths, const std::string& target,
+                                    const std::vector<Arm>& arms, const KernelInfo& kernel) {
+    const bool parameter = target == kDefaultTarget;
+    const std::string folder = paths.workqueues() + "/" + target;
+    Setting scope{parameter ? paths.parameters() + "/default_affinity_scope" : folder + "/affinity_scope",
+                  {},
+                  Form::word};
+    Setting strict{folder + "/affinity_strict", {}, Form::word};
+    for (const Arm& arm : arms) {
+        scope.values.push_back(arm.word);
+        if (arm.strict) strict.values.emplace_back(*arm.strict ? "1" : "0");
+    }
+    // The parameter ignores a write of its current word (kernel/workqueue.c, wq_affn_dfl_set()). Scopes that
+    // no arm uses come first: with such a scope in between, every switch costs the same two moves.
+    for (const bool spare : {true, false})
+        for (const Scope each : kernel.scopes)
+            if (parameter &&
+                std::ranges::none_of(arms, [&](const Arm& a) { return a.scope == each; }) == spare)
+                scope.vias.emplace_back(name_of(each));
+    std::vector<Setting> out{std::move(scope)};
+    if (!strict.values.empty()) out.push_back(std::move(strict));
+    return out;
+}
+
+FileSwitcher::FileSwitcher(ValueFiles& files, const LeftStore& store, std::vector<Setting> settings)
+    : files_(files), store_(store) {
+    for (Setting& setting : settings) {
+        File file{std::move(setting), {}, {}, {}};
+        file.left.path = file.setting.path;
+        file.left.form = file.setting.form;
+        for (const std::string& value : file.setting.values)
+            file.shown.push_back(file.setting.form == Form::word ? std::optional(value) : std::nullopt);
+        all_.push_back(std::move(file));
+    }
+}
+
+Status FileSwitcher::begin() {
+    for (File& file : all_)
+        if (auto begun = begin(file); !begun) return begun;
+    return {};
+}
+
+Status FileSwitcher::begin(File& file) {
+    LeftFile& left = file.left;
+    const auto found = files_.read(left.path);
+    if (!found) return tl::unexpected(found.error());
+    left.inode = found->inode;
+    left.original = file.in_place = found->text;
+    if (left.form == Form::word) return store_.put(left);
+    left.any = true;
+    if (auto saved = store_.put(left); !saved) return saved;
+    if (auto back = put_value_back(files_, left); !back) return back;
+    for (std::size_t arm = 0; arm < file.shown.size(); arm++) {
+        if (auto learned = write(file, arm); !learned) return learned;
+        for (std::size_t other = 0; other < arm; other++)
+            if (is_same_value(left.form, *file.shown[other], *file.shown[arm]))
+                return fail(
+                    fmt::format("{}: '{}' and '{}' are the same setting: the file shows '{}' after each",
+                                left.path, file.setting.values[other], file.setting.values[arm],
+                                value_in(left.form, *file.shown[arm])));
+    }
+    return {};
+}
+
+Status FileSwitcher::check() {
+    for (const File& file : all_)
+        if (auto ours = check(file); !ours) return ours;
+    return {};
+}
+
+Status FileSwitcher::check(const File& file) {
+    const auto now = read_left(files_, file.left);
+    if (!now) return tl::unexpected(now.error());
+    if (is_same_value(file.left.form, *now, file.in_place)) return {};
+    const std::string text = fmt::format("{}: an external writer wrote '{}', which is left as it is",
+                                         file.left.path, value_in(file.left.form, *now));
+    if (const auto dropped = store_.drop(file.left); !dropped)
+        return tl::unexpected(dropped.error().in(text));
+    return fail(text);
+}
+
+Status FileSwitcher::to(std::size_t arm) {
+    if (auto ours = check(); !ours) return ours;
+    for (File& file : all_)
+        if (auto wrote = write(file, arm); !wrote) return wrote;
+    return {};
+}
+
+// Up to three times, because a busy kernel may refuse it now.
+Status FileSwitcher::write_value(const File& file, const std::string& via, const std::string& value) {
+    constexpr unsigned kTries = 3;
+    Status wrote;
+    for (unsigned i = 0; i < kTries; i++) {
+        wrote = via.empty() ? Status{} : files_.write(file.left.path, file.left.inode, via);
+        if (wrote) wrote = files_.write(file.left.path, file.left.inode, value);
+        if (wrote || kind_of_error(wrote.error().code) != Outcome::Kind::transient) break;
+    }
+    return wrote;
+}
+
+// What the file may hold from now on is on disk before the write, and what it holds after it.
+Status FileSwitcher::write(File& file, std::size_t arm) {
+    LeftFile& left = file.left;
+    auto& shown = file.shown.at(arm);
+    const std::string& value = file.setting.values[arm];
+    const auto via = std::ranges::find_if(file.setting.vias, [&](const std::string& each) {
+        return each != value && !is_same_value(left.form, each, file.in_place);
+    });
+    left.ours = {file.in_place};
+    left.any = !shown;
+    if (shown) left.ours.push_back(*shown);
+    if (via != file.setting.vias.end()) left.ours.push_back(*via);
+    if (auto saved = store_.put(left); !saved) return saved;
+    if (auto wrote = write_value(file, via != file.setting.vias.end() ? *via : "", value); !wrote)
+        return wrote;
+    const auto now = read_left(files_, left);
+    if (!now) return tl::unexpected(now.error());
+    file.in_place = *now;
+    left.ours = {*now};
+    left.any = false;
+    if (auto saved = store_.put(left); !saved) return saved;
+    if (!shown) shown = *now;
+    if (is_same_value(left.form, *shown, *now)) return {};
+    return fail(fmt::format("{}: after writing '{}', the file showed '{}' earlier and shows '{}' now",
+                            left.path, value, value_in(left.form, *shown), value_in(left.form, *now)));
+}
+
+Status CommandSwitcher::to(std::size_t number) {
+    if (const CommandArm* before = std::exchange(in_place_, nullptr); before != nullptr)
+        if (auto undone = undo(store_, {before->name, before->undo}, undo_); !undone) return undone;
+    const CommandArm& arm = arms_.at(number);
+    if (arm.apply.empty()) return {};
+    // A signal may have come during the undo. Then `apply` does not run, and its undo must not run either.
+    if (auto go_on = go_on_(); !go_on) return go_on;
+    if (auto saved = store_.put(LeftCommand{arm.name, arm.undo}); !saved) return saved;
+    in_place_ = &arm;
+    return apply_(arm.apply).map_error(
+        [&](const Error& e) { return e.code == EINTR ? e : e.in("arm " + printable(arm.name)); });
+}
+
+}  // namespace wq::lab

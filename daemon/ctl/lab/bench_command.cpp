@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/lab/bench_command.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +15,7 @@
 #include "ctl/command.h"
 #include "ctl/complaints.h"
 #include "ctl/json_values.h"
-#include "ctl/lab/aio_load.h"
-#include "ctl/lab/bench_left.h"
-#include "ctl/lab/bench_page.h"
-#include "ctl/lab/guardian.h"
-#include "ctl/lab/kernel_devices.h"
-#include "ctl/lab/runner.h"
+#include "ctl/lab/bench.h"
 #include "ctl/machine.h"
 #include "ctl/output_file.h"
 #include "ctl/render/terminal.h"
@@ -37,7 +30,9 @@
 namespace wq::ctl {
 namespace {
 
-using bench::BenchResult;
+using lab::BenchMachine;
+using lab::BenchResult;
+using lab::BenchTools;
 
 constexpr double kLeastSeconds = 0.1;
 constexpr double kMostSeconds = 60;
@@ -51,16 +46,16 @@ int compare(const BenchOptions& options) {
     for (const std::string& file : options.compare) {
         const auto text = read_file(file, kMostSaved);
         if (!text) return complain(text.error().text);
-        auto result = bench::parse_result(*text);
+        auto result = lab::parse_result(*text);
         if (!result) return complain(result.error().in(file).text);
         results.emplace_back(file, std::move(*result));
     }
     if (!options.json) {
-        fmt::print("{}", bench::compare_table(results, terminal_columns(), wants_colour()));
+        fmt::print("{}", lab::compare_table(results, terminal_columns(), wants_colour()));
         return kOk;
     }
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const auto& [file, result] : results) all.push_back(bench::to_json(result));
+    for (const auto& [file, result] : results) all.push_back(lab::to_json(result));
     fmt::print("{}\n", json_text(all));
     return kOk;
 }
@@ -77,8 +72,8 @@ std::uint64_t available_mib(const Paths& paths) {
     return kib / 1024;
 }
 
-Status check_memory(const Paths& paths, const bench::Settings& settings) {
-    const std::uint64_t needed = bench::needed_mib(settings);
+Status check_memory(const Paths& paths, const lab::Settings& settings) {
+    const std::uint64_t needed = lab::needed_mib(settings);
     const std::uint64_t available = available_mib(paths);
     if (available >= needed) return {};
     return fail(fmt::format("no room for the devices: {} MiB of memory are needed, {} are available", needed,
@@ -95,27 +90,27 @@ Status check_outputs(const BenchOptions& options) {
     return {};
 }
 
-bench::Host host_of(const Paths& paths, const Topology& topology, const KernelInfo& kernel) {
+lab::Host host_of(const Paths& paths, const Topology& topology, const KernelInfo& kernel) {
     const HostFacts facts = read_host_facts(paths, topology);
-    bench::Host host{.cpu = facts.cpu_models.empty() ? "" : facts.cpu_models.front(),
-                     .kernel = kernel.release,
-                     .cpus = static_cast<unsigned>(topology.online.count()),
-                     .cores = static_cast<unsigned>(topology.cores.size()),
-                     .cache_shard_size = kernel.cache_shard_size,
-                     .is_virtual = facts.is_virtual};
+    lab::Host host{.kernel = kernel.release,
+                   .cpus = static_cast<unsigned>(topology.online.count()),
+                   .cores = static_cast<unsigned>(topology.cores.size()),
+                   .cache_shard_size = kernel.cache_shard_size,
+                   .is_virtual = facts.is_virtual};
+    if (!facts.cpu_models.empty()) host.cpu = facts.cpu_models.front();
     const CoreIndex index(topology);
     for (const Llc& llc : llcs_in(kernel, topology))
         host.llc_cores.push_back(static_cast<unsigned>(index.cores_in(llc.cpus)));
     return host;
 }
 
-std::string machine_of(const Paths& paths, const bench::Machine& machine) {
+std::string machine_of(const Paths& paths, const BenchMachine& machine) {
     return machine_html({machine.topology, machine.kernel, effective_shard_size(machine.kernel, {}),
                          read_isolation(paths), read_core_kinds(paths, machine.topology)});
 }
 
 // Writes the files first, because they remain if the terminal of stdout is gone.
-int show(const BenchOptions& options, const Paths& paths, const bench::Machine& machine,
+int show(const BenchOptions& options, const Paths& paths, const BenchMachine& machine,
          const BenchResult& result) {
     int code = kOk;
     const auto write = [&](const std::string& path, const std::string& text) {
@@ -123,37 +118,30 @@ int show(const BenchOptions& options, const Paths& paths, const bench::Machine& 
         if (const auto written = write_output(path, text); !written) code = complain(written.error().text);
     };
     if (result.rounds > 0) {
-        write(options.save, json_text(bench::to_json(result), 1) + "\n");
-        write(options.page,
-              bench::bench_page(result, options.page.empty() ? "" : machine_of(paths, machine)));
+        write(options.save, json_text(lab::to_json(result), 1) + "\n");
+        write(options.page, lab::bench_page(result, options.page.empty() ? "" : machine_of(paths, machine)));
     }
     if (options.json)
-        fmt::print("{}\n", json_text(bench::to_json(result)));
+        fmt::print("{}\n", json_text(lab::to_json(result)));
     else if (result.rounds > 0)
-        fmt::print("{}", bench::bench_table(result, terminal_columns(), wants_colour()));
+        fmt::print("{}", lab::bench_table(result, terminal_columns(), wants_colour()));
     return code;
 }
 
-Status put_back_earlier(const bench::Tools& tools) {
-    Complaints log(LOG_INFO);
-    if (bench::remove_left(tools.paths, tools.devices, log)) return {};
-    return fail("settings or devices of an earlier bench, ab or comparison could not be restored or removed");
-}
-
 // Runs the benchmark and shows the result. The caller holds the lock.
-int run(const BenchOptions& options, const bench::Tools& tools, const bench::Machine& machine) {
+int run(const BenchOptions& options, const BenchTools& tools, const BenchMachine& machine) {
     BenchResult result;
     result.time = ::time(nullptr);
     result.version = version();
-    result.host = host_of(tools.paths, machine.topology, machine.kernel);
+    result.host = host_of(tools.lab.paths, machine.topology, machine.kernel);
     result.settings = options.settings;
     const auto cpus = static_cast<unsigned>(machine.topology.online.count());
     result.settings.writers = options.writers.value_or(std::clamp(cpus / kWriterShare, 1U, kMostWriters));
-    if (const auto room = check_memory(tools.paths, result.settings); !room)
+    if (const auto room = check_memory(tools.lab.paths, result.settings); !room)
         return complain(room.error().text);
-    const auto done = bench::run_bench(tools, machine, result);
+    const auto done = lab::run_bench(tools, machine, result);
     if (!done) complain(done.error().text);
-    const int shown = show(options, tools.paths, machine, result);
+    const int shown = show(options, tools.lab.paths, machine, result);
     return done ? shown : kFailure;
 }
 
@@ -190,37 +178,31 @@ void add_options(CLI::App& command, BenchOptions& o) {
 
 // Runs bench() with this machine's devices and counters.
 int bench_here(const BenchOptions& options) {
-    const ab::Interrupts interrupts;
-    const ab::Guardian* guardian = nullptr;
-    const auto run_it = [&](const std::vector<std::string>& words) -> Status {
-        const auto ran = ab::run_command(words, ab::Output::drop, interrupts.none(), guardian);
-        if (!ran) return tl::unexpected(ran.error());
-        if (ran->failure.empty()) return {};
-        return fail(fmt::format("{}: {}", fmt::join(words, " "), ran->failure));
-    };
-    bench::KernelDevices devices("", run_it);
-    bench::AioLoad load(interrupts);
+    lab::Processes processes;
+    lab::KernelDevices devices("", lab::runs(processes));
+    lab::FioLoad load(processes);
     const auto counters = make_bpf_counters();
-    return bench(options, {{}, devices, load, *counters, [&](const ab::Guardian* g) { guardian = g; }});
+    return bench(options, {{{}, processes, devices}, load, *counters});
 }
 
 }  // namespace
 
-int bench(const BenchOptions& options, const bench::Tools& tools) {
+int bench(const BenchOptions& options, const BenchTools& tools) {
     if (!options.compare.empty()) return compare(options);
-    if (tools.paths.root.empty() && ::geteuid() != 0) return complain("bench makes devices: only root can");
+    const std::string& root = tools.lab.paths.root;
+    if (root.empty() && ::geteuid() != 0) return complain("bench makes devices: only root can");
     if (const auto can = check_outputs(options); !can) return complain(can.error().text);
-    const auto topology = read_topology("live", tools.paths.root);
+    if (const auto can = options.restore ? Status{} : tools.load.check(); !can)
+        return complain(can.error().text);
+    const auto topology = read_topology("live", root);
     if (!topology) return complain(topology.error().text);
-    const auto lock = ab::lock_out_daemon(tools.paths);
-    if (!lock) return complain(lock.error().text);
-    if (const auto earlier = put_back_earlier(tools); !earlier) return complain(earlier.error().text);
-    if (options.restore) return kOk;
-    Options here;
-    here.root = tools.paths.root;
-    const KernelInfo kernel = kernel_of(here);
-    if (const std::string lacks = lacks_scopes(kernel); !lacks.empty()) return complain(lacks);
-    return run(options, tools, {*topology, kernel});
+    return lab::in_lab(tools.lab, options.restore, [&] {
+        Options here;
+        here.root = root;
+        const KernelInfo kernel = kernel_of(here);
+        if (const std::string lacks = lacks_scopes(kernel); !lacks.empty()) return complain(lacks);
+        return run(options, tools, {*topology, kernel});
+    });
 }
 
 CommandRun set_up_bench(CLI::App& command, const Invocation& invocation) {

@@ -1,18 +1,82 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/lab/bench_page.h"
-
 #include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
-#include "ctl/lab/bench_load.h"
+#include "ctl/lab/bench_result.h"
 #include "ctl/render/terminal.h"
 #include "ctl/report/report_page.h"
 #include "ctl/report/report_plot.h"
 
-namespace wq::bench {
-
+namespace wq::lab {
 namespace {
+
+using ctl::escape;
+using ctl::printable;
+using ctl::wrapped;
+
+constexpr std::array kFigures{"POOLS", "KWORKERS", "ITEMS/S", "MB/S", "P50", "P90", "P99", "CPU"};
+
+constexpr const char* kLegend =
+    "Medians of the runs. P50, P90, P99, CPU: microseconds, of a write and of CPU time per work item. "
+    "KWORKERS: those of all unbound workqueues. EFFECT: of the time per byte, the median "
+    "of the pairs and its 95% interval.";
+
+std::string llcs_text(const std::vector<unsigned>& cores) {
+    const auto [least, most] = std::minmax_element(cores.begin(), cores.end());
+    const std::string sizes =
+        *least == *most ? plural(*most, "core") : fmt::format("{} to {} cores", *least, *most);
+    return fmt::format("{} of {}", plural(cores.size(), "LLC"), sizes);
+}
+
+std::string settings_text(const BenchResult& result) {
+    const Settings& s = result.settings;
+    return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over null_blk; wq-tuned {}",
+                       plural(s.writers, "writer"), plural(s.depth, "write"), kBlock / 1024,
+                       plural(result.rounds, "round"), s.seconds, printable(result.version));
+}
+
+// "14% better (10 to 18), improved"; "reference" for the first row.
+std::string compared_text(const BenchResult& result, const Row& row) {
+    if (&row == result.rows.data()) return "reference";
+    if (!row.result.effect) return "-";
+    const std::string out = effect_text(*row.result.effect);
+    return row.result.verdict.empty() ? out : out + ", " + printable(row.result.verdict);
+}
+
+// One text for each of kFigures.
+std::vector<std::string> figures_of(const Row& row) {
+    std::vector<std::string> out{row.pools ? std::to_string(*row.pools) : "-"};
+    const auto add = [&](std::optional<double> value, int digits) {
+        out.push_back(value && !row.runs.empty() ? fmt::format("{:.{}f}", *value, digits) : "-");
+    };
+    const Figures f = medians_of(row);
+    add(f.kworkers, 0);
+    add(f.items_per_s, 0);
+    add(f.mb_per_s, 1);
+    for (const auto& ns : {std::optional(f.p50), std::optional(f.p90), std::optional(f.p99), f.cpu})
+        add(ns ? std::optional(*ns / 1000) : ns, 1);
+    return out;
+}
+
+// A table with the columns FIRST, then those of each row.
+ctl::Table table_of(std::vector<std::string> first) {
+    first.insert(first.end(), kFigures.begin(), kFigures.end());
+    first.emplace_back("EFFECT");
+    return ctl::Table(std::move(first));
+}
+
+void add_rows(ctl::Table& table, const std::vector<std::string>& first, const BenchResult& result) {
+    for (const Row& row : result.rows) {
+        std::vector<std::string> cells = first;
+        cells.push_back(printable(row.scope));
+        for (std::string& text : figures_of(row)) cells.push_back(std::move(text));
+        cells.push_back(compared_text(result, row));
+        table.add(std::move(cells));
+    }
+}
 
 constexpr double kWidth = 420;
 constexpr double kLeft = 84;  // leaves space for the scopes
@@ -24,14 +88,14 @@ std::string runs_svg(const BenchResult& result) {
     for (const Row& row : result.rows)
         for (const Figures& run : row.runs) most = std::max(most, run.mb_per_s);
     const auto x = [&](double value) { return kLeft + (kWidth - kLeft - 12) * value / std::max(most, 1e-9); };
-    const double height = kRow * (static_cast<double>(result.rows.size()) + 1);
-    std::string out = fmt::format(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"MB/s of each run\">\n", kWidth, height);
+    std::string out =
+        fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"MB/s of each run\">\n", kWidth,
+                    kRow * (static_cast<double>(result.rows.size()) + 1));
     double y = kRow / 2;
     for (const Row& row : result.rows) {
         out +=
             fmt::format("<text x=\"4\" y=\"{:.1f}\">{}</text>\n<path class=\"grid\" d=\"M{} {:.1f}H{}\"/>\n",
-                        y + 4, ctl::escape(row.scope), kLeft, y, kWidth - 4);
+                        y + 4, escape(row.scope), kLeft, y, kWidth - 4);
         std::string dots;
         for (const Figures& run : row.runs) dots += fmt::format("M{:.1f} {:.1f}h0", x(run.mb_per_s), y);
         if (!row.runs.empty())
@@ -51,32 +115,29 @@ std::string runs_svg(const BenchResult& result) {
 double end_of_scale(const BenchResult& result) {
     double end = 5;
     for (const Row& row : result.rows) {
-        if (!row.effect) continue;
-        end = std::max(end, std::abs(row.effect->percent));
-        if (const auto& interval = row.effect->interval)
-            end = std::max({end, std::abs(interval->low), std::abs(interval->high)});
+        const Effect effect = row.result.effect.value_or(Effect{});
+        const auto interval = effect.interval.value_or(Effect::Interval{});
+        end = std::max({end, std::abs(effect.percent), std::abs(interval.low), std::abs(interval.high)});
     }
     return std::min(end, ctl::kMostPercent);
 }
 
-std::string scopes_table(const BenchResult& result) {
+std::string scopes_html(const BenchResult& result) {
     std::vector<ctl::Heading> headings{{"Scope"}};
-    const auto names = figure_names();
-    for (const std::string& name : names) headings.push_back({name, true});
+    for (const char* name : kFigures) headings.push_back({name, true});
     headings.push_back({"Effect"});
     headings.push_back({""});
     const double end = end_of_scale(result);
     std::string rows;
     for (const Row& row : result.rows) {
+        const auto& effect = row.result.effect;
+        const auto texts = figures_of(row);
         rows += "<tr>" + ctl::cell("Scope", ctl::code(row.scope), "short");
-        const auto texts = figure_texts(row);
-        for (std::size_t i = 0; i < names.size(); i++)
-            rows += ctl::cell(names[i], ctl::escape(texts[i]), "num");
-        rows += ctl::cell("Effect", fmt::format("<span class=\"{}\">{}</span>", ctl::escape(row.verdict),
-                                                ctl::escape(effect_text(result, row))));
-        rows += ctl::cell(
-                    "", row.effect ? ctl::effect_bar_svg(*row.effect, end, wq::effect_text(*row.effect)) : "",
-                    "bar") +
+        for (std::size_t i = 0; i < texts.size(); i++)
+            rows += ctl::cell(kFigures.at(i), escape(texts[i]), "num");
+        rows += ctl::cell("Effect", fmt::format("<span class=\"{}\">{}</span>", escape(row.result.verdict),
+                                                escape(compared_text(result, row))));
+        rows += ctl::cell("", effect ? ctl::effect_bar_svg(*effect, end, effect_text(*effect)) : "", "bar") +
                 "</tr>\n";
     }
     return ctl::table(headings, rows);
@@ -91,11 +152,12 @@ std::string pairs_html(const BenchResult& result) {
         std::vector<double> percent;
         for (std::size_t run = 0; run < std::min(row.runs.size(), reference.runs.size()); run++)
             percent.push_back(100 * (reference.runs[run].mb_per_s / row.runs[run].mb_per_s - 1));
-        if (percent.empty() || !row.effect) continue;
+        if (percent.empty() || !row.result.effect) continue;
         const std::string title = fmt::format("{} against {}: cost of a byte", row.scope, reference.scope);
-        out += "<figure>" + ctl::effects_svg(percent, *row.effect, 0, title, title) + "</figure>\n";
+        out += "<figure>" + ctl::effects_svg(percent, *row.result.effect, 0, title, title) + "</figure>\n";
     }
-    return out.empty() ? "" : "<div class=\"plots\">\n" + out + "</div>\n";
+    if (out.empty()) return "";
+    return "<section id=\"trials\">\n<h2>Pairs</h2>\n<div class=\"plots\">\n" + out + "</div>\n</section>\n";
 }
 
 }  // namespace
@@ -103,51 +165,20 @@ std::string pairs_html(const BenchResult& result) {
 std::string bench_page(const BenchResult& result, const std::string& machine) {
     std::string body = fmt::format(
         "<section id=\"result\">\n<h2>Result</h2>\n<p>{}</p>\n<div class=\"plots\"><figure>{}</figure>"
-        "</div>\n{}<p>{}</p>\n<p>{}</p>\n",
-        ctl::escape(finding(result)), runs_svg(result), scopes_table(result),
-        ctl::escape(host_text(result.host)), ctl::escape(settings_text(result)));
-    body +=
+        "</div>\n{}<p>{}</p>\n<p>{}</p>\n"
         "<p>Medians of the runs. P50, P90, P99 and CPU in microseconds: of a write, and of CPU time per work "
-        "item. The bar points to the left if the scope is better.</p>\n";
-    if (!result.missing.empty()) body += "<p>Not counted: " + ctl::escape(result.missing) + "</p>\n";
-    if (!result.stopped.empty()) body += "<p>Ended early: " + ctl::escape(result.stopped) + "</p>\n";
-    body += "</section>\n";
-    if (const std::string pairs = pairs_html(result); !pairs.empty())
-        body += "<section id=\"trials\">\n<h2>Pairs</h2>\n" + pairs + "</section>\n";
-    const ctl::ReportHead head{"", result.host.kernel, "wq-tunectl bench", "not running: bench needs none",
-                               result.time};
-    return ctl::report_page(head, body + machine);
+        "item. The bar points to the left if the scope is better.</p>\n",
+        escape(finding(result)), runs_svg(result), scopes_html(result), escape(host_text(result.host)),
+        escape(settings_text(result)));
+    if (!result.missing.empty()) body += "<p>Not counted: " + escape(result.missing) + "</p>\n";
+    if (!result.stopped.empty()) body += "<p>Ended early: " + escape(result.stopped) + "</p>\n";
+    body += "</section>\n" + pairs_html(result) + machine;
+    return ctl::report_page(
+        {"", result.host.kernel, "wq-tunectl bench", "not running: bench needs none", result.time}, body);
 }
-
-namespace {
-
-using ctl::printable;
-using ctl::wrapped;
-
-std::string microseconds(double ns) {
-    return fmt::format("{:.1f}", ns / 1000);
-}
-
-std::string llcs_text(const std::vector<unsigned>& cores) {
-    const auto [least, most] = std::minmax_element(cores.begin(), cores.end());
-    const std::string sizes =
-        *least == *most ? plural(*most, "core") : fmt::format("{} to {} cores", *least, *most);
-    return fmt::format("{} of {}", plural(cores.size(), "LLC"), sizes);
-}
-
-std::string size_text(const Host& host) {
-    return host.cache_shard_size ? std::to_string(*host.cache_shard_size) : "-";
-}
-
-constexpr const char* kLegend =
-    "Medians of the runs. P50, P90, P99, CPU: microseconds, of a write and of CPU time per work item. "
-    "KWORKERS: those of all unbound workqueues. EFFECT: of the time per byte, the median "
-    "of the pairs and its 95% interval.";
-
-}  // namespace
 
 std::string host_text(const Host& host) {
-    std::string out = host.cpu.empty() ? "unknown CPU" : printable(host.cpu);
+    std::string out = host.cpu ? printable(*host.cpu) : "unknown CPU";
     out += ", " + plural(host.cpus, "CPU") + ", " + plural(host.cores, "core");
     if (!host.llc_cores.empty()) out += ", " + llcs_text(host.llc_cores);
     if (host.is_virtual) out += *host.is_virtual ? ", virtual" : ", not virtual";
@@ -156,62 +187,22 @@ std::string host_text(const Host& host) {
     return out;
 }
 
-std::string settings_text(const BenchResult& result) {
-    const Settings& s = result.settings;
-    return fmt::format("{} with {} of {} KiB in flight, {} of {:g} s; dm-crypt over null_blk; wq-tuned {}",
-                       plural(s.writers, "writer"), plural(s.depth, "write"), kBlock / 1024,
-                       plural(result.rounds, "round"), s.seconds, printable(result.version));
-}
-
-std::string effect_text(const BenchResult& result, const Row& row) {
-    if (&row == result.rows.data()) return "reference";
-    if (!row.effect) return "-";
-    const std::string out = wq::effect_text(*row.effect);
-    return row.verdict.empty() ? out : out + ", " + printable(row.verdict);
-}
-
 std::string finding(const BenchResult& result) {
     const std::string reference = result.rows.empty() ? "" : printable(result.rows.front().scope);
     if (result.rounds == 0) return "Nothing was measured.";
     if (const Row* best = best_of(result))
         return fmt::format("{} against {}, this kernel's scope: {}.", printable(best->scope), reference,
-                           wq::effect_text(*best->effect));
+                           effect_text(*best->result.effect));
     return fmt::format("No scope is known to be better than {}, this kernel's.", reference);
 }
 
-std::vector<std::string> figure_names() {
-    return {"POOLS", "KWORKERS", "ITEMS/S", "MB/S", "P50", "P90", "P99", "CPU"};
-}
-
-std::vector<std::string> figure_texts(const Row& row) {
-    std::vector<std::string> out{row.pools ? std::to_string(*row.pools) : "-"};
-    if (row.runs.empty()) {
-        out.resize(figure_names().size(), "-");
-        return out;
-    }
-    const Figures f = medians_of(row);
-    out.push_back(fmt::format("{:.0f}", f.kworkers));
-    out.push_back(f.items_per_s ? fmt::format("{:.0f}", *f.items_per_s) : "-");
-    out.push_back(fmt::format("{:.1f}", f.mb_per_s));
-    for (const double ns : {f.p50, f.p90, f.p99}) out.push_back(microseconds(ns));
-    out.push_back(f.cpu ? microseconds(*f.cpu) : "-");
-    return out;
-}
-
 std::string bench_table(const BenchResult& result, std::size_t columns, bool colour) {
-    std::vector<std::string> header{"SCOPE"};
-    for (std::string& name : figure_names()) header.push_back(std::move(name));
-    header.emplace_back("EFFECT");
-    ctl::Table table(std::move(header));
-    for (const Row& row : result.rows) {
-        std::vector<std::string> cells{printable(row.scope)};
-        for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
-        cells.push_back(effect_text(result, row));
-        table.add(std::move(cells));
-    }
-    std::string out = table.text(columns, colour) + "\n" + wrapped(finding(result), columns) +
-                      wrapped(host_text(result.host), columns) + wrapped(settings_text(result), columns) +
-                      wrapped(kLegend, columns);
+    ctl::Table table = table_of({"SCOPE"});
+    add_rows(table, {}, result);
+    std::string out = table.text(columns, colour) + "\n";
+    for (const auto& text :
+         {finding(result), host_text(result.host), settings_text(result), std::string(kLegend)})
+        out += wrapped(text, columns);
     if (!result.missing.empty()) out += wrapped("Not counted: " + printable(result.missing), columns);
     if (!result.stopped.empty()) out += wrapped("Ended early: " + printable(result.stopped), columns);
     return out;
@@ -219,20 +210,14 @@ std::string bench_table(const BenchResult& result, std::size_t columns, bool col
 
 std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
                           std::size_t columns, bool colour) {
-    std::vector<std::string> header{"#", "KERNEL", "SHARD", "SCOPE"};
-    for (std::string& name : figure_names()) header.push_back(std::move(name));
-    header.emplace_back("EFFECT");
-    ctl::Table table(std::move(header));
+    ctl::Table table = table_of({"#", "KERNEL", "SHARD", "SCOPE"});
     std::string legend;
     for (std::size_t i = 0; i < results.size(); i++) {
         const auto& [file, result] = results[i];
-        for (const Row& row : result.rows) {
-            std::vector<std::string> cells{std::to_string(i + 1), printable(result.host.kernel),
-                                           size_text(result.host), printable(row.scope)};
-            for (std::string& text : figure_texts(row)) cells.push_back(std::move(text));
-            cells.push_back(effect_text(result, row));
-            table.add(std::move(cells));
-        }
+        const auto& shard = result.host.cache_shard_size;
+        add_rows(table,
+                 {std::to_string(i + 1), printable(result.host.kernel), shard ? std::to_string(*shard) : "-"},
+                 result);
         legend += wrapped(fmt::format("{}: {}: {}; {}", i + 1, printable(file), host_text(result.host),
                                       settings_text(result)),
                           columns);
@@ -243,4 +228,4 @@ std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>
            wrapped(kLegend, columns);
 }
 
-}  // namespace wq::bench
+}  // namespace wq::lab

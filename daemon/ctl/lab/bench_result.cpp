@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 
 #include "ctl/json_values.h"
-#include "ctl/lab/ab_comparison.h"
-#include "ctl/lab/bench_load.h"
 
-namespace wq::bench {
+namespace wq::lab {
 namespace {
 
-using ctl::interval_or_null;
-using ctl::or_null;
 using ctl::word_or_null;
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -22,155 +19,139 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostRows = 64;
 constexpr std::size_t kMostRuns = 100'000;
 
+// The keys of an object, and the members that have their values. An empty optional is null.
+constexpr std::tuple kFigureKeys{std::pair{"items_per_s", &Figures::items_per_s},
+                                 std::pair{"mb_per_s", &Figures::mb_per_s},
+                                 std::pair{"p50_ns", &Figures::p50},
+                                 std::pair{"p90_ns", &Figures::p90},
+                                 std::pair{"p99_ns", &Figures::p99},
+                                 std::pair{"cpu_ns_per_item", &Figures::cpu},
+                                 std::pair{"kworkers", &Figures::kworkers}};
+constexpr std::tuple kHostKeys{std::pair{"cpu", &Host::cpu},
+                               std::pair{"cpus", &Host::cpus},
+                               std::pair{"cores", &Host::cores},
+                               std::pair{"llc_cores", &Host::llc_cores},
+                               std::pair{"virtual", &Host::is_virtual},
+                               std::pair{"kernel", &Host::kernel},
+                               std::pair{"cache_shard_size", &Host::cache_shard_size}};
+constexpr std::tuple kSettingsKeys{
+    std::pair{"writers", &Settings::writers}, std::pair{"depth", &Settings::depth},
+    std::pair{"seconds", &Settings::seconds}, std::pair{"rounds", &Settings::rounds}};
+constexpr std::tuple kResultKeys{
+    std::pair{"time", &BenchResult::time}, std::pair{"wq_tuned", &BenchResult::version},
+    std::pair{"rounds", &BenchResult::rounds}, std::pair{"missing", &BenchResult::missing},
+    std::pair{"stopped", &BenchResult::stopped}};
+
+template <class Keys, class Take>
+void for_each_key(const Keys& keys, const Take& take) {
+    std::apply([&](const auto&... key) { (take(key.first, key.second), ...); }, keys);
+}
+
 template <class T>
-std::optional<T> optional_of(const json& value) {
-    if (value.is_null()) return std::nullopt;
-    return value.get<T>();
+ordered_json json_of(const T& value) {
+    return value;
+}
+template <class T>
+ordered_json json_of(const std::optional<T>& value) {
+    return ctl::or_null(value);
+}
+template <class T>
+void take(const json& value, T& out) {
+    value.get_to(out);
+}
+template <class T>
+void take(const json& value, std::optional<T>& out) {
+    if (!value.is_null()) out = value.get<T>();
 }
 
-ordered_json figures_json(const Figures& f) {
-    return {{"items_per_s", or_null(f.items_per_s)},
-            {"mb_per_s", f.mb_per_s},
-            {"p50_ns", f.p50},
-            {"p90_ns", f.p90},
-            {"p99_ns", f.p99},
-            {"cpu_ns_per_item", or_null(f.cpu)},
-            {"kworkers", f.kworkers}};
+template <class T, class Keys>
+ordered_json write_keys(const T& from, const Keys& keys) {
+    ordered_json out;
+    for_each_key(keys, [&](const char* key, auto member) { out[key] = json_of(from.*member); });
+    return out;
 }
-
-Figures figures_of(const json& j) {
-    return {.mb_per_s = j.at("mb_per_s").get<double>(),
-            .p50 = j.at("p50_ns").get<double>(),
-            .p90 = j.at("p90_ns").get<double>(),
-            .p99 = j.at("p99_ns").get<double>(),
-            .kworkers = j.at("kworkers").get<double>(),
-            .items_per_s = optional_of<double>(j.at("items_per_s")),
-            .cpu = optional_of<double>(j.at("cpu_ns_per_item"))};
+template <class T, class Keys>
+T read_keys(const json& object, const Keys& keys) {
+    T out;
+    for_each_key(keys, [&](const char* key, auto member) { take(object.at(key), out.*member); });
+    return out;
 }
 
 ordered_json row_json(const Row& row, bool is_reference) {
-    ordered_json out{{"scope", row.scope},
-                     {"role", is_reference ? "reference" : "candidate"},
-                     {"pools", or_null(row.pools)},
-                     {"median", row.runs.empty() ? ordered_json(nullptr) : figures_json(medians_of(row))},
-                     {"runs", ordered_json::array()}};
-    for (const Figures& run : row.runs) out["runs"].push_back(figures_json(run));
-    if (is_reference) return out;
-    out["verdict"] = word_or_null(row.verdict);
-    out["e_regressed"] = row.e_regressed;
-    out["e_improved"] = row.e_improved;
-    out["effect_percent"] = row.effect ? ordered_json(row.effect->percent) : ordered_json(nullptr);
-    out["interval_percent"] = interval_or_null(row.effect.value_or(Effect{}));
+    ordered_json out{
+        {"scope", row.scope},
+        {"role", is_reference ? "reference" : "candidate"},
+        {"pools", ctl::or_null(row.pools)},
+        {"median", row.runs.empty() ? ordered_json(nullptr) : write_keys(medians_of(row), kFigureKeys)},
+        {"runs", ordered_json::array()}};
+    for (const Figures& run : row.runs) out["runs"].push_back(write_keys(run, kFigureKeys));
+    if (!is_reference) add_json(out, row.result);
     return out;
 }
 
-Row row_of(const json& j) {
-    Row row{j.at("scope").get<std::string>(), optional_of<std::size_t>(j.at("pools")), {}, {}};
-    const json& runs = j.at("runs");
+Row row_of(const json& object) {
+    Row row;
+    take(object.at("scope"), row.scope);
+    take(object.at("pools"), row.pools);
+    const json& runs = object.at("runs");
     for (std::size_t i = 0; i < std::min(runs.size(), kMostRuns); i++)
-        row.runs.push_back(figures_of(runs.at(i)));
-    if (j.at("role") == "reference") return row;
-    row.verdict = optional_of<std::string>(j.at("verdict")).value_or("");
-    row.e_regressed = j.at("e_regressed").get<double>();
-    row.e_improved = j.at("e_improved").get<double>();
-    if (j.at("effect_percent").is_null()) return row;
-    row.effect = Effect{j.at("effect_percent").get<double>(), {}};
-    if (const json& interval = j.at("interval_percent"); !interval.is_null())
-        row.effect->interval = Effect::Interval{interval.at(0).get<double>(), interval.at(1).get<double>()};
+        row.runs.push_back(read_keys<Figures>(runs.at(i), kFigureKeys));
+    if (object.at("role") == "reference") return row;
+    std::optional<std::string> verdict;
+    take(object.at("verdict"), verdict);
+    row.result.verdict = verdict.value_or("");
+    take(object.at("e_regressed"), row.result.e_regressed);
+    take(object.at("e_improved"), row.result.e_improved);
+    if (object.at("effect_percent").is_null()) return row;
+    row.result.effect = Effect{object.at("effect_percent").get<double>(), {}};
+    if (const json& interval = object.at("interval_percent"); !interval.is_null())
+        row.result.effect->interval =
+            Effect::Interval{interval.at(0).get<double>(), interval.at(1).get<double>()};
     return row;
 }
 
-ordered_json host_json(const Host& host) {
-    return {{"cpu", word_or_null(host.cpu)},
-            {"cpus", host.cpus},
-            {"cores", host.cores},
-            {"llc_cores", host.llc_cores},
-            {"virtual", or_null(host.is_virtual)},
-            {"kernel", host.kernel},
-            {"cache_shard_size", or_null(host.cache_shard_size)}};
-}
-
-Host host_of(const json& j) {
-    return {optional_of<std::string>(j.at("cpu")).value_or(""),
-            j.at("kernel").get<std::string>(),
-            j.at("cpus").get<unsigned>(),
-            j.at("cores").get<unsigned>(),
-            j.at("llc_cores").get<std::vector<unsigned>>(),
-            optional_of<unsigned>(j.at("cache_shard_size")),
-            optional_of<bool>(j.at("virtual"))};
-}
-
-BenchResult result_of(const json& j) {
-    const json& settings = j.at("settings");
-    BenchResult out{j.at("time").get<std::int64_t>(),
-                    j.at("wq_tuned").get<std::string>(),
-                    host_of(j.at("host")),
-                    {settings.at("writers").get<unsigned>(), settings.at("depth").get<unsigned>(),
-                     settings.at("seconds").get<double>(), settings.at("rounds").get<unsigned>()},
-                    j.at("rounds").get<unsigned>(),
-                    j.at("missing").get<std::string>(),
-                    j.at("stopped").get<std::string>(),
-                    {}};
-    const json& rows = j.at("scopes");
+BenchResult result_of(const json& object) {
+    auto out = read_keys<BenchResult>(object, kResultKeys);
+    out.host = read_keys<Host>(object.at("host"), kHostKeys);
+    out.settings = read_keys<Settings>(object.at("settings"), kSettingsKeys);
+    const json& rows = object.at("scopes");
     for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); i++) out.rows.push_back(row_of(rows.at(i)));
     return out;
-}
-
-// The median of FIELD in RUNS; empty if a run has none.
-std::optional<double> median(const std::vector<Figures>& runs, std::optional<double> Figures::*field) {
-    std::vector<double> values;
-    for (const Figures& run : runs) {
-        if (!(run.*field)) return std::nullopt;
-        values.push_back(*(run.*field));
-    }
-    if (values.empty()) return std::nullopt;
-    return ab::summary_of(std::move(values)).median;
-}
-
-double median(const std::vector<Figures>& runs, double Figures::*field) {
-    std::vector<double> values;
-    for (const Figures& run : runs) values.push_back(run.*field);
-    return ab::summary_of(std::move(values)).median;
 }
 
 }  // namespace
 
 Figures medians_of(const Row& row) {
-    return {.mb_per_s = median(row.runs, &Figures::mb_per_s),
-            .p50 = median(row.runs, &Figures::p50),
-            .p90 = median(row.runs, &Figures::p90),
-            .p99 = median(row.runs, &Figures::p99),
-            .kworkers = median(row.runs, &Figures::kworkers),
-            .items_per_s = median(row.runs, &Figures::items_per_s),
-            .cpu = median(row.runs, &Figures::cpu)};
+    Figures out;
+    for_each_key(kFigureKeys, [&](const char*, auto member) {
+        std::vector<double> values;
+        for (const Figures& run : row.runs)
+            if (const std::optional<double> value = run.*member) values.push_back(*value);
+        if (!values.empty() && values.size() == row.runs.size())
+            out.*member = summary_of(std::move(values)).median;
+    });
+    return out;
 }
 
 const Row* best_of(const BenchResult& result) {
     const Row* best = nullptr;
     for (const Row& row : result.rows)
-        if (row.verdict == "improved" && row.effect && row.effect->percent < 0 &&
-            (best == nullptr || row.effect->percent < best->effect->percent))
+        if (const ArmResult& of = row.result;
+            of.verdict == "improved" && of.effect && of.effect->percent < 0 &&
+            (best == nullptr || of.effect->percent < best->result.effect->percent))
             best = &row;
     return best;
 }
 
 ordered_json to_json(const BenchResult& result) {
     const Row* best = best_of(result);
-    ordered_json out{{"bench", kFormat},
-                     {"time", result.time},
-                     {"wq_tuned", result.version},
-                     {"host", host_json(result.host)},
-                     {"settings",
-                      {{"writers", result.settings.writers},
-                       {"depth", result.settings.depth},
-                       {"block_bytes", kBlock},
-                       {"seconds", result.settings.seconds},
-                       {"rounds", result.settings.rounds}}},
-                     {"rounds", result.rounds},
-                     {"missing", result.missing},
-                     {"stopped", result.stopped},
-                     {"best", word_or_null(best != nullptr ? best->scope : "")},
-                     {"scopes", ordered_json::array()}};
+    ordered_json out{{"bench", kFormat}};
+    out.update(write_keys(result, kResultKeys));
+    out["host"] = write_keys(result.host, kHostKeys);
+    out["settings"] = write_keys(result.settings, kSettingsKeys);
+    out["settings"]["block_bytes"] = kBlock;
+    out["best"] = word_or_null(best != nullptr ? best->scope : "");
+    out["scopes"] = ordered_json::array();
     for (const Row& row : result.rows) out["scopes"].push_back(row_json(row, &row == result.rows.data()));
     return out;
 }
@@ -192,4 +173,4 @@ Result<BenchResult> parse_result(const std::string& text) {
     }
 }
 
-}  // namespace wq::bench
+}  // namespace wq::lab

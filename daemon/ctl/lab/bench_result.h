@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
-#include "evidence/effect.h"
+#include "ctl/lab/rounds.h"
 
-namespace wq::bench {
+namespace wq::lab {
+
+inline constexpr std::uint64_t kBlock = 32 * 1024;  // bytes of a write, which is one work item of dm-crypt
 
 // The results of one run of a scope, or the medians of several runs.
 struct Figures {
@@ -18,7 +21,7 @@ struct Figures {
     double p50 = 0;       // of a write, ns
     double p90 = 0;
     double p99 = 0;
-    double kworkers = 0;                  // ab::count_kworkers() after the run
+    double kworkers = 0;                  // count_kworkers() after the run
     std::optional<double> items_per_s{};  // of the workqueue; empty if the kernel's counts cannot be read
     std::optional<double> cpu{};          // CPU time per item, ns
 };
@@ -27,22 +30,18 @@ struct Row {
     std::string scope;
     std::optional<std::size_t> pools;
     std::vector<Figures> runs;
-    // Compared with the first row; not set in the first row itself.
-    std::optional<Effect> effect;  // of the time per byte. Empty without runs
-    std::string verdict{};         // improved, regressed, undecided; "" if the run was cut off
-    double e_improved = 1;
-    double e_regressed = 1;
+    ArmResult result;  // not set in the first row; the effect is of the time per byte
 };
 
 // Identifies what was measured. Does not contain the name of the host, so that results can be published.
 struct Host {
-    std::string cpu;     // its model; "" if not known
-    std::string kernel;  // release
+    std::optional<std::string> cpu{};  // its model
+    std::string kernel;                // release
     unsigned cpus = 0;
     unsigned cores = 0;
-    std::vector<unsigned> llc_cores{};         // of each LLC
-    std::optional<unsigned> cache_shard_size;  // cores; empty if the kernel has no cache_shard
-    std::optional<bool> is_virtual;
+    std::vector<unsigned> llc_cores{};           // of each LLC
+    std::optional<unsigned> cache_shard_size{};  // cores; empty if the kernel has no cache_shard
+    std::optional<bool> is_virtual{};
 };
 
 struct Settings {
@@ -63,7 +62,7 @@ struct BenchResult {
     std::vector<Row> rows;  // the reference first
 };
 
-// The medians of the runs; all 0 if there are none.
+// The medians of the runs; all 0 if there are none. A figure that a run lacks has no median.
 Figures medians_of(const Row& row);
 // The improved row with the best effect; nullptr if there is none.
 const Row* best_of(const BenchResult& result);
@@ -73,4 +72,17 @@ nlohmann::ordered_json to_json(const BenchResult& result);
 // Parses the output of to_json(). Error: EBADMSG if TEXT is not a benchmark of this format.
 Result<BenchResult> parse_result(const std::string& text);
 
-}  // namespace wq::bench
+// The result as a page for a browser, like that of `wq-tunectl report`; it loads no other files. MACHINE:
+// HTML of the machine's drawing. The page does not contain the host's name.
+std::string bench_page(const BenchResult& result, const std::string& machine);
+// The figures of each scope, the finding, the host and the settings, ready to be pasted.
+std::string bench_table(const BenchResult& result, std::size_t columns, bool colour);
+// One table of several results, each with the name of its file.
+std::string compare_table(const std::vector<std::pair<std::string, BenchResult>>& results,
+                          std::size_t columns, bool colour);
+// The result in one sentence.
+std::string finding(const BenchResult& result);
+// "Intel Xeon E5, 8 CPUs, 8 cores, 8 LLCs of 1 core, virtual, kernel 6.12.107".
+std::string host_text(const Host& host);
+
+}  // namespace wq::lab

@@ -2,18 +2,21 @@
 #include "ctl/lab/guardian.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 
-#include "ctl/lab/restore_left.h"
 #include "ctl/machine.h"
-#include "owned/restore.h"
+#include "service/bus.h"
 
-namespace wq::ab {
+namespace wq::lab {
 
 namespace {
 
@@ -41,6 +44,52 @@ void kill_all(pid_t group) {
     // Kill the command before restoring, because it must not run under other settings than intended.
     if (group > 1) kill_all(group);
     ::_exit(restore() ? 0 : 1);
+}
+
+constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
+constexpr unsigned kLooks = 100;
+constexpr useconds_t kPause = 20'000;  // us, between two looks
+
+// Returns a negative errno if the message cannot be built, like sd-bus.
+int fill(sd_bus_message* message, const std::string& unit, const std::string& command, pid_t pid) {
+    const std::string description = "Puts back what wq-tunectl " + command + " has set";
+    int r = ::sd_bus_message_append(message, "ss", unit.c_str(), "fail");
+    if (r < 0) return r;
+    return ::sd_bus_message_append(message, "a(sv)a(sa(sv))", 3,  //
+                                   "Description", "s", description.c_str(), "CollectMode", "s",
+                                   "inactive-or-failed",  //
+                                   "PIDs", "au", 1, static_cast<std::uint32_t>(pid), 0);
+}
+
+Status ask_systemd(const std::string& unit, const std::string& command, pid_t pid) {
+    const auto bus = open_system_bus();
+    if (!bus) return tl::unexpected(bus.error());
+    sd_bus_message* made = nullptr;
+    int r = ::sd_bus_message_new_method_call(bus->get(), &made, "org.freedesktop.systemd1",
+                                             "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
+                                             "StartTransientUnit");
+    const MessagePtr message(made);
+    if (r >= 0) r = fill(message.get(), unit, command, pid);
+    if (r >= 0) r = ::sd_bus_call(bus->get(), message.get(), kBusTimeout, nullptr, nullptr);
+    if (r < 0) return fail_errno(unit, -r);
+    return {};
+}
+
+// Lets systemd move PID, one of our processes, into its own scope unit (wq-tunectl-COMMAND-PID.scope), so
+// that it survives if our whole cgroup is killed (a logout, `systemctl kill`, the OOM killer). Returns when
+// the process is there; waits at most two seconds for the bus, and as long for systemd. If systemd is not the
+// init system, does nothing and returns no error.
+Status into_own_scope(pid_t pid, const std::string& command) {
+    if (::sd_booted() <= 0) return {};
+    const std::string unit = fmt::format("wq-tunectl-{}-{}.scope", command, pid);
+    if (auto asked = ask_systemd(unit, command, pid); !asked) return asked;
+    // The reply only means that a job was queued; the process moves when the job runs.
+    for (unsigned i = 0; i < kLooks; i++) {
+        const auto cgroup = read_file(fmt::format("/proc/{}/cgroup", pid));
+        if (cgroup && cgroup->find(unit) != std::string::npos) return {};
+        ::usleep(kPause);
+    }
+    return fail(unit + ": did not start", ETIMEDOUT);
 }
 
 }  // namespace
@@ -81,26 +130,18 @@ Result<bool> Guardian::finish() {
     return WEXITSTATUS(status) == 0;
 }
 
-Result<Fd> lock_out_daemon(const Paths& paths) {
-    auto lock = take_lock(paths);
-    if (!lock && lock.error().code == EWOULDBLOCK)
-        return fail("wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first",
-                    EWOULDBLOCK);
-    return lock;
-}
-
 Status run_guarded(const Guarded& what) {
     auto guardian = Guardian::start(what.restore);
     if (!guardian) return tl::unexpected(guardian.error());
-    what.watched(&*guardian);
+    what.processes.guardian = &*guardian;
     if (const auto moved = what.on_machine ? into_own_scope(guardian->pid(), what.command) : Status{}; !moved)
         ctl::complain("the guardian is in our cgroup; killing that cgroup also kills the guardian: " +
                       moved.error().text);
     auto done = what.work();
-    what.watched(nullptr);
+    what.processes.guardian = nullptr;
     const auto finished = guardian->finish();
     const bool back = finished ? *finished : what.restore();
     return back || !done ? done : fail(what.left);
 }
 
-}  // namespace wq::ab
+}  // namespace wq::lab

@@ -7,9 +7,9 @@
 
 #include "base/file.h"
 #include "base/result.h"
-#include "machine/paths.h"
+#include "ctl/lab/runner.h"
 
-namespace wq::ab {
+namespace wq::lab {
 
 // A process that waits until this process ends in any way. It then kills the rest of the command that this
 // process ran, and restores the settings. Only SIGKILL can end it earlier: it has its own session and blocks
@@ -39,15 +39,11 @@ class Guardian {
     Fd alive_;  // write end of a pipe; the kernel closes it at the latest when we end
 };
 
-// Takes the lock against the daemon, and against another ab or bench. Errors: EWOULDBLOCK if one of them has
-// it; errno.
-Result<Fd> lock_out_daemon(const Paths& paths);
-
 // The work of `ab` or `bench`, from its first change of the machine to its last.
 struct Guarded {
-    std::string command;                           // "ab" or "bench"
-    bool on_machine = true;                        // false for a test's tree
-    std::function<void(const Guardian*)> watched;  // gets the guardian, and nullptr when it is about to end
+    std::string command;     // "ab" or "bench"
+    bool on_machine = true;  // false for a test's tree
+    Processes& processes;    // gets the guardian
     std::function<Status()> work;
     std::function<bool()> restore;  // returns whether nothing is left
     std::string left;               // text of the error if something is left
@@ -57,4 +53,4 @@ struct Guarded {
 // Error: that of the work; if the work succeeded, WHAT.left if something is left.
 Status run_guarded(const Guarded& what);
 
-}  // namespace wq::ab
+}  // namespace wq::lab

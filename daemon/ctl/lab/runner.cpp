@@ -13,7 +13,10 @@
 #include <cerrno>
 #include <cstring>
 
-namespace wq::ab {
+#include "base/text.h"
+#include "ctl/lab/guardian.h"
+
+namespace wq::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,9 +41,11 @@ std::string signal_name(int signal) {
 struct Around {
     const Interrupts& interrupts;
     const Guardian* guardian;
+    Output output;
     void tell(pid_t group) const {
         if (guardian != nullptr) guardian->watch(group);
     }
+    [[nodiscard]] bool captures() const { return output != Output::drop && output != Output::show; }
 };
 
 struct Plumbing {
@@ -57,7 +62,7 @@ Status open_pipe(std::array<Fd, 2>& out) {
 }
 
 // Runs after fork(), so it only uses async-signal-safe functions.
-[[noreturn]] void exec_command(const Plumbing& pipes, bool show, char* const* words, const Around& around,
+[[noreturn]] void exec_command(const Plumbing& pipes, char* const* words, const Around& around,
                                pid_t parent) {
     const auto give_up = [&] {
         const int code = errno;
@@ -71,19 +76,22 @@ Status open_pipe(std::array<Fd, 2>& out) {
     // Tell the guardian from here, before the group can have a second process.
     around.tell(::getpid());
     around.interrupts.undo();
-    const int out = pipes.output[1] ? pipes.output[1].get() : show ? STDERR_FILENO : pipes.null.get();
+    const int out = pipes.output[1]                 ? pipes.output[1].get()
+                    : around.output == Output::show ? STDERR_FILENO
+                                                    : pipes.null.get();
+    if (around.output == Output::capture_all && ::dup2(out, STDERR_FILENO) < 0) give_up();
     if (::dup2(pipes.null.get(), STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0) give_up();
     ::execvp(words[0], words);
     give_up();
     ::_exit(127);
 }
 
-Result<Child> start(const std::vector<std::string>& words, Output output, const Around& around) {
+Result<Child> start(const std::vector<std::string>& words, const Around& around) {
     Plumbing pipes;
     pipes.null = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!pipes.null) return fail_errno("/dev/null", errno);
     if (auto made = open_pipe(pipes.error); !made) return tl::unexpected(made.error());
-    if (output == Output::capture || output == Output::capture_and_show)
+    if (around.captures())
         if (auto made = open_pipe(pipes.output); !made) return tl::unexpected(made.error());
     std::vector<char*> argv;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -93,7 +101,7 @@ Result<Child> start(const std::vector<std::string>& words, Output output, const 
     child.began = Clock::now();
     child.pid = ::fork();
     if (child.pid < 0) return fail_errno("fork", errno);
-    if (child.pid == 0) exec_command(pipes, output == Output::show, argv.data(), around, parent);
+    if (child.pid == 0) exec_command(pipes, argv.data(), around, parent);
     ::setpgid(child.pid, child.pid);  // also in the parent, because parent and child race
     pipes.error[1] = Fd();
     int code = 0;
@@ -157,7 +165,7 @@ tl::unexpected<Error> interrupted(int signal) {
 }
 
 // Returns when the command has ended. Background processes may keep its output open.
-Status follow(Child& child, const Interrupts& interrupts, CommandRun& run) {
+Status follow(Child& child, const Interrupts& interrupts, Ran& run) {
     for (;;) {
         std::array<pollfd, 3> wait{pollfd{child.pidfd.get(), POLLIN, 0},
                                    {interrupts.fd(), POLLIN, 0},
@@ -224,24 +232,46 @@ std::optional<int> Interrupts::next() const {
     return static_cast<int>(info.ssi_signo);
 }
 
-Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
-                               const Interrupts& interrupts, const Guardian* guardian) {
-    const Around around{interrupts, guardian};
-    if (const auto signal = interrupts.next()) return interrupted(*signal);
-    auto child = start(words, output, around);
-    if (!child) return tl::unexpected(child.error());
-    CommandRun run;
-    if (auto done = follow(*child, interrupts, run); !done) {
-        end(*child, around);
-        return tl::unexpected(done.error());
-    }
-    const int status = reap(*child, around);
-    if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
-    if (WIFSIGNALED(status))
-        run.failure = "killed by " + signal_name(WTERMSIG(status));
-    else if (WEXITSTATUS(status) != 0)
-        run.failure = fmt::format("exit code {}", WEXITSTATUS(status));
-    return run;
+Result<Ran> Processes::run(const std::vector<std::string>& words, Output output, bool to_the_end) const {
+    const auto go = [&](const Interrupts& watched) -> Result<Ran> {
+        const Around around{watched, guardian, output};
+        if (const auto signal = watched.next()) return interrupted(*signal);
+        auto child = start(words, around);
+        if (!child) return tl::unexpected(child.error());
+        Ran run;
+        if (auto done = follow(*child, watched, run); !done) {
+            end(*child, around);
+            return tl::unexpected(done.error());
+        }
+        const int status = reap(*child, around);
+        if (output == Output::capture_and_show) (void)write_all(STDERR_FILENO, run.output);
+        if (WIFSIGNALED(status))
+            run.failure = "killed by " + signal_name(WTERMSIG(status));
+        else if (WEXITSTATUS(status) != 0)
+            run.failure = fmt::format("exit code {}", WEXITSTATUS(status));
+        return run;
+    };
+    return to_the_end ? go(interrupts.none()) : go(interrupts);
 }
 
-}  // namespace wq::ab
+Status Processes::must_run(const std::vector<std::string>& words, const std::string& shown,
+                           bool to_the_end) const {
+    const auto ran = run(words, Output::capture_all, to_the_end);
+    if (!ran) return tl::unexpected(ran.error().code == EINTR ? ran.error() : ran.error().in(shown));
+    if (ran->failure.empty()) return {};
+    return fail(fmt::format("{}: {}{}", shown, ran->failure, end_of_output(ran->output)));
+}
+
+Status Processes::shell(const std::string& command, bool to_the_end) const {
+    return must_run({"/bin/sh", "-c", command}, fmt::format("'{}'", printable(command)), to_the_end);
+}
+
+std::string end_of_output(std::string output) {
+    constexpr std::size_t kMost = 2000;  // bytes
+    while (output.ends_with('\n')) output.pop_back();
+    if (output.size() > kMost) output = "..." + output.substr(output.size() - kMost);
+    for (std::size_t at = 0; (at = output.find('\n', at)) != std::string::npos;) output.replace(at, 1, "; ");
+    return output.empty() ? "" : ": " + printable(output);
+}
+
+}  // namespace wq::lab

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/file.h"
-#include "ctl/lab/guardian.h"
+#include "base/result.h"
 
-namespace wq::ab {
+namespace wq::lab {
+
+class Guardian;
 
 // While this object exists, next() reports the signals that would end a run (SIGINT, SIGTERM, SIGHUP,
 // SIGQUIT, except ignored ones) instead of the default action. SIGTSTP from a terminal cannot stop a run,
@@ -42,21 +44,36 @@ class Interrupts {
     Fd fd_;
 };
 
-inline constexpr std::size_t kMostOutput = 16U << 20U;  // bytes of a command's stdout
+inline constexpr std::size_t kMostOutput = 16U << 20U;  // bytes of a command's output
 
-enum class Output { drop, show, capture, capture_and_show };
+// What happens to a command's stdout. `capture_all` also captures stderr, which others show.
+enum class Output { drop, show, capture, capture_and_show, capture_all };
 
-struct CommandRun {
+struct Ran {
     std::chrono::nanoseconds wall{};  // CLOCK_MONOTONIC, from before the fork to the exit
     std::string output;               // captured output
     std::string failure;              // "exit code 3", "killed by SIGSEGV"; "" for success
 };
 
-// Runs WORDS without a shell, found in PATH, with no input, in its own process group. If we end, the group
-// is killed; GUARDIAN, if any, does this even if we are killed by SIGKILL. Shown output goes to stderr.
-// Errors: the command cannot be run; more than kMostOutput bytes; EINTR if one of INTERRUPTS came, after the
-// group was killed.
-Result<CommandRun> run_command(const std::vector<std::string>& words, Output output,
-                               const Interrupts& interrupts, const Guardian* guardian = nullptr);
+// Runs commands as child processes, without a shell, found in PATH, with no input, each in its own process
+// group. If we end, the group is killed; the guardian does this even if we are killed by SIGKILL. Shown
+// output goes to stderr.
+struct Processes {
+    Interrupts interrupts;
+    const Guardian* guardian = nullptr;  // while it runs
 
-}  // namespace wq::ab
+    // Errors: the command cannot be run; more than kMostOutput bytes; EINTR if a signal came, after the group
+    // was killed. TO_THE_END: signals do not end it.
+    [[nodiscard]] Result<Ran> run(const std::vector<std::string>& words, Output output,
+                                  bool to_the_end = false) const;
+    // Also an error if the command fails; its text has the end of the output. SHOWN: the command in errors.
+    [[nodiscard]] Status must_run(const std::vector<std::string>& words, const std::string& shown,
+                                  bool to_the_end = false) const;
+    // Runs COMMAND with /bin/sh.
+    [[nodiscard]] Status shell(const std::string& command, bool to_the_end = false) const;
+};
+
+// The end of a command's OUTPUT in one line: ": a; b", or "".
+std::string end_of_output(std::string output);
+
+}  // namespace wq::lab

@@ -9,7 +9,7 @@
 crypt_open c0
 wq=$(wq_of c0)
 file=/sys/devices/virtual/workqueue/$wq/max_active
-left=/run/wq-tuned/ab.json
+left=/run/wq-tuned/lab.json
 here=$(mktemp -d)
 set=$here/set # exists while the arm `on` is in place
 content() { cat "$1" && echo .; } # $() removes trailing newlines
@@ -68,8 +68,8 @@ arm_back || fail "left: $(cat $left)"
 note "-- an undo that fails"
 fails "it is shouted about" "arm on IS NOT UNDONE: .*: exit code 4: busy" \
   --arm on --do "touch $set" --undo "[ -e $here/repaired ] || { echo busy; exit 4; }; rm $set" -- true
-check_eq "it is on disk" true "$(jq .arm.failed $left)"
-fails "nothing begins" "settings of an earlier ab, bench or comparison could not be restored" "${values[@]}" -- true
+check_eq "it is on disk" true "$(jq .entries[0].failed $left)"
+fails "nothing begins" "settings or devices of an earlier ab, bench or comparison could not be restored" "${values[@]}" -- true
 fails "still" "IS NOT UNDONE" --restore
 touch "$here/repaired"
 wq-tunectl ab --restore || fail "exit code $?"

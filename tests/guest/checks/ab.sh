@@ -16,7 +16,7 @@ loads() { pgrep -xcf 'sleep 1234' || true; }
 no_loads() { [ "$(loads)" = 0 ]; }
 no_guardians() { [ "$(guardians)" = 0 ]; }
 guardians() { pgrep -xc wq-ab-guardian || true; }
-all_back() { scope_is "$wq" default && [ "$(entries)" = 0 ] && no_guardians; }
+all_back() { scope_is "$wq" default && [ "$(left_files)" = 0 ] && no_guardians; }
 service() { systemctl show --value -p "$1" wq-tuned; }
 no_jobs() { [ -z "$(systemctl list-jobs --no-legend)" ]; }
 daemon_failed() { [ "$(service ActiveState)" = failed ]; }
@@ -30,7 +30,7 @@ refused() { # WORDS ARGUMENTS...
 
 note "-- figures"
 wq-tunectl ab --target "$wq" --arms "$arms" --pairs 3 -- "${load[@]}" || fail "exit code $?"
-all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+all_back || fail "left: $(scope_of "$wq"), $(left_files) entries"
 wq-tunectl ab --target "$wq" --arms "$arms" --pairs 2 --json --higher-is-better --metric '(?s)"write" :.*?"bw_bytes" : (\d+)' -- \
   fio --name=ab --filename=/dev/mapper/c0 --rw=randwrite --bs=32k --iodepth=16 --ioengine=libaio --direct=1 --number_ios=200 \
   --output-format=json >/run/wq-tests/ab.json || fail "exit code $?"
@@ -56,7 +56,7 @@ note "-- ends"
 code=0
 wq-tunectl ab --target "$wq" --arms "$arms" -- sh -c 'exit 3' 2>/run/wq-tests/err || code=$?
 check_eq "a failing command" "1 1" "$code $(grep -c 'run 1 (.*): sh: exit code 3' /run/wq-tests/err)"
-all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+all_back || fail "left: $(scope_of "$wq"), $(left_files) entries"
 
 set -m # each in its own process group, as on a terminal, where SIGINT is not ignored
 hanging() { # starts an `ab` whose command hangs in its second run
@@ -65,7 +65,7 @@ hanging() { # starts an `ab` whose command hangs in its second run
     sh -c 'if [ -e /run/wq-tests/once ]; then touch /run/wq-tests/ran; sleep 1234 & wait; fi; touch /run/wq-tests/once' 2>/run/wq-tests/err &
   ab=$!
   wait_until 20 test -e /run/wq-tests/ran || fail "no second run: $(cat /run/wq-tests/err)"
-  check_eq "an entry while it runs" 1 "$(entries)"
+  check_eq "an entry while it runs" 1 "$(left_files)"
   ! scope_is "$wq" default || fail "it does not hold an arm"
 }
 for signal in INT TERM HUP KILL; do
@@ -73,7 +73,7 @@ for signal in INT TERM HUP KILL; do
   kill -s $signal -- -$ab
   code=0
   wait $ab 2>/dev/null || code=$?
-  wait_until 10 all_back || fail "SIG$signal left: $(scope_of "$wq"), $(entries) entries, $(guardians) guardians"
+  wait_until 10 all_back || fail "SIG$signal left: $(scope_of "$wq"), $(left_files) entries, $(guardians) guardians"
   wait_until 10 no_loads || fail "SIG$signal left the command's child"
   case $signal in
     KILL) check_eq "SIG$signal to the group: exit code" 137 $code ;;
@@ -98,9 +98,14 @@ kill -KILL "$(pgrep -x wq-ab-guardian)" $ab
 wait $ab 2>/dev/null || true
 pkill -xf 'sleep 1234' || true # a child of the command; no guardian was left to kill it
 wait_until 10 no_guardians || fail "the guardian lives"
-check_eq "the entry is on disk" 1 "$(entries)"
-/usr/libexec/wq-tuned-restore
-all_back || fail "left: $(scope_of "$wq"), $(entries) entries"
+check_eq "the entry is on disk" 1 "$(left_files)"
+! systemctl start wq-tuned 2>/dev/null || fail "a daemon takes it for the kernel's"
+wait_until 10 daemon_failed || fail "it is tried again: $(service ActiveState)"
+wait_until 10 no_jobs || fail "the restore of its failure does not end: $(systemctl list-jobs --no-legend)"
+check_eq "the daemon does not start" "75 1" "$(service ExecMainStatus) $(left_files)"
+systemctl reset-failed wq-tuned wq-tuned-restore 2>/dev/null || true
+wq-tunectl ab --restore || fail "exit code $?"
+all_back || fail "left: $(scope_of "$wq"), $(left_files) entries"
 
 note "-- its whole cgroup is killed: a logout, the OOM killer"
 rm -f /run/wq-tests/{once,ran}
@@ -110,7 +115,7 @@ wait_until 20 test -e /run/wq-tests/ran || fail "no second run: $(journalctl -u 
 check_eq "the guardian's own scope" 1 "$(systemctl list-units --no-legend --plain 'wq-tunectl-ab-*.scope' | wc -l)"
 ! scope_is "$wq" default || fail "it does not hold an arm"
 systemctl kill --kill-whom=all --signal=KILL ab-victim
-wait_until 10 all_back || fail "left: $(scope_of "$wq"), $(entries) entries, $(guardians) guardians"
+wait_until 10 all_back || fail "left: $(scope_of "$wq"), $(left_files) entries, $(guardians) guardians"
 wait_until 10 no_loads || fail "the command's child is left"
 no_scopes() { [ -z "$(systemctl list-units --all --no-legend --plain 'wq-tunectl-ab-*.scope')" ]; }
 wait_until 10 no_scopes || fail "a scope is left: $(systemctl list-units --all --no-legend 'wq-tunectl-ab-*.scope')"

@@ -124,17 +124,17 @@ rm -r /run/wq-tuned
 note "-- what ab left is put back before the tool goes, or its package stays"
 install now
 mkdir -p /run/wq-tuned
-jq -n '{version: 1, arm: {name: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}}' >/run/wq-tuned/ab.json
+jq -n '{version: 1, entries: [{arm: "on", undo: "[ -e /run/wq-tests/free ]", failed: false}]}' >/run/wq-tuned/lab.json
 rm -f /run/wq-tests/free
 dpkg --remove wq-tuned || fail "dpkg --remove: exit code $?"
 ! dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "it is gone"
-grep -q "to remove the package anyway, delete /run/wq-tuned/ab.json first" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
-check_eq "the undo" true "$(jq .arm.failed /run/wq-tuned/ab.json)"
+grep -q "to remove the package anyway, delete /run/wq-tuned/lab.json first" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
+check_eq "the undo" true "$(jq .entries[0].failed /run/wq-tuned/lab.json)"
 ! flock /run/wq-tuned/lock dpkg --remove wq-tunectl 2>/run/wq-tests/err || fail "gone beside an ab"
 grep -q "wq-tunectl ab or bench is running" /run/wq-tests/err || fail "dpkg says: $(cat /run/wq-tests/err)"
 touch /run/wq-tests/free
 dpkg --remove wq-tunectl || fail "dpkg --remove: exit code $?"
-[ ! -e /run/wq-tuned/ab.json ] || fail "it was not undone"
+[ ! -e /run/wq-tuned/lab.json ] || fail "it was not undone"
 
 note "-- an upgrade keeps what the policy says"
 mode() { wq-tunectl cat-config --json | jq -r '"\(.policy.daemon.mode) \(.policy.default_scope.manage)"'; }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The part of the devices and writers that can be tested without a kernel of our own. checks/bench.sh tests
-// the rest in a guest.
+// The part of the devices that can be tested without a kernel of our own (checks/bench.sh tests the rest in a
+// guest), and fio.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include "ctl/lab/aio_load.h"
-#include "ctl/lab/dm_control.h"
-#include "ctl/lab/kernel_devices.h"
+#include "ctl/lab/bench.h"
+#include "ctl/lab/devices.h"
 #include "temp_tree.h"
 
-namespace wq::bench {
+namespace wq::lab {
 namespace {
 
 using test::Dir;
@@ -75,56 +75,81 @@ TEST_F(KernelDevicesTest, WhatIsNotThereIsRemoved) {
     EXPECT_EQ(crypt.error().code, ENOENT);
 }
 
-class AioLoadTest : public testing::Test {
+// fio on a file, or a program in its place.
+class FioLoadTest : public testing::Test {
   protected:
-    // Error: EINVAL if the temporary directory does not support O_DIRECT; the caller then skips the test.
-    Result<LoadFigures> run(double seconds) {
-        return load_.run({.path = tree_.path("disk"),
-                          .bytes = 1U << 20U,
-                          .writers = 2,
-                          .depth = 4,
-                          .settle = 0.05,
-                          .seconds = seconds},
-                         [&] { edges_++; });
+    Result<LoadFigures> run(double seconds, const std::string& program = "fio") {
+        FioLoad load(processes_, program);
+        return load.run(
+            {.path = tree_.path("disk"), .writers = 2, .depth = 4, .settle = 0.05, .seconds = seconds});
     }
-    unsigned edges_ = 0;
-    test::TempTree tree_{{File("disk")}};
-    ab::Interrupts interrupts_;
-    AioLoad load_{interrupts_};
+    // A program that does what SCRIPT says.
+    std::string says(const std::string& script) {
+        tree_.add(File("fio", "#!/bin/sh\n" + script + "\n"));
+        EXPECT_EQ(::chmod(tree_.path("fio").c_str(), 0755), 0);
+        return tree_.path("fio");
+    }
+    test::TempTree tree_{{File("disk", std::string(1U << 20U, 'x'))}};
+    Processes processes_;
 };
 
-TEST_F(AioLoadTest, WritesAndTimes) {
+TEST_F(FioLoadTest, WritesAndTimes) {
+    ASSERT_TRUE(FioLoad(processes_).check()) << "fio is one of the packages that ./dev installs";
     const auto ran = run(0.3);
-    if (!ran && ran.error().code == EINVAL) GTEST_SKIP() << "no O_DIRECT in the temporary directory";
+    if (!ran && ran.error().text.find("Invalid argument") != std::string::npos)
+        GTEST_SKIP() << "no O_DIRECT in the temporary directory";
     ASSERT_TRUE(ran) << ran.error().text;
-    EXPECT_EQ(edges_, 2U);
     EXPECT_GE(ran->seconds, 0.3);
-    EXPECT_GT(ran->writes, 0U);
+    EXPECT_GT(ran->mb_per_s, 0);
     EXPECT_GT(ran->p50, 0);
     EXPECT_LE(ran->p50, ran->p90);
     EXPECT_LE(ran->p90, ran->p99);
-    const std::string disk = tree_.read("disk");
-    EXPECT_LE(disk.size(), 1U << 20U) << "beyond the end";
-    EXPECT_EQ(disk.find_first_not_of(std::string("\0\1", 2)), std::string::npos);
+    EXPECT_EQ(tree_.read("disk").size(), 1U << 20U) << "beyond the end";
 }
 
-TEST_F(AioLoadTest, ASignalEndsIt) {
-    ::raise(SIGTERM);  // blocked by interrupts_
+TEST_F(FioLoadTest, ReadsWhatFioSays) {
+    const std::string report = R"(echo 'fio: a warning
+{"jobs": [{"write": {"runtime": 2000, "bw_bytes": 125000000,
+  "clat_ns": {"percentile": {"50.000000": 1000, "90.000000": 2000, "99.000000": 9000}}}}]}')";
+    const auto ran = run(2, says(report));
+    ASSERT_TRUE(ran) << ran.error().text;
+    EXPECT_EQ(ran->mb_per_s, 125);
+    EXPECT_EQ(ran->seconds, 2.05);
+    EXPECT_EQ(ran->p99, 9000);
+    for (const auto& [script, words] :
+         {std::pair{R"(echo '{"jobs": [{"write": {"runtime": 0, "bw_bytes": 0, "clat_ns": {"N": 0}}}]}')",
+                    "no write ended in time"},
+          {"echo '{'", "cut off"},
+          {"", "empty"},
+          {"echo 'fio: io_u error: No space' >&2; echo '{\n}'; exit 1",
+           "fio: exit code 1: fio: io_u error: No space"},
+          {"kill -KILL $$", "killed by SIGKILL"}}) {
+        const auto failed = run(1, says(script));
+        ASSERT_FALSE(failed) << script;
+        EXPECT_THAT(failed.error().text, HasSubstr(words));
+    }
+}
+
+TEST_F(FioLoadTest, WithoutFioOneLineSaysHowToInstallIt) {
+    EXPECT_EQ(FioLoad(processes_, tree_.path("nothing")).check().error().text,
+              "fio, which writes to the device, is not installed: apt install fio");
+    EXPECT_TRUE(FioLoad(processes_, says("exit 0")).check());
+    EXPECT_FALSE(FioLoad(processes_, says("exit 127")).check());
+}
+
+TEST_F(FioLoadTest, ASignalOrAMissingDeviceEndsIt) {
+    ::raise(SIGTERM);  // blocked by processes_.interrupts
     const auto ran = run(60);
     ASSERT_FALSE(ran);
-    if (ran.error().code == EINVAL) GTEST_SKIP() << "no O_DIRECT in the temporary directory";
     EXPECT_EQ(ran.error().code, EINTR);
     EXPECT_EQ(ran.error().text, "interrupted by SIGTERM");
-}
-
-TEST_F(AioLoadTest, AnErrorNamesTheDevice) {
     tree_.remove("disk");
-    const auto ran = run(1);
-    ASSERT_FALSE(ran);
-    EXPECT_EQ(ran.error().code, ENOENT);
-    EXPECT_THAT(ran.error().text, HasSubstr(tree_.path("disk")));
-    EXPECT_EQ(edges_, 0U);
+    const auto missing = run(1);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, ENOENT);
+    EXPECT_THAT(missing.error().text, HasSubstr(tree_.path("disk")));
+    EXPECT_FALSE(tree_.exists("disk")) << "nor is it made";
 }
 
 }  // namespace
-}  // namespace wq::bench
+}  // namespace wq::lab

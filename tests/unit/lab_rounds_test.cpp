@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "ctl/lab/ab_comparison.h"
+#include "ctl/lab/rounds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <random>
 
-#include "ctl/lab/session.h"
-
-namespace wq::ab {
+namespace wq::lab {
 namespace {
 
 using testing::ElementsAre;
@@ -41,93 +39,90 @@ TEST(RandomOrder, DoesNotUseTheNumbersThatWouldFavourAnArm) {
     EXPECT_EQ(used, 3U);
 }
 
-TEST(Comparison, AnArmWithAVerdictIsRunNoMore) {
-    Comparison c(3, pairs(16), kTime, false);
+TEST(Rounds, AnArmWithAVerdictIsRunNoMore) {
+    Rounds c(3, pairs(16), kTime, false);
     const Random random = random_from(2);
-    while (!c.verdict(1)) {
-        EXPECT_THAT(c.next_round(random), UnorderedElementsAre(0, 1, 2));
-        c.add({{0, 100.0}, {1, 120.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
+    while (c.result(1).verdict.empty()) {
+        EXPECT_THAT(c.next(random), UnorderedElementsAre(0, 1, 2));
+        c.add({{0, 100.0}, {1, 120.0}, {2, c.count() % 2 == 0 ? 101.0 : 99.0}});
     }
-    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::regressed);
-    const unsigned decided = c.rounds();
+    EXPECT_EQ(c.result(1).verdict, "regressed");
+    const unsigned decided = c.count();
     EXPECT_LT(decided, 10U);
-    while (!c.next_round(random).empty()) {
-        EXPECT_THAT(c.next_round(random), UnorderedElementsAre(0, 2));
-        c.add({{0, 100.0}, {2, c.rounds() % 2 == 0 ? 101.0 : 99.0}});
+    while (!c.next(random).empty()) {
+        EXPECT_THAT(c.next(random), UnorderedElementsAre(0, 2));
+        c.add({{0, 100.0}, {2, c.count() % 2 == 0 ? 101.0 : 99.0}});
     }
-    EXPECT_EQ(c.rounds(), 16U);
-    EXPECT_EQ(c.verdict(2)->decision.judgement, Judgement::undecided);
+    EXPECT_EQ(c.count(), 16U);
+    EXPECT_EQ(c.result(2).verdict, "undecided");
     EXPECT_EQ(c.pairs(1).size(), decided);
     EXPECT_EQ(c.values(0).size(), 16U);
 }
 
-TEST(Comparison, EndsWithTheLastVerdict) {
-    Comparison c(2, pairs(16), kTime, false);
-    while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, 50.0}});
-    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::improved);
-    EXPECT_EQ(c.rounds(), c.verdict(1)->decision.pairs);
+TEST(Rounds, EndsWithTheLastVerdict) {
+    Rounds c(2, pairs(16), kTime, false);
+    while (!c.next(random_from(3)).empty()) c.add({{0, 100.0}, {1, 50.0}});
+    EXPECT_EQ(c.result(1).verdict, "improved");
+    EXPECT_EQ(c.count(), c.result(1).pairs);
 }
 
-TEST(Comparison, AllPairsGoOnButTheVerdictStands) {
-    Comparison c(2, pairs(16), kTime, true);
-    while (!c.next_round(random_from(3)).empty()) c.add({{0, 100.0}, {1, c.rounds() < 8 ? 50.0 : 400.0}});
-    EXPECT_EQ(c.rounds(), 16U);
-    EXPECT_EQ(c.verdict(1)->decision.judgement, Judgement::improved);
-    EXPECT_LT(c.decision(1).pairs, 9U);
-    EXPECT_NEAR(c.effect(1).percent, 41.42, 0.01) << "of all pairs: the middle of ln(1/2) and ln(4)";
+TEST(Rounds, AllPairsGoOnButTheVerdictStands) {
+    Rounds c(2, pairs(16), kTime, true);
+    while (!c.next(random_from(3)).empty()) c.add({{0, 100.0}, {1, c.count() < 8 ? 50.0 : 400.0}});
+    EXPECT_EQ(c.count(), 16U);
+    EXPECT_EQ(c.result(1).verdict, "improved");
+    EXPECT_LT(c.result(1).pairs, 9U);
+    EXPECT_NEAR(c.result(1).effect->percent, 41.42, 0.01) << "of all pairs: the middle of ln(1/2) and ln(4)";
 }
 
-TEST(Comparison, JudgesByOneOfAlphaWithoutALeastNumberOfPairs) {
+TEST(Rounds, JudgesByOneOfAlphaWithoutALeastNumberOfPairs) {
     struct Case {
         double reference, candidate;
         unsigned most;
         double tolerance;
         bool higher;
-        Judgement judgement;
+        const char* verdict;
         std::uint64_t pairs;
         const char* reason;
     };
-    for (const Case& t : {Case{100, 105, 16, 0, false, Judgement::regressed, 6, ""},
-                          Case{1, 10, 16, 0, false, Judgement::regressed, 6, ""},
-                          Case{100, 95, 16, 0, false, Judgement::improved, 6, ""},
-                          Case{100, 105, 6, 0, false, Judgement::regressed, 6, ""},
-                          Case{100, 105, 5, 0, false, Judgement::undecided, 5, "max_pairs"},
-                          Case{100, 104, 16, 0.05, false, Judgement::undecided, 16, "max_pairs"},
-                          Case{100, 106, 16, 0.05, false, Judgement::regressed, 6, ""},
-                          Case{100, 99, 16, 0.05, false, Judgement::improved, 6, ""},
-                          Case{100, 100, 16, 0, false, Judgement::undecided, 16, "max_pairs"},
-                          Case{100, 200, 16, 0, true, Judgement::improved, 6, ""}}) {
+    for (const Case& t :
+         {Case{100, 105, 16, 0, false, "regressed", 6, ""}, Case{1, 10, 16, 0, false, "regressed", 6, ""},
+          Case{100, 95, 16, 0, false, "improved", 6, ""}, Case{100, 105, 6, 0, false, "regressed", 6, ""},
+          Case{100, 105, 5, 0, false, "undecided", 5, "max_pairs"},
+          Case{100, 104, 16, 0.05, false, "undecided", 16, "max_pairs"},
+          Case{100, 106, 16, 0.05, false, "regressed", 6, ""},
+          Case{100, 99, 16, 0.05, false, "improved", 6, ""},
+          Case{100, 100, 16, 0, false, "undecided", 16, "max_pairs"},
+          Case{100, 200, 16, 0, true, "improved", 6, ""}}) {
         SCOPED_TRACE(testing::Message() << t.candidate << " of " << t.reference << ", most " << t.most);
-        Comparison c(2, {.tolerance = t.tolerance, .max_pairs = t.most}, {"x", t.higher}, false);
-        while (!c.next_round(random_from(4)).empty()) c.add({{0, t.reference}, {1, t.candidate}});
-        ASSERT_TRUE(c.verdict(1));
-        EXPECT_EQ(c.verdict(1)->decision.judgement, t.judgement);
-        EXPECT_EQ(c.verdict(1)->decision.pairs, t.pairs);
-        EXPECT_EQ(c.verdict(1)->reason, t.reason);
+        Rounds c(2, {.tolerance = t.tolerance, .max_pairs = t.most}, {"x", t.higher}, false);
+        while (!c.next(random_from(4)).empty()) c.add({{0, t.reference}, {1, t.candidate}});
+        EXPECT_EQ(c.result(1).verdict, t.verdict);
+        EXPECT_EQ(c.result(1).pairs, t.pairs);
+        EXPECT_EQ(c.result(1).reason, t.reason);
         const double cost = t.higher ? t.reference / t.candidate : t.candidate / t.reference;
-        EXPECT_NEAR(c.effect(1).percent, 100 * (cost - 1), 1e-9) << "of the cost";
+        EXPECT_NEAR(c.result(1).effect->percent, 100 * (cost - 1), 1e-9) << "of the cost";
         c.end("later");
-        EXPECT_EQ(c.verdict(1)->reason, t.reason) << "a verdict stays";
+        EXPECT_EQ(c.result(1).reason, t.reason) << "a verdict stays";
     }
 }
 
-TEST(Comparison, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
+TEST(Rounds, AHarmlessArmIsRarelyCalledAnythingAmongThree) {
     // The drift is strong (1% per run); the arms have no effect.
     unsigned wrong = 0;
     constexpr unsigned kTrials = 400;
     for (unsigned seed = 0; seed < kTrials; seed++) {
-        Comparison c(3, pairs(16), kTime, false);
+        Rounds c(3, pairs(16), kTime, false);
         const Random random = random_from(seed);
         std::mt19937 noise(seed);
         double level = 100;
-        for (auto order = c.next_round(random); !order.empty(); order = c.next_round(random)) {
+        for (auto order = c.next(random); !order.empty(); order = c.next(random)) {
             std::map<std::size_t, double> values;
             for (const std::size_t arm : order)
                 values[arm] = level *= 1.01 * std::lognormal_distribution<double>(0, 0.03)(noise);
             c.add(values);
         }
-        for (const std::size_t arm : {1U, 2U})
-            wrong += c.verdict(arm)->decision.judgement != Judgement::undecided;
+        for (const std::size_t arm : {1U, 2U}) wrong += c.result(arm).verdict != "undecided";
     }
     // The bound is alpha for worse and alpha for better, for each of two arms. The real share is far below.
     EXPECT_LT(wrong, 2 * kTrials / 10);
@@ -147,7 +142,7 @@ TEST(SummaryOf, EmptyOneAndMany) {
 
 class RunRounds : public testing::Test {
   protected:
-    Comparison comparison_{2, pairs(4), kTime, false};
+    Rounds rounds_{2, pairs(4), kTime, false};
     std::vector<std::string> did_;
     Conditions conditions_{0, "0-3"};
     unsigned counted_ = 0;
@@ -163,12 +158,12 @@ class RunRounds : public testing::Test {
                      },
                  .conditions = [this] { return conditions_; },
                  .random = random_from(6),
-                 .progress = [](const Comparison&) {},
+                 .progress = [] {},
                  .counts = [this] { counted_++; }};
 };
 
 TEST_F(RunRounds, EveryRunBeginsWithAWrite) {
-    ASSERT_TRUE(run_rounds(comparison_, edges_));
+    ASSERT_TRUE(run_rounds(rounds_, edges_));
     ASSERT_EQ(did_.size(), 16U);
     for (std::size_t i = 0; i < did_.size(); i += 2) {
         EXPECT_THAT(did_[i], HasSubstr("write "));
@@ -185,11 +180,11 @@ TEST_F(RunRounds, ARoundUnderAnotherMachineIsDropped) {
         if (runs == 6) conditions_.suspended = 1'000'000'000;
         return Result<double>(1.0);
     };
-    ASSERT_TRUE(run_rounds(comparison_, edges_));
+    ASSERT_TRUE(run_rounds(rounds_, edges_));
     EXPECT_EQ(runs, 12U);
-    EXPECT_EQ(comparison_.rounds(), 4U);
-    EXPECT_THAT(comparison_.dropped(), ElementsAre(testing::Pair("CPUs came or went", 1U),
-                                                   testing::Pair("the machine was suspended", 1U)));
+    EXPECT_EQ(rounds_.count(), 4U);
+    EXPECT_THAT(rounds_.dropped(), ElementsAre(testing::Pair("CPUs came or went", 1U),
+                                               testing::Pair("the machine was suspended", 1U)));
     EXPECT_EQ(counted_, 4U);
 }
 
@@ -198,7 +193,7 @@ TEST_F(RunRounds, AMachineThatNeverRestsEndsIt) {
         conditions_.cpus += "+";
         return Result<double>(1.0);
     };
-    const auto done = run_rounds(comparison_, edges_);
+    const auto done = run_rounds(rounds_, edges_);
     ASSERT_FALSE(done);
     EXPECT_THAT(done.error().text, HasSubstr("10 rounds in a row were dropped"));
     EXPECT_EQ(did_.size(), 20U) << "the writes";
@@ -211,15 +206,15 @@ TEST_F(RunRounds, AnErrorKeepsWhatWasMeasured) {
         if (did_.size() >= 8) return Result<double>(fail("exit code 3"));
         return Result<double>(2.0);
     };
-    const auto done = run_rounds(comparison_, edges_);
+    const auto done = run_rounds(rounds_, edges_);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().text, "exit code 3");
-    EXPECT_EQ(comparison_.rounds(), 1U);
+    EXPECT_EQ(rounds_.count(), 1U);
     EXPECT_EQ(counted_, 1U);
-    EXPECT_FALSE(comparison_.verdict(1));
-    comparison_.end("cut off");
-    EXPECT_EQ(comparison_.verdict(1)->reason, "cut off");
+    EXPECT_EQ(rounds_.result(1).verdict, "");
+    rounds_.end("cut off");
+    EXPECT_EQ(rounds_.result(1).reason, "cut off");
 }
 
 }  // namespace
-}  // namespace wq::ab
+}  // namespace wq::lab

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/lab/left.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "ctl/command.h"
+#include "ctl/complaints.h"
+#include "machine/workqueue_fs.h"
+#include "owned/baseline.h"
+#include "owned/restore.h"
+
+namespace wq::lab {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMost = 1U << 20U;  // bytes of the store; a file of /sys has at most a page
+
+Result<std::string> without_links(const std::string& path) {
+    struct Free {
+        void operator()(char* text) const { std::free(text); }  // NOLINT(cppcoreguidelines-no-malloc)
+    };
+    const std::unique_ptr<char, Free> real(::realpath(path.c_str(), nullptr));
+    if (!real) return fail_errno(path, errno);
+    return std::string(real.get());
+}
+
+std::string_view without_end_of_line(std::string_view content) {
+    while (content.ends_with('\n')) content.remove_suffix(1);
+    return content;
+}
+
+// Removes the first word, up to a space, from REST and returns it; "" between two spaces.
+std::string_view next_word(std::string_view& rest) {
+    const auto end = rest.find_first_of(" \t\n");
+    const auto word = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    return word;
+}
+
+// Returns "none" for "mq-deadline [none]"; empty if not exactly one word is in brackets.
+std::optional<std::string_view> chosen_word(std::string_view content) {
+    std::optional<std::string_view> chosen;
+    while (!content.empty()) {
+        const auto word = next_word(content);
+        if (word.size() <= 2 || word.front() != '[' || word.back() != ']') continue;
+        if (chosen) return std::nullopt;
+        chosen = word.substr(1, word.size() - 2);
+    }
+    return chosen;
+}
+
+ino_t stable_inode(int fd) {
+    struct statfs fs {};
+    struct stat st {};
+    return ::fstatfs(fd, &fs) == 0 && fs.f_type == SYSFS_MAGIC && ::fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+}  // namespace
+
+Result<Content> KernelValueFiles::read(const std::string& path) const {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!fd) return fail_errno(path, errno);
+    auto text = read_all(fd.get(), kMaxFile);
+    if (!text) return tl::unexpected(text.error().in(path));
+    return Content{std::move(*text), stable_inode(fd.get())};
+}
+
+Status KernelValueFiles::write(const std::string& path, ino_t inode, const std::string& value) {
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
+    if (!fd) return fail_errno(path + ": opening for writing", errno);
+    if (inode != 0 && stable_inode(fd.get()) != inode) return fail(path + ": is another file now", ENODEV);
+    const std::string text = value.empty() ? "\n" : value;
+    ssize_t n = 0;
+    do n = ::write(fd.get(), text.data(), text.size());
+    while (n < 0 && errno == EINTR);
+    if (n < 0) return fail_errno(path + ": writing '" + value + "'", errno);
+    if (static_cast<std::size_t>(n) != text.size()) return fail_errno(path + ": short write", EIO);
+    return {};
+}
+
+Result<std::string> resolve_value_file(const std::string& root, const std::string& path) {
+    if (!path.starts_with('/')) return fail(path + ": is not an absolute path", EINVAL);
+    const auto base = root.empty() ? Result<std::string>("") : without_links(root);
+    if (!base) return tl::unexpected(base.error());
+    auto real = without_links(root + path);
+    if (!real) return real;
+    if (!real->starts_with(*base + "/sys/") && !real->starts_with(*base + "/proc/"))
+        return fail(fmt::format("{}{} is not below /sys or /proc", path,
+                                *real == *base + path ? "" : ", which is " + *real + ","),
+                    EPERM);
+    struct stat st {};
+    if (::stat(real->c_str(), &st) != 0) return fail_errno(*real, errno);
+    if (!S_ISREG(st.st_mode)) return fail(path + ": is not a file", EINVAL);
+    return real;
+}
+
+std::string value_in(Form form, std::string_view content) {
+    if (form == Form::word) return std::string(next_word(content));
+    return std::string(chosen_word(content).value_or(without_end_of_line(content)));
+}
+
+bool is_same_value(Form form, std::string_view a, std::string_view b) {
+    if (form == Form::word) return value_in(form, a) == value_in(form, b);
+    const auto chosen = chosen_word(a);
+    return a == b || (chosen && chosen == chosen_word(b));
+}
+
+Result<std::string> read_left(const ValueFiles& files, const LeftFile& left) {
+    auto now = files.read(left.path);
+    if (!now) return tl::unexpected(now.error());
+    if (now->inode != left.inode) return fail(left.path + ": is another file now", ENODEV);
+    return std::move(now->text);
+}
+
+Status put_value_back(ValueFiles& files, const LeftFile& left) {
+    const auto is_taken = [&](const std::string& text) -> Result<bool> {
+        if (auto wrote = files.write(left.path, left.inode, text); !wrote)
+            return tl::unexpected(wrote.error());
+        const auto now = read_left(files, left);
+        if (!now) return tl::unexpected(now.error());
+        return is_same_value(left.form, *now, left.original);
+    };
+    const std::string value = value_in(left.form, left.original);
+    auto back = is_taken(value);
+    // The word in brackets may be ordinary text and not a choice; then write the whole text.
+    const std::string text(without_end_of_line(left.original));
+    if (back && !*back && left.form == Form::choice && text != value) back = is_taken(text);
+    if (!back) return tl::unexpected(back.error());
+    if (*back) return {};
+    return fail(fmt::format("{}: writing the original value '{}' does not restore it", left.path, value));
+}
+
+namespace {
+
+std::string key_of(const Left& left) {
+    if (const auto* file = std::get_if<LeftFile>(&left)) return file->path;
+    if (const auto* arm = std::get_if<LeftCommand>(&left)) return "arm " + arm->name;
+    return "device " + std::get<LeftDevice>(left).name;
+}
+
+json json_of(const Left& left) {
+    if (const auto* file = std::get_if<LeftFile>(&left))
+        return {{"file", file->path},         {"inode", file->inode}, {"word", file->form == Form::word},
+                {"original", file->original}, {"ours", file->ours},   {"any", file->any}};
+    if (const auto* arm = std::get_if<LeftCommand>(&left))
+        return {{"arm", arm->name}, {"undo", arm->undo}, {"failed", arm->failed}};
+    const auto& device = std::get<LeftDevice>(left);
+    return {{"device", device.name}, {"driver", device.driver}};
+}
+
+Left left_of(const json& entry) {
+    if (entry.contains("file"))
+        return LeftFile{.path = entry.at("file"),
+                        .inode = entry.at("inode"),
+                        .form = entry.at("word").get<bool>() ? Form::word : Form::choice,
+                        .original = entry.at("original"),
+                        .ours = entry.at("ours"),
+                        .any = entry.at("any")};
+    if (entry.contains("arm")) return LeftCommand{entry.at("arm"), entry.at("undo"), entry.at("failed")};
+    return LeftDevice{entry.at("device"), entry.at("driver")};
+}
+
+}  // namespace
+
+Result<std::vector<Left>> LeftStore::load() const {
+    const auto text = read_if_there(path_, kMost);
+    if (!text) return tl::unexpected(text.error());
+    std::vector<Left> all;
+    if (!*text) return all;
+    try {
+        const json document = json::parse(**text);
+        if (document.at("version") != 1) return fail(path_ + ": is of another version", EBADMSG);
+        for (const json& entry : document.at("entries")) all.push_back(left_of(entry));
+    } catch (const json::exception& e) {
+        return fail(path_ + ": " + json_error_text(e.what()), EBADMSG);
+    }
+    for (const Left& left : all)
+        if (const auto* device = std::get_if<LeftDevice>(&left); device && !is_device_name(device->name))
+            return fail(path_ + ": not a name of ours", EBADMSG);
+    return all;
+}
+
+Status LeftStore::save(const std::vector<Left>& all) const {
+    if (all.empty()) return remove_file(path_);
+    json document{{"version", 1}, {"entries", json::array()}};
+    for (const Left& left : all) document["entries"].push_back(json_of(left));
+    try {
+        return replace_file(path_, document.dump(1) + "\n", 0600);  // commands may have secrets
+    } catch (const json::exception&) {
+        return fail(path_ + ": a path, name, value or command to be saved is not UTF-8", EILSEQ);
+    }
+}
+
+Status LeftStore::put(const Left& left) const {
+    auto all = load();
+    if (!all) return tl::unexpected(all.error());
+    const auto found = std::ranges::find(*all, key_of(left), key_of);
+    if (found != all->end())
+        *found = left;
+    else
+        all->push_back(left);
+    return save(*all);
+}
+
+Status LeftStore::drop(const Left& left) const {
+    auto all = load();
+    if (!all) return tl::unexpected(all.error());
+    std::erase_if(*all, [&](const Left& each) { return key_of(each) == key_of(left); });
+    return save(*all);
+}
+
+Status undo(const LeftStore& store, LeftCommand left, const Shell& shell) {
+    const auto undone = shell(left.undo);
+    if (undone) return store.drop(left);
+    left.failed = true;
+    const auto saved = store.put(left);
+    return fail(
+        fmt::format("arm {} IS NOT UNDONE: {}; `wq-tunectl ab --restore` tries again{}", printable(left.name),
+                    undone.error().text, saved ? "" : "; " + saved.error().text),
+        undone.error().code);
+}
+
+namespace {
+
+// Each operator() puts back one kind of entry, and returns whether it is done with.
+struct PutBack {
+    const LeftStore& store;
+    const Hands& hands;
+    Log& log;
+    bool again;
+
+    bool operator()(const LeftFile& left) const {
+        const auto now = read_left(hands.files, left);
+        if (!now && (now.error().code == ENOENT || now.error().code == ENODEV))
+            return dropped(left, LOG_NOTICE, Event::none, now.error().text + "; nothing to put back");
+        if (!now) return stayed("NOT PUT BACK: " + now.error().text, "ab");
+        const auto is_now = [&](const std::string& text) { return is_same_value(left.form, text, *now); };
+        if (is_now(left.original)) return dropped(left, LOG_DEBUG, Event::none, left.path + ": is back");
+        if (!left.any && std::ranges::none_of(left.ours, is_now))
+            return dropped(left, LOG_NOTICE, Event::external,
+                           fmt::format("{}: has '{}', which an external writer wrote; left as it is",
+                                       left.path, value_in(left.form, *now)));
+        if (const auto back = put_value_back(hands.files, left); !back)
+            return stayed("NOT PUT BACK: " + back.error().text, "ab");
+        return dropped(left, LOG_INFO, Event::restored,
+                       fmt::format("{}: back to '{}'", left.path, value_in(left.form, left.original)));
+    }
+
+    bool operator()(const LeftCommand& left) const {
+        if (left.failed && !again) {
+            log.write({LOG_INFO, Event::none,
+                       fmt::format("arm {}: its undo failed; `wq-tunectl ab --restore` runs it again",
+                                   printable(left.name))});
+            return false;
+        }
+        if (const auto undone = undo(store, left, hands.shell); !undone) {
+            log.write({LOG_ERR, Event::quarantined, undone.error().text});
+            return false;
+        }
+        log.write({LOG_INFO, Event::restored, fmt::format("arm {}: undone", printable(left.name))});
+        return true;
+    }
+
+    bool operator()(const LeftDevice& left) const {
+        auto removed = hands.devices.remove_crypt(left.name);
+        if (removed) removed = hands.devices.remove_ram(left.name);
+        if (!removed) return stayed(left.name + " IS NOT REMOVED: " + removed.error().text, "bench");
+        if (left.driver && !hands.devices.unload_driver())
+            log.write({LOG_NOTICE, Event::none, "null_blk stays loaded: somebody uses it"});
+        return dropped(left, LOG_INFO, Event::none, left.name + ": removed");
+    }
+
+    bool dropped(const Left& left, int priority, Event event, const std::string& text) const {
+        log.write({priority, event, text});
+        const auto done = store.drop(left);
+        if (!done) log.write({LOG_ERR, Event::none, done.error().text});
+        return done.has_value();
+    }
+    bool stayed(const std::string& text, const char* command) const {
+        log.write({LOG_ERR, Event::quarantined,
+                   fmt::format("{}; `wq-tunectl {} --restore` tries again", text, command)});
+        return false;
+    }
+};
+
+// Puts back the slots that a killed daemon left.
+bool put_slots_back(const Paths& paths, Log& log) {
+    BaselineStore store(paths.baseline());
+    if (const auto loaded = store.load(); !loaded) {
+        log.write({LOG_ERR, Event::none, loaded.error().text});
+        return false;
+    }
+    WorkqueueFs files(paths);
+    return restore_entries(files, store, log, true) == 0;
+}
+
+}  // namespace
+
+// The last first: the scope of a workqueue before its device, whose removal destroys the workqueue.
+bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again) {
+    auto all = store.load();
+    if (!all) {
+        log.write({LOG_ERR, Event::none, all.error().text});
+        return false;
+    }
+    std::ranges::reverse(*all);
+    bool back = true;
+    for (const Left& left : *all) back = std::visit(PutBack{store, hands, log, again}, left) && back;
+    return back;
+}
+
+bool Lab::put_back(Log& log, bool again) const {
+    KernelValueFiles files;
+    return lab::put_back(
+        left(), {files, devices, [&](const std::string& c) { return processes.shell(c, true); }}, log, again);
+}
+
+int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work) {
+    const auto lock = take_lock(lab.paths);
+    if (!lock)
+        return ctl::complain(
+            lock.error().code == EWOULDBLOCK
+                ? "wq-tuned is running, or another ab or bench: systemctl stop wq-tuned first"
+                : lock.error().text);
+    ctl::Complaints log(LOG_INFO);
+    const bool back = lab.put_back(log, only_restore);
+    const bool slots = put_slots_back(lab.paths, log);
+    if (only_restore) return back && slots ? ctl::kOk : ctl::kFailure;
+    if (back && slots) return work();
+    return ctl::complain(
+        "settings or devices of an earlier ab, bench or comparison could not be restored or removed");
+}
+
+}  // namespace wq::lab

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/journal.h"
+#include "base/result.h"
+#include "ctl/lab/devices.h"
+#include "ctl/lab/runner.h"
+#include "machine/paths.h"
+
+namespace wq::lab {
+
+struct Content {
+    std::string text;
+    ino_t inode = 0;  // 0 where inodes are not stable: outside of sysfs
+};
+
+// Files of /sys and /proc that hold a value.
+class ValueFiles {
+  public:
+    ValueFiles() = default;
+    ValueFiles(const ValueFiles&) = delete;
+    ValueFiles& operator=(const ValueFiles&) = delete;
+    virtual ~ValueFiles() = default;
+
+    [[nodiscard]] virtual Result<Content> read(const std::string& path) const = 0;
+    // Error: ENODEV if PATH has another inode than INODE, unless that is 0.
+    virtual Status write(const std::string& path, ino_t inode, const std::string& value) = 0;
+};
+
+class KernelValueFiles : public ValueFiles {
+  public:
+    // Returns the whole content of PATH. Errors: errno; EFBIG for more than kMaxFile bytes.
+    [[nodiscard]] Result<Content> read(const std::string& path) const override;
+    // Writes VALUE with one write(2), without a newline, because some parameters would store it. Writes an
+    // empty value as a newline, because the kernel ignores a write of no bytes.
+    Status write(const std::string& path, ino_t inode, const std::string& value) override;
+};
+
+// PATH below ROOT ("" is the machine) without links. Errors: it is not absolute (EINVAL), is not a file
+// (EINVAL), is outside of /sys and /proc (EPERM), or errno.
+Result<std::string> resolve_value_file(const std::string& root, const std::string& path);
+
+// How the value of a file is found in its content.
+enum class Form {
+    word,    // the first word: "default" of "default (cache)"
+    choice,  // the word in brackets of "mq-deadline [none]", else the text without trailing newlines
+};
+std::string value_in(Form form, std::string_view content);
+// Whether two contents of a file have the same value. If one choice is in brackets, the others are ignored,
+// because they change when a module is loaded.
+bool is_same_value(Form form, std::string_view a, std::string_view b);
+
+// What a run may leave, and what undoes it. A file of /sys or /proc that holds, or may hold, a value of ours:
+struct LeftFile {
+    std::string path;  // absolute, without links
+    ino_t inode = 0;   // another one is another file, left alone; see Content
+    Form form = Form::choice;
+    std::string original;           // its whole content before the first write
+    std::vector<std::string> ours;  // other contents that our writes may have caused
+    // Any other content may also be ours: a value was written, or is about to be, and it is not yet known how
+    // the kernel shows it.
+    bool any = false;
+};
+// An arm of commands whose `do` ran or is about to run:
+struct LeftCommand {
+    std::string name;
+    std::string undo;
+    bool failed = false;  // `undo` failed
+};
+// Devices of a benchmark, which may not exist yet:
+struct LeftDevice {
+    std::string name;
+    bool driver = false;  // the benchmark loads the driver, so it unloads it
+};
+using Left = std::variant<LeftFile, LeftCommand, LeftDevice>;
+
+// /run/wq-tuned/lab.json: what the `ab` or `bench` that holds the lock, or the last one, must put back. An
+// entry exists from before the first change until it is put back.
+class LeftStore {
+  public:
+    explicit LeftStore(std::string path) : path_(std::move(path)) {}
+
+    // In the order in which they were first put. Errors: the file cannot be read, or is not ours (EBADMSG).
+    [[nodiscard]] Result<std::vector<Left>> load() const;
+    // Adds LEFT, or replaces the entry of the same file, arm or device. Errors: those of load(); EILSEQ for a
+    // text that is not UTF-8; errno.
+    [[nodiscard]] Status put(const Left& left) const;
+    // Removes the entry of the same file, arm or device. Without entries there is no file.
+    [[nodiscard]] Status drop(const Left& left) const;
+
+  private:
+    [[nodiscard]] Status save(const std::vector<Left>& all) const;
+    std::string path_;
+};
+
+// The content of a file of LEFT now. Error: ENODEV if it is another file now; those of read().
+Result<std::string> read_left(const ValueFiles& files, const LeftFile& left);
+// Writes the value that the file of LEFT had at first. Errors: it has another value afterwards; errno.
+Status put_value_back(ValueFiles& files, const LeftFile& left);
+
+// Runs a command of an arm. Errors: it failed (the text contains its output); EINTR if a signal ended it.
+using Shell = std::function<Status(const std::string& command)>;
+// Runs the undo of LEFT and drops it from STORE. If the undo fails, STORE keeps it, marked as failed.
+Status undo(const LeftStore& store, LeftCommand left, const Shell& shell);
+
+// What puts back.
+struct Hands {
+    ValueFiles& files;
+    Devices& devices;
+    Shell shell;  // no signal ends its commands
+};
+
+// Puts back what STORE has, the last first, and drops it. Restores a file only if its content may be ours,
+// and checks it afterwards; the value of an external writer stays. Runs an undo that failed before only if
+// AGAIN. Logs and keeps what could not be put back. Returns whether nothing is left.
+bool put_back(const LeftStore& store, const Hands& hands, Log& log, bool again);
+
+// The machine of a run, and what it needs to put it back.
+struct Lab {
+    Paths paths;
+    Processes& processes;
+    Devices& devices;
+
+    [[nodiscard]] LeftStore left() const { return LeftStore(paths.lab()); }
+    // put_back() of this machine.
+    bool put_back(Log& log, bool again) const;
+};
+
+// Takes the lock against the daemon and other runs, and puts back what earlier ones left, also slots of a
+// daemon that was killed. Then, unless ONLY_RESTORE, returns the exit code of WORK; else whether nothing is
+// left.
+int in_lab(const Lab& lab, bool only_restore, const std::function<int()>& work);
+
+}  // namespace wq::lab

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ctl/lab/rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ctl/json_values.h"
+#include "evidence/verdicts.h"
+#include "machine/cpu_files.h"
+
+// Why a random order of all arms is a fair random choice for each pair
+// ====================================================================
+//
+// evidence/comparison.cpp explains why a verdict is valid: a fair random choice decides which window of a
+// pair is the candidate's. Two arms in random order are such a pair. With more arms, a round is a random
+// order of all arms, and each pair is the reference's window and one candidate's. Take any order and swap the
+// reference and that candidate: each order has exactly one such partner, and both have the same probability.
+// So for any two places, and any places of the other arms, both assignments have probability 1/2. If the
+// candidate has no effect, the swap changes no measured number, including those of the other arms. So given
+// all sizes, both signs of the difference have probability 1/2. The e-value needs nothing else.
+//
+// The two windows need not be adjacent: drift between them adds noise but no bias. The pairs of two
+// candidates share the reference's windows, so their verdicts depend on each other. Alpha applies to each
+// candidate and each side separately: with n candidates without effect, the probability of at least one
+// wrong verdict is at most 2 n alpha. Only past rounds decide which arms take part in a round, and the
+// argument holds for any given past.
+
+namespace wq::lab {
+
+std::vector<std::size_t> random_order(std::size_t count, const Random& random) {
+    // Rejects the highest numbers, which would make some remainders more probable.
+    const auto below = [&](std::uint64_t n) {
+        const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / n * n;
+        for (;;)
+            if (const std::uint64_t value = random(); value < limit) return value % n;
+    };
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = count; i > 1; i--) std::swap(order[i - 1], order[below(i)]);
+    return order;
+}
+
+void add_json(nlohmann::ordered_json& out, const ArmResult& result) {
+    out["verdict"] = ctl::word_or_null(result.verdict);
+    out["e_regressed"] = result.e_regressed;
+    out["e_improved"] = result.e_improved;
+    out["effect_percent"] = nullptr;
+    if (result.effect) out["effect_percent"] = result.effect->percent;
+    out["interval_percent"] = ctl::interval_or_null(result.effect.value_or(Effect{}));
+}
+
+Rounds::Rounds(std::size_t arms, const JudgeSettings& settings, ComparedCounter counter, bool all_pairs)
+    : counter_(std::move(counter)),
+      rule_{settings.alpha, 1, true},
+      most_(settings.max_pairs),
+      all_pairs_(all_pairs),
+      values_(arms) {
+    counter_.tolerance = settings.tolerance;
+    candidates_.assign(arms - 1, Candidate{Comparison({counter_})});
+}
+
+bool Rounds::is_over() const {
+    if (count_ >= most_) return true;
+    return !all_pairs_ &&
+           std::ranges::all_of(candidates_, [](const Candidate& c) { return c.verdict.has_value(); });
+}
+
+std::vector<std::size_t> Rounds::next(const Random& random) const {
+    if (is_over()) return {};
+    std::vector<std::size_t> running{0};
+    for (std::size_t i = 0; i < candidates_.size(); i++)
+        if (all_pairs_ || !candidates_[i].verdict) running.push_back(i + 1);
+    std::vector<std::size_t> out;
+    for (const std::size_t place : random_order(running.size(), random)) out.push_back(running[place]);
+    return out;
+}
+
+void Rounds::add(const std::map<std::size_t, double>& values) {
+    count_++;
+    for (const auto& [arm, value] : values) {
+        values_.at(arm).push_back(value);
+        if (arm == 0) continue;
+        Candidate& candidate = candidates_.at(arm - 1);
+        candidate.pairs.push_back({values.at(0), value});
+        if (candidate.verdict) continue;
+        candidate.comparison.add({candidate.pairs.back()});
+        const Decision decision = candidate.comparison.decide(rule_);
+        if (decision.judgement != Judgement::undecided)
+            candidate.verdict = Verdict{decision, ""};
+        else if (count_ >= most_)
+            candidate.verdict = Verdict{decision, kMaxPairsReason};
+    }
+}
+
+void Rounds::end(const std::string& reason) {
+    for (Candidate& candidate : candidates_)
+        if (!candidate.verdict) candidate.verdict = Verdict{candidate.comparison.decide(rule_), reason};
+}
+
+const std::vector<PairValues>& Rounds::pairs(std::size_t arm) const {
+    return candidates_.at(arm - 1).pairs;
+}
+
+ArmResult Rounds::result(std::size_t arm) const {
+    const Candidate& candidate = candidates_.at(arm - 1);
+    const auto& verdict = candidate.verdict;
+    const Decision at = verdict ? verdict->decision : candidate.comparison.decide(rule_);
+    ArmResult out;
+    if (verdict) out.verdict = name_of(at.judgement);
+    if (verdict) out.reason = verdict->reason;
+    out.pairs = at.pairs;
+    out.e_regressed = evidence_of(at.log_worse);
+    out.e_improved = evidence_of(at.log_better);
+    std::vector<double> differences;
+    for (const PairValues& pair : candidate.pairs) differences.push_back(log_ratio(counter_, pair));
+    if (!differences.empty()) out.effect = effect_of(std::move(differences));
+    return out;
+}
+
+std::string Rounds::progress(const std::vector<std::string>& arms) const {
+    std::string out = fmt::format("round {} of {}", count_ + 1, most_);
+    for (std::size_t arm = 1; arm < arms.size() && count_ > 0; arm++) {
+        const ArmResult now = result(arm);
+        out += fmt::format("{} {} {}{}{}", arm == 1 ? ";" : ",", printable(arms[arm]),
+                           effect_text(Effect{now.effect.value_or(Effect{}).percent, {}}),
+                           now.verdict.empty() ? "" : " ", now.verdict);
+    }
+    return out;
+}
+
+Summary summary_of(std::vector<double> values) {
+    if (values.empty()) return {};
+    std::sort(values.begin(), values.end());
+    Summary out;
+    const std::size_t n = values.size();
+    out.min = values.front();
+    out.max = values.back();
+    out.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(n);
+    out.median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    double squares = 0;
+    for (const double value : values) squares += (value - out.mean) * (value - out.mean);
+    if (n > 1) out.deviation = std::sqrt(squares / static_cast<double>(n - 1));
+    return out;
+}
+
+namespace {
+
+constexpr std::int64_t kJump = 500'000'000;  // ns
+
+std::string what_changed(const Conditions& before, const Conditions& after) {
+    if (before.cpus != after.cpus) return "CPUs came or went";
+    if (std::llabs(after.suspended - before.suspended) > kJump) return "the machine was suspended";
+    return "";
+}
+
+}  // namespace
+
+Conditions conditions_of(const Paths& paths) {
+    return {time_suspended(), cpu_state(paths)};
+}
+
+Status run_rounds(Rounds& rounds, const Edges& edges) {
+    unsigned dropped = 0;
+    for (auto order = rounds.next(edges.random); !order.empty(); order = rounds.next(edges.random)) {
+        edges.progress();
+        const Conditions before = edges.conditions();
+        std::map<std::size_t, double> values;
+        for (const std::size_t arm : order) {
+            if (auto switched = edges.switch_to(arm); !switched) return switched;
+            const auto value = edges.measure(arm);
+            if (!value) return tl::unexpected(value.error());
+            values[arm] = *value;
+        }
+        if (const std::string why = what_changed(before, edges.conditions()); !why.empty()) {
+            rounds.drop(why);
+            if (++dropped == kMostDropped)
+                return fail(fmt::format("{} rounds in a row were dropped: {}", dropped, why));
+            continue;
+        }
+        dropped = 0;
+        rounds.add(values);
+        edges.counts();
+    }
+    return {};
+}
+
+unsigned count_kworkers(const Paths& paths) {
+    unsigned count = 0;
+    for (const std::string& name : names_or_none(paths.proc())) {
+        if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+        const auto comm = read_file(paths.proc() + "/" + name + "/comm");  // it may have ended
+        if (comm && comm->starts_with("kworker/u")) count++;
+    }
+    return count;
+}
+
+}  // namespace wq::lab
