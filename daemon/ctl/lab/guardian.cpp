@@ -48,7 +48,7 @@ void kill_all(pid_t group) {
 
 constexpr std::uint64_t kBusTimeout = 2'000'000;  // us
 constexpr unsigned kLooks = 100;
-constexpr useconds_t kPause = 20'000;  // us, between two looks
+constexpr useconds_t kScopePause = 20'000;  // us, between two looks
 
 // Returns a negative errno if the message cannot be built, like sd-bus.
 int fill(sd_bus_message* message, const std::string& unit, const std::string& command, pid_t pid) {
@@ -87,7 +87,7 @@ Status into_own_scope(pid_t pid, const std::string& command) {
     for (unsigned i = 0; i < kLooks; i++) {
         const auto cgroup = read_file(fmt::format("/proc/{}/cgroup", pid));
         if (cgroup && cgroup->find(unit) != std::string::npos) return {};
-        ::usleep(kPause);
+        ::usleep(kScopePause);
     }
     return fail(unit + ": did not start", ETIMEDOUT);
 }
