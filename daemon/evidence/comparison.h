@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "evidence/e_process.h"
@@ -101,6 +102,7 @@ class Comparison {
     // The effect from the last kLastDifferences pairs of that column.
     [[nodiscard]] Effect effect(std::size_t column) const;
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
+    [[nodiscard]] std::vector<Column> take() && { return std::move(columns_); }
 
   private:
     std::vector<Column> columns_;

@@ -1,146 +1,93 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "evidence/ledger.h"
 
+#include <fmt/format.h>
+#include <syslog.h>
+
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <ranges>
 #include <tuple>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
 
 namespace wq {
 namespace {
 
-using nlohmann::json;
-
-constexpr int kLedgerVersion = 1;
-
-[[noreturn]] void refuse(const std::string& why) {
-    throw json::other_error::create(501, why, nullptr);
-}
-
-// A number that this program writes is finite and within a range; any other one was not written by it.
-double number(const json& value, double low, double high) {
-    const auto out = value.get<double>();
-    if (!(out >= low && out <= high)) refuse("a number out of its range");
-    return out;
-}
-
-std::uint64_t count(const json& value) {
-    if (!value.is_number_unsigned()) refuse("a number that is not a count");
-    return value.get<std::uint64_t>();
-}
-
-StakeLogs logs_from(const json& values) {
-    StakeLogs out{};
-    if (values.size() != out.size()) refuse("wrong number of stakes");
-    for (std::size_t i = 0; i < out.size(); i++) out[i] = number(values.at(i), -kMostLog, kMostLog);
-    return out;
-}
-
 constexpr double kMax = std::numeric_limits<double>::max();
-
-json to_json(const Comparison::Column& c) {
-    return {{"counter", c.counter.name},
-            {"higher_is_better", c.counter.higher_is_better},
-            {"tolerance", c.counter.tolerance},
-            {"guard", c.counter.guard},
-            {"pairs", c.worse.count},
-            {"better", c.better.logs},
-            {"better_squares", c.better.squares},
-            {"worse", c.worse.logs},
-            {"worse_squares", c.worse.squares},
-            {"sum", c.sum},
-            {"largest", c.largest},
-            {"reference_cost", c.reference_cost},
-            {"candidate_cost", c.candidate_cost},
-            {"last", c.last}};
-}
-
-Comparison::Column column_from(const json& j) {
-    Comparison::Column out;
-    out.counter = {j.at("counter").get<std::string>(), j.at("higher_is_better").get<bool>(),
-                   number(j.at("tolerance"), 0, 1), j.at("guard").get<bool>()};
-    out.better = {logs_from(j.at("better")), number(j.at("better_squares"), 0, kMax), count(j.at("pairs"))};
-    out.worse = {logs_from(j.at("worse")), number(j.at("worse_squares"), 0, kMax), out.better.count};
-    out.sum = number(j.at("sum"), -kMax, kMax);
-    out.largest = number(j.at("largest"), 0, kMax);
-    out.reference_cost = number(j.at("reference_cost"), 0, kMax);
-    out.candidate_cost = number(j.at("candidate_cost"), 0, kMax);
-    for (const json& d : j.at("last")) out.last.push_back(number(d, -kMax, kMax));
-    if (out.last.size() > Comparison::kLastDifferences) refuse("too many differences");
-    return out;
-}
-
-json to_json(const EDetector::State& s) {
-    return {{"logs", s.logs}, {"squares", s.squares}, {"weight", s.weight}};
-}
-
-EDetector::State detector_from(const json& j) {
-    return {logs_from(j.at("logs")), number(j.at("squares"), 0, kMax), number(j.at("weight"), 0, kMax)};
-}
-
-json to_json(const LedgerKey& k) {
-    return {{"kernel", k.kernel},
-            {"topology", k.topology},
-            {"scheduler", k.scheduler},
-            {"class", k.kind},
-            {"reference", k.reference},
-            {"candidate", k.candidate},
-            {"reference_origin", k.reference_origin},
-            {"partitions", k.partitions},
-            {"counters", k.counters},
-            {"window", k.window}};
-}
-
-LedgerKey key_from(const json& j) {
-    const auto text = [&](const char* name) { return j.at(name).get<std::string>(); };
-    return {text("kernel"),           text("topology"),
-            text("scheduler"),        text("class"),
-            text("reference"),        text("candidate"),
-            text("reference_origin"), j.at("partitions").get<std::array<std::string, 2>>(),
-            text("counters"),         text("window")};
-}
-
-Judgement judgement_from(const std::string& word) {
-    for (const auto one : {Judgement::undecided, Judgement::improved, Judgement::regressed})
-        if (word == name_of(one)) return one;
-    refuse("unknown verdict '" + word + "'");
-}
-
-json to_json(const LedgerEntry& e) {
-    json columns = json::array();
-    for (const auto& column : e.columns) columns.push_back(to_json(column));
-    json watch = json::array();
-    for (const auto& detector : e.watch) watch.push_back(to_json(detector));
-    return {{"key", to_json(e.key)},
-            {"columns", columns},
-            {"watch", watch},
-            {"alarms", e.alarms},
-            {"verdict", name_of(e.judgement)},
-            {"decided", e.decided},
-            {"decided_pairs", e.decided_pairs},
-            {"updated", e.updated}};
-}
-
-LedgerEntry entry_from(const json& j) {
-    LedgerEntry out;
-    out.key = key_from(j.at("key"));
-    for (const json& column : j.at("columns")) out.columns.push_back(column_from(column));
-    for (const json& detector : j.at("watch")) out.watch.push_back(detector_from(detector));
-    if (std::ranges::all_of(out.columns, [](const auto& c) { return c.counter.guard; }))
-        refuse("an entry with no counters other than guards");
-    if (!out.watch.empty() && out.watch.size() != out.columns.size())
-        refuse("the watch does not match the counters");
-    out.alarms = static_cast<unsigned>(count(j.at("alarms")));
-    out.judgement = judgement_from(j.at("verdict").get<std::string>());
-    out.decided = static_cast<std::int64_t>(count(j.at("decided")));
-    out.decided_pairs = count(j.at("decided_pairs"));
-    out.updated = static_cast<std::int64_t>(count(j.at("updated")));
-    return out;
-}
+constexpr std::int64_t kMaxTime = std::int64_t{1} << 40;  // s; tens of thousands of years
+constexpr std::uint64_t kSlow = 2 * kSecond;
+constexpr std::uint64_t kMinute = 60 * kSecond;
 
 }  // namespace
+
+void describe(JsonPlace& at, Judgement& judgement) {
+    at.word(judgement, {Judgement::undecided, Judgement::improved, Judgement::regressed},
+            [](Judgement each) { return name_of(each); });
+}
+
+void describe(JsonPlace& at, LedgerKey& key) {
+    at("kernel", key.kernel);
+    at("topology", key.topology);
+    at("scheduler", key.scheduler);
+    at("class", key.kind);
+    at("reference", key.reference);
+    at("candidate", key.candidate);
+    at("reference_origin", key.reference_origin);
+    at("partitions", key.partitions);
+    at("counters", key.counters);
+    at("window", key.window);
+}
+
+static void describe(JsonPlace& at, Comparison::Column& column) {
+    at("counter", column.counter.name);
+    at("higher_is_better", column.counter.higher_is_better);
+    at("tolerance", column.counter.tolerance, 0.0, 1.0);
+    at("guard", column.counter.guard);
+    at("pairs", column.worse.count);
+    column.better.count = column.worse.count;
+    at("better", column.better.logs, -kMostLog, kMostLog);
+    at("better_squares", column.better.squares, 0.0, kMax);
+    at("worse", column.worse.logs, -kMostLog, kMostLog);
+    at("worse_squares", column.worse.squares, 0.0, kMax);
+    at("sum", column.sum);
+    at("largest", column.largest, 0.0, kMax);
+    at("reference_cost", column.reference_cost, 0.0, kMax);
+    at("candidate_cost", column.candidate_cost, 0.0, kMax);
+    at("last", column.last);
+    if (column.last.size() > Comparison::kLastDifferences) at.refuse("too many differences");
+}
+
+static void describe(JsonPlace& at, EDetector::State& state) {
+    at("logs", state.logs, -kMostLog, kMostLog);
+    at("squares", state.squares, 0.0, kMax);
+    at("weight", state.weight, 0.0, kMax);
+}
+
+static void describe(JsonPlace& at, LedgerEntry& entry) {
+    at("key", entry.key);
+    at("columns", entry.columns);
+    at("watch", entry.watch);
+    at("alarms", entry.alarms);
+    at("verdict", entry.judgement);
+    at("decided", entry.decided, std::int64_t{0}, kMaxTime);
+    at("decided_pairs", entry.decided_pairs);
+    at("updated", entry.updated, std::int64_t{0}, kMaxTime);
+    at("number", entry.number);
+    if (std::ranges::all_of(entry.columns, [](const auto& c) { return c.counter.guard; }))
+        at.refuse("an entry with no counters other than guards");
+    if (!entry.watch.empty() && entry.watch.size() != entry.columns.size())
+        at.refuse("the watch does not match the counters");
+}
+
+void describe(JsonPlace& at, Ledger& ledger) {
+    at("lacks", ledger.lacks);
+    at.list<LedgerEntry>("entries", std::views::values(ledger.entries()),
+                         [&](LedgerEntry entry) { ledger.put(std::move(entry)); });
+}
 
 double alpha_after(double alpha, unsigned alarms) {
     return std::ldexp(alpha, -static_cast<int>(std::min(alarms, 1000U)) - 1);
@@ -152,28 +99,6 @@ std::string LedgerKey::text() const {
                                     &reference_origin, &partitions[0], &partitions[1], &counters, &window})
         out += *part + "\n";
     return out;
-}
-
-Result<Ledger> Ledger::from_text(std::string_view text) {
-    try {
-        const json document = json::parse(text);
-        if (document.at("version") != kLedgerVersion) refuse("unknown version");
-        Ledger out;
-        out.lacks = document.at("lacks").get<std::string>();
-        for (const json& j : document.at("entries")) out.put(entry_from(j));
-        return out;
-    } catch (const json::exception& error) {
-        return fail(json_error_text(error.what()), EBADMSG);
-    }
-}
-
-std::string Ledger::text() const {
-    json entries = json::array();
-    for (const auto& [key, entry] : entries_) entries.push_back(to_json(entry));
-    // A workqueue's name need not be UTF-8.
-    json document{{"version", kLedgerVersion}, {"lacks", lacks}};
-    document["entries"] = std::move(entries);
-    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 const LedgerEntry* Ledger::find(const LedgerKey& key) const {
@@ -195,6 +120,112 @@ void Ledger::put(LedgerEntry entry) {
                           each.second.updated);
     };
     entries_.erase(std::ranges::min_element(entries_, {}, rank));
+}
+
+std::uint64_t pairs_of(const LedgerEntry& entry) {
+    std::uint64_t most = 0;
+    for (const Comparison::Column& column : entry.columns)
+        if (!column.counter.guard) most = std::max(most, column.worse.count);
+    return most;
+}
+
+void describe(JsonPlace& at, UnsavedPairs& pairs) {
+    at("slot", pairs.slot);
+    at("ledger", pairs.ledger);
+}
+
+void LedgerFile::load() {
+    auto found = file_.load();
+    if (found) {
+        ledger_ = found->value_or(Ledger());
+    } else {
+        const bool begins = file_.may_save();
+        if (!begins) error_ = found.error().text;
+        log_.write({LOG_WARNING, Event::verdicts_broken,
+                    found.error().text +
+                        (begins ? ", learning starts from scratch"
+                                : "; it stays as it is, and no slot begins until a restart can read it")});
+    }
+    if (file_.may_save()) take_unsaved();
+}
+
+// An entry only grows, but for an alarm. One that the ledger has already, or a later one, stays.
+void LedgerFile::take_unsaved() {
+    const auto pairs = pairs_.load();
+    if (!pairs)
+        return log_.write({LOG_WARNING, Event::none, pairs.error().in("the pairs since the last save").text});
+    if (!*pairs) return;
+    const auto age = [](const LedgerEntry& entry) {
+        std::uint64_t count = 0;
+        for (const Comparison::Column& column : entry.columns) count += column.worse.count;
+        return std::pair(entry.alarms, count);
+    };
+    slot_ = (*pairs)->slot;
+    for (const auto& [key, entry] : (*pairs)->ledger.entries()) {
+        const LedgerEntry* known = ledger_.find(entry.key);
+        if (known == nullptr || age(*known) < age(entry)) put(entry);
+    }
+}
+
+void LedgerFile::put(LedgerEntry entry) {
+    changed_ = true;
+    unsaved_[entry.key.text()] = saves_ + 1;
+    ledger_.put(std::move(entry));
+}
+
+void LedgerFile::lack(const std::string& what) {
+    if (ledger_.lacks == what) return;
+    changed_ = true;
+    ledger_.lacks = what;
+}
+
+void LedgerFile::keep(std::uint64_t slot) {
+    slot_ = slot;
+    if (!file_.may_save()) return;
+    UnsavedPairs out{slot, {}};
+    for (const auto& [key, number] : unsaved_)
+        if (const auto entry = ledger_.entries().find(key); entry != ledger_.entries().end())
+            out.ledger.put(entry->second);
+    if (const auto done = pairs_.save(out); !done)
+        log_.write({LOG_WARNING, Event::none, done.error().in("the pairs since the last save").text});
+}
+
+void LedgerFile::save(std::uint64_t now) {
+    if (!file_.may_save() || (!changed_ && error_.empty())) return;
+    changed_ = false;
+    saved_at_ = now;
+    const std::uint64_t number = ++saves_;
+    if (!saving_since_) saving_since_ = now;
+    record_.put(
+        file_.path(),
+        [path = file_.path(), text = file_.text(ledger_)]() -> Status {
+            return text ? replace_state_file(path, *text) : tl::unexpected(text.error());
+        },
+        [this, number](const Status& done) { saved(number, done); });
+}
+
+void LedgerFile::save_in_time(std::uint64_t now) {
+    if (now - saved_at_ >= kMinute) save(now);
+}
+
+void LedgerFile::saved(std::uint64_t number, const Status& done) {
+    if (number == saves_) saving_since_.reset();
+    if (done) {
+        std::erase_if(unsaved_, [&](const auto& each) { return each.second <= number; });
+        if (unsaved_.empty()) (void)pairs_.remove();
+    }
+    const std::string error = done ? "" : done.error().text;
+    if (error != error_ && !error.empty())
+        log_.write({LOG_WARNING, Event::none,
+                    error + "; results may be lost, and no slot begins until the ledger can be saved"});
+    error_ = error;
+}
+
+std::string LedgerFile::why_not(std::uint64_t now) const {
+    if (!error_.empty()) return error_;
+    if (saving_since_ && now - *saving_since_ > kSlow)
+        return fmt::format("the disk has not answered for {} s", (now - *saving_since_) / kSecond);
+    return "";
 }
 
 }  // namespace wq

@@ -4,14 +4,19 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
 #include "evidence/e_process.h"
+#include "state/described.h"
+#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 
@@ -43,20 +48,20 @@ struct LedgerEntry {
     // undecided: pairs when this was reported.
     std::uint64_t decided_pairs = 0;
     std::int64_t updated = 0;  // s since 1970, the last pair
+    std::uint64_t number = 0;  // of its last verdict in verdicts.log; 0: none
 };
 
 // The part of ALPHA that the (ALARMS + 1)-th comparison of the same arms may use: alpha / 2^(alarms + 1). All
 // parts add up to alpha.
 double alpha_after(double alpha, unsigned alarms);
 
-// Every comparison that this host made. The caller reads and writes its file.
+// Pairs of the counter that has most of them.
+std::uint64_t pairs_of(const LedgerEntry& entry);
+
+// Every comparison that this host made.
 class Ledger {
   public:
     static constexpr std::size_t kMostEntries = 1000;
-
-    // Error: TEXT is not a ledger of this version, or has numbers that no comparison gives.
-    static Result<Ledger> from_text(std::string_view text);
-    [[nodiscard]] std::string text() const;
 
     [[nodiscard]] const LedgerEntry* find(const LedgerKey& key) const;
     // Whether there ever was an entry of this class of targets. Saves making the keys of thousands of
@@ -74,6 +79,69 @@ class Ledger {
   private:
     std::map<std::string, LedgerEntry> entries_;  // by LedgerKey::text()
     std::set<std::string> kinds_;
+};
+
+// Their form in files, see state/described.h.
+void describe(JsonPlace& at, Judgement& judgement);
+void describe(JsonPlace& at, LedgerKey& key);
+void describe(JsonPlace& at, Ledger& ledger);
+
+// A name of a workqueue need not be UTF-8. A thousand entries of eight counters take 20 MB.
+inline constexpr StateRules kLedgerRules{.limit = 64U << 20, .may_replace_bytes = true};
+
+// Entries that the ledger's file does not have yet, and the last slot whose pairs they have.
+struct UnsavedPairs {
+    std::uint64_t slot = 0;  // as in Coins
+    Ledger ledger;
+};
+void describe(JsonPlace& at, UnsavedPairs& pairs);
+
+// The ledger and its file. The file is read once, and replaced outside of the event loop, because its disk
+// may not answer. The entries since then are in a file in /run, beside the coins: a kill loses no pair, a
+// power loss those of a minute at most.
+class LedgerFile {
+  public:
+    LedgerFile(std::string path, std::string pairs, RecordWriter& record, Log& log)
+        : file_(std::move(path), kLedgerRules),
+          pairs_(std::move(pairs), kLedgerRules),
+          record_(record),
+          log_(log) {}
+
+    // A broken file is set aside, and logged; the ledger is empty then. A file that cannot be read (an error
+    // of the disk) is never replaced.
+    void load();
+
+    [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+    void put(LedgerEntry entry);
+    void lack(const std::string& what);  // Ledger::lacks
+    // Writes what the file lacks to /run. SLOT: the last one whose pairs are in the ledger.
+    void keep(std::uint64_t slot);
+    // Whether the pairs of SLOT were kept before a restart.
+    [[nodiscard]] bool has(std::uint64_t slot) const { return slot != 0 && slot == slot_; }
+    // Starts to write the file, if the ledger changed or the last save failed. NOW: us.
+    void save(std::uint64_t now);
+    // Like save(), at most once a minute.
+    void save_in_time(std::uint64_t now);
+    // Why the ledger cannot be saved: it could not be read, the last save failed, or a save has not ended for
+    // 2 s. "" if it can.
+    [[nodiscard]] std::string why_not(std::uint64_t now) const;
+
+  private:
+    void take_unsaved();
+    void saved(std::uint64_t number, const Status& done);
+
+    StateFile<Ledger> file_;
+    StateFile<UnsavedPairs> pairs_;
+    RecordWriter& record_;
+    Log& log_;
+    Ledger ledger_;
+    std::map<std::string, std::uint64_t> unsaved_;  // keys of entries, with the save that has them
+    std::uint64_t slot_ = 0;
+    bool changed_ = false;
+    std::uint64_t saves_ = 0;                    // number of saves started
+    std::uint64_t saved_at_ = 0;                 // time of the last one
+    std::optional<std::uint64_t> saving_since_;  // start of the first one that has not ended
+    std::string error_;                          // of the last one that has ended
 };
 
 }  // namespace wq

@@ -2,138 +2,115 @@
 #include "evidence/verdicts.h"
 
 #include <fmt/format.h>
+#include <syslog.h>
+
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
 
 namespace wq {
 namespace {
 
-using nlohmann::json;
+using Lines = std::vector<AppendLog<VerdictRecord>::Line>;
 
 constexpr std::size_t kMostRecords = 1000;
-constexpr std::size_t kMaxStore = 8U << 20;  // bytes; a thousand records have half a megabyte
-constexpr int kVersion = 1;
-constexpr std::uint64_t kMaxCount = 1'000'000'000;  // most pairs, comparisons and items in a valid store
-constexpr std::uint64_t kMaxTime = 1ULL << 40;      // s; tens of thousands of years
+constexpr std::size_t kMostLines = 500;        // that a rewritten file has
+constexpr std::size_t kMostDifferences = 100;  // of these, the newest that keep their differences
+constexpr StateRules kRules{.limit = 1U << 20, .may_replace_bytes = true};
+constexpr unsigned kMaxCount = 1'000'000'000;            // most pairs and comparisons in a valid line
+constexpr std::int64_t kLatest = std::int64_t{1} << 40;  // s; tens of thousands of years
+constexpr double kLargest = std::numeric_limits<double>::max();
 
-json to_json(const VerdictKey& key) {
-    return {{"kernel", key.kernel},
-            {"topology", key.topology},
-            {"class", key.kind},
-            {"reference", key.reference},
-            {"candidate", key.candidate},
-            {"judge", key.judge},
-            {"cpus", key.cpus}};
+// Which of RECORDS gives way: the oldest that was cut off, else the oldest whose comparison has a later one,
+// else the oldest. OF: the record in an element.
+template <class Records, class Of>
+auto least_needed(Records& records, Of of) {
+    auto found = std::ranges::find_if(records, [&](const auto& each) { return !of(each).judged; });
+    for (auto at = records.begin(); found == records.end() && at != records.end(); ++at)
+        if (std::any_of(at + 1, records.end(),
+                        [&](const auto& other) { return of(other).key == of(*at).key; }))
+            found = at;
+    return found == records.end() ? records.begin() : found;
 }
 
-VerdictKey verdict_key_from(const json& j) {
-    const auto text = [&](const char* name) { return j.at(name).get<std::string>(); };
-    return {text("kernel"),    text("topology"), text("class"), text("reference"),
-            text("candidate"), text("judge"),    text("cpus")};
+void shrink(Lines& lines) {
+    while (lines.size() > kMostLines)
+        lines.erase(least_needed(
+            lines, [](const auto& line) -> auto& { return line.value; }));
+    for (std::size_t i = 0; i + kMostDifferences < lines.size(); i++) lines[i].value.differences.clear();
 }
 
-[[noreturn]] void refuse_entry(const std::string& why) {
-    throw json::other_error::create(501, why, nullptr);
+// An e-value, whose logarithm the record has.
+void describe_evidence(JsonPlace& at, const char* name, double& log) {
+    double value = at.writes() ? evidence_of(log) : 0;
+    at(name, value, 0.0, kLargest);
+    if (!at.writes()) log = std::log(std::max(value, 1e-300));
 }
 
-// We write only finite numbers and valid counts. Any other value (such as -1 comparisons) was not written by
-// us.
-double finite(const json& value) {
-    const auto number = value.get<double>();
-    if (!std::isfinite(number)) refuse_entry("a number that is not finite");
-    return number;
-}
-
-double number(const json& j, const char* name) {
-    return finite(j.at(name));
-}
-
-std::uint64_t count(const json& j, const char* name, std::uint64_t most = kMaxCount) {
-    const auto& value = j.at(name);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-        refuse_entry(fmt::format("{} is not a count", name));
-    return value.get<std::uint64_t>();
-}
-
-Judgement outcome_from(const std::string& word) {
-    for (const auto outcome : {Judgement::regressed, Judgement::improved, Judgement::undecided})
-        if (word == name_of(outcome)) return outcome;
-    refuse_entry("unknown verdict '" + word + "'");
-}
-
-json interval_to_json(const std::optional<Effect::Interval>& interval) {
-    return interval ? json{interval->low, interval->high} : json(nullptr);
-}
-
-std::optional<Effect::Interval> interval_from(const json& j) {
-    if (j.is_null()) return {};
-    return Effect::Interval{finite(j.at(0)), finite(j.at(1))};
-}
-
-JudgeSettings settings_from(const json& j) {
-    JudgeSettings out;
-    out.alpha = number(j, "alpha");
-    out.tolerance = number(j, "tolerance");
-    out.max_pairs = static_cast<unsigned>(count(j, "max_pairs", kMaxPairs));
-    if (out.alpha <= 0 || out.alpha > kMaxAlpha || out.tolerance < 0 || out.tolerance > 1)
-        refuse_entry("settings out of their ranges");
-    return out;
-}
-
-VerdictRecord record_from(const json& j) {
-    VerdictRecord r;
-    r.key = verdict_key_from(j);
-    r.target = j.at("target").get<std::string>();
-    r.time = static_cast<std::int64_t>(count(j, "time", kMaxTime));
-    r.comparison = static_cast<unsigned>(count(j, "comparison"));
-    r.judged = j.at("judged").get<bool>();
-    r.outcome = outcome_from(j.at("verdict").get<std::string>());
-    r.reason = j.at("reason").get<std::string>();
-    r.settings = settings_from(j);
-    r.standing.counter = j.at("counter").get<std::string>();
-    r.standing.pairs = static_cast<unsigned>(count(j, "pairs"));
-    r.standing.log_regressed = std::log(std::max(number(j, "e_regressed"), 1e-300));
-    r.standing.log_improved = std::log(std::max(number(j, "e_improved"), 1e-300));
-    if (r.standing.pairs > 0)
-        r.standing.effect = {number(j, "effect_percent"), interval_from(j.at("interval_percent"))};
-    return r;
+void describe_standing(JsonPlace& at, Standing& standing) {
+    at("counter", standing.counter);
+    at("pairs", standing.pairs, 0U, kMaxCount);
+    describe_evidence(at, "e_regressed", standing.log_regressed);
+    describe_evidence(at, "e_improved", standing.log_improved);
+    std::optional<double> percent;
+    std::optional<std::array<double, 2>> interval;
+    if (standing.pairs > 0) percent = standing.effect.percent;
+    if (const auto& known = standing.effect.interval) interval = {known->low, known->high};
+    at("effect_percent", percent);
+    at("interval_percent", interval);
+    if (at.writes()) return;
+    standing.effect.percent = percent.value_or(0);
+    if (interval) standing.effect.interval = {(*interval)[0], (*interval)[1]};
 }
 
 }  // namespace
 
-json to_json(const VerdictRecord& r) {
-    json out = to_json(r.key);
-    out.update({{"target", r.target},
-                {"time", r.time},
-                {"comparison", r.comparison},
-                {"alpha", r.settings.alpha},
-                {"tolerance", r.settings.tolerance},
-                {"max_pairs", r.settings.max_pairs},
-                {"judged", r.judged},
-                {"verdict", name_of(r.outcome)},
-                {"reason", r.reason},
-                {"counter", r.standing.counter},
-                {"pairs", r.standing.pairs},
-                {"e_regressed", evidence_of(r.standing.log_regressed)},
-                {"e_improved", evidence_of(r.standing.log_improved)},
-                {"effect_percent", r.standing.pairs > 0 ? json(r.standing.effect.percent) : json(nullptr)},
-                {"interval_percent", interval_to_json(r.standing.effect.interval)}});
+static void describe(JsonPlace& at, Differences& differences) {
+    at("counter", differences.counter);
+    at("higher_is_better", differences.higher_is_better);
+    at("last", differences.last);
+    if (differences.last.empty() || differences.last.size() > Comparison::kLastDifferences)
+        at.refuse("not a number of differences");
+}
+
+void describe(JsonPlace& at, VerdictRecord& r) {
+    describe(at, r.key);
+    at("target", r.target);
+    at("cpus", r.cpus);
+    at("time", r.time, std::int64_t{0}, kLatest);
+    at("comparison", r.comparison, 1U, kMaxCount);
+    at("judged", r.judged);
+    at("verdict", r.outcome);
+    at("reason", r.reason);
+    describe_standing(at, r.standing);
+    at("alpha", r.settings.alpha, std::numeric_limits<double>::min(), kMaxAlpha);
+    at("tolerance", r.settings.tolerance, 0.0, 1.0);
+    at("max_pairs", r.settings.max_pairs, 1U, kMaxPairs);
+    at("differences", r.differences);
+}
+
+nlohmann::json to_json(const VerdictRecord& record) {
+    nlohmann::json out;
+    std::string ignored;
+    JsonPlace at(true, out, ignored);
+    describe(at, const_cast<VerdictRecord&>(record));
+    if (record.differences.empty()) out.erase("differences");
     return out;
 }
 
-std::string VerdictKey::text() const {
-    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", kernel, topology, kind, reference, candidate, judge,
-                       cpus);
+std::vector<Differences> differences_of(const std::vector<Comparison::Column>& columns) {
+    std::vector<Differences> out;
+    for (const Comparison::Column& c : columns)
+        if (!c.counter.guard && !c.last.empty())
+            out.push_back({c.counter.name, c.counter.higher_is_better, {c.last.begin(), c.last.end()}});
+    return out;
 }
 
 std::string class_of(const std::string& name) {
@@ -167,188 +144,84 @@ bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, s
     return record.judged && record.time <= now && now - record.time < retry_after.count();
 }
 
-Status VerdictStore::read() {
-    const auto text = read_if_there(path_, kMaxStore);
-    if (!text) return tl::unexpected(text.error());
-    if (!*text) return {};
-    try {
-        const json document = json::parse(**text);
-        if (document.at("version") != kVersion) refuse_entry("unknown version");
-        std::vector<VerdictRecord> records;
-        for (const json& j : document.at("verdicts")) records.push_back(record_from(j));
-        for (const VerdictRecord& record : records)
-            if (record.judged) latest_[record.key.text()] = record;
-        records_ = std::move(records);
-        return {};
-    } catch (const json::exception& error) {
-        return fail(path_ + ": " + json_error_text(error.what()), EBADMSG);
+double evidence_of(double log) {
+    return std::min(std::exp(log), kLargest);
+}
+
+VerdictStore::VerdictStore(std::string path) : log_(std::move(path), kRules) {}
+
+Status VerdictStore::take(Result<Lines> lines) {
+    if (!lines) return tl::unexpected(lines.error());
+    for (auto& line : *lines) {
+        last_ = line.number;
+        remember(std::move(line.value));
     }
+    return {};
+}
+
+Status VerdictStore::read() {
+    return take(log_.read());
 }
 
 Status VerdictStore::load() {
-    const Status done = read();
-    if (done) return {};
-    const std::string& why = done.error().text;
-    const std::string aside = path_ + ".broken";
-    if (::rename(path_.c_str(), aside.c_str()) != 0)
-        return fail_errno(fmt::format("{}; cannot be renamed", why), errno);
-    return fail(fmt::format("{}; renamed to {}, learning starts from scratch", why, aside), EBADMSG);
+    auto lines = log_.load();
+    if (lines)
+        for (auto& line : *lines) line.value.differences = {};
+    return take(std::move(lines)).map_error([](const Error& e) {
+        return Error{e.code, e.text + ", the history starts from scratch"};
+    });
 }
 
-const VerdictRecord* VerdictStore::latest(const VerdictKey& key) const {
+void VerdictStore::complete(const Ledger& ledger) {
+    std::map<std::uint64_t, const LedgerEntry*> lost;
+    for (const auto& [key, entry] : ledger.entries())
+        if (entry.number > last_) lost[entry.number] = &entry;
+    for (const auto& [number, entry] : lost) {
+        const Comparison comparison(entry->columns);
+        const Decision decision = comparison.decide({});
+        VerdictRecord record;
+        record.key = entry->key;
+        record.target = entry->key.kind;
+        record.time = entry->decided != 0 ? entry->decided : entry->updated;
+        record.comparison = entry->alarms + 1;
+        record.outcome = entry->judgement;
+        record.reason = decision.pairs == 0 ? kWatchReason : entry->decided == 0 ? kMaxPairsReason : "";
+        record.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
+                           decision.log_better, comparison.effect(decision.column)};
+        record.differences = differences_of(entry->columns);
+        last_ = number - 1;
+        add(std::move(record));
+    }
+}
+
+const VerdictRecord* VerdictStore::latest(const LedgerKey& key) const {
     const auto found = latest_.find(key.text());
     return found == latest_.end() ? nullptr : &found->second;
 }
 
-VerdictStore& VerdictStore::add(VerdictRecord record) {
+void VerdictStore::remember(VerdictRecord record) {
     if (record.judged) latest_[record.key.text()] = record;
     records_.push_back(std::move(record));
-    if (records_.size() > kMostRecords) forget_one();
-    return *this;
+    if (records_.size() > kMostRecords)
+        records_.erase(least_needed(
+            records_, [](const VerdictRecord& each) -> auto& { return each; }));
 }
 
-// Removes the oldest record of a comparison that was cut off, else the oldest one that was judged again
-// later, else the oldest one.
-void VerdictStore::forget_one() {
-    auto oldest = std::ranges::find_if(records_, [](const auto& r) { return !r.judged; });
-    if (oldest == records_.end())
-        oldest = std::ranges::find_if(records_, [&](const auto& r) {
-            const VerdictRecord* last = latest(r.key);
-            return last != nullptr && (last->time != r.time || last->comparison != r.comparison);
+std::uint64_t VerdictStore::add(VerdictRecord record) {
+    unsaved_.push_back({++last_, record});
+    record.differences = {};
+    remember(std::move(record));
+    return last_;
+}
+
+void VerdictStore::save(RecordWriter& record, Log& log) {
+    if (unsaved_.empty()) return;
+    record.put(
+        path(), [file = log_, lines = unsaved_] { return file.append(lines, shrink); },
+        [this, &log, number = last_](const Status& done) {
+            if (!done) return log.write({LOG_WARNING, Event::none, done.error().text});
+            std::erase_if(unsaved_, [&](const auto& line) { return line.number <= number; });
         });
-    records_.erase(oldest == records_.end() ? records_.begin() : oldest);
-}
-
-std::string VerdictStore::text() const {
-    json verdicts = json::array();
-    for (const VerdictRecord& record : records_) verdicts.push_back(wq::to_json(record));
-    const json document = {{"version", kVersion}, {"verdicts", verdicts}};
-    // A name may be invalid UTF-8. It may be replaced here, because a verdict is about a class of names,
-    // unlike a baseline.
-    return document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-Status VerdictStore::write(const std::string& path, const std::string& text) {
-    return replace_state_file(path, text);
-}
-
-double evidence_of(double log) {
-    return std::min(std::exp(log), std::numeric_limits<double>::max());
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-constexpr std::size_t kMaxReadings = 4U << 20;  // bytes; 512 pairs of one counter have 20 KB
-constexpr std::size_t kMaxCounters = 64;
-
-constexpr std::string_view kJudged = ".json";
-constexpr std::string_view kCutOff = ".cut-off.json";
-
-// JSON in which invalid UTF-8 is replaced. So a record that was written and read again has the same text.
-std::string text_of(const json& document) {
-    return document.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// File names sort by the time at which the comparisons ended. Names of the same second differ in the hash of
-// the comparison's key, target and number.
-std::string file_of(const VerdictRecord& record) {
-    const VerdictKey& key = record.key;
-    const std::string about = text_of({key.kernel, key.topology, key.kind, key.reference, key.candidate,
-                                       key.judge, record.target, record.comparison});
-    return fmt::format("{:013}-{:016x}{}", record.time, hash_of(about), record.judged ? kJudged : kCutOff);
-}
-
-// Removes the oldest files. KEPT has just been written and stays, even if the clock was wrong.
-void forget_oldest(const std::string& folder, const std::string& kept) {
-    std::vector<fs::path> judged;
-    std::vector<fs::path> cut_off;
-    std::vector<fs::path> gone;  // first, files that a killed daemon left half written
-    std::error_code error;
-    for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
-         at.increment(error)) {
-        const std::string name = at->path().filename();
-        if (name == kept) continue;
-        if (name.ends_with(".json.new")) gone.push_back(at->path());
-        if (name.ends_with(kJudged)) (name.ends_with(kCutOff) ? cut_off : judged).push_back(at->path());
-    }
-    const auto leave = [&](std::vector<fs::path>& files, std::size_t most) {
-        if (files.size() <= most) return;
-        std::ranges::sort(files);
-        gone.insert(gone.end(), files.begin(), files.end() - static_cast<std::ptrdiff_t>(most));
-    };
-    const bool is_cut_off = kept.ends_with(kCutOff);
-    leave(judged, kMostRead - (is_cut_off ? 0 : 1));
-    leave(cut_off, kMostCutOffRead - (is_cut_off ? 1 : 0));
-    for (const fs::path& file : gone) fs::remove(file, error);
-}
-
-std::vector<double> column(const json& list) {
-    auto out = list.get<std::vector<double>>();
-    if (out.size() > ComparisonReadings::kMost ||
-        std::ranges::any_of(out, [](double v) { return !std::isfinite(v) || v <= 0; }))
-        throw json::other_error::create(501, "not readings", nullptr);
-    return out;
-}
-
-ComparisonReadings readings_from(const json& document) {
-    ComparisonReadings out;
-    for (const json& each : document) {
-        const auto reference = column(each.at("reference"));
-        const auto candidate = column(each.at("candidate"));
-        if (out.counters.empty()) out.pairs.resize(reference.size());
-        if (reference.size() != out.pairs.size() || candidate.size() != reference.size() ||
-            out.counters.size() == kMaxCounters)
-            throw json::other_error::create(501, "counters of different lengths", nullptr);
-        out.counters.push_back({each.at("counter"), each.at("higher_is_better")});
-        for (std::size_t i = 0; i < reference.size(); i++)
-            out.pairs[i].push_back({reference[i], candidate[i]});
-    }
-    return out;
-}
-
-}  // namespace
-
-void ComparisonReadings::add(std::vector<PairValues> pair) {
-    if (pairs.size() < kMost) pairs.push_back(std::move(pair));
-}
-
-json to_json(const ComparisonReadings& readings) {
-    json out = json::array();
-    for (std::size_t i = 0; i < readings.counters.size(); i++) {
-        json reference = json::array();
-        json candidate = json::array();
-        for (const auto& pair : readings.pairs) {
-            reference.push_back(pair[i].reference);
-            candidate.push_back(pair[i].candidate);
-        }
-        out.push_back({{"counter", readings.counters[i].name},
-                       {"higher_is_better", readings.counters[i].higher_is_better},
-                       {"reference", std::move(reference)},
-                       {"candidate", std::move(candidate)}});
-    }
-    return out;
-}
-
-Status keep_readings(const Paths& paths, const VerdictRecord& record, const ComparisonReadings& readings) {
-    if (readings.pairs.empty()) return {};
-    std::error_code ignored;  // publish_file() reports the error
-    fs::create_directories(paths.readings(), ignored);
-    const std::string file = file_of(record);
-    auto done = publish_file(paths.readings() + "/" + file, text_of(to_json(readings)) + "\n");
-    forget_oldest(paths.readings(), file);
-    return done;
-}
-
-Result<ComparisonReadings> read_readings(const Paths& paths, const VerdictRecord& record) {
-    const std::string path = paths.readings() + "/" + file_of(record);
-    const auto text = read_file(path, kMaxReadings);
-    if (!text) return tl::unexpected(text.error());
-    try {
-        return readings_from(json::parse(*text));
-    } catch (const json::exception& error) {
-        return fail(path + ": " + json_error_text(error.what()), EBADMSG);
-    }
 }
 
 }  // namespace wq

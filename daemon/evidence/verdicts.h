@@ -5,14 +5,16 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/journal.h"
 #include "base/result.h"
 #include "evidence/comparison.h"
-#include "machine/paths.h"
+#include "evidence/ledger.h"
 #include "policy/judge_settings.h"
+#include "state/record_writer.h"
+#include "state/state_file.h"
 
 namespace wq {
 
@@ -28,21 +30,14 @@ struct Standing {
     Effect effect;
 };
 
-// The conditions under which a verdict holds: the same kernel, topology, class of workqueue, arms, settings
-// of the judge, and CPUs.
-struct VerdictKey {
-    std::string kernel;     // release
-    std::string topology;   // fingerprint()
-    std::string kind;       // class_of() the target's name
-    std::string reference;  // the arms, by name: "cache", "smt strict"
-    std::string candidate;  //
-    std::string judge;      // text_of() the settings
-    // The CPUs whose pods were compared: the target's CPUs within the unbound mask, as a list. Together with
-    // the topology they determine the partition of each arm.
-    std::string cpus = {};
-    [[nodiscard]] std::string text() const;
-    friend bool operator==(const VerdictKey&, const VerdictKey&) = default;
+// The last differences of a counter, as in Comparison::Column.
+struct Differences {
+    std::string counter;
+    bool higher_is_better = false;
+    std::vector<double> last = {};  // oldest first
 };
+// Those of COLUMNS that have any, without guards.
+std::vector<Differences> differences_of(const std::vector<Comparison::Column>& columns);
 
 // The name with each run of digits as '#': "kcryptd-254:0-1" -> "kcryptd-#:#-#".
 std::string class_of(const std::string& name);
@@ -55,8 +50,9 @@ inline constexpr const char* kWatchReason = "found by the watch";
 
 // A comparison that ended.
 struct VerdictRecord {
-    VerdictKey key;
+    LedgerKey key;  // of the comparison in the ledger: the conditions under which the verdict holds
     std::string target;
+    std::string cpus;         // of the target, within the unbound mask, as a list
     std::int64_t time = 0;    // s since 1970, when it ended
     unsigned comparison = 1;  // its number among those of the same arms
     // False if it was cut off (CPUs came or went, a policy changed): such a record is not trusted.
@@ -65,6 +61,7 @@ struct VerdictRecord {
     std::string reason;
     Standing standing;
     JudgeSettings settings;
+    std::vector<Differences> differences;  // only in the file, and there only in the newest lines
 };
 
 // "latency 3.1% worse (1 to 5.2)"; "-" if no pair was measured.
@@ -77,73 +74,46 @@ std::string text_of(const VerdictRecord& record);
 // Whether RECORD is still relied on at NOW (s since 1970): judged, and younger than RETRY_AFTER.
 bool is_trusted(const VerdictRecord& record, std::chrono::seconds retry_after, std::int64_t now);
 
-// /var/lib/wq-tuned/verdicts.json: replaced as a whole at each change.
+// As in a line of the file and in `wq-tunectl history --json`. Numbers too large for JSON are written as the
+// largest double.
+void describe(JsonPlace& at, VerdictRecord& record);
+nlohmann::json to_json(const VerdictRecord& record);
+
+// /var/lib/wq-tuned/verdicts.log: a line for each verdict, beside the ledger, whose entries have the number
+// of their last one. It decides nothing.
 class VerdictStore {
   public:
-    explicit VerdictStore(std::string path) : path_(std::move(path)) {}
+    explicit VerdictStore(std::string path);
 
-    // If the file is missing, the store is empty. An error leaves the store empty and the file unchanged.
+    // Reads the file for whoever only shows it. Without a file the store is empty; so it is after an error.
     Status read();
-    // Like read(), for a caller that will also write. A file that is invalid or cannot be read is renamed to
-    // PATH.broken, and learning starts anew. The error says so, or why renaming failed. A file that cannot be
-    // read is also renamed because the next save() would otherwise fail too, or replace it.
+    // Like read(), for the daemon, without the differences. A broken file is set aside, and the error says
+    // so.
     Status load();
+    // Adds the last verdicts of LEDGER that the file lacks: a crash came between the two.
+    void complete(const Ledger& ledger);
 
-    // The latest judged verdict for this key, however old, or nullptr. The pointer is valid as long as the
-    // store exists; add() may replace the record behind it.
-    [[nodiscard]] const VerdictRecord* latest(const VerdictKey& key) const;
-    // Adds RECORD in memory only; save() writes the file.
-    VerdictStore& add(VerdictRecord record);
+    // The latest judged verdict on this comparison, however old, or nullptr. The pointer is valid as long as
+    // the store exists; add() may replace the record behind it.
+    [[nodiscard]] const VerdictRecord* latest(const LedgerKey& key) const;
+    // Adds RECORD in memory only, and returns its number; save() writes it.
+    std::uint64_t add(VerdictRecord record);
+    // Starts to add to the file what is not there yet. What fails is tried again with the next one.
+    void save(RecordWriter& record, Log& log);
 
-    [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] std::string text() const;  // content of the file
-    // Replaces the content of the file with TEXT and syncs it to disk.
-    static Status write(const std::string& path, const std::string& text);
-    [[nodiscard]] Status save() const { return write(path_, text()); }
-
+    [[nodiscard]] const std::string& path() const { return log_.path(); }
     [[nodiscard]] const std::vector<VerdictRecord>& records() const { return records_; }  // oldest first
 
   private:
-    void forget_one();
-    std::string path_;
-    std::vector<VerdictRecord> records_;           // at most kMostRecords, see forget_one()
-    std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by VerdictKey::text()
+    using Lines = std::vector<AppendLog<VerdictRecord>::Line>;
+    Status take(Result<Lines> lines);
+    void remember(VerdictRecord record);
+
+    AppendLog<VerdictRecord> log_;
+    std::vector<VerdictRecord> records_;           // at most kMostRecords
+    std::map<std::string, VerdictRecord> latest_;  // the latest judged ones, by LedgerKey::text()
+    Lines unsaved_;
+    std::uint64_t last_ = 0;  // number
 };
-
-// As in the file and in `wq-tunectl history --json`. Numbers too large for JSON are written as the largest
-// double.
-nlohmann::json to_json(const VerdictRecord& record);
-
-// The readings of a comparison: its used pairs, from the first on. The evidence can be computed from them
-// again.
-//
-// Each comparison has its own file, which is only read to show it. The daemon keeps the file of verdicts in
-// memory. In that file, the readings of a thousand comparisons would permanently take 1.8 MB with 16 pairs
-// each, and 56 MB with 512 pairs; the limit for an idle daemon is 1 MB.
-struct ComparisonReadings {
-    static constexpr std::size_t kMost = 512;  // pairs
-
-    std::vector<ComparedCounter> counters;
-    std::vector<std::vector<PairValues>> pairs;  // each has one element per counter
-
-    // Ignores pairs after the first kMost.
-    void add(std::vector<PairValues> pair);
-};
-
-// Readings are kept for this many comparisons, the latest ones. Those that were cut off have a separate
-// limit.
-inline constexpr std::size_t kMostRead = 200;
-inline constexpr std::size_t kMostCutOffRead = 50;
-
-// Writes READINGS to a file of its own below PATHS.readings() and removes the oldest files above the limits.
-// Writes nothing if there are no pairs. Does not sync: after a crash of the machine the file may be
-// missing or broken.
-Status keep_readings(const Paths& paths, const VerdictRecord& record, const ComparisonReadings& readings);
-
-// Reads the readings of RECORD. Errors: ENOENT if none were kept; EBADMSG if the file is not valid.
-Result<ComparisonReadings> read_readings(const Paths& paths, const VerdictRecord& record);
-
-// As in the file and in `wq-tunectl history --json`: an element per counter.
-nlohmann::json to_json(const ComparisonReadings& readings);
 
 }  // namespace wq

@@ -5,7 +5,6 @@
 #include <syslog.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -18,7 +17,6 @@ constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kDay = 24 * kHour;
 constexpr std::uint64_t kMostStuck = 20;  // at most one item in 20
 constexpr unsigned kMostStarved = 2;      // consecutive pairs
-constexpr std::size_t kMostReadings = 64;
 constexpr double kClearGain = -10;  // percent: the watch slows down while the whole interval is below it
 
 // The largest extra cost of one arm in the pair that was added, over all judged counters, as a difference of
@@ -73,14 +71,16 @@ std::string text_of(const Arms& arms) {
 Bookkeeper::Bookkeeper(const ExperimentEdges& edges, OrderBook& book, LedgerFile& ledger)
     : edges_(edges), book_(book), ledger_(ledger) {
     ledger_.load();
+    edges_.verdicts.complete(ledger_.ledger());
     const auto coins = take_coins(edges_.paths.slot());
     if (!coins)
         edges_.log.write({LOG_WARNING, Event::none, coins.error().in("a slot that was cut off").text});
-    if (!coins || !*coins || !(*coins)->running) return;
+    if (!coins || !*coins || !(*coins)->running || ledger_.has((*coins)->slot)) return;
     const auto& entries = ledger_.ledger().entries();
     for (const Coins::Member& member : (*coins)->members)
         if (const auto found = entries.find(member.comparison); found != entries.end())
             lose_window(found->second, (*coins)->side_of(member));
+    ledger_.keep((*coins)->slot);
 }
 
 ExperimentTotals Bookkeeper::totals() const {
@@ -107,7 +107,7 @@ void Bookkeeper::lose_window(const LedgerEntry& known, Side side) {
     add_lost_window(entry, side);
     entry.updated = edges_.clock.wall();
     totals_.windows_lost++;
-    ledger_.change().put(std::move(entry));
+    ledger_.put(std::move(entry));
 }
 
 // Logs the begin of each comparison of a target once.
@@ -178,7 +178,7 @@ bool Bookkeeper::is_stuck(const Member& member, const PairResult& result) {
     rest(member, us(judge().retry_after), kStuckReason);
     VerdictRecord record = record_of(member, {}, {}, entry_of(taker.key).alarms + 1);
     record.reason = kStuckReason;
-    keep(std::move(record), taker.key.text());
+    keep(std::move(record));
     if (taker.by_hand) book_.orders.erase(taker.name);
     return true;
 }
@@ -225,8 +225,7 @@ void Bookkeeper::use(const Member& member, const PairEvidence& evidence, double 
         notes.lost.add(wall / 86'400, *d, in_place);
     // What was set first may go back.
     if (!spent && book_.is_spent(taker.name, wall, judge())) turned_ = true;
-    if (!evidence.lost && taker.course == Course::dense) add_readings(entry, evidence);
-    ledger_.change().put(entry);
+    ledger_.put(entry);
     if (watched) {
         notes.turns.pause = pause_after(notes.turns.pause, entry, us(judge().recheck));
         notes.turns.next_watch = edges_.clock.now() + notes.turns.pause;
@@ -236,22 +235,6 @@ void Bookkeeper::use(const Member& member, const PairEvidence& evidence, double 
     std::optional<VerdictRecord> verdict;
     if (accrual.turn != Turn::none) verdict = turn(member, entry, accrual);
     count_orders(member, verdict);
-}
-
-void Bookkeeper::add_readings(const LedgerEntry& entry, const PairEvidence& evidence) {
-    const std::string key = entry.key.text();
-    ComparisonReadings& readings = readings_[key];
-    // Limits the size: comparisons that ended because of hotplug or a new policy never get a verdict.
-    if (readings_.size() > kMostReadings)
-        readings_.erase(readings_.begin()->first == key ? std::next(readings_.begin()) : readings_.begin());
-    if (readings.counters.empty())
-        for (const ComparedCounter& c : edges_.engine.keys().measures().counters)
-            if (!c.guard) readings.counters.push_back({c.name, c.higher_is_better});
-    std::vector<PairValues> pair;
-    for (std::size_t i = 0; i < evidence.values.size(); i++)
-        if (!entry.columns[i].counter.guard && evidence.values[i])
-            pair.push_back({evidence.values[i]->reference, evidence.values[i]->candidate});
-    readings.add(std::move(pair));
 }
 
 // Sets the candidate aside for an hour, without a verdict.
@@ -285,7 +268,7 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
     turned_ = true;
     const bool taken_back = accrual.turn == Turn::taken_back;
     // If the watch took the candidate back, the entry already belongs to the next comparison.
-    VerdictRecord record = record_of(member, accrual.decision, accrual.effect,
+    VerdictRecord record = record_of(member, accrual.decision, accrual.columns,
                                      taken_back ? std::max(entry.alarms, 1U) : entry.alarms + 1);
     if (accrual.turn == Turn::improved) totals_.improved++;
     if (accrual.turn == Turn::regressed || taken_back) totals_.regressed++;
@@ -299,20 +282,25 @@ VerdictRecord Bookkeeper::turn(const Member& member, const LedgerEntry& entry, c
         if (pairs_of(entry) == 0) record.reason = kWatchReason;  // an alarm began the evidence anew
     }
     book_.of(member.taker.name).turns.next_watch = 0;
-    keep(record, member.taker.key.text());
+    LedgerEntry numbered = entry;
+    numbered.number = keep(record);
+    ledger_.put(std::move(numbered));
     return record;
 }
 
-VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decision, const Effect& effect,
-                                    unsigned number) const {
+VerdictRecord Bookkeeper::record_of(const Member& member, const Decision& decision,
+                                    const std::vector<Comparison::Column>& columns, unsigned number) const {
     VerdictRecord out;
-    out.key = member.record_key;
+    out.key = member.taker.key;
+    out.cpus = member.cpus;
     out.target = member.taker.name;
     out.time = edges_.clock.wall();
     out.comparison = number;
     out.outcome = decision.judgement;
     out.standing = {decision.counter, static_cast<unsigned>(decision.pairs), decision.log_worse,
-                    decision.log_better, effect};
+                    decision.log_better,
+                    columns.empty() ? Effect{} : Comparison(columns).effect(decision.column)};
+    out.differences = differences_of(columns);
     out.settings = judge().settings;
     out.settings.alpha = alpha_after(out.settings.alpha, number - 1);
     return out;
@@ -322,20 +310,20 @@ VerdictRecord Bookkeeper::record_so_far(const Member& member) const {
     if (!can_judge()) return record_of(member, {}, {}, 1);  // an entry would have only guards
     const LedgerEntry entry = entry_of(member.taker.key);
     const Decision decision = decision_of(entry, judge().settings.alpha, member.taker.candidates);
-    return record_of(member, decision, Comparison(entry.columns).effect(decision.column), entry.alarms + 1);
+    return record_of(member, decision, entry.columns, entry.alarms + 1);
 }
 
 // Adds RECORD to the history at once. The journal and the disk get it after the slot.
-void Bookkeeper::keep(VerdictRecord record, const std::string& key) {
-    edges_.verdicts.add(record);
-    to_write_.push_back({std::move(record), key});
+std::uint64_t Bookkeeper::keep(VerdictRecord record) {
+    to_write_.push_back(record);
+    return edges_.verdicts.add(std::move(record));
 }
 
 void Bookkeeper::give_up(const Member& member, const std::string& why) {
     VerdictRecord record = record_so_far(member);
     record.judged = false;
     record.reason = why;
-    keep(std::move(record), member.taker.key.text());
+    keep(std::move(record));
     book_.orders.erase(member.taker.name);
 }
 
@@ -357,18 +345,15 @@ void Bookkeeper::count_orders(const Member& member, const std::optional<VerdictR
         // Without a new decision, the record has the earlier one.
         if (!verdict) record.outcome = entry_of(taker.key).judgement;
         record.target = name;
-        record.key = ordered.record_key;
+        record.cpus = ordered.cpus;
         if (record.outcome == Judgement::undecided) record.reason = kMaxPairsReason;
-        keep(std::move(record), taker.key.text());
+        keep(std::move(record));
     }
 }
 
 void Bookkeeper::write() {
     if (to_write_.empty()) return;
-    const auto saved = [this](const Status& done) {
-        if (!done) edges_.log.write({LOG_WARNING, Event::none, done.error().text});
-    };
-    for (const auto& [r, key] : std::exchange(to_write_, {})) {
+    for (const VerdictRecord& r : std::exchange(to_write_, {})) {
         const bool notable = r.judged && r.outcome != Judgement::undecided;
         edges_.log.write({notable ? LOG_NOTICE : LOG_INFO,
                           r.judged ? Event::verdict : Event::comparison_cut_off,
@@ -383,24 +368,8 @@ void Bookkeeper::write() {
                            {"WQ_COUNTER", r.standing.counter},
                            {"WQ_PAIRS", std::to_string(r.standing.pairs)},
                            {"WQ_EFFECT_PERCENT", fmt::format("{:.2f}", r.standing.effect.percent)}}});
-        const auto found = readings_.find(key);
-        if (found == readings_.end() || found->second.pairs.empty()) continue;
-        // After an order that was cut off the comparison may go on, and its verdict is about all pairs: keeps
-        // them.
-        ComparisonReadings readings = found->second;
-        if (r.judged) readings_.erase(found);
-        edges_.record.put(
-            fmt::format("{}: {} of {}", edges_.paths.readings(), r.target, r.time),
-            [paths = edges_.paths, record = r, readings = std::move(readings)]() -> Status {
-                return keep_readings(paths, record, readings).map_error([](const Error& error) {
-                    return error.in("the pairs of a comparison cannot be saved");
-                });
-            },
-            saved);
     }
-    const std::string& path = edges_.verdicts.path();
-    edges_.record.put(
-        path, [path, text = edges_.verdicts.text()] { return VerdictStore::write(path, text); }, saved);
+    edges_.verdicts.save(edges_.record, edges_.log);
     ledger_.save(edges_.clock.now());
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/ledger_file.h"
+#include "evidence/verdicts.h"
 #include "experiment/slot.h"
 
 namespace wq {
@@ -56,15 +56,15 @@ class Bookkeeper {
     bool is_stuck(const Member& member, const PairResult& result);
     void drop(const Member& member, const std::string& why);
     void use(const Member& member, const PairEvidence& evidence, double in_place);
-    void add_readings(const LedgerEntry& entry, const PairEvidence& evidence);
     void be_cautious(const Member& member, const LedgerEntry& before, const PairEvidence& evidence);
     void rest(const Member& member, std::uint64_t time, const std::string& why, bool suspect = false);
     VerdictRecord turn(const Member& member, const LedgerEntry& entry, const Accrual& accrual);
     void count_orders(const Member& member, const std::optional<VerdictRecord>& verdict);
     [[nodiscard]] VerdictRecord record_of(const Member& member, const Decision& decision,
-                                          const Effect& effect, unsigned number) const;
+                                          const std::vector<Comparison::Column>& columns,
+                                          unsigned number) const;
     [[nodiscard]] VerdictRecord record_so_far(const Member& member) const;
-    void keep(VerdictRecord record, const std::string& key);
+    std::uint64_t keep(VerdictRecord record);
     void say(int priority, Event event, const Taker& taker, const std::string& text,
              const std::optional<std::string>& why = {});
     [[nodiscard]] LedgerEntry entry_of(const LedgerKey& key) const;
@@ -74,8 +74,7 @@ class Bookkeeper {
     OrderBook& book_;
     LedgerFile& ledger_;
     ExperimentTotals totals_;
-    std::map<std::string, ComparisonReadings> readings_;           // by comparison, since its last verdict
-    std::vector<std::pair<VerdictRecord, std::string>> to_write_;  // with the keys of their comparisons
+    std::vector<VerdictRecord> to_write_;
     std::set<std::string> begun_;  // "TARGET\nCOMPARISON" whose begin was logged
     bool turned_ = false;
 };

@@ -29,7 +29,7 @@ bool passes(int code) {
 
 Experiment::Experiment(Edges edges)
     : edges_(std::move(edges)),
-      ledger_(edges_.paths.ledger(), edges_.record, edges_.log),
+      ledger_(edges_.paths.ledger(), edges_.paths.pairs(), edges_.record, edges_.log),
       books_(edges_, book_, ledger_),
       counting_(edges_.counters),
       host_(edges_.paths, edges_.clock) {}
@@ -45,7 +45,7 @@ Scheduler Experiment::scheduler() const {
 // Sets what comparisons are measured by. The counters are part of their keys, so what cannot be counted makes
 // other comparisons.
 void Experiment::measure_by(const std::string& lacks) {
-    if (ledger_.ledger().lacks != lacks) ledger_.change().lacks = lacks;
+    ledger_.lack(lacks);
     edges_.engine.measure_by(measures_of(edges_.engine.policy().judge, counting_.works(), lacks,
                                          scheduler_in_force(edges_.paths)));
     waiting_.unjudged = books_.can_judge() ? "" : "no counter can be measured: " + counting_.why_not();
@@ -62,7 +62,7 @@ void Experiment::policy_changed() {
     if (of_work > 0 && of_work < std::ssize(judge.counters)) (void)look_at_traffic();
     edges_.engine.name_only(read_named_only(edges_.paths));
     // An arm that was kept for a class under an older kernel is the first candidate under this one.
-    const std::string kernel = edges_.engine.keys().ledger_key({}, {}, false).kernel;
+    const std::string kernel = kernel_key(edges_.engine.kernel());
     std::map<std::string, std::int64_t> latest;
     for (const auto& [text, entry] : ledger_.ledger().entries()) {
         const LedgerKey& key = entry.key;
@@ -240,6 +240,7 @@ void Experiment::after_act(const std::vector<SlotRun::Left>& left, const std::ve
     if (!names.empty()) edges_.engine.leave_slot(names);
     if (!slot_->is_over()) return;
     if (books_.turned()) edges_.engine.step_all();
+    ledger_.keep(slot_->number());
     slot_.reset();
     forget_coins(edges_.paths.slot());
     books_.write();

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "experiment/accrue.h"
+#include "evidence/accrue.h"
 #include "targets/candidates.h"
 #include "targets/target.h"
 

@@ -8,12 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "machine/isolation.h"
+#include "state/state_file.h"
 
 namespace wq {
 namespace {
@@ -28,11 +28,11 @@ constexpr std::array kRows = {
     Row{SlotAction::close, 0}, Row{SlotAction::put, 1},    Row{SlotAction::open, 1}, Row{SlotAction::look, 1},
     Row{SlotAction::close, 1}, Row{SlotAction::finish, 1},
 };
-constexpr std::uint64_t kShare = 100;              // the writes of a window may take 1/100 of it
-constexpr std::size_t kMaxCoins = 1U << 20;        // bytes; 16 members take 20 KB
-constexpr std::int64_t kJump = 500'000'000;        // ns
-constexpr std::uint64_t kLongWindow = 30'000'000;  // us
-constexpr std::uint64_t kLeastLead = 100'000;      // us, also of the drain; both are at least the washout
+constexpr std::uint64_t kShare = 100;  // the writes of a window may take 1/100 of it
+constexpr StateRules kCoinsRules{.limit = 1U << 20, .may_replace_bytes = true};  // 16 members take 20 KB
+constexpr std::int64_t kJump = 500'000'000;                                      // ns
+constexpr std::uint64_t kLongWindow = 30'000'000;                                // us
+constexpr std::uint64_t kLeastLead = 100'000;  // us, also of the drain; both are at least the washout
 
 }  // namespace
 
@@ -87,35 +87,30 @@ SlotSize size_of_slot(const std::vector<std::uint64_t>& writes, std::uint64_t wi
     return out;
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coins::Member, target, comparison, candidate_first)
+static void describe(JsonPlace& at, Coins::Member& member) {
+    at("target", member.target);
+    at("comparison", member.comparison);
+    at("candidate_first", member.candidate_first);
+}
+
+static void describe(JsonPlace& at, Coins& coins) {
+    at("slot", coins.slot);
+    at("members", coins.members);
+    at("running", coins.running, 0U, 1U);
+}
 
 Side Coins::side_of(const Member& member) const {
     return member.candidate_first == (running == 0U) ? Side::candidate : Side::reference;
 }
 
 Status keep_coins(const std::string& path, const Coins& coins) {
-    using nlohmann::json;
-    const json running = coins.running ? json(*coins.running) : json(nullptr);
-    return replace_file(path, json{{"members", coins.members}, {"running", running}}.dump(
-                                  -1, ' ', false, json::error_handler_t::replace) +
-                                  "\n");
+    return StateFile<Coins>(path, kCoinsRules).save(coins);
 }
 
 Result<std::optional<Coins>> take_coins(const std::string& path) {
-    const auto text = read_if_there(path, kMaxCoins);
-    if (text && !*text) return std::nullopt;
-    forget_coins(path);
-    if (!text) return tl::unexpected(text.error());
-    try {
-        const auto document = nlohmann::json::parse(**text);
-        Coins out;
-        document.at("members").get_to(out.members);
-        if (const auto& running = document.at("running"); !running.is_null())
-            out.running = running.get<unsigned>();
-        return std::optional(std::move(out));
-    } catch (const nlohmann::json::exception& error) {
-        return fail(path + ": " + json_error_text(error.what()), EBADMSG);
-    }
+    auto coins = StateFile<Coins>(path, kCoinsRules).read();
+    if (!coins || *coins) forget_coins(path);
+    return coins;
 }
 
 void forget_coins(const std::string& path) {
@@ -128,7 +123,7 @@ Member member_of(const Taker& taker, const Engine& engine) {
     out.taker = taker;
     out.inode = target.now.inode;
     out.before = engine.ownership().as_before_us(target).scope.word;
-    out.record_key = engine.keys().verdict_key(target.now, taker.arms);
+    out.cpus = engine.keys().cpus_of(target.now);
     return out;
 }
 
@@ -141,6 +136,7 @@ SlotRun::SlotRun(const ExperimentEdges& edges, Counting& counting, OrderBook& bo
       online_(edges.engine.inventory().online()),
       clocks_(edges.clock.clocks()),
       cpu_times_(read_cpu_times(edges.paths)) {
+    coins_.slot = edges.clock.now();
     const double seconds = static_cast<double>(times.counted()) / 1e6;
     for (Member& member : members_) {
         const std::string& name = member.taker.name;
@@ -312,8 +308,8 @@ std::string SlotRun::why_moved(const Member& member) const {
     const auto seen = edges_.engine.glance(member.taker.name);
     if (!seen) return "";
     if (member.in_place && seen->foreign) return fmt::format("an external writer wrote '{}'", seen->word);
-    if (seen->cpus == member.record_key.cpus) return "";
-    return fmt::format("its CPUs changed to {} (before: {})", seen->cpus, member.record_key.cpus);
+    if (seen->cpus == member.cpus) return "";
+    return fmt::format("its CPUs changed to {} (before: {})", seen->cpus, member.cpus);
 }
 
 // If the operator or the policy causes it, it counts against the arm; if others cause it, it does not.
@@ -334,8 +330,8 @@ SlotRun::Left SlotRun::why_leave(const Member& member, const Scheduler& schedule
         return leaves("pods unknown: " + why);
     if (target.plan.finding == Finding::pods_unknown) return leaves(target.plan.reason);
     if (engine.ownership().holder_of(target) != Holder::slot) return leaves("an operator's order", true);
-    if (const std::string cpus = engine.keys().cpus_of(target.now); cpus != member.record_key.cpus)
-        return leaves(fmt::format("its CPUs changed to {} (before: {})", cpus, member.record_key.cpus));
+    if (const std::string cpus = engine.keys().cpus_of(target.now); cpus != member.cpus)
+        return leaves(fmt::format("its CPUs changed to {} (before: {})", cpus, member.cpus));
     const Taker& taker = member.taker;
     if (engine.keys().ledger_key(target.now, taker.arms, taker.from_policy) != taker.key)
         return leaves("the policy changed", true);

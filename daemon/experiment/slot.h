@@ -78,6 +78,7 @@ struct Coins {
         std::string comparison;        // LedgerKey::text()
         bool candidate_first = false;  // what the coin chose
     };
+    std::uint64_t slot = 0;  // when it began, us of CLOCK_MONOTONIC: none has the number of another
     std::vector<Member> members;
     std::optional<unsigned> running;  // the window whose arms are in place or being written: 0 or 1
 
@@ -105,7 +106,7 @@ struct ExperimentEdges {
 // A target that takes part in a slot, or whose order ends.
 struct Member {
     Taker taker;
-    VerdictKey record_key;
+    std::string cpus;
     ino_t inode = 0;
     std::string before;  // the word of the target's baseline
     bool candidate_first = false;
@@ -148,6 +149,7 @@ class SlotRun {
     [[nodiscard]] std::uint64_t due() const { return clock_.due(); }
     [[nodiscard]] const SlotTimes& times() const { return clock_.times(); }
     [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+    [[nodiscard]] std::uint64_t number() const { return coins_.slot; }
     // The member that has not left; nullptr if there is none.
     [[nodiscard]] const Member* member(const std::string& name) const;
     // Whether the last action was done, or all targets have left.

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "counters/counter_table.h"
 #include "counters/machine_counter.h"
-#include "experiment/accrue.h"
+#include "evidence/accrue.h"
 
 namespace wq {
 namespace {

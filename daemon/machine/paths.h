@@ -64,13 +64,13 @@ struct Paths {
     [[nodiscard]] std::string masks() const { return run() + "/masks.json"; }
     // The coins of the slot in progress, see experiment/slot.h.
     [[nodiscard]] std::string slot() const { return run() + "/slot.json"; }
+    // What the ledger's file does not have yet.
+    [[nodiscard]] std::string pairs() const { return run() + "/pairs.json"; }
     // Every comparison that this host made, see evidence/ledger.h.
     [[nodiscard]] std::string ledger() const { return root + "/var/lib/wq-tuned/ledger.json"; }
     // Exists while experiments are paused.
     [[nodiscard]] std::string paused() const { return root + "/var/lib/wq-tuned/paused"; }
-    [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.json"; }
-    // A file per verdict, see evidence/verdicts.h.
-    [[nodiscard]] std::string readings() const { return root + "/var/lib/wq-tuned/readings"; }
+    [[nodiscard]] std::string verdicts() const { return root + "/var/lib/wq-tuned/verdicts.log"; }
     // Contains the path of the metrics textfile that the policy named.
     [[nodiscard]] std::string textfile_record() const { return run() + "/textfile"; }
     // What `ab` or `bench` must put back; see ctl/lab/left.h.

@@ -208,7 +208,7 @@ void add_isolated(Exposition& out, const IsolatedItems& isolated) {
 
 // Returns the comparisons of this kernel and topology with the latest pairs, newest first.
 std::vector<const LedgerEntry*> newest_comparisons(const MetricsInput& in) {
-    const std::string kernel = in.engine.keys().ledger_key({}, {}, false).kernel;
+    const std::string kernel = kernel_key(in.engine.kernel());
     std::vector<const LedgerEntry*> out;
     for (const auto& [text, entry] : in.experiment.ledger().entries())
         if (entry.key.kernel == kernel && entry.key.topology == in.engine.inventory().fingerprint())
@@ -228,7 +228,7 @@ Labels machine_labels(const MetricsInput& in) {
             {"packages", count(m.packages)},
             {"cores", count(m.cores)},
             {"llc_cores", count(m.llc_cores)},
-            {"kernel", in.engine.keys().ledger_key({}, {}, false).kernel}};
+            {"kernel", kernel_key(in.engine.kernel())}};
 }
 
 // Each series has a hash of the labels of wq_tuned_machine_info. So it keeps its meaning if the host gets
@@ -274,13 +274,13 @@ void add_evidence(Exposition& out, const MetricsInput& in) {
 // Returns the last verdict of each class and pair of arms on this kernel and topology: the newest
 // kMostVerdictSeries of them, oldest first.
 std::vector<const VerdictRecord*> last_verdicts(const MetricsInput& in) {
+    const std::string kernel = kernel_key(in.engine.kernel());
     std::set<std::string> seen;
     std::vector<const VerdictRecord*> out;
     const auto& records = in.verdicts.records();
     for (auto r = records.rbegin(); r != records.rend() && out.size() < kMostVerdictSeries; ++r) {
-        const VerdictKey& key = r->key;
-        if (!r->judged || key.kernel != in.engine.kernel().release ||
-            key.topology != in.engine.inventory().fingerprint())
+        const LedgerKey& key = r->key;
+        if (!r->judged || key.kernel != kernel || key.topology != in.engine.inventory().fingerprint())
             continue;
         if (seen.insert(label_value(fmt::format("{}\n{}\n{}", key.kind, key.reference, key.candidate)))
                 .second)

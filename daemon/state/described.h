@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -17,12 +16,18 @@
 
 namespace wq {
 
+class JsonPlace;
+
+// Each described type has its own.
+template <class T>
+void describe(JsonPlace& at, T& value) = delete;
+
 // A place in a JSON document that is written or read. A struct is described once, by a function that names
 // each member; it serves both directions:
 //
 //     void describe(JsonPlace& at, Coin& coin) {
 //         at("target", coin.target);
-//         at("weight", coin.weight, 0.0, 1.0);  // a number has to be in this range
+//         at("weight", coin.weight, 0.0, 1.0);  // a number, or each of a list, has to be in this range
 //         at("arms", coin.arms);                // of described structs, strings, numbers, bools; optional,
 //     }                                         // vector, deque, array of these; optional is null or a value
 //
@@ -61,16 +66,29 @@ class JsonPlace {
     void value(std::string& value);
     void value(double& value, double low = std::numeric_limits<double>::lowest(),
                double high = std::numeric_limits<double>::max());
-    template <class T>
-    void value(T& value) {
-        if constexpr (std::is_integral_v<T>)
-            value_in(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-        else
-            value_of(value);
+    template <class T, class... Range>
+    void value(T& value, Range... range) {
+        if constexpr (std::is_integral_v<T>) {
+            whole_in(value, range...);
+        } else if constexpr (requires { value.reset(); }) {
+            if (null(!value)) return value.reset();
+            if (!value) value.emplace();
+            this->value(*value, range...);
+        } else if constexpr (requires { value.push_back(std::move(value.front())); }) {
+            if (writes_) return write_list(value, range...);
+            value.clear();
+            read_list<typename T::value_type>([&](auto&& each) { value.push_back(std::move(each)); },
+                                              range...);
+        } else if constexpr (requires { value.fill(value.front()); }) {
+            if (writes_) return write_list(value, range...);
+            if (list_size() != value.size()) return refuse("wrong number of elements");
+            for (std::size_t i = 0; i < value.size(); i++) element(i).value(value[i], range...);
+        } else {
+            if (writes_) begin_object();
+            describe(*this, value);
+            end_object();
+        }
     }
-    template <class T>
-    requires std::is_integral_v<T>
-    void value(T& value, T low, T high) { value_in(value, low, high); }
     // One of ALL, by the text that NAME gives it.
     template <class T, class Name>
     void word(T& value, std::initializer_list<T> all, Name name) {
@@ -83,15 +101,6 @@ class JsonPlace {
     }
 
   private:
-    template <class T>
-    static constexpr bool kIsList = requires {
-        typename T::value_type;
-    };
-    template <class T>
-    static constexpr bool kIsFixed = requires {
-        std::tuple_size<T>::value;
-    };
-
     JsonPlace member(std::string_view name);
     JsonPlace element(std::size_t index);
     void begin_object();
@@ -104,47 +113,24 @@ class JsonPlace {
     [[nodiscard]] std::string where() const;
 
     template <class T>
-    void value_in(T& value, T low, T high) {
+    void whole_in(T& value, T low = std::numeric_limits<T>::min(), T high = std::numeric_limits<T>::max()) {
         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = value;
         whole(wide, low, high);
         value = static_cast<T>(wide);
     }
-    template <class T>
-    void value_of(std::optional<T>& value) {
-        if (null(!value)) return value.reset();
-        if (!value) value.emplace();
-        this->value(*value);
-    }
-    template <class T>
-    void value_of(T& value) {
-        if constexpr (kIsList<T>) {
-            if (writes_) return write_list(value);
-            if constexpr (kIsFixed<T>) {
-                if (list_size() != value.size()) return refuse("wrong number of elements");
-                for (std::size_t i = 0; i < value.size(); i++) element(i).value(value[i]);
-            } else {
-                value.clear();
-                read_list<typename T::value_type>(
-                    [&](typename T::value_type&& each) { value.push_back(std::move(each)); });
-            }
-        } else {
-            if (writes_) begin_object();
-            describe(*this, value);
-            end_object();
-        }
-    }
-    template <class All>
-    void write_list(All&& all) {
+    template <class All, class... Range>
+    void write_list(All&& all, Range... range) {
         begin_list();
         std::size_t at = 0;
-        for (auto& each : all) element(at++).value(const_cast<std::remove_cvref_t<decltype(each)>&>(each));
+        for (auto& each : all)
+            element(at++).value(const_cast<std::remove_cvref_t<decltype(each)>&>(each), range...);
     }
-    template <class T, class Add>
-    void read_list(Add add) {
+    template <class T, class Add, class... Range>
+    void read_list(Add add, Range... range) {
         const std::size_t size = list_size();
         for (std::size_t i = 0; i < size && !refused(); i++) {
             T each{};
-            element(i).value(each);
+            element(i).value(each, range...);
             if (!refused()) add(std::move(each));
         }
     }

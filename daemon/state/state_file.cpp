@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -62,28 +63,39 @@ Error set_aside(const std::string& path, const Error& why) {
     return fail_errno(why.text + "; cannot be renamed", errno).value();
 }
 
+std::string_view last_line(std::string_view lines) {
+    const auto before = lines.size() < 2 ? std::string_view::npos : lines.rfind('\n', lines.size() - 2);
+    return lines.substr(before + 1);
+}
+
+// TEXT without a torn line: one without a newline, or a last one of which the disk did not get all blocks.
+std::string_view whole_lines(std::string_view text) {
+    text = text.substr(0, text.rfind('\n') + 1);
+    const std::string_view last = last_line(text);
+    if (!last.empty() && !parse_json(last)) text.remove_suffix(last.size());
+    return text;
+}
+
 // The number of the last of LINES; 0 if there are none.
 Result<std::uint64_t> last_number(std::string_view lines) {
     if (lines.empty()) return 0;
-    lines.remove_suffix(1);
-    auto line = parse_json(lines.substr(lines.rfind('\n') + 1));
+    const auto line = parse_json(last_line(lines));
     if (!line) return tl::unexpected(line.error().in("last line"));
     const auto number = line->is_object() ? line->find("number") : line->end();
     if (number == line->end() || !number->is_number_unsigned()) return fail("last line: no number", EBADMSG);
     return number->get<std::uint64_t>();
 }
 
-// Replaces what PATH has from byte AT on by TEXT. A failure leaves no part of TEXT behind.
-Status write_at(const std::string& path, std::size_t at, const std::string& text) {
-    const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-    const auto end = static_cast<off_t>(at);
+// Adds TEXT to PATH, whose torn line begins at byte END. A failure leaves no part of TEXT behind.
+Status append_at(const std::string& path, std::size_t end, bool torn, const std::string& text) {
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!fd) return fail_errno(path, errno);
-    if (::ftruncate(fd.get(), end) != 0 || ::lseek(fd.get(), end, SEEK_SET) < 0)
+    if (torn && ::ftruncate(fd.get(), static_cast<off_t>(end)) != 0)
         return fail_errno(path + ": cutting off a torn line", errno);
     Status done = write_all(fd.get(), text);
     if (done && ::fsync(fd.get()) != 0) done = fail_errno("fsync", errno);
     if (done) return done;
-    (void)!::ftruncate(fd.get(), end);
+    (void)!::ftruncate(fd.get(), static_cast<off_t>(end));
     return tl::unexpected(done.error().in(path));
 }
 
@@ -129,11 +141,10 @@ Status StateFileBase::save_text(const std::string& text) {
 Status AppendLogBase::read_by(const Take& take) const {
     const auto text = read_if_there(path_, kBrokenLog * rules_.limit);
     if (!text) return tl::unexpected(text.error());
-    std::string_view rest = *text ? std::string_view(**text) : "";
+    std::string_view rest = *text ? whole_lines(**text) : "";
     std::uint64_t last = 0;
-    for (std::size_t line = 1;; line++) {
+    for (std::size_t line = 1; !rest.empty(); line++) {
         const auto end = rest.find('\n');
-        if (end == std::string_view::npos) return {};
         std::string why = why_broken(rest.substr(0, end), rules_.version, [&](JsonPlace& at) {
             std::uint64_t number = 0;
             at("number", number, last + 1, UINT64_MAX);
@@ -142,6 +153,7 @@ Status AppendLogBase::read_by(const Take& take) const {
         if (!why.empty()) return fail(fmt::format("{}: line {}: {}", path_, line, why), EBADMSG);
         rest.remove_prefix(end + 1);
     }
+    return {};
 }
 
 Status AppendLogBase::load_by(const Take& take) const {
@@ -164,21 +176,25 @@ Result<bool> AppendLogBase::append_texts(const std::vector<Text>& lines) const {
     const auto text = read_if_there(path_, kBrokenLog * rules_.limit);
     if (!text) return tl::unexpected(text.error());
     const std::string_view there = *text ? std::string_view(**text) : "";
-    const std::size_t whole = there.rfind('\n') + 1;  // without a torn line
+    const std::size_t whole = whole_lines(there).size();
     const auto last = last_number(there.substr(0, whole));
     if (!last) return tl::unexpected(last.error().in(path_));
     std::string added;
     for (const Text& line : lines)
         if (line.number > *last) added += line.line;
     if (added.empty()) return whole > rules_.limit;
-    const Status done = *text ? write_at(path_, whole, added) : replace_state_file(path_, added, rules_.mode);
+    const Status done = *text ? append_at(path_, whole, whole < there.size(), added)
+                              : replace_state_file(path_, added, rules_.mode);
     if (!done) return tl::unexpected(done.error());
     return whole + added.size() > rules_.limit;
 }
 
 Status AppendLogBase::replace_by(const std::vector<Text>& lines) const {
+    std::size_t size = 0;
+    auto first = lines.end();
+    while (first != lines.begin() && (size += std::prev(first)->line.size()) <= rules_.limit) --first;
     std::string text;
-    for (const Text& line : lines) text += line.line;
+    for (; first != lines.end(); ++first) text += first->line;
     return replace_state_file(path_, text, rules_.mode);
 }
 

@@ -98,7 +98,7 @@ class StateFile : public StateFileBase {
 };
 
 // A file of numbered lines: JSON objects with "number", "version" and the members of a described struct. The
-// last line is torn if a crash cut it off: it has no newline, and nobody sees it.
+// last line is torn if a crash cut it off: it has no newline or is no JSON, and nobody sees it.
 class AppendLogBase {
   public:
     // RULES.limit: above this, append() rewrites the file. One that is four times as large is broken.
@@ -116,6 +116,7 @@ class AppendLogBase {
     [[nodiscard]] Result<Text> text_by(std::uint64_t number, const StateDescription& description) const;
     // Returns whether the file is above the limit afterwards.
     [[nodiscard]] Result<bool> append_texts(const std::vector<Text>& lines) const;
+    // Writes the newest lines that fit into the limit.
     [[nodiscard]] Status replace_by(const std::vector<Text>& lines) const;
 
   private:
@@ -144,7 +145,8 @@ class AppendLog : public AppendLogBase {
         return out;
     }
     // Adds those LINES whose numbers are above the last one in the file, and syncs them to disk: what failed
-    // or ran twice can be repeated. Above the limit the file is replaced by what SHRINK leaves of its lines.
+    // or ran twice can be repeated. Above the limit the file is replaced by what SHRINK leaves of its lines,
+    // as far as that fits.
     // Of an object that no longer exists, a copy may do this: there is no other state than the file.
     template <class Shrink>
     [[nodiscard]] Status append(const std::vector<Line>& lines, Shrink shrink) const {

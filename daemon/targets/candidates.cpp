@@ -36,7 +36,7 @@ class Search {
     [[nodiscard]] bool is_named(const Candidate& c) const;
     void find_reference();
     void find_next();
-    void say(const LedgerEntry& entry, const Arms& arms);
+    void say(const LedgerEntry& entry);
 
     const StepInput& in_;
     const Known& known_;
@@ -104,11 +104,11 @@ bool Search::lost_before(const Arm& challenger) const {
 }
 
 // Describes the comparison that had the latest pair.
-void Search::say(const LedgerEntry& known, const Arms& arms) {
+void Search::say(const LedgerEntry& known) {
     if (known.updated < said_) return;
     said_ = known.updated;
     step_.said = text_of(known);
-    step_.verdict = in_.latest ? in_.latest(arms) : nullptr;
+    step_.verdict = in_.latest ? in_.latest(known.key) : nullptr;
 }
 
 void Search::find_reference() {
@@ -124,7 +124,7 @@ void Search::find_reference() {
             if (watched != nullptr && watched->judgement == Judgement::regressed) continue;
             step_.kind = Step::Kind::kept;
             step_.hold = challenger;
-            say(*known, arms);
+            say(*known);
             step_.watch = Arms{references_.front(), challenger};
             references_.push_back(challenger);
             moved = true;
@@ -144,7 +144,7 @@ void Search::find_next() {
         if (course == Course::watched) continue;  // improved, and the watch took it back later
         if (known != nullptr && step_.kind != Step::Kind::kept && course != Course::dense) {
             step_.kind = Step::Kind::reverted;
-            say(*known, arms);
+            say(*known);
         }
         if (!rest(arms).why.empty()) course = Course::resting;
         const auto rank = [](Course c) { return c == Course::none ? Course::watched : c; };
@@ -171,7 +171,7 @@ bool Search::stays_where_default_was() {
     if (known == nullptr || known->judgement != Judgement::regressed) return false;
     step_.kind = Step::Kind::reverted;
     step_.hold = arms.reference;
-    say(*known, arms);
+    say(*known);
     return true;
 }
 
@@ -192,7 +192,7 @@ bool Search::sets_first() {
     }
     step_.next = arms;
     step_.course = course_of(known, in_.policy.judge, in_.now);
-    if (known != nullptr) say(*known, arms);
+    if (known != nullptr) say(*known);
     const bool looks_worse =
         known != nullptr && std::ranges::any_of(known->columns, [](const Comparison::Column& column) {
             return log_mean(column.worse.logs) > 0;
@@ -220,13 +220,6 @@ Step Search::step() {
 }
 
 }  // namespace
-
-std::uint64_t pairs_of(const LedgerEntry& entry) {
-    std::uint64_t most = 0;
-    for (const Comparison::Column& column : entry.columns)
-        if (!column.counter.guard) most = std::max(most, column.worse.count);
-    return most;
-}
 
 std::vector<Arm> candidates_of(const StepInput& input) {
     const Known nothing;

@@ -37,9 +37,6 @@ Step next_step(const StepInput& input, const Known& known);
 // All arms that the target would be compared with if the ledger were empty, in order.
 std::vector<Arm> candidates_of(const StepInput& input);
 
-// The number of pairs of the counters that are not guards.
-std::uint64_t pairs_of(const LedgerEntry& entry);
-
 // How often the comparison of ENTRY (nullptr: no pair yet) is measured, at NOW (s since 1970).
 Course course_of(const LedgerEntry* entry, const Judging& judging, std::int64_t now);
 

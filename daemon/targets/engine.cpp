@@ -288,7 +288,7 @@ void Engine::make_step(Target& target) {
     target.step = edges_.next_step(
         {before, plan, policy_, effective_shard_size(kernel_, policy_),
          [&](const Arms& arms, bool from_policy) { return keys_.ledger_key(target.now, arms, from_policy); },
-         [&](const Arms& arms) { return edges_.verdicts.latest(keys_.verdict_key(target.now, arms)); },
+         [&](const LedgerKey& key) { return edges_.verdicts.latest(key); },
          [&](const std::string& word) { return target.refuses(word); }, edges_.now()});
 }
 

@@ -112,7 +112,7 @@ class Engine {
     [[nodiscard]] std::string why_default_stays(const std::string& name) const;
     void measure_by(Measures measures) { keys_.measure_by(std::move(measures)); }
     struct Glance {
-        std::string cpus;      // as in VerdictKey
+        std::string cpus;      // as in VerdictRecord
         std::string word;      // the word of its scope
         bool foreign = false;  // the word is not the one that we wrote last
     };

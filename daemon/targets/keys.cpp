@@ -13,18 +13,6 @@ namespace {
 
 constexpr std::size_t kLongest = 100;  // bytes of a list in a key; a longer one is replaced by its hash
 
-// The settings of the judge on which a verdict depends.
-std::string text_of(const Judging& j, const std::vector<ComparedCounter>& compared) {
-    std::string counters;
-    for (const ComparedCounter& c : compared)
-        if (!c.guard)
-            counters +=
-                fmt::format("{}{}{}", counters.empty() ? "" : ",", c.name, c.higher_is_better ? "+" : "");
-    return fmt::format("alpha {} tolerance {} window {}ms washout {}ms pairs {} items {} {}",
-                       j.settings.alpha, j.settings.tolerance, j.window.count(), j.washout.count(),
-                       j.settings.max_pairs, j.settings.min_items, counters);
-}
-
 // Counters and guards with their tolerances, and what could not be counted.
 std::string text_of(const Measures& measures) {
     std::string out;
@@ -48,8 +36,9 @@ std::string text_of(const std::vector<CpuSet>& pods) {
     return fmt::format("{} pods {:016x}", pods.size(), hash_of(list));
 }
 
-// "6.12" for "6.12.107-generic", and the kernel's scopes, because a distribution may have backported one.
-std::string text_of(const KernelInfo& kernel) {
+}  // namespace
+
+std::string kernel_key(const KernelInfo& kernel) {
     const auto dot = kernel.release.find('.');
     const auto end = kernel.release.find_first_not_of("0123456789", dot + 1);
     std::string out = dot == std::string::npos ? kernel.release : kernel.release.substr(0, end);
@@ -57,22 +46,10 @@ std::string text_of(const KernelInfo& kernel) {
     return out;
 }
 
-}  // namespace
-
 // Pods divide the CPUs that are in the target's mask and in the mask of all unbound workqueues. The
 // fingerprint identifies how.
 std::string Keys::cpus_of(const Workqueue& target) const {
     return text_of(target.effective & inventory_.topology().online);
-}
-
-VerdictKey Keys::verdict_key(const Workqueue& target, const Arms& arms) const {
-    return {inventory_.kernel().release,
-            inventory_.fingerprint(),
-            class_of(target.name),
-            arms.reference.name(),
-            arms.candidate.name(),
-            text_of(policy_.judge, measures_.counters),
-            cpus_of(target)};
 }
 
 // Returns text, and caches it: many targets have the same CPUs, and keys are made at every look.
@@ -88,7 +65,7 @@ const std::string& Keys::partition_of(const CpuSet& effective, Scope scope) cons
 
 LedgerKey Keys::ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const {
     const CpuSet effective = target.effective & inventory_.topology().online;
-    return {text_of(inventory_.kernel()),
+    return {kernel_key(inventory_.kernel()),
             inventory_.fingerprint(),
             measures_.scheduler,
             class_of(target.name),

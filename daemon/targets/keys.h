@@ -27,7 +27,11 @@ struct Measures {
 Measures measures_of(const Judging& judging, bool work_counted, const std::string& lacks,
                      const std::string& scheduler);
 
-// Makes the keys of a target's comparisons, for the ledger and for the history of verdicts.
+// "6.12 cpu smt cache" for "6.12.107-generic": the kernel's scopes are in it, because a distribution may have
+// backported one.
+std::string kernel_key(const KernelInfo& kernel);
+
+// Makes the keys of a target's comparisons.
 class Keys {
   public:
     // All arguments must outlive the Keys.
@@ -38,10 +42,9 @@ class Keys {
     // Call when the topology changed: drops the pods that were computed from it.
     void forget_pods() { partitions_.clear(); }
 
-    [[nodiscard]] VerdictKey verdict_key(const Workqueue& target, const Arms& arms) const;
     // FROM_POLICY: the reference is an arm that we kept, not the kernel's.
     [[nodiscard]] LedgerKey ledger_key(const Workqueue& target, const Arms& arms, bool from_policy) const;
-    // The CPUs of TARGET, as in verdict_key().
+    // The CPUs of TARGET, within the mask of all unbound workqueues, as a list.
     [[nodiscard]] std::string cpus_of(const Workqueue& target) const;
 
   private:

@@ -74,9 +74,9 @@ struct StepInput {
     // The key of a comparison of the target. FROM_POLICY: the reference is an arm that we kept, not the
     // kernel's.
     std::function<LedgerKey(const Arms& arms, bool from_policy)> key;
-    std::function<const VerdictRecord*(const Arms& arms)> latest;  // VerdictStore::latest()
-    std::function<bool(const std::string& word)> refuses;          // whether the kernel refused it here
-    std::int64_t now = 0;                                          // s since 1970
+    std::function<const VerdictRecord*(const LedgerKey& key)> latest;  // VerdictStore::latest()
+    std::function<bool(const std::string& word)> refuses;              // whether the kernel refused it here
+    std::int64_t now = 0;                                              // s since 1970
 };
 
 // Whether the target's rule says `auto`.

@@ -21,6 +21,7 @@
 #include "policy/load_policy.h"
 #include "targets/engine.h"
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
@@ -42,8 +43,8 @@ struct Kind {
     bool apply = false;  // put the scopes that the verdicts let the daemon keep in force
 };
 
-void run_trial(const Paths& paths, VerdictStore& store, Random& random, const VerdictKey& key,
-               const Load& load, std::int64_t time) {
+void run_trial(VerdictStore& store, Random& random, const LedgerKey& key, const Load& load,
+               std::int64_t time) {
     VerdictRecord record;
     record.key = key;
     record.target = load.target;
@@ -52,10 +53,8 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
         1 + static_cast<unsigned>(std::ranges::count(store.records(), key, &VerdictRecord::key));
     record.settings = load.settings;
     record.judged = false;
-    ComparisonReadings readings{{{"latency", false}}, {}};
-    std::vector<ComparedCounter> counters = readings.counters;
-    counters.front().tolerance = load.settings.tolerance;
-    Comparison comparison(counters);
+    Comparison comparison(
+        std::vector<ComparedCounter>{{.name = "latency", .tolerance = load.settings.tolerance}});
     Noise noise = autoregressive(load.deviation, 0.5);
     Decision at;
     for (unsigned i = 0; i < load.most && !record.judged; i++) {
@@ -63,7 +62,6 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
         double second = 48'000 * std::exp(noise(random));
         if (random.coin()) std::swap(first, second);
         const PairValues pair{first, second * load.factor};
-        readings.add({pair});
         comparison.add({pair});
         at = comparison.decide({load.settings.alpha, 1, true});
         record.judged = at.judgement != Judgement::undecided || at.pairs >= load.settings.max_pairs;
@@ -74,8 +72,8 @@ void run_trial(const Paths& paths, VerdictStore& store, Random& random, const Ve
                                                            : "";
     record.standing = {at.counter, static_cast<unsigned>(at.pairs), at.log_worse, at.log_better,
                        comparison.effect(at.column)};
-    if (!store.add(record).save() || !keep_readings(paths, record, readings))
-        throw std::runtime_error("not written");
+    record.differences = differences_of(comparison.columns());
+    if (!test::keep(store, record)) throw std::runtime_error("not written");
 }
 
 const JudgeSettings kFirst{.alpha = 0.025};
@@ -180,11 +178,11 @@ class TreeEngine {
 
     VerdictStore& verdicts() { return verdicts_; }
     void apply() { engine_.reconcile(); }
-    [[nodiscard]] VerdictKey key_for(const Load& load) const {
+    [[nodiscard]] LedgerKey key_for(const Load& load) const {
         const auto target = engine_.targets().find(load.target);
         const auto candidate = arm_named(load.candidate);
         if (target == engine_.targets().end() || !candidate) throw std::runtime_error(load.target);
-        return engine_.keys().verdict_key(target->second.now, {*arm_named("cache"), *candidate});
+        return engine_.keys().ledger_key(target->second.now, {*arm_named("cache"), *candidate}, false);
     }
 
   private:
@@ -211,7 +209,7 @@ void make(const std::string& folder, const std::string& name) {
     // A day ago: the verdicts are still valid.
     const std::int64_t start = ::time(nullptr) - 86'400;
     for (std::size_t i = 0; i < kind.loads.size(); i++)
-        run_trial(paths, engine.verdicts(), random, engine.key_for(kind.loads[i]), kind.loads[i],
+        run_trial(engine.verdicts(), random, engine.key_for(kind.loads[i]), kind.loads[i],
                   start + 2400 * static_cast<std::int64_t>(i));
     if (kind.apply) engine.apply();
 }

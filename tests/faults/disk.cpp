@@ -57,7 +57,8 @@ Disk::Files Disk::now() const {
 std::set<Disk::Files> Disk::after_power_loss() const {
     std::set<Files> out;
     const auto texts = [](const Inode& inode) -> std::vector<std::string> {
-        const std::string half = inode.text.substr(0, inode.text.size() / 2);
+        const std::size_t kept = inode.text.starts_with(inode.durable) ? inode.durable.size() : 0;
+        const std::string half = inode.text.substr(0, kept + (inode.text.size() - kept) / 2);
         return {inode.durable, half, half + std::string(inode.text.size() - half.size(), '\0'), inode.text};
     };
     const bool all = pending_.size() <= kMostSubsets;

@@ -13,7 +13,7 @@ namespace wq::faults {
 
 // The states that a disk may have after a power loss, given the calls so far. The model guarantees less than
 // any file system in use:
-// - The data of a file is durable after an fsync of the file. Data written after that may be lost as a whole,
+// - The data of a file is durable after an fsync of the file. Data added after that may be lost as a whole,
 //   be there by half, have its full length with zeros in the second half, or be there.
 // - A name (made, renamed, removed) is durable after an fsync of its folder. Any subset of the name changes
 //   after that may be there. A single rename is there as a whole or not at all.

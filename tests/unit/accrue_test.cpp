@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How pairs change an entry of the ledger.
-#include "experiment/accrue.h"
+#include "evidence/accrue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "experiment/accrue.h"
+#include "evidence/accrue.h"
 
 #include <gtest/gtest.h>
 

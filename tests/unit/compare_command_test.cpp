@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq::ctl {
 namespace {
@@ -19,18 +20,17 @@ class CompareCommand : public testing::Test {
   protected:
     void keep(const std::string& target, std::int64_t time) {
         VerdictRecord record;
-        record.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05", "0-7"};
+        record.key = test::key_of("kcryptd-#");
         record.target = target;
         record.time = time;
-        store_.add(record);
-        ASSERT_TRUE(store_.save());
+        ASSERT_TRUE(test::keep(store_, record));
     }
     [[nodiscard]] Result<VerdictRecord> wait(milliseconds limit) const {
         return wait_for_verdict(store_.path(), "kcryptd-1", 1000, limit);
     }
 
     test::TempTree tree_{test::Dir("var/lib/wq-tuned")};
-    VerdictStore store_{tree_.path("var/lib/wq-tuned/verdicts.json")};
+    VerdictStore store_{tree_.path("var/lib/wq-tuned/verdicts.log")};
 };
 
 TEST_F(CompareCommand, TheVerdictMayComeLaterThanTheEnd) {
@@ -54,8 +54,8 @@ TEST_F(CompareCommand, NobodyWaitsForEverForOne) {
 }
 
 TEST_F(CompareCommand, AStoreThatCannotBeReadIsSaidAtOnce) {
-    tree_.write("var/lib/wq-tuned/verdicts.json", "{");
-    EXPECT_THAT(wait(milliseconds(20'000)).error().text, HasSubstr("verdicts.json"));
+    tree_.write("var/lib/wq-tuned/verdicts.log", "{}\n");
+    EXPECT_THAT(wait(milliseconds(20'000)).error().text, HasSubstr("verdicts.log"));
 }
 
 }  // namespace

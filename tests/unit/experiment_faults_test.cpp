@@ -38,7 +38,7 @@ class ExperimentFaults : public test::ExperimentRig {
         EXPECT_EQ(restore_entries(*files_, store, log_, true), 0U);
     }
     [[nodiscard]] std::size_t verdicts_on_disk() const {
-        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
         (void)store.read();
         return store.records().size();
     }

@@ -423,7 +423,7 @@ TEST_F(ExperimentTest, EveryFourthPairOfTheWatchIsLong) {
     EXPECT_EQ(std::ranges::count(lengths, 61), 2);
 }
 
-// verdicts.json decides nothing: without the ledger, an arm that was kept is a candidate like any other.
+// verdicts.log decides nothing: without the ledger, an arm that was kept is a candidate like any other.
 TEST_F(ExperimentTest, AHistoryWithoutALedgerKeepsNothing) {
     costs("smt", 0.8);
     start(smt_alone());

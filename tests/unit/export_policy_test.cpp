@@ -12,7 +12,9 @@
 #include "drop_in_plan.h"
 #include "machine/hwloc_topology.h"
 #include "policy/load_policy.h"
+#include "targets/keys.h"
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
@@ -50,7 +52,7 @@ HostFacts epyc() {
 Lesson lesson(const std::string& name, Judgement outcome, const std::string& candidate = "smt",
               const std::string& baseline = "cache") {
     VerdictRecord r;
-    r.key = {"6.12.57+deb13-amd64", "8 CPUs", class_of(name), baseline, candidate, ""};
+    r.key = test::key_of(class_of(name), "6.12", "8 CPUs", baseline, candidate);
     r.target = name;
     r.time = kExportedAt - 3600;
     r.outcome = outcome;
@@ -197,12 +199,13 @@ class ExportPolicy : public testing::Test {
     ExportPolicy() { options_.root = tree_.root(); }
 
     void learn(const std::string& name, Judgement outcome, std::int64_t age = 60) {
-        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.json"));
+        VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
         ASSERT_TRUE(store.read());
         VerdictRecord r = lesson(name, outcome).verdicts.at(0);
+        r.key.kernel = kernel_key(ctl::kernel_of(options_));
         r.key.topology = fingerprint(read_topology("live", tree_.root()).value());
         r.time = ::time(nullptr) - age;
-        ASSERT_TRUE(store.add(r).save());
+        ASSERT_TRUE(test::keep(store, r));
     }
     struct Outcome {
         int code;
@@ -283,13 +286,13 @@ TEST_F(ExportPolicy, WithoutVerdictsItFails) {
     expect_nothing("no verdict");
     learn("writeback", improved);
     EXPECT_EQ(run().code, ctl::kOk);
-    tree_.write("proc/sys/kernel/osrelease", "6.12.58+deb13-amd64\n");
+    tree_.write("proc/sys/kernel/osrelease", "6.13.1\n");
     expect_nothing("no verdict");
 }
 
 TEST_F(ExportPolicy, AStoreThatIsBrokenIsSaidToBe) {
-    tree_.add(File("var/lib/wq-tuned/verdicts.json", "{"));
-    expect_nothing("verdicts.json: ");
+    tree_.add(File("var/lib/wq-tuned/verdicts.log", "{}\n"));
+    expect_nothing("verdicts.log: ");
 }
 
 }  // namespace

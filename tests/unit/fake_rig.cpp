@@ -34,7 +34,7 @@ void Rig::restart() {
     files_ = std::make_unique<FakeKernel>(tree_);
     store_ = std::make_unique<BaselineStore>(tree_.path("run/wq-tuned/baseline.json"));
     EXPECT_TRUE(store_->load());
-    verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.json"));
+    verdicts_ = std::make_unique<VerdictStore>(tree_.path("var/lib/wq-tuned/verdicts.log"));
     (void)verdicts_->load();
     engine_ = std::make_unique<Engine>(
         Engine::Edges{*files_, *store_, log_,

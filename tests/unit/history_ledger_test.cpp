@@ -72,7 +72,9 @@ class HistoryLedger : public testing::Test {
         out.updated = updated;
         return out;
     }
-    void write(const Ledger& ledger) { tree_.add(File("var/lib/wq-tuned/ledger.json", ledger.text())); }
+    void write(const Ledger& ledger) {
+        ASSERT_TRUE(StateFile<Ledger>(tree_.path("var/lib/wq-tuned/ledger.json"), kLedgerRules).save(ledger));
+    }
 
     struct Outcome {
         int code;

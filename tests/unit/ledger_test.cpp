@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "evidence/ledger.h"
+#include "fake_log.h"
 #include "noise.h"
+#include "temp_tree.h"
 
 namespace wq {
 namespace {
@@ -31,6 +34,17 @@ std::vector<std::optional<PairValues>> random_pair(Random& random) {
     return {PairValues{value(), value()}, PairValues{value(), value()}};
 }
 
+// The ledger's text, and back.
+std::string text_of(const Ledger& ledger) {
+    return StateFile<Ledger>("", kLedgerRules).text(ledger).value();
+}
+
+Result<Ledger> from_text(const std::string& text) {
+    const test::TempTree tree{test::File("ledger.json", text)};
+    const auto read = StateFile<Ledger>(tree.path("ledger.json"), kLedgerRules).read();
+    return read ? Result<Ledger>(read->value()) : tl::unexpected(read.error());
+}
+
 LedgerEntry entry_of(const std::string& kind, const Comparison& comparison) {
     LedgerEntry out;
     out.key = key_of(kind);
@@ -52,9 +66,9 @@ TEST(Ledger, ComesBackFromItsTextToTheLastBit) {
     entry.decided = 1'700'000'001;
     Ledger ledger;
     ledger.put(entry);
-    const auto back = Ledger::from_text(ledger.text());
+    const auto back = from_text(text_of(ledger));
     ASSERT_TRUE(back) << back.error().text;
-    EXPECT_EQ(back->text(), ledger.text());
+    EXPECT_EQ(text_of(*back), text_of(ledger));
     const LedgerEntry& same = *back->find(entry.key);
     EXPECT_EQ(same.columns[0].worse, entry.columns[0].worse);
     EXPECT_EQ(same.columns[1].better, entry.columns[1].better);
@@ -75,16 +89,16 @@ TEST(Ledger, ReadsWhatYearsOfOneSignAndTheLargestValuesAddUpTo) {
     Ledger ledger;
     ledger.put(entry_of("years", years));
     ledger.put(entry_of("large", large));
-    const auto back = Ledger::from_text(ledger.text());
+    const auto back = from_text(text_of(ledger));
     ASSERT_TRUE(back) << back.error().text;
-    EXPECT_EQ(back->text(), ledger.text());
+    EXPECT_EQ(text_of(*back), text_of(ledger));
 }
 
 // A random sequence of pairs, writes and kills. A kill loses the pairs that are not on disk yet: the
 // comparison continues from the disk, and no pair is counted twice.
 TEST(Ledger, AWalkOfStopsAndKillsNeitherLosesNorRepeatsWhatWasWritten) {
     Random random(2);
-    std::string disk = Ledger().text();
+    std::string disk = text_of({});
     Comparison whole(kCounters);  // of the pairs on disk
     Comparison running(kCounters);
     std::vector<std::vector<std::optional<PairValues>>> unwritten;
@@ -96,11 +110,11 @@ TEST(Ledger, AWalkOfStopsAndKillsNeitherLosesNorRepeatsWhatWasWritten) {
         } else if (what < 0.95) {
             Ledger ledger;
             ledger.put(entry_of("a", running));
-            disk = ledger.text();
+            disk = text_of(ledger);
             for (const auto& pair : unwritten) whole.add(pair);
             unwritten.clear();
         } else {
-            const auto ledger = Ledger::from_text(disk);
+            const auto ledger = from_text(disk);
             ASSERT_TRUE(ledger);
             const LedgerEntry* entry = ledger->find(key_of("a"));
             running = entry == nullptr ? Comparison(kCounters) : Comparison(entry->columns);
@@ -128,11 +142,11 @@ TEST(Ledger, KeepsTheComparisonsOfOtherArmsCountersAndPartitionsApart) {
 TEST(Ledger, RefusesWhatNoComparisonGives) {
     Ledger ledger;
     ledger.put(entry_of("a", Comparison(kCounters)));
-    const auto good = nlohmann::json::parse(ledger.text());
+    const auto good = nlohmann::json::parse(text_of(ledger));
     const auto refused = [&](const std::string& pointer, const nlohmann::json& value) {
         auto bad = good;
         bad[nlohmann::json::json_pointer(pointer)] = value;
-        return !Ledger::from_text(bad.dump());
+        return !from_text(bad.dump());
     };
     EXPECT_TRUE(refused("/version", 2));
     EXPECT_TRUE(refused("/entries/0/columns/0/worse", {0, 0}));
@@ -145,8 +159,8 @@ TEST(Ledger, RefusesWhatNoComparisonGives) {
     EXPECT_TRUE(refused("/entries/0/verdict", "splendid"));
     auto guards = good;
     for (auto& column : guards["entries"][0]["columns"]) column["guard"] = true;
-    EXPECT_FALSE(Ledger::from_text(guards.dump())) << "nothing decides";
-    for (const char* text : {"", "{", "[]", "{}"}) EXPECT_FALSE(Ledger::from_text(text)) << text;
+    EXPECT_FALSE(from_text(guards.dump())) << "nothing decides";
+    for (const char* text : {"", "{", "[]", "{}"}) EXPECT_FALSE(from_text(text)) << text;
     EXPECT_FALSE(refused("/entries/0/verdict", "regressed")) << "the good one is good";
 }
 
@@ -192,6 +206,143 @@ TEST(Ledger, AlphaLastsForAllComparisonsOfTheSameArms) {
     for (unsigned alarms = 0; alarms < 100; alarms++) sum += alpha_after(0.05, alarms);
     EXPECT_NEAR(sum, 0.05, 1e-12);
     EXPECT_DOUBLE_EQ(alpha_after(0.05, 0), 0.025);
+}
+
+constexpr std::uint64_t kMinute = 60'000'000;
+
+// Does the work only when the test calls it.
+class Later : public RecordWriter {
+  public:
+    void put(const std::string& /*name*/, Work work, Done done) override {
+        works.push_back([=] { done(work()); });
+    }
+    std::vector<std::function<void()>> works;
+};
+
+class LedgerFileTest : public testing::Test {
+  protected:
+    test::TempTree tree_{test::Dir("var")};
+    std::string path_ = tree_.path("var/lib/ledger.json");
+    std::string pairs_ = tree_.path("run/pairs.json");
+    test::FakeLog log_;
+    WriteAtOnce at_once_;
+};
+
+TEST_F(LedgerFileTest, ComesBackAfterARestart) {
+    LedgerFile file(path_, pairs_, at_once_, log_);
+    file.load();
+    file.put(entry_of("a", Comparison(kCounters)));
+    file.save(1);
+    LedgerFile next(path_, pairs_, at_once_, log_);
+    next.load();
+    EXPECT_EQ(next.ledger().entries().size(), 1U);
+    EXPECT_TRUE(log_.lines.empty());
+}
+
+// The last save has not ended when the daemon is killed.
+TEST_F(LedgerFileTest, AKillLosesNoPairAndRepeatsNone) {
+    Random random(3);
+    Comparison comparison(kCounters);
+    const auto pair = [&](LedgerFile& file, const char* kind) {
+        comparison.add(random_pair(random));
+        file.put(entry_of(kind, comparison));
+    };
+    Later later;
+    LedgerFile file(path_, pairs_, later, log_);
+    file.load();
+    pair(file, "a");
+    file.save(1);
+    later.works.at(0)();
+    pair(file, "a");
+    file.save(2);
+    pair(file, "a");
+    pair(file, "b");
+    file.keep(7);
+    for (const bool saved : {false, true}) {
+        if (saved) later.works.at(1)();
+        LedgerFile next(path_, pairs_, later, log_);
+        next.load();
+        EXPECT_EQ(text_of(next.ledger()), text_of(file.ledger()));
+        EXPECT_TRUE(next.has(7));
+        EXPECT_FALSE(next.has(8));
+    }
+    file.save(3);
+    later.works.at(2)();
+    EXPECT_FALSE(tree_.exists("run/pairs.json")) << "the ledger has them all";
+    LedgerFile last(path_, pairs_, later, log_);
+    last.load();
+    EXPECT_EQ(text_of(last.ledger()), text_of(file.ledger()));
+    EXPECT_TRUE(log_.lines.empty());
+}
+
+TEST_F(LedgerFileTest, OlderPairsDoNotReplaceTheLedger) {
+    Later later;
+    Comparison comparison(kCounters);
+    LedgerFile file(path_, pairs_, later, log_);
+    file.put(entry_of("a", comparison));
+    file.keep(1);
+    Random random(4);
+    comparison.add(random_pair(random));
+    file.put(entry_of("a", comparison));
+    file.save(1);
+    ASSERT_TRUE(StateFile<Ledger>(path_, kLedgerRules).save(file.ledger()));
+    LedgerFile next(path_, pairs_, later, log_);
+    next.load();
+    EXPECT_EQ(pairs_of(next.ledger().entries().begin()->second), 1U);
+}
+
+TEST_F(LedgerFileTest, ABrokenFileIsSetAsideAndSaid) {
+    tree_.write("var/lib/ledger.json", "{");
+    LedgerFile file(path_, pairs_, at_once_, log_);
+    file.load();
+    EXPECT_TRUE(file.ledger().entries().empty());
+    EXPECT_EQ(log_.count(Event::verdicts_broken), 1U);
+    EXPECT_TRUE(tree_.exists("var/lib/ledger.json.broken"));
+    EXPECT_FALSE(tree_.exists("var/lib/ledger.json"));
+}
+
+TEST_F(LedgerFileTest, AFileThatCannotBeReadIsNotReplaced) {
+    tree_.add(test::Dir("var/lib/ledger.json"));
+    LedgerFile file(path_, pairs_, at_once_, log_);
+    file.load();
+    EXPECT_EQ(log_.count(Event::verdicts_broken), 1U);
+    EXPECT_THAT(file.why_not(1), testing::HasSubstr("ledger.json"));
+    file.put(entry_of("a", Comparison(kCounters)));
+    file.save(1);
+    EXPECT_TRUE(tree_.exists("var/lib/ledger.json"));
+    EXPECT_FALSE(tree_.exists("var/lib/ledger.json.broken"));
+    EXPECT_EQ(log_.lines.size(), 1U);
+}
+
+TEST_F(LedgerFileTest, IsWrittenOnceAMinuteAndOnlyWhereThereIsNews) {
+    Later later;
+    LedgerFile file(path_, pairs_, later, log_);
+    file.save_in_time(kMinute);
+    EXPECT_TRUE(later.works.empty());
+    file.put(entry_of("a", Comparison(kCounters)));
+    file.save_in_time(kMinute);
+    file.put(entry_of("b", Comparison(kCounters)));
+    file.save_in_time(2 * kMinute - 1);
+    EXPECT_EQ(later.works.size(), 1U);
+    file.save_in_time(2 * kMinute);
+    EXPECT_EQ(later.works.size(), 2U);
+}
+
+TEST_F(LedgerFileTest, ADiskThatDoesNotAnswerIsAReasonAndSoIsOneThatFails) {
+    Later later;
+    LedgerFile file(path_, pairs_, later, log_);
+    file.put(entry_of("a", Comparison(kCounters)));
+    file.save(kMinute);
+    EXPECT_EQ(file.why_not(kMinute + 1), "");
+    EXPECT_EQ(file.why_not(kMinute + 3'000'000), "the disk has not answered for 3 s");
+    tree_.write("var/lib", "no folder");
+    later.works.at(0)();
+    EXPECT_THAT(file.why_not(kMinute + 3'000'000), testing::HasSubstr("ledger.json"));
+    EXPECT_EQ(log_.at_least(LOG_WARNING), 1U);
+    std::remove(tree_.path("var/lib").c_str());
+    file.save_in_time(3 * kMinute);
+    later.works.at(1)();
+    EXPECT_EQ(file.why_not(3 * kMinute), "");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The lesson from the verdicts on a class of workqueues.
 #include "ctl/commands/lessons.h"
+#include "verdict_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class Lessons : public testing::Test {
     VerdictRecord& verdict(const std::string& baseline, const std::string& candidate, Judgement outcome,
                            std::int64_t age, const std::string& target = "kcryptd-254:0-1") {
         VerdictRecord r;
-        r.key = {"6.12", "8 CPUs", class_of(target), baseline, candidate, "alpha 0.05"};
+        r.key = test::key_of(class_of(target), "6.12", "8 CPUs", baseline, candidate);
         r.target = target;
         r.time = kAskedAt - age;
         r.outcome = outcome;
@@ -93,10 +94,10 @@ TEST_F(Lessons, AFollowerBeginsWhereDefaultIs) {
 
 // A rule is for a class on the CPUs of the last verdict; verdicts on other CPUs do not count.
 TEST_F(Lessons, OnlyOnTheCpusOfTheLastVerdict) {
-    verdict("cache", "smt", improved, 3 * kHour).key.cpus = "0-11";
-    verdict("smt", "cpu", improved, 2 * kHour).key.cpus = "0-23";
+    verdict("cache", "smt", improved, 3 * kHour).cpus = "0-11";
+    verdict("smt", "cpu", improved, 2 * kHour).cpus = "0-23";
     EXPECT_THAT(rests_on(), ElementsAre("smt/cpu"));
-    verdict("cache", "numa", regressed, kHour).key.cpus = "0-11";
+    verdict("cache", "numa", regressed, kHour).cpus = "0-11";
     EXPECT_THAT(rests_on(), ElementsAre("cache/smt"));
 }
 
@@ -119,7 +120,7 @@ TEST_F(Lessons, OnlyOfThisKernelAndTopology) {
 
 TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
     verdict("cache", "smt", improved, 2 * kHour);
-    verdict("cache", "smt", regressed, kHour, "kcryptd-254:12-3").key.judge = "alpha 0.01";
+    verdict("cache", "smt", regressed, kHour, "kcryptd-254:12-3").key.counters = "latency+ 0";
     EXPECT_EQ(lesson(), "leave");
     EXPECT_EQ(all()[0].name, "kcryptd-254:12-3");
     verdict("cache", "smt", undecided, 1);
@@ -127,7 +128,7 @@ TEST_F(Lessons, TheLastVerdictOnTheSameArmsCountsWhateverItWasJudgedBy) {
 }
 
 TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
-    verdict("cache", "smt", improved, 4 * kHour).key.judge = "alpha 0.01";
+    verdict("cache", "smt", improved, 4 * kHour).key.counters = "latency+ 0";
     verdict("cache", "smt", undecided, 3 * kHour);
     verdict("cache", "smt", improved, -kHour);  // made under a wrong clock
     verdict("cache", "system", improved, 2 * kHour, "writeback");
@@ -140,7 +141,7 @@ TEST_F(Lessons, NamesEarlierVerdictsThatSayTheOpposite) {
     verdict("cache", "smt", improved, 0);
     ASSERT_THAT(all()[0].opposed, SizeIs(1));
     EXPECT_EQ(all()[0].opposed[0].outcome, regressed);
-    records_[4].key.cpus = "0-11";
+    records_[4].cpus = "0-11";
     EXPECT_THAT(all()[0].opposed, IsEmpty()) << "on other CPUs";
 }
 

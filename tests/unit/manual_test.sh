@@ -17,11 +17,8 @@ mkdir "$root/nothing"
 printf '#!/bin/sh\n[ "$1" != ab ] || exec %q --root %q "$@"\nexec %q --root %q "$@"\n' \
   "$bin/wq-tunectl" "$root/nothing" "$bin/wq-tunectl" "$root/tree" >"$root/bin/wq-tunectl"
 chmod +x "$root/bin/wq-tunectl"
-cat >"$root/tree/var/lib/wq-tuned/verdicts.json" <<'STORE'
-{"version": 1, "begun": [], "verdicts": [{"kernel": "6.12", "topology": "another", "class": "kcryptd-#", "reference": "cache",
- "candidate": "smt", "judge": "alpha 0.05", "cpus": "0-7", "alpha": 0.05, "tolerance": 0, "max_pairs": 64, "target": "kcryptd-7", "time": 1000000000, "comparison": 1, "judged": true,
- "verdict": "regressed", "reason": "", "counter": "latency", "pairs": 7, "dropped": 0, "lost": 0, "e_regressed": 41.5,
- "e_improved": 0.1, "effect_percent": 12.5, "interval_percent": null}]}
+cat >"$root/tree/var/lib/wq-tuned/verdicts.log" <<'STORE'
+{"version":1,"number":1,"kernel":"6.12 cpu smt cache numa system","topology":"another","scheduler":"","class":"kcryptd-#","reference":"cache","candidate":"smt","reference_origin":"kernel","partitions":["",""],"counters":"","window":"","target":"kcryptd-7","cpus":"0-7","time":1000000000,"comparison":1,"judged":true,"verdict":"regressed","reason":"","counter":"latency","pairs":7,"e_regressed":41.5,"e_improved":0.1,"effect_percent":12.5,"interval_percent":null,"alpha":0.05,"tolerance":0,"max_pairs":64,"differences":[]}
 STORE
 
 examples() { # MANUAL: prints the example commands, one per line, as a reader sees them

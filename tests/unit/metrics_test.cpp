@@ -11,6 +11,8 @@
 
 #include "base/version.h"
 #include "fake_experiment.h"
+#include "targets/keys.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
@@ -77,7 +79,7 @@ class MetricsTest : public test::ExperimentRig {
     // A verdict for this kernel and topology.
     [[nodiscard]] VerdictRecord verdict(const std::string& kind, std::int64_t time) const {
         VerdictRecord r;
-        r.key = {kernel_.release, engine_->inventory().fingerprint(), kind, "cache", "smt", "alpha 0.05"};
+        r.key = test::key_of(kind, kernel_key(kernel_), engine_->inventory().fingerprint());
         r.time = time;
         r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {25, Effect::Interval{12.5, 50}}};
@@ -218,7 +220,7 @@ TEST_F(MetricsTest, WhatTheWatchOrAnOrderTookBack) {
 
 TEST_F(MetricsTest, WhatIsNotUtf8IsReplacedAndNeverTwice) {
     for (const char* kind : {"\xff", "\xfe", "\xc3\xa9\n", "\xc3"})
-        ASSERT_TRUE(verdicts_->add(verdict(kind, 1000)).save());
+        ASSERT_TRUE(test::keep(*verdicts_, verdict(kind, 1000)));
     const auto all = metrics();
     const std::string arms = ",reference=\"cache\",candidate=\"smt\"}";
     EXPECT_EQ(all.at("wq_tuned_verdict_timestamp_seconds{class=\"\uFFFD\"" + arms), 1000);
@@ -240,7 +242,7 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
     VerdictRecord unmeasured = verdict("nfsiod", 600);
     unmeasured.standing = {};
     for (const auto& r : {early, unmeasured, verdict("kcryptd", 1000), later, elsewhere, cut_off})
-        ASSERT_TRUE(verdicts_->add(r).save());
+        ASSERT_TRUE(test::keep(*verdicts_, r));
     const auto all = metrics();
     const std::string arms = ",reference=\"cache\",candidate=\"smt\"";
     EXPECT_EQ(all.at("wq_tuned_effect_ratio{class=\"kcryptd\"" + arms + ",counter=\"latency\"}"), 0.8);
@@ -259,7 +261,7 @@ TEST_F(MetricsTest, TheLastVerdictOfEachClassOnThisMachine) {
 
 TEST_F(MetricsTest, OfManyVerdictsTheNewestStand) {
     for (int i = 0; i < 150; i++)
-        ASSERT_TRUE(verdicts_->add(verdict("c" + std::string(1 + i, 'x'), i)).save());
+        ASSERT_TRUE(test::keep(*verdicts_, verdict("c" + std::string(1 + i, 'x'), i)));
     const auto all = metrics();
     std::vector<double> times;
     for (const auto& [series, time] : all)
@@ -293,7 +295,7 @@ TEST_F(MetricsTest, OfManyThatDisturbIsolatedCpusTheWorstAreNamed) {
 TEST_F(MetricsTest, NumbersThatAreNoneAreWrittenAsPrometheusReadsThem) {
     VerdictRecord r = verdict("kcryptd", 1000);
     r.standing.effect.percent = std::numeric_limits<double>::infinity();
-    ASSERT_TRUE(verdicts_->add(r).save());
+    verdicts_->add(r);
     EXPECT_THAT(text(), HasSubstr("counter=\"latency\"} +Inf\n"));
 }
 

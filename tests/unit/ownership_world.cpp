@@ -93,7 +93,7 @@ OwnershipWorld::OwnershipWorld(std::uint64_t seed)
           "cache", "", "ffffff")),
       kernel_(seed % 3 == 0 ? kernel_72() : kernel_612()),
       prefixes_(seed % 3 != 2),
-      verdicts_(tree_.path("var/lib/wq-tuned/verdicts.json")) {
+      verdicts_(tree_.path("var/lib/wq-tuned/verdicts.log")) {
     for (const std::string& name : kNames) {
         model_[name].word.value = first_word(tree_.read(path_of(name)));
         if (name != kDefaultTarget) model_[name].strict.value = "0";

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/file.h"
 #include "ctl/command.h"
@@ -17,6 +16,7 @@
 #include "machine/hwloc_topology.h"
 #include "run_command.h"
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq::ctl {
 namespace {
@@ -44,14 +44,14 @@ class ReportCommand : public testing::Test {
     }
     void learn() {
         VerdictRecord record;
-        record.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05"};
+        record.key = test::key_of("kcryptd-#");
         record.target = "kcryptd-1";
         record.time = 1000;
         record.settings = JudgeSettings{};
         record.standing = {"latency", 2, 0, 0, {}};
-        const ComparisonReadings readings{{{"latency", false}}, {{{100, 101}}, {{100, 102}}}};
-        ASSERT_TRUE(VerdictStore(Paths{tree_.root()}.verdicts()).add(record).save());
-        ASSERT_TRUE(keep_readings(Paths{tree_.root()}, record, readings));
+        record.differences = {{"latency", false, {0.01, 0.02}}};
+        VerdictStore store(Paths{tree_.root()}.verdicts());
+        ASSERT_TRUE(test::keep(store, record));
     }
 
     test::TempTree tree_{cpu_tree({.cores = 4, .threads = 2}), File("proc/sys/kernel/hostname", "a-host\n")};
@@ -142,26 +142,21 @@ TEST_F(ReportCommand, ReplacesNothingThatIsNotAFile) {
 TEST_F(ReportCommand, SaysWhatOfTheHistoryCannotBeRead) {
     learn();
     options_.topology = "fsroot:" + tree_.root();
-    tree_.write("var/lib/wq-tuned/verdicts.json", "{");
+    tree_.write("var/lib/wq-tuned/verdicts.log", "{}\n");
     EXPECT_EQ(report("-"), kFailure);
     EXPECT_EQ(out_, "") << "no half page";
-    EXPECT_THAT(err_, HasSubstr("verdicts.json"));
+    EXPECT_THAT(err_, HasSubstr("verdicts.log"));
 }
 
-TEST_F(ReportCommand, ATrialWhoseReadingsAreBrokenIsStillListed) {
+TEST_F(ReportCommand, TheHistoryHasThePairsThatAreDrawn) {
     learn();
-    const auto folder = tree_.path("var/lib/wq-tuned/readings");
-    for (const auto& file : std::filesystem::directory_iterator(folder))
-        tree_.write("var/lib/wq-tuned/readings/" + file.path().filename().string(), "[");
-    ASSERT_EQ(report("-"), kOk);
-    EXPECT_THAT(err_, HasSubstr("readings/"));
-    EXPECT_THAT(out_, AllOf(HasSubstr("kcryptd-1"), Not(HasSubstr("class=\"dots\""))));
     options_.json = true;
     testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
     EXPECT_EQ(ctl::history(options_, ""), kOk);
-    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("\"readings\":null"));
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("wq-tunectl: " + folder));
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("\"last\":[0.01,0.02]"));
+    options_.topology = "fsroot:" + tree_.root();
+    ASSERT_EQ(report("-"), kOk);
+    EXPECT_THAT(out_, HasSubstr("class=\"dots\""));
 }
 
 }  // namespace

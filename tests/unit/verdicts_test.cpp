@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The store of verdicts on disk.
+// The log of verdicts. state_file_test.cpp has what holds for every log.
 #include "evidence/verdicts.h"
 
 #include <gmock/gmock.h>
@@ -9,196 +9,181 @@
 #include <nlohmann/json.hpp>
 
 #include "temp_tree.h"
+#include "verdict_files.h"
 
 namespace wq {
 namespace {
 
 using nlohmann::json;
+using test::keep;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 class Verdicts : public testing::Test {
   protected:
-    static VerdictRecord record(std::int64_t time = 1000) {
+    static VerdictRecord record(std::int64_t time = 1000, const std::string& kind = "kcryptd-#") {
         VerdictRecord r;
-        r.key = {"6.12", "8 CPUs", "kcryptd-#", "cache", "smt", "alpha 0.05", "0-7"};
+        r.key = test::key_of(kind);
         r.target = "kcryptd-1";
+        r.cpus = "0-7";
         r.time = time;
         r.outcome = Judgement::regressed;
         r.standing = {"latency", 9, 4.5, -2, {3.1, Effect::Interval{1.0, 5.2}}};
         r.settings = JudgeSettings{.alpha = 0.025, .tolerance = 0.01, .max_pairs = 17};
+        r.differences = {{"latency", false, {0.1, -0.2}}, {"items", true, {0.3}}};
         return r;
     }
-    [[nodiscard]] json on_disk() const { return json::parse(tree_.read(kFile)); }
-    void write(const json& document) { tree_.write(kFile, document.dump()); }
+    [[nodiscard]] std::vector<VerdictRecord> on_disk() const {
+        VerdictStore store(tree_.path(kFile));
+        EXPECT_TRUE(store.read());
+        return store.records();
+    }
 
-    static constexpr const char* kFile = "var/lib/wq-tuned/verdicts.json";
+    static constexpr const char* kFile = "var/lib/wq-tuned/verdicts.log";
     test::TempTree tree_;
     VerdictStore store_{tree_.path(kFile)};
 };
 
 TEST_F(Verdicts, ComeBackAsTheyWere) {
     ASSERT_TRUE(store_.load());
-    ASSERT_TRUE(store_.add(record()).save());
-    VerdictStore again(tree_.path(kFile));
-    ASSERT_TRUE(again.load());
-    ASSERT_THAT(again.records(), SizeIs(1));
-    EXPECT_EQ(to_json(again.records()[0]), to_json(record()));
-    ASSERT_NE(again.latest(record().key), nullptr);
-    EXPECT_EQ(again.latest(record().key)->outcome, Judgement::regressed);
+    VerdictRecord odd = record(2000);
+    odd.standing = {"latency", 0, 5000, -5000, {}};  // e-values that no double has
+    odd.judged = false;
+    ASSERT_TRUE(keep(store_, record()));
+    ASSERT_TRUE(keep(store_, odd));
+    ASSERT_THAT(on_disk(), SizeIs(2));
+    EXPECT_EQ(to_json(on_disk()[0]), to_json(record()));
+    EXPECT_FALSE(on_disk()[1].judged);
+    VerdictStore daemon(tree_.path(kFile));
+    ASSERT_TRUE(daemon.load());
+    EXPECT_TRUE(daemon.records().at(0).differences.empty()) << "they are only shown";
+    odd.target = "kcryptd-\xff\xe2\x82";
+    EXPECT_TRUE(keep(daemon, odd));
+    EXPECT_THAT(on_disk(), SizeIs(3));
 }
 
-TEST_F(Verdicts, TheLatestThatWasJudgedCounts) {
+TEST_F(Verdicts, TheLatestThatWasJudgedCountsForItsComparisonAlone) {
     VerdictRecord later = record(2000);
     later.outcome = Judgement::improved;
     VerdictRecord cut_off = record(3000);
     cut_off.judged = false;
-    for (const auto& r : {record(), later, cut_off}) ASSERT_TRUE(store_.add(r).save());
+    for (const auto& r : {record(), later, cut_off}) store_.add(r);
     EXPECT_EQ(store_.latest(record().key)->outcome, Judgement::improved);
+    EXPECT_EQ(store_.latest(test::key_of("another")), nullptr);
 }
 
-TEST_F(Verdicts, AnythingElseIsAnotherKey) {
-    ASSERT_TRUE(store_.add(record()).save());
-    for (std::string VerdictKey::*part :
-         {&VerdictKey::kernel, &VerdictKey::topology, &VerdictKey::kind, &VerdictKey::reference,
-          &VerdictKey::candidate, &VerdictKey::judge, &VerdictKey::cpus}) {
-        VerdictKey key = record().key;
-        key.*part += "x";
-        EXPECT_EQ(store_.latest(key), nullptr);
-    }
-}
-
-TEST_F(Verdicts, TheOldestGiveWay) {
-    nlohmann::json verdicts = nlohmann::json::array();
-    for (int i = 0; i < 1000; i++) {
+TEST_F(Verdicts, ThoseThatWereCutOffGiveWayFirstThenThoseWithALaterOne) {
+    store_.add(record(0, "rare-#"));
+    for (int i = 1; i < 1000; i++) {
         VerdictRecord r = record(i);
-        r.judged = i % 100 == 0;
-        verdicts.push_back(to_json(r));
+        r.judged = i != 500;
+        store_.add(r);
     }
-    write({{"version", 1}, {"verdicts", verdicts}});
-    ASSERT_TRUE(store_.load());
-    for (int i = 1000; i < 1002; i++) ASSERT_TRUE(store_.add(record(i)).save());
+    store_.add(record(1000));
     EXPECT_THAT(store_.records(), SizeIs(1000));
-    EXPECT_EQ(store_.records().front().time, 0);
-    EXPECT_EQ(store_.records()[1].time, 3) << "those that were cut off go first";
+    EXPECT_EQ(store_.records()[499].time, 499);
+    EXPECT_EQ(store_.records()[500].time, 501);
+    store_.add(record(1001));
+    EXPECT_EQ(store_.records()[0].key.kind, "rare-#");
+    EXPECT_EQ(store_.records()[1].time, 2);
 }
 
-TEST_F(Verdicts, TheLastOfItsKindOutlivesOneThatWasJudgedAgain) {
-    const auto of = [](const std::string& kind, int i) {
-        VerdictRecord r = record(i);
-        r.key.kind = kind;
-        return r;
-    };
-    nlohmann::json verdicts = nlohmann::json::array({to_json(of("rare-#", 0))});
-    for (int i = 1; i < 1000; i++) verdicts.push_back(to_json(record(i)));
-    write({{"version", 1}, {"verdicts", verdicts}});
-    ASSERT_TRUE(store_.load());
-    ASSERT_TRUE(store_.add(record(1000)).save());
+TEST_F(Verdicts, AFileThatIsRewrittenKeepsTheNewestWithTheirPairs) {
+    VerdictRecord large = record();
+    large.differences = {{"latency", false, std::vector<double>(64, 0.1234567890123456)}};
+    for (int i = 0; i < 1000; i++) {
+        large.time = i;
+        store_.add(large);
+    }
+    ASSERT_TRUE(keep(store_, record(1000)));
+    const auto left = on_disk();
+    ASSERT_THAT(left, SizeIs(500));
+    EXPECT_EQ(left.back().time, 1000);
+    EXPECT_THAT(left.back().differences, SizeIs(2));
+    EXPECT_THAT(left[left.size() - 50].differences, SizeIs(1));
+    EXPECT_TRUE(left.front().differences.empty());
+    EXPECT_LT(tree_.read(kFile).size(), 1U << 20);
+}
+
+TEST_F(Verdicts, WhatADiskRefusedIsWrittenWithTheNext) {
+    tree_.write("var/lib/wq-tuned", "not a folder");
+    EXPECT_FALSE(keep(store_, record(1)));
+    EXPECT_NE(store_.latest(record().key), nullptr);
+    tree_.remove("var/lib/wq-tuned");
+    EXPECT_TRUE(keep(store_, record(2)));
+    EXPECT_THAT(on_disk(), SizeIs(2));
+}
+
+// A crash can come between the ledger, which has a verdict, and its line here.
+TEST_F(Verdicts, WhatACrashKeptFromTheFileIsTakenFromTheLedger) {
+    ASSERT_TRUE(keep(store_, record()));
+    Ledger ledger;
+    Comparison comparison(std::vector<ComparedCounter>{{.name = "latency"}});
+    for (int i = 0; i < 20; i++) comparison.add({PairValues{1, 0.9}});
+    LedgerEntry entry;
+    entry.columns = comparison.columns();
+    entry.judgement = Judgement::improved;
+    for (const std::uint64_t number : {0, 1, 4, 3}) {  // 0: none; 1 has its line
+        entry.key = test::key_of("kind" + std::to_string(number));
+        entry.decided = static_cast<std::int64_t>(100 * number);
+        entry.number = number;
+        ledger.put(entry);
+    }
+    VerdictStore next(tree_.path(kFile));
+    ASSERT_TRUE(next.load());
+    next.complete(ledger);
+    ASSERT_TRUE(keep(next, record(5000)));
+    const auto all = on_disk();
+    ASSERT_THAT(all, SizeIs(4));
+    EXPECT_EQ(all[1].key.kind, "kind3");
+    EXPECT_EQ(all[2].time, 400);
+    EXPECT_EQ(all[2].outcome, Judgement::improved);
+    EXPECT_EQ(all[2].standing.pairs, 20U);
+    EXPECT_NEAR(all[2].standing.effect.percent, -10, 1e-9);
+    EXPECT_EQ(all[3].time, 5000);
     VerdictStore again(tree_.path(kFile));
     ASSERT_TRUE(again.load());
-    EXPECT_THAT(again.records(), SizeIs(1000));
-    EXPECT_EQ(again.records()[1].time, 2);
-    EXPECT_NE(again.latest(of("rare-#", 0).key), nullptr);
+    again.complete(ledger);
+    EXPECT_THAT(again.records(), SizeIs(4)) << "once";
 }
 
-TEST_F(Verdicts, AnEvidenceThatIsHugeIsStillANumber) {
-    VerdictRecord r = record();
-    r.standing.log_regressed = 5000;
-    r.standing.log_improved = -5000;
-    ASSERT_TRUE(store_.add(r).save());
-    VerdictStore again(tree_.path(kFile));
-    EXPECT_TRUE(again.load());
-}
-
-TEST_F(Verdicts, ADiskThatIsFullForgetsNothingThatTheDaemonKnows) {
-    tree_.write("var/lib/wq-tuned", "not a folder");
-    EXPECT_FALSE(store_.add(record()).save());
-    EXPECT_NE(store_.latest(record().key), nullptr);
-}
-
-TEST_F(Verdicts, WhatIsNoStoreAndCannotBeSetAsideIsSaidToBeThere) {
-    tree_.write(kFile, "{");
-    tree_.add(test::File(std::string(kFile) + ".broken/in/the/way"));
-    const auto loaded = store_.load();
-    ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().text, HasSubstr("; cannot be renamed: "));
-    EXPECT_EQ(tree_.read(kFile), "{");
-}
-
-TEST_F(Verdicts, WhatIsNoStoreIsSetAsideAndLearningStartsAnew) {
-    ASSERT_TRUE(store_.add(record()).save());
-    const json good = on_disk();
-    const auto with = [&](const char* key, const json& value) {
-        json bad = good;
-        bad["verdicts"][0][key] = value;
-        return bad.dump();
+TEST_F(Verdicts, WhatIsNoVerdictIsSetAside) {
+    ASSERT_TRUE(keep(store_, record()));
+    const json good = json::parse(tree_.read(kFile));
+    const std::pair<const char*, json> rows[] = {
+        {"class", 6},
+        {"pairs", -1},
+        {"time", -5},
+        {"time", 1e18},
+        {"comparison", 0},
+        {"comparison", 4294967296},
+        {"verdict", "superb"},
+        {"e_regressed", nullptr},
+        {"e_improved", -1},
+        {"effect_percent", "NaN"},
+        {"judged", 1},
+        {"interval_percent", json::array({1})},
+        {"alpha", 0},
+        {"alpha", 0.6},
+        {"tolerance", -1},
+        {"max_pairs", nullptr},
+        {"cpus", nullptr},
+        {"target", json::object()},
+        {"differences", {1}},
+        {"differences", {{{"counter", ""}, {"higher_is_better", true}, {"last", json::array()}}}},
     };
-    const std::string text = good.dump();
-    for (const std::string& bad : {std::string(),
-                                   std::string("{"),
-                                   std::string("[]"),
-                                   std::string("null"),
-                                   text.substr(0, text.size() / 2),
-                                   std::string("\0\0\0", 3),
-                                   json{{"version", 2}, {"verdicts", {}}}.dump(),
-                                   with("kernel", 6),
-                                   with("pairs", -1),
-                                   with("time", -5),
-                                   with("time", 1e18),
-                                   with("comparison", 4294967296),
-                                   with("verdict", "splendid"),
-                                   with("e_regressed", nullptr),
-                                   with("effect_percent", "NaN"),
-                                   with("interval_percent", json::array({1})),
-                                   with("judged", 1),
-                                   with("alpha", 0),
-                                   with("alpha", 0.6),
-                                   with("tolerance", -1),
-                                   with("max_pairs", nullptr),
-                                   with("target", json::object())}) {
-        tree_.write(kFile, bad);
+    for (const auto& [key, value] : rows) {
+        json bad = good;
+        bad[key] = value;
+        tree_.write(kFile, bad.dump() + "\n");
         VerdictStore store(tree_.path(kFile));
         const auto loaded = store.load();
-        ASSERT_FALSE(loaded) << bad;
-        EXPECT_THAT(loaded.error().text, HasSubstr("; renamed to ")) << bad;
-        EXPECT_THAT(store.records(), IsEmpty()) << bad;
-        EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad);
-        EXPECT_TRUE(VerdictStore(tree_.path(kFile)).load()) << "the next start has nothing to complain of";
+        ASSERT_FALSE(loaded) << key << value;
+        EXPECT_THAT(loaded.error().text, HasSubstr(".broken, the history starts from scratch"));
+        EXPECT_THAT(store.records(), SizeIs(0));
+        EXPECT_EQ(tree_.read(std::string(kFile) + ".broken"), bad.dump() + "\n");
+        EXPECT_TRUE(keep(store, record()));
     }
-}
-
-TEST_F(Verdicts, SaysInPlainWordsWhatIsWrongWithTheFile) {
-    for (const auto& [bad, says] :
-         std::vector<std::pair<std::string, std::string>>{{"", "empty"},
-                                                          {"{", "cut off"},
-                                                          {R"({"version": 1, "verd)", "cut off"},
-                                                          {"{\"version\": 1,\n", "cut off"},
-                                                          {"nonsense", "not JSON"},
-                                                          {"{} {}", "not JSON"},
-                                                          {"{}", "key 'version' not found"},
-                                                          {R"({"version": 2})", "unknown version"}}) {
-        tree_.write(kFile, bad);
-        const auto read = VerdictStore(tree_.path(kFile)).read();
-        ASSERT_FALSE(read) << bad;
-        EXPECT_EQ(read.error().text, tree_.path(kFile) + ": " + says) << bad;
-    }
-}
-
-TEST_F(Verdicts, WhatCannotBeReadIsSetAsideToo) {
-    tree_.add(test::Dir(kFile, {}));
-    VerdictStore store(tree_.path(kFile));
-    const auto loaded = store.load();
-    ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().text, HasSubstr("; renamed to "));
-    EXPECT_TRUE(tree_.exists(std::string(kFile) + ".broken"));
-    EXPECT_TRUE(store.add(record()).save()) << "what comes next is on disk again";
-}
-
-TEST_F(Verdicts, WhoOnlyReadsSetsNothingAside) {
-    tree_.write(kFile, "{");
-    EXPECT_FALSE(VerdictStore(tree_.path(kFile)).read());
-    EXPECT_EQ(tree_.read(kFile), "{");
 }
 
 TEST(ClassOf, PutsASignForEachRunOfDigits) {

@@ -15,6 +15,7 @@
 #include "plan/boot_advice.h"
 #include "plan/pods.h"
 #include "service/status.h"
+#include "targets/keys.h"
 
 namespace wq::ctl {
 namespace {
@@ -27,10 +28,11 @@ std::set<std::string> on_old_pools(const Options& options, const Machine& machin
     VerdictStore verdicts(Paths{options.root}.verdicts());
     if (!verdicts.read()) return out;
     const std::string topology = machine_fingerprint(machine.kernel, machine.topology);
+    const std::string kernel = kernel_key(machine.kernel);
     const std::int64_t now = ::time(nullptr);
     std::set<std::string> classes;
     for (const VerdictRecord& record : verdicts.records()) {
-        if (record.key.kernel != machine.kernel.release || record.key.topology != topology) continue;
+        if (record.key.kernel != kernel || record.key.topology != topology) continue;
         if (!is_trusted(record, machine.policy.judge.retry_after, now)) continue;
         classes.erase(record.key.kind);
         if (record.reason == kStuckReason) classes.insert(record.key.kind);

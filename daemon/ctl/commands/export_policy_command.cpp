@@ -9,6 +9,7 @@
 #include "machine/hwloc_topology.h"
 #include "machine/paths.h"
 #include "plan/pods.h"
+#include "targets/keys.h"
 
 namespace wq::ctl {
 
@@ -23,7 +24,7 @@ int export_policy(const Options& options) {
     const std::int64_t now = ::time(nullptr);
     // A verdict of any age counts until a newer one replaces it, because the daemon watches a setting that
     // improved and retries one that regressed.
-    const auto lessons = lessons_of({store.records(), kernel_of(options).release, fingerprint, now});
+    const auto lessons = lessons_of({store.records(), kernel_key(kernel_of(options)), fingerprint, now});
     const std::string text = exported_policy({facts(), fingerprint, lessons, now});
     if (text.empty())
         return complain(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "ctl/machine.h"
@@ -11,27 +10,14 @@
 #include "service/status.h"
 
 namespace wq::ctl {
-namespace {
-
-nlohmann::json with_readings(const Paths& paths, const VerdictRecord& record) {
-    nlohmann::json out = to_json(record);
-    const auto readings = read_readings(paths, record);
-    if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
-    out["readings"] = readings ? to_json(*readings) : nlohmann::json(nullptr);
-    return out;
-}
-
-}  // namespace
-
 int history(const Options& options, const std::string& target) {
-    const Paths paths{options.root};
-    VerdictStore store(paths.verdicts());
+    VerdictStore store(Paths{options.root}.verdicts());
     if (const auto read = store.read(); !read) return complain(read.error().text);
     std::vector<VerdictRecord> records = store.records();
     if (!target.empty()) std::erase_if(records, [&](const VerdictRecord& r) { return r.target != target; });
     if (options.json) {
         nlohmann::json verdicts = nlohmann::json::array();
-        for (const VerdictRecord& record : records) verdicts.push_back(with_readings(paths, record));
+        for (const VerdictRecord& record : records) verdicts.push_back(to_json(record));
         fmt::print("{}\n", dump_json({{"verdicts", std::move(verdicts)}}));
         return kOk;
     }

@@ -166,11 +166,11 @@ std::vector<Lesson> lessons_of(const LessonInput& in) {
     };
     std::map<std::string, std::string> cpus;  // by class
     for (const VerdictRecord& record : in.records)
-        if (counts(record)) cpus[record.key.kind] = record.key.cpus;
+        if (counts(record)) cpus[record.key.kind] = record.cpus;
     std::map<std::string, Verdicts> classes;
     std::map<std::string, std::vector<const VerdictRecord*>> all;  // by class
     for (const VerdictRecord& record : in.records)
-        if (counts(record) && record.key.cpus == cpus.at(record.key.kind)) {
+        if (counts(record) && record.cpus == cpus.at(record.key.kind)) {
             classes[record.key.kind][{record.key.reference, record.key.candidate}] = &record;
             all[record.key.kind].push_back(&record);
         }

@@ -30,7 +30,7 @@ struct Lesson {
 
 struct LessonInput {
     const std::vector<VerdictRecord>& records;  // VerdictStore::records()
-    std::string kernel;                         // only verdicts of this release count,
+    std::string kernel;                         // only verdicts of this kernel_key() count,
     std::string topology;                       // and of this fingerprint()
     std::int64_t now = 0;                       // s since 1970
 };

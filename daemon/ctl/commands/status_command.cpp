@@ -16,7 +16,7 @@
 #include "ctl/render/host_text.h"
 #include "ctl/render/progress.h"
 #include "ctl/render/terminal.h"
-#include "experiment/ledger_file.h"
+#include "evidence/ledger.h"
 #include "machine/hwloc_topology.h"
 #include "machine/isolation.h"
 #include "machine/kernel_info.h"
@@ -52,8 +52,8 @@ json absent_status(const Options& options, std::string why) {
     } quiet;
     VerdictStore verdicts(paths.verdicts());
     const auto verdicts_read = verdicts.read();
-    const auto ledger_read = LedgerFile::read(paths.ledger());
-    const Ledger ledger = ledger_read.value_or(Ledger{});
+    const auto ledger_read = StateFile<Ledger>(paths.ledger(), kLedgerRules).read();
+    const Ledger ledger = ledger_read ? ledger_read->value_or(Ledger()) : Ledger();
     MaskStore mask_store(paths.masks());
     const auto masks_loaded = mask_store.load();
     KernelInfo kernel = probe_kernel(paths);

@@ -25,9 +25,8 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kChunk = 1U << 20U;       // bytes
-constexpr std::size_t kMostMessages = 20;       // that are printed
-constexpr std::size_t kMaxLedger = 64U << 20U;  // bytes
+constexpr std::size_t kChunk = 1U << 20U;  // bytes
+constexpr std::size_t kMostMessages = 20;  // that are printed
 
 // A file with lines, which is read several times.
 struct Source {
@@ -242,11 +241,9 @@ std::string fleet_host_name(const std::string& machine_id) {
 
 int history_ledger(const Options& options) {
     const std::string path = Paths{options.root}.of_user("/var/lib/wq-tuned/ledger.json");
-    const auto text = read_if_there(path, kMaxLedger);
-    if (!text) return complain(text.error().text);
-    if (!*text) return kOk;
-    const auto ledger = Ledger::from_text(**text);
-    if (!ledger) return complain(path + ": " + ledger.error().text);
+    const auto ledger = StateFile<Ledger>(path, kLedgerRules).read();
+    if (!ledger) return complain(ledger.error().text);
+    if (!*ledger) return kOk;
     const auto topology = read_topology(options.topology, options.root);
     if (!topology) return complain(topology.error().text);
     const HostFacts facts = facts_of(options, *topology)();
@@ -256,7 +253,7 @@ int history_ledger(const Options& options) {
     const std::string whole = fingerprint(*topology);
     const std::string counts = whole.substr(0, whole.rfind(", ") + 2);  // "24 CPUs, 12 cores, 1 LLC, "
     std::map<FleetKey, FleetLine> lines;
-    for (const auto& [name, entry] : ledger->entries())
+    for (const auto& [name, entry] : (*ledger)->entries())
         for (const Comparison::Column& column : entry.columns) {
             if (!entry.key.topology.starts_with(counts)) continue;
             FleetLine line = line_of(entry, column, machine);

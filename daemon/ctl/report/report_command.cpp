@@ -14,6 +14,7 @@
 #include "machine/host_facts.h"
 #include "machine/isolation.h"
 #include "service/status.h"
+#include "targets/keys.h"
 
 namespace wq::ctl {
 namespace {
@@ -41,19 +42,6 @@ json daemon_status(const Options& options, std::string& text) {
     return std::move(*status);
 }
 
-Result<std::vector<ReportedComparison>> read_trials(const Paths& paths) {
-    VerdictStore store(paths.verdicts());
-    if (const auto read = store.read(); !read) return tl::unexpected(read.error());
-    std::vector<ReportedComparison> out;
-    for (const VerdictRecord& record : store.records()) {
-        out.push_back({record, {}});
-        auto readings = read_readings(paths, record);
-        if (readings && !readings->pairs.empty()) out.back().readings = std::move(*readings);
-        if (!readings && readings.error().code != ENOENT) complain(readings.error().text);
-    }
-    return out;
-}
-
 Status write_report(const std::string& path, const std::string& text) {
     if (path == "-") return write_all(STDOUT_FILENO, text);
     auto done = write_output(path, text);
@@ -67,23 +55,23 @@ Status write_report(const std::string& path, const std::string& text) {
 int report(const Options& options, const std::string& output) {
     const auto machine = read_machine(options);
     if (!machine) return complain(machine.error().text);
-    std::vector<ReportedComparison> trials;
+    std::vector<VerdictRecord> trials;
     Isolation isolation;
     CoreKinds kinds = core_kinds_by_threads(machine->topology);
     if (const auto tree = tree_of(options)) {
         isolation = read_isolation(*tree);
         kinds = read_core_kinds(*tree, machine->topology);
-        auto read = read_trials(*tree);
-        if (!read) return complain(read.error().text);
-        trials = std::move(*read);
+        VerdictStore store(tree->verdicts());
+        if (const auto read = store.read(); !read) return complain(read.error().text);
+        trials = store.records();
     }
     const HostFacts facts = facts_of(options, machine->topology)();
     ReportHead head{facts.hostname, machine->kernel.release, options.topology, "", ::time(nullptr)};
     const json status = daemon_status(options, head.daemon);
     const auto plan = machine->plan();
     const std::string page =
-        report_page(head, result_html({trials, plan, status, head.kernel}) + trials_html(trials) +
-                              plan_html(plan, status) +
+        report_page(head, result_html({trials, plan, status, kernel_key(machine->kernel)}) +
+                              trials_html(trials) + plan_html(plan, status) +
                               machine_html({machine->topology, machine->kernel, machine->shard_size,
                                             isolation, std::move(kinds)}) +
                               history_html(trials));

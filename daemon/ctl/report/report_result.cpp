@@ -71,7 +71,7 @@ std::string strong(std::size_t number) {
 
 // The final result for one target and two arms.
 struct Row {
-    const ReportedComparison* trial;
+    const VerdictRecord* trial;
     std::size_t number;  // number of the comparison, from 1
     std::size_t place;
 };
@@ -93,14 +93,14 @@ class ResultSection {
     void collect() {
         std::map<std::tuple<std::string, std::string, std::string>, Row> last;
         for (std::size_t i = 0; i < input_.trials.size(); i++) {
-            const VerdictRecord& r = input_.trials[i].record;
+            const VerdictRecord& r = input_.trials[i];
             const Row row{&input_.trials[i], i + 1, r.judged ? static_cast<std::size_t>(r.outcome) : kCutOff};
             const auto [place, is_new] = last.try_emplace({r.target, r.key.reference, r.key.candidate}, row);
-            if (!is_new && (r.judged || !place->second.trial->record.judged)) place->second = row;
+            if (!is_new && (r.judged || !place->second.trial->judged)) place->second = row;
         }
         for (const auto& [arms, row] : last) rows_.push_back(row);
         std::ranges::stable_sort(rows_, {}, [](const Row& row) {
-            const VerdictRecord& r = row.trial->record;
+            const VerdictRecord& r = *row.trial;
             const double percent = r.standing.effect.percent;
             return std::pair(row.place, r.outcome == Judgement::regressed ? -percent : percent);
         });
@@ -123,7 +123,7 @@ class ResultSection {
         for (const Row& row : rows_)
             if (row.place == place) these.push_back(&row);
         if (these.empty()) return "";
-        const std::string head = "<li>" + strong(these.size()) + verdict_html(these[0]->trial->record);
+        const std::string head = "<li>" + strong(these.size()) + verdict_html(*these[0]->trial);
         if (place >= kDecided) return head + "</li>\n";
         if (these.size() == 1) return head + ": " + told(*these[0]) + "</li>\n";
         std::string list;
@@ -136,7 +136,7 @@ class ResultSection {
 
     // Returns "kcryptd-1 latency 5.9% better with smt in place of cache (in force now)".
     [[nodiscard]] std::string told(const Row& row) const {
-        const VerdictRecord& r = row.trial->record;
+        const VerdictRecord& r = *row.trial;
         return fmt::format("{} <strong>{}</strong> with {} in place of {} ({})", code(r.target),
                            escape(effect_text(r.standing)), code(r.key.candidate), code(r.key.reference),
                            arm_of(r.target) == r.key.candidate ? "in force now" : "not in force now");
@@ -219,7 +219,7 @@ class ResultSection {
         const bool decided = rows_.front().place < kDecided;
         for (const Row& row : rows_) {
             if (decided && row.place >= kDecided) break;
-            const Effect& effect = row.trial->record.standing.effect;
+            const Effect& effect = row.trial->standing.effect;
             most = std::max(most, std::abs(effect.percent));
             if (effect.interval)
                 most = std::max({most, std::abs(effect.interval->low), std::abs(effect.interval->high)});
@@ -252,15 +252,16 @@ class ResultSection {
     }
 
     [[nodiscard]] std::string row_html(const Row& one, double end, const std::string& axis) const {
-        const VerdictRecord& r = one.trial->record;
+        const VerdictRecord& r = *one.trial;
         std::string target = code(r.target);
-        if (one.trial->readings) target = fmt::format("<a href=\"#trial-{}\">{}</a>", one.number, target);
+        if (!r.differences.empty()) target = fmt::format("<a href=\"#trial-{}\">{}</a>", one.number, target);
         const bool here = input_.kernel.empty() || r.key.kernel == input_.kernel;
         const std::string effect = effect_text(r.standing);
         return row(
             {cell("Target", target),
-             cell("Tried", escape(r.key.candidate + " against " + r.key.reference) +
-                               quiet(here ? "" : "with kernel " + r.key.kernel)),
+             cell("Tried",
+                  escape(r.key.candidate + " against " + r.key.reference) +
+                      quiet(here ? "" : "with kernel " + r.key.kernel.substr(0, r.key.kernel.find(' ')))),
              cell("Result", verdict_html(r) + quiet(r.reason)),
              cell("Effect", escape(effect) + quiet(plural(r.standing.pairs, "pair"))),
              cell(axis, r.standing.pairs > 0 ? effect_bar_svg(r.standing.effect, end, effect) : "", "bar"),

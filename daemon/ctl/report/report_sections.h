@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,18 +17,12 @@ namespace wq::ctl {
 // The sections of a report as HTML. STATUS is the daemon's, with states and baselines; null if no daemon was
 // asked. TRIALS are comparisons, oldest first, as in the store.
 
-// A comparison that ended, with its readings if they were kept.
-struct ReportedComparison {
-    VerdictRecord record;
-    std::optional<ComparisonReadings> readings;
-};
-
 // Input for the result section.
 struct ResultInput {
-    const std::vector<ReportedComparison>& trials;
+    const std::vector<VerdictRecord>& trials;
     const std::vector<PlanLine>& plan;  // for the current scopes
     const nlohmann::json& status;
-    std::string kernel;  // release; empty if not known
+    std::string kernel;  // kernel_key(); empty if not known
 };
 // What was improved and by how much, what was not, what is in force, and what remains to be done. Of several
 // comparisons of a target with the same arms, the last judged one counts.
@@ -40,12 +33,12 @@ std::string plan_html(const std::vector<PlanLine>& plan, const nlohmann::json& s
 
 // The plots of TRIALS, and the table of all TRIALS. Both show the latest first and fold all but the last
 // few. history_html() returns "" if there are none.
-std::string trials_html(const std::vector<ReportedComparison>& trials);
-std::string history_html(const std::vector<ReportedComparison>& trials);
+std::string trials_html(const std::vector<VerdictRecord>& trials);
+std::string history_html(const std::vector<VerdictRecord>& trials);
 // The verdict as a word with its mark and colour.
 std::string verdict_html(const VerdictRecord& record);
-// The evidence of counter number COUNTER after each pair, as the judge computed it.
-RunningEvidence running_evidence(const ComparisonReadings& readings, std::size_t counter, double tolerance);
+// The evidence of a counter after each of its DIFFERENCES, as the judge computed it from them.
+RunningEvidence running_evidence(const std::vector<double>& differences, double tolerance);
 
 // Input for the drawing of a machine.
 struct DrawnMachine {

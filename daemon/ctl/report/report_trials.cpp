@@ -14,7 +14,6 @@
 namespace wq::ctl {
 namespace {
 
-constexpr std::size_t kMostInTable = 64;    // pairs
 constexpr std::size_t kMostDrawn = 10;      // trials; more are folded
 constexpr std::size_t kMostInHistory = 20;  // rows; more are folded
 
@@ -28,25 +27,20 @@ std::string figure(const std::string& caption, const std::string& svg, const std
                        which, svg, legend_html(marks));
 }
 
-// A comparison with readings, by the counter that decided it.
+// A comparison with the differences of its pairs, by the counter that decided it.
 class Drawn {
   public:
-    explicit Drawn(const ReportedComparison& trial)
-        : r_(trial.record), readings_(*trial.readings), tolerance_(r_.settings.tolerance) {
-        const auto& counters = readings_.counters;
-        const auto found = std::ranges::find(counters, r_.standing.counter, &ComparedCounter::name);
-        counter_ = found == counters.end() ? 0 : static_cast<std::size_t>(found - counters.begin());
-        for (const auto& pair : readings_.pairs)
-            percent_.push_back(100 * std::expm1(log_ratio(counters[counter_], pair[counter_])));
-        evidence_ = running_evidence(readings_, counter_, tolerance_);
-        about_ = fmt::format("{} of {}, {} against {}", counters[counter_].name, r_.target, r_.key.candidate,
+    explicit Drawn(const VerdictRecord& r) : r_(r), shown_(&r.differences.front()) {
+        for (const Differences& each : r_.differences)
+            if (each.counter == r_.standing.counter) shown_ = &each;
+        for (const double d : shown_->last) percent_.push_back(100 * std::expm1(d));
+        evidence_ = running_evidence(shown_->last, tolerance_);
+        about_ = fmt::format("{} of {}, {} against {}", shown_->counter, r_.target, r_.key.candidate,
                              r_.key.reference);
         // If not all pairs were kept, say which pairs each figure uses.
-        if (r_.standing.pairs > readings_.pairs.size())
-            which_ = fmt::format(
-                "; the dots and the evidence use the first {} of {} pairs, the median and the band only the "
-                "last ones",
-                readings_.pairs.size(), r_.standing.pairs);
+        if (r_.standing.pairs > percent_.size())
+            which_ = fmt::format("; only the last {} of {} pairs are drawn, and the evidence is theirs alone",
+                                 percent_.size(), r_.standing.pairs);
     }
 
     [[nodiscard]] std::string html(std::size_t number) const {
@@ -79,18 +73,17 @@ class Drawn {
         std::string edge;
         if (std::ranges::any_of(percent_, [](double p) { return p > kMostPercent; }))
             edge = fmt::format("; values above {:.0f}% worse are drawn at the edge", kMostPercent);
-        return figure(
-            "Effect of each pair",
-            effects_svg(percent_, effect, tolerance_, "effect on " + readings_.counters[counter_].name,
-                        fmt::format("Effect per pair on {}{}", about_, which_)),
-            marks, edge + which_);
+        return figure("Effect of each pair",
+                      effects_svg(percent_, effect, tolerance_, "effect on " + shown_->counter,
+                                  fmt::format("Effect per pair on {}{}", about_, which_)),
+                      marks, edge + which_);
     }
 
     // Shows the evidence that any decision needs; guards and further candidates increase it. Uses logarithms
     // like the judge, because m/alpha may be too large for a double.
     [[nodiscard]] std::string evidence() const {
         const double enough =
-            std::log(static_cast<double>(readings_.counters.size())) - std::log(r_.settings.alpha);
+            std::log(static_cast<double>(r_.differences.size())) - std::log(r_.settings.alpha);
         const std::string value = short_evidence(enough);
         const std::vector<Mark> marks = {
             {"worse", "evidence that it is worse"},
@@ -107,23 +100,22 @@ class Drawn {
     // Shows the highest evidence for worse of all counters. The drawing shows only one counter, so without
     // this the dashed line could seem to decide alone.
     [[nodiscard]] std::string others() const {
-        if (readings_.counters.size() < 2) return "";
-        std::size_t highest = 0;
+        if (r_.differences.size() < 2) return "";
+        const Differences* highest = shown_;
         double most = -std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < readings_.counters.size(); i++) {
-            const double log = running_evidence(readings_, i, tolerance_).log_regressed.back();
+        for (const Differences& each : r_.differences) {
+            const double log = running_evidence(each.last, tolerance_).log_regressed.back();
             if (log <= most) continue;
             most = log;
-            highest = i;
+            highest = &each;
         }
         return fmt::format(
             "<p class=\"quiet\">The verdict &quot;improved&quot; requires that no counter&#39;s evidence for "
             "&quot;worse&quot; is above 1. Highest: {} {}.</p>\n",
-            escape(readings_.counters[highest].name), evidence_text(most));
+            escape(highest->counter), evidence_text(most));
     }
 
     [[nodiscard]] std::string pairs() const {
-        if (percent_.size() > kMostInTable) return "";
         const auto cells = [](const char* tag, std::initializer_list<std::string> texts) {
             std::string out;
             for (const std::string& text : texts)
@@ -133,32 +125,26 @@ class Drawn {
         std::string out =
             "<details class=\"pairs\"><summary>The pairs in numbers</summary>\n<div "
             "class=\"wide\"><table>\n<thead>" +
-            cells("th", {"Pair", "Reference", "Candidate", "Effect", "E worse", "E better"}) +
-            "</thead>\n<tbody>\n";
-        for (std::size_t i = 0; i < percent_.size(); i++) {
-            const PairValues& r = readings_.pairs[i][counter_];
-            out += cells("td", {std::to_string(i + 1), fmt::format("{:.6g}", r.reference),
-                                fmt::format("{:.6g}", r.candidate), effect_text(Effect{percent_[i], {}}),
+            cells("th", {"Pair", "Effect", "E worse", "E better"}) + "</thead>\n<tbody>\n";
+        for (std::size_t i = 0; i < percent_.size(); i++)
+            out += cells("td", {std::to_string(i + 1), effect_text(Effect{percent_[i], {}}),
                                 evidence_text(evidence_.log_regressed[i]),
                                 evidence_text(evidence_.log_improved[i])}) +
                    "\n";
-        }
         return out + "</tbody></table></div></details>\n";
     }
 
     const VerdictRecord& r_;
-    const ComparisonReadings& readings_;
-    double tolerance_;
-    std::size_t counter_ = 0;
+    const Differences* shown_;
+    double tolerance_ = r_.settings.tolerance;
     std::vector<double> percent_;  // the effect of each pair
     RunningEvidence evidence_;
     std::string about_, which_;
 };
 
-std::string history_row(const ReportedComparison& trial, std::size_t number) {
-    const VerdictRecord& r = trial.record;
+std::string history_row(const VerdictRecord& r, std::size_t number) {
     std::string ended = utc_text(r.time);
-    if (trial.readings) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
+    if (!r.differences.empty()) ended = fmt::format("<a href=\"#trial-{}\">{}</a>", number, ended);
     return row({cell("Time", ended, "when"), cell("Target", code(r.target)),
                 cell("Tried", escape(r.key.candidate)), cell("Against", escape(r.key.reference)),
                 cell("Verdict", verdict_html(r)), cell("Pairs", std::to_string(r.standing.pairs), "num"),
@@ -178,12 +164,11 @@ std::string verdict_html(const VerdictRecord& r) {
     return fmt::format("<span class=\"{0}\">{1}{0}</span>", name_of(r.outcome), mark);
 }
 
-RunningEvidence running_evidence(const ComparisonReadings& readings, std::size_t counter, double tolerance) {
+RunningEvidence running_evidence(const std::vector<double>& differences, double tolerance) {
     RunningEvidence out;
     EProcess worse;
     EProcess better;
-    for (const auto& pair : readings.pairs) {
-        const double d = log_ratio(readings.counters[counter], pair[counter]);
+    for (const double d : differences) {
         worse.add(d - std::log1p(tolerance));
         better.add(-d);
         out.log_regressed.push_back(worse.log());
@@ -192,12 +177,12 @@ RunningEvidence running_evidence(const ComparisonReadings& readings, std::size_t
     return out;
 }
 
-std::string trials_html(const std::vector<ReportedComparison>& trials) {
+std::string trials_html(const std::vector<VerdictRecord>& trials) {
     std::string out;
     std::string older;
     std::size_t drawn = 0;
     for (std::size_t i = trials.size(); i-- > 0;) {
-        if (!trials[i].readings || trials[i].readings->pairs.empty()) continue;
+        if (trials[i].differences.empty()) continue;
         (drawn++ < kMostDrawn ? out : older) += Drawn(trials[i]).html(i + 1);
     }
     if (!older.empty()) out += folded(plural(drawn - kMostDrawn, "older comparison"), older);
@@ -212,7 +197,7 @@ std::string trials_html(const std::vector<ReportedComparison>& trials) {
     return section("trials", "Comparisons", out);
 }
 
-std::string history_html(const std::vector<ReportedComparison>& trials) {
+std::string history_html(const std::vector<VerdictRecord>& trials) {
     if (trials.empty()) return "";
     const std::vector<Heading> headings = {{"Time"},           {"Target"},      {"Tried"},  {"Against"},
                                            {"Verdict"},        {"Pairs", true}, {"Effect"}, {"E worse", true},

@@ -16,7 +16,7 @@ began=$SECONDS
 systemctl enable --now wq-tuned 2>/dev/null
 trap 'systemctl disable --now wq-tuned 2>/dev/null; load_off' EXIT
 # A verdict from pairs; what ended without one is recorded as well, perhaps before.
-decided() { jq -e --arg wq "$wq" '.verdicts[-1] | .target == $wq and .judged and .verdict != "undecided"' $verdicts >/dev/null 2>&1; }
+decided() { jq -es --arg wq "$wq" '.[-1] | .target == $wq and .judged and .verdict != "undecided"' $verdicts >/dev/null 2>&1; }
 wait_until 600 decided || fail "no verdict: $(wq-tunectl status)"
 note "$(verdict target): $(verdict candidate) against $(verdict reference): $(verdict verdict) after $((SECONDS - began)) s, $(verdict pairs) pairs, $(verdict effect_percent)%"
 wq-tunectl status

@@ -26,7 +26,7 @@ trap load_off EXIT
 began=$SECONDS
 systemctl start wq-tuned
 # Other workqueues may be busy too, and have a verdict earlier.
-of_wq() { jq -r --arg wq "$wq" --arg key "$1" '[.verdicts[] | select(.target == $wq)][0][$key] // empty' $verdicts 2>/dev/null || true; }
+of_wq() { jq -rs --arg wq "$wq" --arg key "$1" '[.[] | select(.target == $wq)][0][$key] // empty' $verdicts 2>/dev/null || true; }
 is_judged() { [ -n "$(of_wq verdict)" ]; }
 wait_until 700 is_judged || fail "no verdict: $(wq-tunectl status)"
 note "$(of_wq candidate) against $(of_wq reference): $(of_wq verdict) after $((SECONDS - began)) s, $(of_wq pairs) pairs, $(of_wq effect_percent)%"

@@ -32,16 +32,16 @@ sleep 60
 note "$(status | jq -c .daemon.experiments)"
 wait_until 2000 ended 16 || note "not all have ended: $(status | jq -c .daemon.experiments)"
 kill -0 "$load" || fail "the load ended by itself"
-jq -c '.verdicts[] | [.target, .verdict, .reason, .pairs, .effect_percent, .interval_percent, .e_regressed, .e_improved]' $verdicts
-check_eq "verdicts" 16 "$(jq '.verdicts | length' $verdicts)"
-check_eq "targets, and different CPUs" "16 16" "$(jq '[.verdicts[].target], [.verdicts[].cpus] | unique | length' $verdicts | paste -sd' ')"
-check_eq "undecided after all pairs" 16 "$(jq '[.verdicts[] | select(.verdict == "undecided" and .reason == "max_pairs")] | length' $verdicts)"
+jq -c '[.target, .verdict, .reason, .pairs, .effect_percent, .interval_percent, .e_regressed, .e_improved]' $verdicts
+check_eq "verdicts" 16 "$(jq -s length $verdicts)"
+check_eq "targets, and different CPUs" "16 16" "$(jq -s '[.[].target], [.[].cpus] | unique | length' $verdicts | paste -sd' ')"
+check_eq "undecided after all pairs" 16 "$(jq -s '[.[] | select(.verdict == "undecided" and .reason == "max_pairs")] | length' $verdicts)"
 # A guard that was rarely measured has no interval.
-intervals=$(jq '[.verdicts[].interval_percent | values] | length' $verdicts)
+intervals=$(jq -s '[.[].interval_percent | values] | length' $verdicts)
 [ "$intervals" -ge 12 ] || fail "only $intervals of 16 have an interval"
 # A 95% interval misses zero in one of twenty cases; more than four of sixteen miss it once in a thousand
 # runs.
-missed=$(jq '[.verdicts[] | select(.interval_percent != null and (.interval_percent[0] > 0 or .interval_percent[1] < 0))] | length' $verdicts)
+missed=$(jq -s '[.[] | select(.interval_percent != null and (.interval_percent[0] > 0 or .interval_percent[1] < 0))] | length' $verdicts)
 note "intervals beside zero: $missed of $intervals"
 [ "$missed" -le 4 ] || fail "the order of the windows, or their pools, favour an arm"
 systemctl stop wq-tuned

@@ -77,7 +77,7 @@ sed -i "s/^match = .*/match = \"$wq\"/" /etc/wq-tuned/wq-tuned.toml
 printf '[Service]\nCapabilityBoundingSet=\nWatchdogSec=20s\n' >/run/systemd/system/wq-tuned.service.d/check.conf
 systemctl daemon-reload
 reason_has() { target "$wq" reason | grep -q "$1"; }
-on_disk() { if [ -e "$verdicts" ]; then jq '.verdicts | length' <"$verdicts"; else echo 0; fi; }
+on_disk() { if [ -e "$verdicts" ]; then jq -s length <"$verdicts"; else echo 0; fi; }
 restarts() { systemctl show -P NRestarts wq-tuned; }
 locked() { sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$(systemctl show -P MainPID wq-tuned)/status"; }
 ms() { echo $((${EPOCHREALTIME/./} / 1000)); }

@@ -117,7 +117,7 @@ gone() { ! has_target "$wq"; }
 wait_until 20 gone || fail "it is still listed"
 check_eq "nothing is left" 0 "$(entries)"
 expect_no_probes
-check_eq "no verdict" 0 "$(if [ -e $verdicts ]; then jq '[.verdicts[]? | select(.judged)] | length' $verdicts; else echo 0; fi)"
+check_eq "no verdict" 0 "$(if [ -e $verdicts ]; then jq -s '[.[] | select(.judged)] | length' $verdicts; else echo 0; fi)"
 
 note "-- a ledger that is no ledger"
 systemctl stop wq-tuned
