@@ -7,7 +7,7 @@
 #include <ctime>
 #include <random>
 
-#include "ctl/commands/exported_policy.h"
+#include "ctl/fleet/learned.h"
 #include "ctl/machine.h"
 #include "drop_in_plan.h"
 #include "machine/hwloc_topology.h"
@@ -49,19 +49,20 @@ HostFacts epyc() {
     return facts;
 }
 
-Lesson lesson(const std::string& name, Judgement outcome, const std::string& candidate = "smt",
-              const std::string& baseline = "cache") {
+VerdictRecord record(const std::string& name, Judgement outcome, const std::string& candidate = "smt",
+                     const std::string& baseline = "cache") {
     VerdictRecord r;
     r.key = test::key_of(class_of(name), "6.12", "8 CPUs", baseline, candidate);
     r.target = name;
     r.time = kExportedAt - 3600;
     r.outcome = outcome;
     r.standing = {"latency", 9, 4.5, -2, {-3.1, Effect::Interval{-5.2, -1.0}}};
-    return lessons_of({{r}, r.key.kernel, r.key.topology, kExportedAt}).at(0);
+    return r;
 }
 
-std::string exported(const std::vector<Lesson>& lessons, const HostFacts& facts = epyc()) {
-    return ctl::exported_policy({facts, "8 CPUs", lessons, kExportedAt});
+std::string exported(const std::vector<VerdictRecord>& records, const HostFacts& facts = epyc()) {
+    const auto rules = ctl::rules_of({records, "6.12.57+deb13-amd64", "8 CPUs", kExportedAt});
+    return ctl::exported_policy({facts, "8 CPUs", rules, kExportedAt});
 }
 
 Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {
@@ -70,9 +71,9 @@ Policy loaded(const std::string& text, const HostFacts& facts = epyc()) {
 
 TEST(ExportedPolicy, SetsWhatImprovedAndLeavesTheRest) {
     const Policy policy =
-        loaded(exported({lesson("kcryptd-254:0-1", improved), lesson("writeback", regressed),
-                         lesson("strict", improved, "system strict"),
-                         lesson("loose", improved, "smt", "cache strict"), lesson("unsure", undecided)}));
+        loaded(exported({record("kcryptd-254:0-1", improved), record("writeback", regressed),
+                         record("strict", improved, "system strict"),
+                         record("loose", improved, "smt", "cache strict"), record("unsure", undecided)}));
     for (const auto& [name, plan] : std::map<std::string, std::string>{{"kcryptd-254:0-1", "set smt"},
                                                                        {"kcryptd-7:12-345", "set smt"},
                                                                        {"kcryptd-254:0-x", "leave"},
@@ -86,7 +87,7 @@ TEST(ExportedPolicy, SetsWhatImprovedAndLeavesTheRest) {
 }
 
 TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
-    const std::string text = exported({lesson("kcryptd-254:0-1", improved), lesson("unsure", undecided)});
+    const std::string text = exported({record("kcryptd-254:0-1", improved), record("unsure", undecided)});
     for (const char* part :
          {"2100-01-01 00:00 UTC", "6.12.57+deb13-amd64", "AMD [EPYC]*", "8 CPUs",
           R"(
@@ -100,10 +101,9 @@ TEST(ExportedPolicy, TellsTheMachineAndTheEvidence) {
 }
 
 TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
-    Lesson now = lesson("writeback", regressed);
+    const VerdictRecord now = record("writeback", regressed);
     EXPECT_THAT(exported({now}), Not(HasSubstr("opposite")));
-    now.opposed = lesson("writeback", improved).verdicts;
-    const std::string text = exported({now});
+    const std::string text = exported({record("writeback", improved), now});
     EXPECT_THAT(text, HasSubstr("# an earlier one says the opposite: writeback, 2099-12-31 23:00 UTC: smt "
                                 "against cache: improved"));
     EXPECT_THAT(text,
@@ -113,12 +113,12 @@ TEST(ExportedPolicy, TellsEarlierVerdictsThatSayTheOpposite) {
 
 TEST(ExportedPolicy, NothingLearnedIsNoPolicy) {
     EXPECT_EQ(exported({}), "");
-    EXPECT_EQ(exported({lesson("unsure", undecided)}), "");
+    EXPECT_EQ(exported({record("unsure", undecided)}), "");
 }
 
 TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
     for (const std::string name : {"a*b", "a?b", "a[x]b", "a\\b", "[!a]", "\"quoted\"", "tab\there"}) {
-        const Policy policy = loaded(exported({lesson(name, improved)}));
+        const Policy policy = loaded(exported({record(name, improved)}));
         EXPECT_EQ(planned_by(policy, name), "set smt") << name;
         for (const char* other : {"axb", "ab", "a0b", "b", "anything"})
             EXPECT_EQ(planned_by(policy, other), "leave") << name << " against " << other;
@@ -128,8 +128,8 @@ TEST(ExportedPolicy, NamesWithGlobCharactersMatchThemselvesAlone) {
 // Whichever classes there are, each name gets the lesson of its own class.
 TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
     const Policy policy =
-        loaded(exported({lesson("nvme0", regressed), lesson("nvme0-flush", improved, "system"),
-                         lesson("nvme0-1", improved, "cpu")}));
+        loaded(exported({record("nvme0", regressed), record("nvme0-flush", improved, "system"),
+                         record("nvme0-1", improved, "cpu")}));
     EXPECT_EQ(planned_by(policy, "nvme12"), "leave");
     EXPECT_EQ(planned_by(policy, "nvme12-flush"), "set system");
     EXPECT_EQ(planned_by(policy, "nvme12-34"), "set cpu");
@@ -143,18 +143,18 @@ TEST(ExportedPolicy, OfTwoPatternsTheNarrowerComesFirst) {
             for (unsigned n = below(6); n > 0; n--) name += "ab1-"[below(4)];
             names[class_of(name)] = {name, std::string(name_of(kAllScopes[below(6)]))};
         }
-        std::vector<Lesson> lessons;
+        std::vector<VerdictRecord> records;
         for (const auto& [kind, one] : names)
-            lessons.push_back(lesson(one.first, improved, one.second, "cache strict"));
-        std::shuffle(lessons.begin(), lessons.end(), random);
-        const Policy shuffled = loaded(exported(lessons));
+            records.push_back(record(one.first, improved, one.second, "cache strict"));
+        std::shuffle(records.begin(), records.end(), random);
+        const Policy shuffled = loaded(exported(records));
         for (const auto& [kind, one] : names)
             EXPECT_EQ(shuffled.rule_for(one.first)->wish.text(), one.second) << one.first;
     }
 }
 
 TEST(ExportedPolicy, IsForMachinesOfThisKindAlone) {
-    const std::string text = exported({lesson("writeback", improved)});
+    const std::string text = exported({record("writeback", improved)});
     const auto misses = [&](const auto& change) {
         HostFacts facts = epyc();
         change(facts);
@@ -181,16 +181,16 @@ TEST(ExportedPolicy, WhatIsNotKnownIsNoConditionAndSaidToBeNone) {
     HostFacts facts = epyc();
     facts.cpu_models.clear();
     facts.is_virtual.reset();
-    const std::string text = exported({lesson("writeback", improved)}, facts);
+    const std::string text = exported({record("writeback", improved)}, facts);
     EXPECT_THAT(text, HasSubstr("# cpu_model is not known, so there is no condition on it\n"));
     EXPECT_THAT(text, HasSubstr("# virtual is not known, so there is no condition on it\n"));
     EXPECT_TRUE(loaded(text, facts).hosts.at(0).matches());
     EXPECT_TRUE(loaded(text).hosts.at(0).matches());
-    EXPECT_TRUE(loaded(exported({lesson("writeback", improved)}, {})).hosts.at(0).matches());
+    EXPECT_TRUE(loaded(exported({record("writeback", improved)}, {})).hosts.at(0).matches());
     facts = epyc();
     facts.cpu_models = {"bytes \xff\x01 of firmware"};
-    EXPECT_THAT(exported({lesson("a", improved)}, facts), HasSubstr("# cpu_model is not known,"));
-    EXPECT_TRUE(loaded(exported({lesson("a", improved)}, facts), facts).hosts.at(0).matches());
+    EXPECT_THAT(exported({record("a", improved)}, facts), HasSubstr("# cpu_model is not known,"));
+    EXPECT_TRUE(loaded(exported({record("a", improved)}, facts), facts).hosts.at(0).matches());
 }
 
 // The command, on a tree with verdicts of a daemon.
@@ -201,7 +201,7 @@ class ExportPolicy : public testing::Test {
     void learn(const std::string& name, Judgement outcome, std::int64_t age = 60) {
         VerdictStore store(tree_.path("var/lib/wq-tuned/verdicts.log"));
         ASSERT_TRUE(store.read());
-        VerdictRecord r = lesson(name, outcome).verdicts.at(0);
+        VerdictRecord r = record(name, outcome);
         r.key.kernel = kernel_key(ctl::kernel_of(options_));
         r.key.topology = fingerprint(read_topology("live", tree_.root()).value());
         r.time = ::time(nullptr) - age;

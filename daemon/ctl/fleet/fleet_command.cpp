@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "ctl/drop_in.h"
+#include "ctl/fleet/learned.h"
 #include "ctl/fleet/ledgers.h"
 #include "ctl/json_values.h"
 #include "ctl/render/terminal.h"

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evidence/verdicts.h"
+#include "machine/host_facts.h"
+#include "targets/step.h"
+
+namespace wq::ctl {
+
+// What evidence says about a class of targets, for `fleet policy` and `history --export-policy`.
+struct LearnedRule {
+    std::string kind;                // class of targets: "kcryptd-#:#-#", "@default"
+    std::optional<Arm> arm;          // what to set; empty: leave the class
+    std::optional<Arm> had;          // what the evidence compared with first
+    std::vector<std::string> notes;  // the evidence, for people; `evidence` of the rule is the last one
+    std::string why_none = {};       // why there is no rule: "is undecided"; "" if there is one
+};
+
+// The rules for the machines that meet all conditions.
+struct LearnedTable {
+    std::vector<std::pair<const char*, nlohmann::ordered_json>> when;  // null: not known, no condition
+    std::vector<LearnedRule> rules;
+};
+
+// A policy drop-in that decides everything: mode tune, the scopes of TABLES (set first), `leave` for all
+// other workqueues, and @default unmanaged where no rule moves it. If a rule moves @default, a class that is
+// left names the scope that it had. Of two patterns the narrower one comes first. All rules expire kRuleDays
+// after NOW (s since 1970). SOURCE is the first word of the tables' names; HEADING has lines of comment.
+std::string drop_in(const std::string& source, const std::string& heading,
+                    const std::vector<LearnedTable>& tables, std::int64_t now);
+inline constexpr int kRuleDays = 180;
+
+struct VerdictInput {
+    const std::vector<VerdictRecord>& records;  // VerdictStore::records()
+    std::string kernel;                         // only verdicts of this kernel_key() count,
+    std::string topology;                       // and of this fingerprint()
+    std::int64_t now = 0;                       // s since 1970
+};
+// Returns what the verdicts say about each class that has one of this kernel and topology, sorted by class.
+// It has no side effects. It depends neither on the policy nor on the workqueues that exist now.
+std::vector<LearnedRule> rules_of(const VerdictInput& input);
+
+struct ExportInput {
+    HostFacts facts;                 // of the machine that learned
+    std::string topology;            // its fingerprint()
+    std::vector<LearnedRule> rules;  // rules_of() its verdicts
+    std::int64_t now = 0;            // s since 1970
+};
+// Returns RULES as one policy drop-in: a host table for machines of this kind with a kernel of this series,
+// and a rule for each class of workqueues. A fact that is not known of the machine becomes a comment, not a
+// condition. The text contains neither the host name nor the machine id. Returns "" if there is no rule.
+std::string exported_policy(const ExportInput& input);
+
+}  // namespace wq::ctl
