@@ -66,10 +66,9 @@ std::size_t FleetKeyHash::operator()(const FleetKey& key) const {
     const auto mix = [&out](const auto&... parts) {
         ((out = out * 0x9e3779b97f4a7c15U + std::hash<std::decay_t<decltype(parts)>>()(parts)), ...);
     };
-    const FleetMachine& m = key.machine;
-    mix(m.arch, m.vendor, m.model, m.packages, m.cores, m.llc_cores);
-    mix(key.kernel, key.topology, key.scheduler, key.kind, key.reference, key.reference_origin, key.candidate,
-        key.partitions[0], key.partitions[1], key.strict, key.counter, key.guard, key.tolerance, key.window);
+    // The fields by which most keys differ.
+    mix(key.machine.model, key.machine.cores, key.kind, key.reference, key.candidate, key.counter,
+        key.topology);
     return out;
 }
 

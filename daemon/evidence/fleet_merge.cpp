@@ -63,7 +63,7 @@ FleetMerge::Known& FleetMerge::known(const FleetKey& key) {
         FleetKey question = key;
         reduce_to_question(question);
         at->second.key = key;
-        at->second.question = &questions_[question];
+        at->second.question = &questions_.try_emplace(question, &memory_).first->second;
     }
     return at->second;
 }
@@ -172,7 +172,7 @@ bool FleetMerge::again() {
             if (!row.cloned && !question.covers(host))
                 merge_into(row.known->hosts,
                            {row.known->key, pooled(row.own, row.known->key.tolerance), row.at, {}});
-        question.rows = {};
+        question.rows.clear();
     }
     return ++bucket_ < buckets_;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <set>
 #include <string>
 #include <string_view>
@@ -75,8 +76,9 @@ class FleetMerge {
         bool cloned = false;  // there are different lines with this time
     };
     struct Question {
-        std::unordered_map<std::uint64_t, Row> rows;  // by hash of the host
-        std::set<Shard> covered;                      // by merged lines
+        explicit Question(std::pmr::memory_resource* memory) : rows(memory) {}
+        std::pmr::unordered_map<std::uint64_t, Row> rows;  // by hash of the host
+        std::set<Shard> covered;                           // by merged lines
         // Whether a merged line may include this host.
         [[nodiscard]] bool covers(std::uint64_t host) const;
     };
@@ -103,6 +105,7 @@ class FleetMerge {
     bool told_hosts_ = false;  // what_is_missing() has reported it
     bool told_guard_ = false;
     std::string note_;
+    std::pmr::unsynchronized_pool_resource memory_;  // of the rows: each bucket uses that of the one before
     std::unordered_map<FleetKey, Question, FleetKeyHash> questions_;
     std::unordered_map<FleetKey, Known, FleetKeyHash> known_;
 };

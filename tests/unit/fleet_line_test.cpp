@@ -226,14 +226,6 @@ TEST(FleetLine, AMergedLineSaysOnlyWhatItsHostsCanGive) {
     }
 }
 
-TEST(FleetLine, ToleranceHasNoSign) {
-    std::string text = text_of(a_line());
-    text.replace(text.find("\"tolerance\":0.0"), 15, "\"tolerance\":-0");
-    FleetLineReader reader(kReadAt);
-    ASSERT_EQ(reader.read(text), "");
-    EXPECT_FALSE(std::signbit(reader.line().key.tolerance));
-}
-
 // Keys that are not in the contract, and that a program which only adds does not produce.
 const std::set<std::string> kOptionalOfMerged = {"hosts_better", "hosts_worse", "hosts_below", "hosts_above",
                                                  "top_better",   "top_worse",   "spread"};
